@@ -1,0 +1,104 @@
+"""The workflow document as values: what an author wrote, well-formed but not yet checked against node types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+IR_VERSION = "0.1.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """A declared input. `default` counts only when `has_default`."""
+
+    type: str = "any"
+    required: bool = True
+    default: object = None
+    has_default: bool = False
+    description: str = ""
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """A declared output; `source` is a template, by default the natural key of the output's name."""
+
+    type: str = "any"
+    description: str = ""
+    source: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Run the node once per item. `on_error`: `stop` fails the step, `continue` keeps partial results."""
+
+    items: object
+    name: str = "item"
+    concurrency: int = 1
+    on_error: str = "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """How often to try in all, and how long to wait: `wait` seconds, times `backoff` after each attempt."""
+
+    attempts: int = 1
+    wait: float = 0.0
+    backoff: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """One node as written. `max_visits` overrides how often a loop may come back to it."""
+
+    id: str
+    type: str
+    params: Mapping[str, object] = field(default_factory=dict)
+    batch: Batch | None = None
+    retry: Retry | None = None
+    timeout: float | None = None
+    max_visits: int | None = None
+    description: str = ""
+    mcp_server: str | None = None
+    mcp_tool: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """From one node to another, for one action."""
+
+    source: str
+    target: str
+    action: str = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyMapping:
+    """How one node's natural keys translate to the store's: `{node key: store key}`."""
+
+    input_mappings: Mapping[str, str] = field(default_factory=dict)
+    output_mappings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A whole workflow.
+
+    `edges` is empty when the author gave none (document order) and `data_edges` is true for `"edges": "data"`.
+    `raw` is the normalised object: what is saved, hashed and journalled.
+    """
+
+    nodes: tuple[NodeSpec, ...]
+    edges: tuple[Edge, ...] = ()
+    data_edges: bool = False
+    has_edges: bool = False
+    name: str = ""
+    description: str = ""
+    ir_version: str = IR_VERSION
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    inputs: Mapping[str, Input] = field(default_factory=dict)
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    start_node: str | None = None
+    mappings: Mapping[str, KeyMapping] = field(default_factory=dict)
+    raw: Mapping[str, object] = field(default_factory=dict)

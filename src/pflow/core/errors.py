@@ -1,0 +1,168 @@
+"""Every error pflow raises, as one tree with stable codes. What checking finds is an issue, not an error.
+
+PflowError              pflow             1
+    DocumentError       validation        2
+    InputError          template_error    2
+    UsageError          usage             2
+    NotFoundError       not_found         2
+    ExistsError         exists            2
+    SecurityError       security          3
+    StorageError        storage           1
+        CorruptError    corrupt           1
+    RunError            execution         1
+        ConflictError   already_running   1
+        InDoubtError    in_doubt          4
+        DamagedError    damaged           1
+    StepError           execution         1
+        StepTimeout     timeout           1
+        UnresolvedError template_error    1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pflow.core.issue import Issue
+
+
+class PflowError(Exception):
+    """The root: a message for people, a `code` for programs, and what to do next."""
+
+    code = "pflow"
+    exit_code = 1
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        node: str | None = None,
+        details: Mapping[str, object] | None = None,
+        suggestions: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.node = node
+        self.details = dict(details or {})
+        self.suggestions = tuple(suggestions)
+
+
+class DocumentError(PflowError):
+    """A document that cannot become a plan; `issues` holds everything that is wrong with it."""
+
+    code = "validation"
+    exit_code = 2
+
+    def __init__(self, message: str, *, issues: Sequence[Issue] = (), suggestions: Sequence[str] = ()) -> None:
+        super().__init__(
+            message,
+            details={"issues": [issue.as_dict() for issue in issues]} if issues else None,
+            suggestions=suggestions,
+        )
+        self.issues = tuple(issues)
+
+
+class InputError(PflowError):
+    """Workflow inputs that are missing or of the wrong type."""
+
+    code = "template_error"
+    exit_code = 2
+
+
+class UsageError(PflowError):
+    """A command or call that makes no sense as given."""
+
+    code = "usage"
+    exit_code = 2
+
+
+class NotFoundError(PflowError):
+    """A workflow, node type, run or setting that does not exist."""
+
+    code = "not_found"
+    exit_code = 2
+
+
+class ExistsError(PflowError):
+    """A name that is already taken."""
+
+    code = "exists"
+    exit_code = 2
+
+
+class SecurityError(PflowError):
+    """Refused by policy. The message never repeats the path or secret in question."""
+
+    code = "security"
+    exit_code = 3
+
+
+class StorageError(PflowError):
+    """A file of ours that could not be read or written; names the file."""
+
+    code = "storage"
+
+
+class CorruptError(StorageError):
+    """A file of ours that does not hold what it should; it was set aside, not lost."""
+
+    code = "corrupt"
+
+
+class RunError(PflowError):
+    """A run that cannot go on as asked."""
+
+    code = "execution"
+
+
+class ConflictError(RunError):
+    """Another process owns the run."""
+
+    code = "already_running"
+
+
+class InDoubtError(RunError):
+    """Steps were in flight when the process died; the caller must say whether they may run again."""
+
+    code = "in_doubt"
+    exit_code = 4
+
+
+class DamagedError(RunError):
+    """The journal of this run cannot be read to its end."""
+
+    code = "damaged"
+
+
+class StepError(PflowError):
+    """A step failed. `action` picks its error edge: the most specific one, then `error`."""
+
+    code = "execution"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        action: str = "error",
+        node: str | None = None,
+        details: Mapping[str, object] | None = None,
+        suggestions: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, node=node, details=details, suggestions=suggestions)
+        self.action = action
+
+
+class StepTimeout(StepError):
+    """A step took longer than it may."""
+
+    code = "timeout"
+
+    def __init__(self, message: str, *, details: Mapping[str, object] | None = None) -> None:
+        super().__init__(message, action="timeout", details=details)
+
+
+class UnresolvedError(StepError):
+    """A template names something that does not exist when its step starts."""
+
+    code = "template_error"

@@ -1,0 +1,171 @@
+"""The durable facts of a run. State, trace, progress, page and result are all folds of these.
+
+A `step` names one execution of a node: `fetch`, on its second visit `fetch#2`, inside a sub-workflow
+`deploy/fetch`, inside a batch item that is a sub-workflow `deploy[3]/fetch`. `Value` stands for a recorded
+value, see `pflow.engine.value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Json = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A run exists. `document` is the value that was checked; `inputs` are bound, secrets left out."""
+
+    workflow: str
+    document: object
+    inputs: object
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResumed:
+    """A process took the run up again. `document` is set when it was edited; `rerun` lists what it said may rerun."""
+
+    at: float
+    document: object = None
+    inputs: object = None
+    rerun: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStarted:
+    """A step is about to take effect. Without an end event it is in doubt."""
+
+    step: str
+    node: str
+    definition: str
+    inputs: str
+    at: float
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCompleted:
+    """A step's writes, all of them, and the action that picks what comes next.
+
+    `source` says where the writes came from: `run`, `cache` (another run's pure step) or `reuse` (this run,
+    before its document was edited). `reads` maps natural keys to hashes of what was read under them.
+    """
+
+    step: str
+    action: str
+    writes: Mapping[str, object]
+    ms: float
+    source: str = "run"
+    reads: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFailed:
+    """A step failed. `retry_in` is set when another attempt follows; `action` when an error edge takes over."""
+
+    step: str
+    error: Json
+    ms: float
+    attempt: int = 1
+    retry_in: float | None = None
+    action: str | None = None
+    params: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemStarted:
+    """A batch item is about to take effect."""
+
+    step: str
+    index: int
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemCompleted:
+    """A batch item's outputs."""
+
+    step: str
+    index: int
+    writes: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFailed:
+    """A batch item failed; `final` when no further attempt follows."""
+
+    step: str
+    index: int
+    error: Json
+    final: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCompleted:
+    """The run reached its end."""
+
+    outputs: object
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFailed:
+    """The run stopped at a failure. It can be resumed."""
+
+    error: Json
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStopped:
+    """The run was interrupted (`reason`: `interrupted`, `disconnected`, `in_doubt`). It can be resumed."""
+
+    reason: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCancelled:
+    """The run was cancelled for good."""
+
+    at: float
+
+
+Event = (
+    RunStarted
+    | RunResumed
+    | StepStarted
+    | StepCompleted
+    | StepFailed
+    | ItemStarted
+    | ItemCompleted
+    | ItemFailed
+    | RunCompleted
+    | RunFailed
+    | RunStopped
+    | RunCancelled
+)
+
+EVENTS: Mapping[str, type[Event]] = {
+    cls.__name__: cls
+    for cls in (
+        RunStarted,
+        RunResumed,
+        StepStarted,
+        StepCompleted,
+        StepFailed,
+        ItemStarted,
+        ItemCompleted,
+        ItemFailed,
+        RunCompleted,
+        RunFailed,
+        RunStopped,
+        RunCancelled,
+    )
+}
+"""Event types by the name under which the journal keeps them."""
+
+ENDS = frozenset({"RunCompleted", "RunFailed", "RunStopped", "RunCancelled"})
+"""Event names after which a run has no owner."""

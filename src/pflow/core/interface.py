@@ -1,0 +1,62 @@
+"""What a node type takes, gives and may do: the one description that checking, help and discovery share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Purity = Literal["pure", "read", "impure"]
+Slot = Literal["value", "shell", "url", "raw"]
+
+MISSING = "\x00missing"
+"""The default of a field that has none."""
+
+ERROR_ACTIONS = ("rate_limited", "auth_failed", "resource_missing", "timeout", "error")
+"""Actions that a failed step can take, the general one last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A parameter, a natural key or an output.
+
+    `type` is one of the document's types or a union of them (`object|string`). `schema` is a JSON Schema
+    where more is known. `slot` says how templates enter a parameter: as values, as shell words, as parts
+    of a URL, or not at all.
+    """
+
+    name: str
+    type: str = "any"
+    description: str = ""
+    required: bool = False
+    default: object = MISSING
+    schema: Mapping[str, object] | None = None
+    slot: Slot = "value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interface:
+    """Everything about a node type that can be known without running it.
+
+    `pure` nodes may be cached and rerun, `read` nodes may be rerun, `impure` ones neither. `open_params`
+    and `open_outputs` admit names that are not listed; `echo_params` means every parameter comes back as an
+    output of the same name.
+    """
+
+    description: str = ""
+    params: tuple[Field, ...] = ()
+    reads: tuple[Field, ...] = ()
+    outputs: tuple[Field, ...] = ()
+    actions: tuple[str, ...] = ("default", "error")
+    purity: Purity = "impure"
+    open_params: bool = False
+    open_outputs: bool = False
+    echo_params: bool = False
+
+    def param(self, name: str) -> Field | None:
+        """The parameter of that name."""
+        return next((field for field in self.params if field.name == name), None)
+
+    def output(self, name: str) -> Field | None:
+        """The output of that name."""
+        return next((field for field in self.outputs if field.name == name), None)

@@ -1,0 +1,35 @@
+"""What checking finds: a value with a place and a way out. Collected, never raised one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """One finding about a document.
+
+    `path` is where it is (`nodes[2].params.url`), `line` and `column` count from 1 and are 0 when the
+    document did not come from text. `known` lists what exists instead, `hint` says what to do.
+    """
+
+    code: str
+    message: str
+    path: str = ""
+    line: int = 0
+    column: int = 0
+    known: tuple[str, ...] = ()
+    hint: str = ""
+
+    def as_dict(self) -> dict[str, object]:
+        """The issue as JSON, without its empty fields."""
+        pairs: dict[str, object] = {
+            "code": self.code,
+            "message": self.message,
+            "path": self.path,
+            "line": self.line,
+            "column": self.column,
+            "known": list(self.known),
+            "hint": self.hint,
+        }
+        return {key: value for key, value in pairs.items() if value}

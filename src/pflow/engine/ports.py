@@ -1,0 +1,122 @@
+"""What the engine asks of the world: small protocols, each with an in-memory twin that passes the same suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pflow.core.event import Event
+
+Status = Literal["running", "completed", "failed", "stopped", "cancelled", "damaged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One encoded event: its kind, its JSON, and the values too large to stand in it, by hash."""
+
+    kind: str
+    data: bytes
+    values: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """A run as a list shows it. `alive` says whether its owner's process still runs."""
+
+    run_id: str
+    workflow: str
+    status: Status
+    started_at: float
+    ended_at: float | None
+    events: int
+    alive: bool
+
+
+class Journal(Protocol):
+    """Durable, ordered, fenced storage of events. Calls are short and block."""
+
+    def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
+        """Begin a run, owned by this journal, with its first records (sequence numbers from 0)."""
+
+    def claim(self, run_id: str) -> int:
+        """Become the owner of an ended or orphaned run; return its next sequence number.
+
+        Raises `ConflictError` while another live owner (or this very journal) has it, `NotFoundError` if
+        there is no such run.
+        """
+
+    def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
+        """Store `records` from sequence number `seq` on, all or none, durable when this returns.
+
+        Raises `ConflictError` when `seq` is not the next number or the run is no longer ours. A `status`
+        other than `running` ends our ownership in the same transaction.
+        """
+
+    def read(self, run_id: str, start: int = 0) -> Sequence[Record]:
+        """The run's records from `start` on, without their large values. Raises `NotFoundError`, `DamagedError`."""
+
+    def value(self, run_id: str, digest: str) -> bytes:
+        """A large value of the run, as JSON. Raises `NotFoundError`."""
+
+    def info(self, run_id: str) -> RunInfo:
+        """One run. Raises `NotFoundError`."""
+
+    def runs(self, limit: int = 50) -> Sequence[RunInfo]:
+        """The newest runs first."""
+
+    def find(self, prefix: str) -> Sequence[str]:
+        """Ids of runs that start with `prefix`, newest first."""
+
+    def request_cancel(self, run_id: str) -> None:
+        """Ask the owner, in whatever process, to cancel the run."""
+
+    def cancel_requests(self) -> frozenset[str]:
+        """Runs of ours that someone asked to cancel."""
+
+    def delete(self, run_ids: Iterable[str]) -> None:
+        """Forget ended runs and their values."""
+
+    def cache_get(self, key: str) -> bytes | None:
+        """What a pure step wrote for this key."""
+
+    def cache_put(self, key: str, data: bytes) -> None:
+        """Remember what a pure step wrote; the oldest entries make room."""
+
+    def close(self) -> None:
+        """Let go of everything; runs still owned become orphans that can be claimed."""
+
+
+class Observer(Protocol):
+    """Told of every event after it is durable and applied. Must not block or raise."""
+
+    def notify(self, run_id: str, event: Event) -> None:
+        """An event took effect."""
+
+    def report(self, run_id: str, step: str, message: str) -> None:
+        """A step says what it is doing; not durable."""
+
+
+class ToolSessions(Protocol):
+    """Calls tools on MCP servers over connections that outlive a step."""
+
+    async def call(self, server: str, tool: str, arguments: Mapping[str, object]) -> object:
+        """The tool's result, normalised. Raises `StepError`."""
+
+
+class LLM(Protocol):
+    """Completes a prompt."""
+
+    async def complete(self, request: Mapping[str, object]) -> Mapping[str, object]:
+        """The provider's answer: `response`, `usage`, `cost`. Raises `StepError`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What steps may use. `setting` looks a name up in the settings, then in the environment."""
+
+    home: Path
+    settings: Mapping[str, str]
+    tools: ToolSessions | None = None
+    llm: LLM | None = None
