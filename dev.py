@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -247,7 +248,7 @@ def report(command: list[str], done: subprocess.CompletedProcess[str]) -> str:
     """A failed command with the end of what it said."""
     lines = done.stdout.strip().splitlines()[-20:]
     return "\n".join(
-        [f"  $ {' '.join(command)}  (exit {done.returncode})", *(f"    {line}" for line in lines)]
+        [f"  $ {shlex.join(command)}  (exit {done.returncode})", *(f"    {line}" for line in lines)]
     )
 
 
