@@ -47,14 +47,14 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
+def is_complete() -> bool:
+    """Whether a set-up once ran to its end here and its programs are still there."""
+    return STAMP.exists() and all((BIN / f"{tool}{EXE}").exists() for tool in ("python", *TOOLS))
+
+
 def is_current() -> bool:
     """Whether the environment is complete and made from what stands in the repository now."""
-    try:
-        return STAMP.read_text() == fingerprint() and all(
-            (BIN / f"{tool}{EXE}").exists() for tool in ("python", *TOOLS)
-        )
-    except OSError:
-        return False
+    return is_complete() and STAMP.read_text() == fingerprint()
 
 
 def ensure_environment() -> None:
@@ -66,13 +66,13 @@ def ensure_environment() -> None:
             return
         say("setting up .venv (once; this takes a minute) …")
         began = time.monotonic()
-        if not (STAMP.exists() and updated()):
+        if not (is_complete() and update()):
             rebuild()
         STAMP.write_text(fingerprint())
         say(f"set up in {time.monotonic() - began:.0f} s")
 
 
-def updated() -> bool:
+def update() -> bool:
     """Bring a complete environment up to date in place; false where it has to be made anew."""
     STAMP.unlink()  # an update that is cut short must not look complete
     works = succeeds([str(PYTHON), "-c", "import sys; sys.exit(sys.version_info < (3, 11))"])
