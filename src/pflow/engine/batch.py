@@ -1,0 +1,136 @@
+"""Runs a node once per item: bounded concurrency, each item durable on its own, partial results kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pflow.core.errors import SecurityError, StepError, StepTimeout, UnresolvedError
+from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
+from pflow.core.template import Reference
+from pflow.engine.failure import Halted, describe_failure, within
+from pflow.engine.value import ITEMS_JSON
+
+if TYPE_CHECKING:
+    from pflow.engine.scope import Launch, Result, Scope
+
+
+async def run_batch(scope: Scope, launch: Launch) -> Result:
+    """All items of a batch step; what an earlier process completed is not run again."""
+    batch = launch.node.batch
+    assert batch is not None
+    work = _Batch(scope, launch)
+    workers = [asyncio.create_task(work.loop()) for _ in range(min(batch.concurrency, len(work.todo)))]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+    if scope.run.stopping and work.left():
+        raise Halted
+    scope.run.values.adopt(work.results, ITEMS_JSON)
+    return "default", work.outputs(), {}
+
+
+class _Batch:
+    def __init__(self, scope: Scope, launch: Launch) -> None:
+        self.scope = scope
+        self.launch = launch
+        self.node = launch.node
+        assert launch.node.batch is not None
+        self.batch = launch.node.batch
+        self.results: list[Mapping[str, object] | None] = [None] * len(launch.items)
+        self.errors: dict[int, Mapping[str, object]] = {}
+        self.todo = [index for index in range(len(launch.items)) if not self._known(index)]
+        self._next: Iterator[int] = iter(self.todo)
+        self._taken = 0
+
+    def _known(self, index: int) -> bool:
+        if self.scope.run.reusing:
+            return False
+        past = self.scope.run.history.items.get(self.launch.step, {}).get(index)
+        if isinstance(past, ItemCompleted):
+            self.results[index] = past.writes
+            return True
+        return False
+
+    def left(self) -> bool:
+        return self._taken < len(self.todo)
+
+    async def loop(self) -> None:
+        """One worker: the end of an item and the start of the next become durable together."""
+        step, run = self.launch.step, self.scope.run
+        done: list[Event] = []
+        for index in self._next:
+            if run.stopping:
+                break
+            self._taken += 1
+            await run.emit_grouped(*done, ItemStarted(step=step, index=index))
+            done = [await self._item(index)]
+        if done:
+            await run.emit_grouped(*done)
+
+    async def _item(self, index: int) -> Event:
+        step, run, node = self.launch.step, self.scope.run, self.node
+        attempt = 1
+        while True:
+            try:
+                writes = await self._once(index)
+                self.results[index] = writes
+                run.steps += 1
+                return ItemCompleted(step=step, index=index, writes=writes)
+            except Halted:
+                raise
+            except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary, per item
+                described = describe_failure(error, node.id)
+                retry = node.retry
+                if retry and attempt < retry.attempts and not isinstance(error, SecurityError | UnresolvedError):
+                    await run.emit_grouped(ItemFailed(step=step, index=index, error=described, final=False))
+                    await asyncio.sleep(min(retry.wait * retry.backoff ** (attempt - 1), 3600.0))
+                    attempt += 1
+                    await run.emit_grouped(ItemStarted(step=step, index=index, attempt=attempt))
+                    continue
+                failed = ItemFailed(step=step, index=index, error=described)
+                if not self.batch.keep_going:
+                    await run.emit_grouped(failed)
+                    raise _stopped(error, node.id, index, self._done_count()) from error
+                self.errors[index] = described
+                return failed
+
+    async def _once(self, index: int) -> Mapping[str, object]:
+        scope, node = self.scope, self.node
+        item = {self.batch.name: self.launch.items[index], f"{self.batch.name}_index": index}
+
+        def lookup(reference: Reference) -> object:
+            return scope.lookup(node.index, reference, item)
+
+        params: Any = node.params.render(lookup)
+        step = f"{self.launch.step}[{index}]"
+        run = scope.run_child if node.child is not None else scope.run_node
+        _, writes, _ = await within(node.timeout, run(node, params, step), f"item {index} of `{node.id}`")
+        return writes
+
+    def _done_count(self) -> int:
+        return sum(result is not None for result in self.results)
+
+    def outputs(self) -> Mapping[str, object]:
+        errors = [
+            {"index": index, "item": self.launch.items[index], "error": self.errors[index]}
+            for index in sorted(self.errors)
+        ]
+        return {"results": self.results, "errors": errors, "count": len(self.results)}
+
+
+def _stopped(error: BaseException, node: str, index: int, done: int) -> StepError:
+    message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
+    details = {**getattr(error, "details", {}), "item": index, "completed_items": done}
+    if isinstance(error, StepTimeout):
+        return StepTimeout(message, details=details)
+    return StepError(
+        f"item {index} of `{node}` failed: {message}",
+        action=getattr(error, "action", "error"),
+        details=details,
+        suggestions=getattr(error, "suggestions", ()),
+    )

@@ -1,0 +1,126 @@
+"""Inputs for a plan: coerced by their declared type, defaults filled in, everything missing reported at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from pflow.core.document import Input
+from pflow.core.errors import InputError
+from pflow.core.suggest import nearest
+from pflow.engine.plan import Plan
+
+_TRUE = {"true", "1", "yes"}
+_FALSE = {"false", "0", "no"}
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": (list, tuple),
+    "object": dict,
+}
+
+
+def bind_inputs(
+    plan: Plan, params: Mapping[str, object], *, text: bool = False, secrets: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """The plan's inputs from what a caller gave.
+
+    With `text` the values are words of a command line, turned into the declared type; without, they must
+    already fit. A secret input that is not given is looked up in `secrets` by its name, also in upper case.
+    Raises `InputError` with every problem.
+    """
+    problems: list[str] = []
+    missing: list[str] = []
+    hints: list[str] = []
+    bound: dict[str, object] = {}
+    for name in params:
+        if name not in plan.inputs:
+            problems.append(f"unknown input `{name}`" + (f", it has: {', '.join(plan.inputs)}" if plan.inputs else ""))
+            hints.extend(f"did you mean `{near}`?" for near in nearest(name, plan.inputs, limit=1))
+    for name, declared in plan.inputs.items():
+        if name in params:
+            try:
+                bound[name] = _coerce(params[name], declared.type) if text else _fit(params[name], declared.type)
+            except ValueError as error:
+                problems.append(f"input `{name}` {error}")
+        elif declared.secret and secrets and (name in secrets or name.upper() in secrets):
+            bound[name] = secrets.get(name, secrets.get(name.upper()))
+        elif declared.has_default:
+            bound[name] = declared.default
+        elif declared.required:
+            missing.append(name)
+        else:
+            bound[name] = None
+    problems.extend(f"missing input `{name}` ({_describe(plan.inputs[name])})" for name in missing)
+    if problems:
+        raise InputError(
+            problems[0] if len(problems) == 1 else f"{len(problems)} problems with the inputs: " + "; ".join(problems),
+            details={"missing": missing, "problems": problems, "inputs": {n: _describe(i) for n, i in plan.inputs.items()}},
+            suggestions=hints,
+        )
+    return bound
+
+
+def _describe(declared: Input) -> str:
+    return declared.type + (f", {declared.description}" if declared.description else "")
+
+
+def _fit(value: object, kind: str) -> object:
+    expected = _KINDS.get(kind)
+    if expected is None:
+        return value
+    if isinstance(value, bool) and kind != "boolean":
+        raise ValueError(f"must be {_article(kind)}, not a boolean")
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, expected):
+        raise ValueError(f"must be {_article(kind)}, not {_shown(value)}")
+    return value
+
+
+def _coerce(value: object, kind: str) -> object:
+    if not isinstance(value, str):
+        return _fit(value, kind)
+    if kind == "string":
+        return value
+    try:
+        if kind == "integer":
+            return int(value) if _is_integer(value) else _refuse(kind, value)
+        if kind == "number":
+            return int(value) if _is_integer(value) else _finite(value)
+        if kind == "boolean":
+            lowered = value.lower()
+            return True if lowered in _TRUE else False if lowered in _FALSE else _refuse(kind, value)
+        if kind in ("array", "object"):
+            return _fit(orjson.loads(value), kind)
+    except ValueError as error:
+        raise ValueError(f"must be {_article(kind)}, not `{value}`") from error
+    return value
+
+
+def _is_integer(value: str) -> bool:
+    digits = value[1:] if value[:1] in "+-" else value
+    return digits.isascii() and digits.isdigit() and len(digits) < 4300
+
+
+def _finite(value: str) -> float:
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise ValueError(value)
+    return number
+
+
+def _refuse(kind: str, value: str) -> object:
+    raise ValueError(value)
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aio" else f"a {kind}"
+
+
+def _shown(value: object) -> str:
+    kinds = {str: "string", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
+    return _article(kinds.get(type(value), type(value).__name__))

@@ -1,0 +1,65 @@
+"""Events to journal records and back. The one place where recorded text is stripped of secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from pflow.core.errors import DamagedError
+from pflow.core.event import EVENTS, Event
+from pflow.engine.ports import Record
+from pflow.engine.value import Redacting, ValueTable
+
+_VALUES = {
+    "RunStarted": ("document", "inputs"),
+    "RunResumed": ("document", "inputs"),
+    "StepFailed": ("params",),
+    "RunCompleted": ("outputs",),
+}
+_VALUE_MAPS = {"StepCompleted": "writes", "ItemCompleted": "writes"}
+_NAMES = {kind: tuple(cls.__dataclass_fields__) for kind, cls in EVENTS.items()}
+
+
+def encode_event(event: Event, values: ValueTable, redactor: Redacting) -> Record:
+    """One event as the journal keeps it."""
+    kind = type(event).__name__
+    fields: dict[str, Any] = {name: getattr(event, name) for name in _NAMES[kind]}
+    blobs: list[tuple[str, bytes]] = []
+    for name in _VALUES.get(kind, ()):
+        encoded = values.encode(fields[name])
+        fields[name] = orjson.Fragment(encoded.json)
+        if blob := values.take_blob(encoded):
+            blobs.append(blob)
+    map_name = _VALUE_MAPS.get(kind)
+    if map_name:
+        shown = {}
+        for key, value in fields[map_name].items():
+            encoded = values.encode(value)
+            shown[key] = orjson.Fragment(encoded.json)
+            if blob := values.take_blob(encoded):
+                blobs.append(blob)
+        fields[map_name] = shown
+    return Record(kind, redactor.data(orjson.dumps(fields)), tuple(blobs))
+
+
+def decode_event(record: Record, values: ValueTable, redactor: Redacting) -> Event:
+    """The event that a record holds; raises `DamagedError`."""
+    try:
+        fields = orjson.loads(redactor.restore(record.data))
+        for name in _VALUES.get(record.kind, ()):
+            fields[name] = values.decode(fields[name])
+        map_name = _VALUE_MAPS.get(record.kind)
+        if map_name:
+            fields[map_name] = {key: values.decode(value) for key, value in fields[map_name].items()}
+        if "rerun" in fields:
+            fields["rerun"] = tuple(fields["rerun"])
+        return EVENTS[record.kind](**fields)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError(f"the journal holds an event of kind `{record.kind}` that cannot be read") from error
+
+
+def decode_events(records: Sequence[Record], values: ValueTable, redactor: Redacting) -> list[Event]:
+    """Several events, in order."""
+    return [decode_event(record, values, redactor) for record in records]

@@ -1,0 +1,248 @@
+"""Runs plans durably: begins, resumes, stops and cancels runs, and says how they ended."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pflow.core.errors import InDoubtError, PflowError, RunError
+from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
+from pflow.engine.codec import decode_events
+from pflow.engine.failure import describe_failure
+from pflow.engine.history import History, fold_history, in_doubt
+from pflow.engine.plan import Plan
+from pflow.engine.ports import Journal, Observer, Services
+from pflow.engine.run import Run
+from pflow.engine.scope import Scope
+from pflow.engine.thread import Threads
+from pflow.engine.value import NoSecrets, Redacting, ValueTable
+
+_POLL = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """How a run ended. `status`: `completed`, `failed`, `stopped` or `cancelled`.
+
+    `steps` counts what this process executed, batch items one by one; `reused` and `reran` say what an edited
+    document kept and what it ran again, with the reason.
+    """
+
+    run_id: str
+    status: str
+    outputs: Mapping[str, object] = field(default_factory=dict)
+    error: Mapping[str, object] | None = None
+    failed_node: str | None = None
+    completed: tuple[str, ...] = ()
+    steps: int = 0
+    duration_ms: float = 0.0
+    reused: tuple[str, ...] = ()
+    reran: tuple[tuple[str, str], ...] = ()
+
+
+def new_run_id() -> str:
+    """A fresh id: sortable by time, then random."""
+    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(8)
+
+
+class Executor:
+    """Runs any number of plans at once on one event loop and one journal."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        services: Services,
+        *,
+        observer: Observer | None = None,
+        redactor: Redacting | None = None,
+        use_cache: bool = True,
+    ) -> None:
+        self._journal = journal
+        self._services = services
+        self._observer = observer
+        self._redactor = redactor or NoSecrets()
+        self._use_cache = use_cache
+        self._threads = Threads()
+        self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
+        self._cancelled: set[str] = set()
+        self._stop_reason = "interrupted"
+
+    async def run(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, object],
+        *,
+        run_id: str | None = None,
+        seed: Mapping[str, object] | None = None,
+    ) -> RunResult:
+        """Begin a run and see it through."""
+        run = self._new_run(run_id or new_run_id())
+        now = time.time()
+        recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
+        run.create(plan.name, now, RunStarted(workflow=plan.name, document=plan.raw, inputs=recorded, at=now))
+        return await self._drive(run, Scope(run, plan, inputs, seed=seed))
+
+    def history(self, run_id: str) -> History:
+        """What a run did so far, for whoever wants to take it up."""
+        values = ValueTable(self._redactor, lambda sha: self._journal.value(run_id, sha))
+        return fold_history(decode_events(self._journal.read(run_id), values, self._redactor))
+
+    async def resume(
+        self,
+        run_id: str,
+        plan: Plan,
+        inputs: Mapping[str, object],
+        *,
+        edited: bool = False,
+        rerun_in_doubt: bool = False,
+    ) -> RunResult:
+        """Take a run up again: only what is missing runs, or, with an edited plan, what changed.
+
+        Raises `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
+        """
+        run = self._new_run(run_id)
+        run.seq = self._journal.claim(run_id)
+        try:
+            run.history = fold_history(decode_events(self._journal.read(run_id), run.values, self._redactor))
+            if run.history.finished and not edited:
+                raise RunError(f"run `{run_id}` is complete; there is nothing to resume")
+            doubts = in_doubt(plan, run.history)
+            if doubts and not rerun_in_doubt:
+                raise InDoubtError(
+                    f"{_count(doubts)} in flight when the run was cut off, and may or may not have taken effect: "
+                    + ", ".join(f"`{step}`" for step in doubts),
+                    details={"steps": doubts, "run_id": run_id},
+                    suggestions=[f"pflow runs resume {run_id} --rerun-in-doubt   to run them again"],
+                )
+        except PflowError:
+            run.emit(RunStopped(reason="in_doubt", at=time.time()), status="stopped")
+            raise
+        run.reusing = edited
+        recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
+        run.emit(
+            RunResumed(
+                at=time.time(),
+                document=plan.raw if edited else None,
+                inputs=recorded if edited else None,
+                rerun=tuple(doubts),
+            )
+        )
+        return await self._drive(run, Scope(run, plan, inputs))
+
+    def stop(self, run_id: str | None = None, *, graceful: bool = False, reason: str = "interrupted") -> None:
+        """Stop one run, or all of them, resumable. `graceful` lets running steps finish and be recorded."""
+        self._stop_reason = reason
+        for run, task in self._chosen(run_id):
+            run.stopping = True
+            if not graceful:
+                task.cancel()
+
+    def cancel(self, run_id: str) -> None:
+        """End a run for good."""
+        for run, task in self._chosen(run_id):
+            self._cancelled.add(run.run_id)
+            task.cancel()
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._threads.close()
+
+    def _chosen(self, run_id: str | None) -> list[tuple[Run, asyncio.Task[None]]]:
+        if run_id is None:
+            return list(self._active.values())
+        found = self._active.get(run_id)
+        return [found] if found else []
+
+    def _new_run(self, run_id: str) -> Run:
+        return Run(
+            run_id,
+            journal=self._journal,
+            redactor=self._redactor,
+            observer=self._observer,
+            services=self._services,
+            threads=self._threads,
+            use_cache=self._use_cache,
+        )
+
+    async def _drive(self, run: Run, scope: Scope) -> RunResult:
+        loop = asyncio.get_running_loop()
+        begin = time.perf_counter()
+        task = asyncio.create_task(scope.execute())
+        self._active[run.run_id] = (run, task)
+        watch = loop.call_later(_POLL, self._watch, loop, run.run_id)
+        outer_cancel = False
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            outer_cancel = True
+            run.stopping = True
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        finally:
+            watch.cancel()
+            del self._active[run.run_id]
+        ms = round((time.perf_counter() - begin) * 1000, 3)
+        result = self._conclude(run, scope, task, ms)
+        if outer_cancel:
+            raise asyncio.CancelledError
+        return result
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, run_id: str) -> None:
+        if run_id not in self._active:
+            return
+        for asked in self._journal.cancel_requests():
+            self.cancel(asked)
+        loop.call_later(_POLL, self._watch, loop, run_id)
+
+    def _conclude(self, run: Run, scope: Scope, task: asyncio.Task[None], ms: float) -> RunResult:
+        state, now = scope.state, time.time()
+        outputs: Mapping[str, object] = {}
+        error: Mapping[str, object] | None = None
+        failed_node: str | None = None
+        if run.run_id in self._cancelled:
+            self._cancelled.discard(run.run_id)
+            status = "cancelled"
+            error = {"type": "cancelled", "message": "the run was cancelled"}
+            run.emit(RunCancelled(at=now), status="cancelled")
+        elif task.cancelled() or (run.stopping and (state.waiting or state.running)):
+            status = "stopped"
+            error = {"type": "interrupted", "message": f"the run was stopped ({self._stop_reason}); it can be resumed"}
+            run.emit(RunStopped(reason=self._stop_reason, at=now), status="stopped")
+        elif (failure := task.exception()) is not None:
+            raise failure
+        elif state.failed:
+            first = state.failed[min(state.failed)]
+            status, error, failed_node = "failed", first.error, first.step
+            run.emit(RunFailed(error=error, at=now), status="failed")
+        else:
+            try:
+                outputs = scope.outputs()
+                status = "completed"
+                run.emit(RunCompleted(outputs=outputs, at=now), status="completed")
+            except PflowError as problem:
+                status, error = "failed", {**describe_failure(problem, "outputs"), "node": None}
+                run.emit(RunFailed(error=error, at=now), status="failed")
+        return RunResult(
+            run_id=run.run_id,
+            status=status,
+            outputs=outputs,
+            error=error,
+            failed_node=failed_node,
+            completed=tuple(state.completed),
+            steps=run.steps,
+            duration_ms=ms,
+            reused=tuple(run.reused),
+            reran=tuple(run.reran),
+        )
+
+
+def _is_secret(plan: Plan, name: str) -> bool:
+    declared = plan.inputs.get(name)
+    return declared is not None and declared.secret
+
+
+def _count(steps: list[str]) -> str:
+    return "1 step was" if len(steps) == 1 else f"{len(steps)} steps were"

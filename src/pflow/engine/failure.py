@@ -1,0 +1,63 @@
+"""Errors of steps as data: what is recorded of them, and which edge they take."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Mapping
+from typing import TypeVar
+
+from pflow.core.errors import PflowError, StepError, StepTimeout
+from pflow.core.interface import ERROR_ACTIONS
+
+
+T = TypeVar("T")
+
+
+class Halted(Exception):
+    """A sub-workflow or batch stopped because the run is stopping; its step stays open, to be taken up again."""
+
+
+async def within(seconds: float | None, work: Awaitable[T], what: str) -> T:
+    """The result of `work`; raises `StepTimeout` when it takes longer than it may."""
+    if seconds is None:
+        return await work
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await work
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise StepTimeout(f"{what} took longer than {seconds:g} s") from error
+
+
+def describe_failure(error: BaseException, node: str) -> dict[str, object]:
+    """What an error event, a result and a trace say about a failure."""
+    if isinstance(error, PflowError):
+        known: dict[str, object] = {
+            "type": error.code,
+            "message": error.message,
+            "node": node,
+            "action": error.action if isinstance(error, StepError) else "error",
+            "details": error.details,
+            "suggestions": list(error.suggestions),
+        }
+        return {key: value for key, value in known.items() if value}
+    frames = traceback.extract_tb(error.__traceback__)
+    own = next((frame for frame in reversed(frames) if "/pocketflow/" not in frame.filename), None)
+    message = str(error) or "no message"
+    return {
+        "type": "execution",
+        "message": f"{type(error).__name__}: {message}",
+        "node": node,
+        "action": "error",
+        "details": {"at": f"{own.filename}:{own.lineno} in {own.name}"} if own else {},
+    }
+
+
+def pick_edge(edges: Mapping[str, object], error: BaseException) -> str | None:
+    """The most specific error edge there is for a failure."""
+    action = error.action if isinstance(error, StepError) else "error"
+    if action in edges and action in ERROR_ACTIONS:
+        return action
+    return "error" if "error" in edges else None

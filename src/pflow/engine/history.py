@@ -1,0 +1,124 @@
+"""What a run did before: its events by scope, what was left in doubt, and what an edited document can reuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from pflow.core.event import (
+    Event,
+    ItemCompleted,
+    ItemFailed,
+    ItemStarted,
+    RunCompleted,
+    RunResumed,
+    RunStarted,
+    StepCompleted,
+    StepFailed,
+    StepStarted,
+)
+from pflow.engine.plan import Plan, PlanNode
+from pflow.engine.value import ITEMS
+
+_StepEvent = StepStarted | StepCompleted | StepFailed
+
+
+@dataclass(slots=True, kw_only=True)
+class Past:
+    """One step's record: how it was defined, what went in, and how it ended, if it did."""
+
+    started: StepStarted
+    completed: StepCompleted | None = None
+    attempts: int = 1
+
+
+@dataclass(slots=True)
+class History:
+    """A run's events, folded far enough to go on from."""
+
+    document: object = None
+    inputs: dict[str, object] = field(default_factory=dict)
+    workflow: str = ""
+    steps: dict[str, list[_StepEvent]] = field(default_factory=dict)
+    items: dict[str, dict[int, ItemCompleted | ItemFailed | ItemStarted]] = field(default_factory=dict)
+    past: dict[str, Past] = field(default_factory=dict)
+    finished: bool = False
+    edited: bool = False
+
+
+def scope_of(step: str) -> str:
+    """The prefix of a step's scope: `deploy/` for `deploy/fetch`, empty for steps of the run itself."""
+    return step[: step.rfind("/") + 1]
+
+
+def fold_history(events: Iterable[Event]) -> History:
+    """Everything that happened in a run. An edit clears the steps but keeps what they did for reuse."""
+    history = History()
+    for event in events:
+        if isinstance(event, RunStarted):
+            history.document, history.workflow = event.document, event.workflow
+            history.inputs = dict(event.inputs) if isinstance(event.inputs, dict) else {}
+        elif isinstance(event, RunResumed):
+            if event.document is not None:
+                history.document = event.document
+                history.inputs = dict(event.inputs) if isinstance(event.inputs, dict) else {}
+                history.steps.clear()
+                history.items.clear()
+                history.finished = False
+        elif isinstance(event, RunCompleted):
+            history.finished = True
+        elif isinstance(event, ItemStarted | ItemCompleted | ItemFailed):
+            history.items.setdefault(event.step, {})[event.index] = event
+        elif isinstance(event, StepStarted | StepCompleted | StepFailed):
+            if isinstance(event, StepCompleted) and event.writes.get("results") is ITEMS:
+                event = replace(event, writes={**event.writes, "results": _item_results(history, event)})
+            history.steps.setdefault(scope_of(event.step), []).append(event)
+            _remember(history, event)
+    return history
+
+
+def _item_results(history: History, event: StepCompleted) -> list[object]:
+    items = history.items.get(event.step, {})
+    count = event.writes.get("count")
+    found = (items.get(index) for index in range(count if isinstance(count, int) else 0))
+    return [item.writes if isinstance(item, ItemCompleted) else None for item in found]
+
+
+def _remember(history: History, event: _StepEvent) -> None:
+    if isinstance(event, StepStarted):
+        history.past[event.step] = Past(started=event, attempts=event.attempt)
+    elif isinstance(event, StepCompleted) and event.step in history.past:
+        history.past[event.step].completed = event
+    elif isinstance(event, StepFailed) and event.retry_in is None and event.step in history.past:
+        history.past[event.step].attempts = 0
+
+
+def in_doubt(plan: Plan, history: History, prefix: str = "") -> list[str]:
+    """Steps and batch items that had started, had not ended, and are not safe to run again."""
+    found: list[str] = []
+    open_steps: dict[str, StepStarted] = {}
+    for event in history.steps.get(prefix, ()):
+        if isinstance(event, StepStarted):
+            open_steps[event.step] = event
+        else:
+            open_steps.pop(event.step, None)
+    for step, started in open_steps.items():
+        node = plan.by_id.get(started.node)
+        if node is not None:
+            found.extend(_doubts(node, history, step))
+    return found
+
+
+def _doubts(node: PlanNode, history: History, step: str) -> list[str]:
+    if node.batch is None:
+        if node.child is not None:
+            return in_doubt(node.child, history, step + "/")
+        return [] if node.purity != "impure" else [step]
+    found = []
+    for index, item in sorted(history.items.get(step, {}).items()):
+        if isinstance(item, ItemStarted):
+            if node.child is not None:
+                found.extend(in_doubt(node.child, history, f"{step}[{index}]/"))
+            elif node.purity == "impure":
+                found.append(f"{step}[{index}]")
+    return found

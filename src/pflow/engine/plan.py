@@ -1,0 +1,91 @@
+"""The plan: a document after checking, frozen, with everything the executor would otherwise look up per step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pflow.core.document import Input, KeyMapping, Retry
+from pflow.core.interface import Purity
+from pflow.engine.graph import back_edges, predecessors, reach_masks
+
+if TYPE_CHECKING:
+    from pflow.core.template import Compiled
+
+MAX_VISITS = 1000
+MAX_DEPTH = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanBatch:
+    """A batch node's items and how to go through them."""
+
+    items: Compiled
+    name: str
+    concurrency: int
+    keep_going: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanNode:
+    """One node of a plan.
+
+    `make` imports and builds the PocketFlow node. `definition` identifies what would run: type, code, params
+    as written, batch, mapping. `trusted` nodes are known not to change values in place. `reads` are natural
+    keys that count as inputs. A sub-workflow has a `child` and no `make`.
+    """
+
+    id: str
+    index: int
+    type: str
+    params: Compiled
+    definition: str
+    node_hash: str
+    edges: Mapping[str, tuple[int, ...]]
+    make: Callable[[], Any] | None = None
+    child: Plan | None = None
+    purity: Purity = "impure"
+    trusted: bool = False
+    reads: tuple[str, ...] = ()
+    batch: PlanBatch | None = None
+    retry: Retry | None = None
+    timeout: float | None = None
+    max_visits: int = MAX_VISITS
+    mapping: KeyMapping | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A whole plan. `outputs` are compiled sources by name; `raw` is the document it came from."""
+
+    nodes: tuple[PlanNode, ...]
+    starts: tuple[int, ...]
+    name: str = ""
+    inputs: Mapping[str, Input] = field(default_factory=dict)
+    outputs: Mapping[str, Compiled] = field(default_factory=dict)
+    raw: Mapping[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def successors(self) -> tuple[Sequence[int], ...]:
+        """Targets of each node, over all actions."""
+        return tuple(
+            tuple(dict.fromkeys(target for targets in node.edges.values() for target in targets))
+            for node in self.nodes
+        )
+
+    @cached_property
+    def reach(self) -> tuple[int, ...]:
+        """For each node, a bit mask of what it can reach without going back in a loop."""
+        return reach_masks(self.successors, back_edges(self.successors, self.starts))
+
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """The nodes with an edge to each node."""
+        return predecessors(self.successors)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, PlanNode]:
+        """Nodes by id."""
+        return {node.id: node for node in self.nodes}

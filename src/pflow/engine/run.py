@@ -1,0 +1,137 @@
+"""One run in this process: where its events go, and how it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pflow.core.errors import PflowError
+from pflow.core.event import Event
+from pflow.engine.codec import encode_event
+from pflow.engine.context import StepContext, enter_step
+from pflow.engine.history import History
+from pflow.engine.plan import PlanNode
+from pflow.engine.ports import Journal, Observer, Services, Status
+from pflow.engine.thread import Threads
+from pflow.engine.value import Redacting, ValueTable
+
+
+class Run:
+    """The parts that all scopes of a run share."""
+
+    def __init__(
+        self,
+        run_id: str,
+        *,
+        journal: Journal,
+        redactor: Redacting,
+        observer: Observer | None,
+        services: Services,
+        threads: Threads,
+        use_cache: bool,
+    ) -> None:
+        self.run_id = run_id
+        self.journal = journal
+        self.redactor = redactor
+        self.services = services
+        self.threads = threads
+        self.use_cache = use_cache
+        self.values = ValueTable(redactor, lambda sha: journal.value(run_id, sha))
+        self.history = History()
+        self.reusing = False
+        self.stopping = False
+        self.seq = 0
+        self.steps = 0
+        self.reused: list[str] = []
+        self.reran: list[tuple[str, str]] = []
+        self._observer = observer
+        self._prototypes: dict[int, Any] = {}
+        self._group: list[Event] = []
+        self._flushed: asyncio.Future[None] | None = None
+        self._broken: PflowError | None = None
+
+    def create(self, workflow: str, at: float, event: Event) -> None:
+        """Begin the run with its first event."""
+        record = encode_event(event, self.values, self.redactor)
+        self.journal.create(self.run_id, workflow, at, [record])
+        self.seq = 1
+        self._notify([event])
+
+    def emit(self, *events: Event, status: Status | None = None) -> None:
+        """Make events durable, then tell whoever watches."""
+        if self._group:
+            events = (*self._group, *events)
+            self._group = []
+        records = [encode_event(event, self.values, self.redactor) for event in events]
+        try:
+            self.journal.append(self.run_id, self.seq, records, status)
+        except PflowError as error:
+            self._broken = error
+            raise
+        self.seq += len(records)
+        self._notify(events)
+
+    def emit_grouped(self, *events: Event) -> asyncio.Future[None]:
+        """Like `emit`, but together with what others emit in this turn of the loop; await the result."""
+        if self._flushed is None:
+            loop = asyncio.get_running_loop()
+            self._flushed = loop.create_future()
+            loop.call_soon(self._flush)
+        self._group.extend(events)
+        return self._flushed
+
+    def prototype(self, node: PlanNode) -> Any:
+        """The PocketFlow node that every step of this plan node is a copy of."""
+        found = self._prototypes.get(id(node))
+        if found is None:
+            assert node.make is not None
+            found = self._prototypes[id(node)] = node.make()
+        return found
+
+    def enter(self, node: str, step: str) -> None:
+        """Give the current task its step context."""
+        enter_step(
+            StepContext(
+                run_id=self.run_id,
+                node=node,
+                idempotency_key=f"{self.run_id}/{step}",
+                services=self.services,
+                folder=self._folder,
+                report=self._reporter(step),
+            )
+        )
+
+    def _folder(self) -> Path:
+        folder = self.services.home / "runs" / self.run_id
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def _reporter(self, step: str) -> Callable[[str], None]:
+        observer = self._observer
+
+        def report(message: str) -> None:
+            if observer is not None:
+                observer.report(self.run_id, step, message)
+
+        return report
+
+    def _notify(self, events: Any) -> None:
+        if self._observer is not None:
+            for event in events:
+                self._observer.notify(self.run_id, event)
+
+    def _flush(self) -> None:
+        flushed, self._flushed = self._flushed, None
+        assert flushed is not None
+        try:
+            if self._group:
+                self.emit()
+        except PflowError:
+            pass
+        if self._broken is None:
+            flushed.set_result(None)
+        else:
+            flushed.set_exception(self._broken)
+            flushed.exception()  # those who waited may be gone already

@@ -1,0 +1,423 @@
+"""Runs one plan: starts what is ready, turns how steps end into events, and asks the state what comes next."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from pocketflow import AsyncNode
+
+from pflow.core.errors import PflowError, RunError, SecurityError, StepError, UnresolvedError
+from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
+from pflow.core.interface import MISSING
+from pflow.core.template import Reference, descend
+from pflow.engine.batch import run_batch
+from pflow.engine.binding import bind_inputs
+from pflow.engine.failure import Halted, describe_failure, pick_edge, within
+from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
+from pflow.engine.run import Run
+from pflow.engine.state import END, ScopeState
+from pflow.engine.store import NodeAwareSharedStore, StepStore
+from pflow.engine.value import Opaque, digest_all
+
+Item = Mapping[str, object]
+Result = tuple[str, Mapping[str, object], Mapping[str, str]]
+
+
+class Launch:
+    """A step that is about to start: its name, its rendered params, and what identifies its inputs."""
+
+    __slots__ = ("attempt", "cache_key", "inputs", "items", "node", "params", "step")
+
+    def __init__(self, node: PlanNode, step: str) -> None:
+        self.node = node
+        self.step = step
+        self.params: dict[str, Any] = {}
+        self.items: Sequence[object] = ()
+        self.inputs = ""
+        self.cache_key = ""
+        self.attempt = 1
+
+
+class Scope:
+    """One execution of one plan: the run itself, or a sub-workflow inside it."""
+
+    def __init__(
+        self,
+        run: Run,
+        plan: Plan,
+        inputs: Mapping[str, object],
+        *,
+        prefix: str = "",
+        depth: int = 0,
+        seed: Mapping[str, object] | None = None,
+    ) -> None:
+        self.run = run
+        self.plan = plan
+        self.inputs = inputs
+        self.seed = seed or {}
+        self.depth = depth
+        self.state = ScopeState(plan, prefix)
+        self._tasks: dict[asyncio.Task[Event | None], Launch] = {}
+        self._finished: list[asyncio.Task[Event | None]] = []
+        self._wake: asyncio.Future[None] | None = None
+
+    async def execute(self) -> None:
+        """Run until nothing is live, or nothing more may start."""
+        if not self.run.reusing:
+            for event in self.run.history.steps.get(self.state.prefix, ()):
+                self.state.apply(event)
+            self.state.revive()
+        try:
+            events: list[Event] = []
+            while True:
+                launches: list[Launch] = []
+                while not (self.run.stopping or self.state.failed):
+                    ready = self.state.ready()
+                    if not ready:
+                        break
+                    for index in ready:
+                        self._prepare(self.plan.nodes[index], events, launches)
+                if events:
+                    self.run.emit(*events)
+                    events = []
+                for launch in launches:
+                    task = asyncio.create_task(self._step(launch))
+                    self._tasks[task] = launch
+                    task.add_done_callback(self._done)
+                if not self._tasks:
+                    return
+                await self._any_finished()
+                for task in self._finished:
+                    del self._tasks[task]
+                    event = task.result()
+                    if event is not None:
+                        self.state.apply(event)
+                        events.append(event)
+                self._finished.clear()
+        finally:
+            await self._abandon()
+
+    def outputs(self) -> dict[str, object]:
+        """The declared outputs; without any, what the last steps wrote."""
+        if self.plan.outputs:
+            return {
+                name: source.render(lambda ref: self.lookup(END, ref)) for name, source in self.plan.outputs.items()
+            }
+        ended = list(dict.fromkeys(self.state.ended))
+        if len(ended) == 1:
+            return dict(self.state.outputs[ended[0]])
+        return {self.plan.nodes[index].id: dict(self.state.outputs[index]) for index in sorted(ended)}
+
+    def lookup(self, index: int, reference: Reference, item: Item | None = None) -> object:
+        """The value of a template for a node; raises `UnresolvedError`."""
+        root = reference.root
+        if item is not None and root in item:
+            value: object = item[root]
+        elif root in self.inputs:
+            value = self.inputs[root]
+        elif root in self.plan.by_id:
+            outputs = self.state.outputs.get(self.plan.by_id[root].index)
+            if outputs is None:
+                return self._missing(index, reference, f"node `{root}` has not run")
+            value = outputs
+        else:
+            try:
+                value = self.state.natural(index, root)
+            except KeyError:
+                if root not in self.seed:
+                    return self._missing(index, reference, f"there is no `{root}`")
+                value = self.seed[root]
+        found = descend(value, reference)
+        if isinstance(found, Opaque):
+            raise RunError(
+                f"`{reference.text}` was a `{found.kind}` that lived only in the process that made it",
+                suggestions=["run the workflow again from the start"],
+            )
+        return found
+
+    def _missing(self, index: int, reference: Reference, reason: str) -> object:
+        if reference.default is not MISSING:
+            return reference.default
+        exists = [*self.inputs, *(self.plan.nodes[i].id for i in self.state.outputs)]
+        raise UnresolvedError(
+            f"template `{reference.text}` not resolved: {reason}",
+            details={"missing": [reference.root], "exists": exists},
+            suggestions=[f"it can use: {', '.join(exists)}"] if exists else [],
+        )
+
+    def _prepare(self, node: PlanNode, events: list[Event], launches: list[Launch]) -> None:
+        state = self.state
+        visit = state.visits.get(node.index, 0) + 1
+        step = state.step_name(node.index, visit)
+        launch = Launch(node, step)
+        started: list[Event] = []
+        try:
+            if visit > node.max_visits:
+                raise StepError(
+                    f"node `{node.id}` was visited {node.max_visits} times; the loop does not end",
+                    suggestions=["check the action that leaves the loop", "raise the node's `max_visits`"],
+                )
+            self._resolve(launch)
+            known = self._known_result(launch, started)
+        except (PflowError, ValueError) as error:
+            began = StepStarted(
+                step=step, node=node.id, definition=node.definition, inputs=launch.inputs, at=time.time()
+            )
+            failed = self._failure(launch, error, 0.0)
+            for event in (began, failed):
+                state.apply(event)
+                events.append(event)
+            return
+        for event in started:
+            state.apply(event)
+            events.append(event)
+        if not known:
+            launches.append(launch)
+
+    def _resolve(self, launch: Launch) -> None:
+        node = launch.node
+        seen: list[object] = []
+
+        def lookup(reference: Reference) -> object:
+            value = self.lookup(node.index, reference)
+            seen.append(value)
+            return value
+
+        if node.batch is not None:
+            items = node.batch.items.render(lookup)
+            if isinstance(items, Mapping):
+                items = [{"key": key, "value": value} for key, value in items.items()]
+            if not isinstance(items, list | tuple):
+                raise StepError(
+                    f"the items of batch node `{node.id}` are not a list but {type(items).__name__}",
+                    details={"items": str(items)[:200]},
+                )
+            launch.items = items
+            own = (node.batch.name, f"{node.batch.name}_index")
+            for reference in node.params.references:
+                if reference.root not in own:
+                    lookup(reference)
+        else:
+            launch.params = node.params.render(lookup)  # type: ignore[assignment]
+        keys = [node.definition.encode(), *(self.run.values.key(value) for value in seen)]
+        for name in node.reads:
+            try:
+                keys.append(self.run.values.key(self._natural(node.index, name)))
+            except KeyError:
+                keys.append(b"")
+        launch.inputs = digest_all(keys) if len(keys) > 1 else node.definition
+
+    def _natural(self, index: int, key: str) -> object:
+        if key in self.inputs:
+            return self.inputs[key]
+        try:
+            return self.state.natural(index, key)
+        except KeyError:
+            return self.seed[key]
+
+    def _known_result(self, launch: Launch, events: list[Event]) -> bool:
+        node, step, run = launch.node, launch.step, self.run
+        past = run.history.past.get(step)
+        launch.attempt = past.attempts + 1 if past and not past.completed and past.attempts else 1
+        if node.retry is None or launch.attempt > node.retry.attempts:
+            launch.attempt = 1
+        events.append(
+            StepStarted(
+                step=step,
+                node=node.id,
+                definition=node.definition,
+                inputs=launch.inputs,
+                at=time.time(),
+                attempt=launch.attempt,
+            )
+        )
+        if run.reusing and past and past.completed:
+            reason = self._why_rerun(launch, past.started, past.completed)
+            if not reason:
+                run.reused.append(step)
+                done = past.completed
+                events.append(
+                    StepCompleted(
+                        step=step, action=done.action, writes=done.writes, ms=0, source="reuse", reads=done.reads
+                    )
+                )
+                return True
+            run.reran.append((step, reason))
+        elif run.reusing:
+            run.reran.append((step, "it had not completed" if past else "it is new"))
+        if node.purity == "pure" and run.use_cache and node.batch is None and node.child is None:
+            launch.cache_key = digest_all([node.node_hash.encode(), launch.inputs.encode()])
+            cached = run.journal.cache_get(launch.cache_key)
+            if cached is not None:
+                action, writes = orjson.loads(run.redactor.restore(cached))
+                events.append(StepCompleted(step=step, action=action, writes=writes, ms=0, source="cache"))
+                return True
+        return False
+
+    def _why_rerun(self, launch: Launch, started: StepStarted, completed: StepCompleted) -> str:
+        if started.definition != launch.node.definition:
+            return "its definition changed"
+        if started.inputs != launch.inputs:
+            return "its inputs changed"
+        for key, recorded in completed.reads.items():
+            try:
+                now = digest_all([self.run.values.key(self._natural(launch.node.index, key))])
+            except KeyError:
+                now = ""
+            if now != recorded:
+                return f"`{key}` changed"
+        return ""
+
+    async def _step(self, launch: Launch) -> Event | None:
+        node, run = launch.node, self.run
+        begin = time.perf_counter()
+        while True:
+            try:
+                action, writes, reads = await self._attempt(launch)
+                if action != "default" and action not in node.edges and node.edges:
+                    raise StepError(
+                        f"node `{node.id}` returned action `{action}`, which has no edge",
+                        details={"edges": sorted(node.edges)},
+                        suggestions=[f"add an edge with action `{action}` from `{node.id}`"],
+                    )
+                if launch.cache_key and not reads.keys() - set(node.reads):
+                    self._remember(launch, action, writes)
+                run.steps += 1
+                return StepCompleted(
+                    step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads
+                )
+            except Halted:
+                return None
+            except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary
+                wait = self._retry_wait(launch, error)
+                if wait is None:
+                    return self._failure(launch, error, _since(begin))
+                failed = StepFailed(
+                    step=launch.step,
+                    error=describe_failure(error, node.id),
+                    ms=_since(begin),
+                    attempt=launch.attempt,
+                    retry_in=wait,
+                )
+                await run.emit_grouped(failed)
+            await asyncio.sleep(wait)
+            launch.attempt += 1
+            await run.emit_grouped(
+                StepStarted(
+                    step=launch.step,
+                    node=node.id,
+                    definition=node.definition,
+                    inputs=launch.inputs,
+                    at=time.time(),
+                    attempt=launch.attempt,
+                )
+            )
+
+    def _retry_wait(self, launch: Launch, error: BaseException) -> float | None:
+        retry = launch.node.retry
+        if launch.node.batch is not None or retry is None or launch.attempt >= retry.attempts or self.run.stopping:
+            return None
+        if isinstance(error, SecurityError | UnresolvedError | SystemExit):
+            return None
+        return min(retry.wait * retry.backoff ** (launch.attempt - 1), 3600.0)
+
+    def _failure(self, launch: Launch, error: BaseException, ms: float) -> StepFailed:
+        node = launch.node
+        return StepFailed(
+            step=launch.step,
+            error=describe_failure(error, node.id),
+            ms=ms,
+            attempt=launch.attempt,
+            action=pick_edge(node.edges, error),
+            params=launch.params,
+        )
+
+    async def _attempt(self, launch: Launch) -> Result:
+        node = launch.node
+        if node.batch is not None:
+            return await run_batch(self, launch)
+        run = self.run_child if node.child is not None else self.run_node
+        work = run(node, launch.params, launch.step)
+        return await (work if node.timeout is None else within(node.timeout, work, f"node `{node.id}`"))
+
+    async def run_node(self, node: PlanNode, params: dict[str, Any], step: str) -> Result:
+        """One execution of a node's code, as a transaction."""
+        run = self.run
+        instance = copy.copy(run.prototype(node))
+        instance.set_params(params)
+        store = StepStore(self.state, node.index, self.inputs, self.seed, trusted=node.trusted)
+        shared: Any = store
+        if node.mapping is not None:
+            shared = NodeAwareSharedStore(
+                store, node.mapping.input_mappings, node.mapping.output_mappings, params=params
+            )
+        elif not node.trusted and params:
+            shared = NodeAwareSharedStore(store, params=params)
+        run.enter(node.id, step)
+        if isinstance(instance, AsyncNode):
+            action = await instance._run_async(shared)
+        else:
+            action = await run.threads.call(instance._run, shared)
+        writes = store.commit()
+        if not node.trusted:
+            for value in writes.values():
+                run.values.encode(value)  # a value that cannot be recorded is this step's failure
+        if node.mapping is not None:
+            for name, key in node.mapping.output_mappings.items():
+                if key in writes:
+                    writes[name] = writes[key]
+        reads = {key: digest_all([run.values.key(value)]) for key, value in store.reads.items()}
+        return (action if isinstance(action, str) and action else "default"), writes, reads
+
+    async def run_child(self, node: PlanNode, params: Mapping[str, Any], step: str) -> Result:
+        """One execution of a sub-workflow, journalled inside this run."""
+        assert node.child is not None
+        if self.depth + 1 > MAX_DEPTH:
+            raise StepError(f"sub-workflows are nested more than {MAX_DEPTH} deep")
+        inputs = bind_inputs(node.child, params.get("inputs") or {})
+        scope = Scope(self.run, node.child, inputs, prefix=step + "/", depth=self.depth + 1)
+        await scope.execute()
+        for failed in scope.state.failed.values():
+            error = failed.error
+            raise StepError(
+                f"sub-workflow failed at node `{failed.step[len(self.state.prefix) :]}`: {error.get('message')}",
+                action=str(error.get("action", "error")),
+                details={"cause": error},
+            )
+        if self.run.stopping and (scope.state.waiting or scope.state.running):
+            raise Halted
+        return "default", scope.outputs(), {}
+
+    def _remember(self, launch: Launch, action: str, writes: Mapping[str, object]) -> None:
+        try:
+            data = orjson.dumps([action, writes], option=orjson.OPT_PASSTHROUGH_DATACLASS)
+        except TypeError:
+            return  # a value that lives only in this process cannot be remembered
+        self.run.journal.cache_put(launch.cache_key, self.run.redactor.data(data))
+
+    def _done(self, task: asyncio.Task[Event | None]) -> None:
+        self._finished.append(task)
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    async def _any_finished(self) -> None:
+        if not self._finished:
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
+            self._wake = None
+
+    async def _abandon(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _since(begin: float) -> float:
+    return round((time.perf_counter() - begin) * 1000, 3)

@@ -1,0 +1,152 @@
+"""Where one execution of a plan stands: a pure fold of its events, and the one rule that says what runs next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
+from pflow.engine.plan import Plan
+from pflow.engine.value import DELETED
+
+Writes = Mapping[str, object]
+
+END = -1
+"""The place after the last node."""
+
+
+class ScopeState:
+    """The state of a run's plan, or of one sub-workflow in it.
+
+    A node is *waiting* once it has been reached, and *running* from its start event to its end event. It is
+    ready when no other live node can still reach it.
+    """
+
+    def __init__(self, plan: Plan, prefix: str = "") -> None:
+        self.plan = plan
+        self.prefix = prefix
+        self.visits: dict[int, int] = {}
+        self.running: dict[int, str] = {}
+        self.waiting: dict[int, int] = dict.fromkeys(plan.starts, -1)
+        self.outputs: dict[int, Writes] = {}
+        self.completed: list[str] = []
+        self.failed: dict[int, StepFailed] = {}
+        self.ended: list[int] = []
+        self._writers: dict[str, set[int]] = {}
+        self._index = {node.id: node.index for node in plan.nodes}
+
+    def step_name(self, index: int, visit: int) -> str:
+        """The name of a node's nth step."""
+        name = self.prefix + self.plan.nodes[index].id
+        return name if visit == 1 else f"{name}#{visit}"
+
+    def node_of(self, step: str) -> int:
+        """The node that a step of this scope belongs to."""
+        return self._index[step[len(self.prefix) :].partition("#")[0]]
+
+    def apply(self, event: Event) -> None:
+        """Take one event of this scope into account."""
+        if isinstance(event, StepStarted):
+            index = self.node_of(event.step)
+            self.waiting.pop(index, None)
+            self.failed.pop(index, None)
+            self.visits[index] = _visit_of(event.step)
+            self.running[index] = event.step
+        elif isinstance(event, StepCompleted):
+            index = self.node_of(event.step)
+            self.completed.append(event.step)
+            self._finish(index, event.writes, event.action)
+        elif isinstance(event, StepFailed):
+            index = self.node_of(event.step)
+            if event.retry_in is not None:
+                return
+            if event.action is None:
+                self.running.pop(index, None)
+                self.failed[index] = event
+            else:
+                self._finish(index, {"error": event.error}, event.action)
+
+    def ready(self) -> list[int]:
+        """Reached nodes that no other live node can still reach, in document order."""
+        waiting, running, reach = self.waiting, self.running, self.plan.reach
+        found = [n for n, blocker in waiting.items() if blocker not in running and blocker not in waiting]
+        if not found:
+            return found
+        blocked = 0
+        for live in running:
+            blocked |= reach[live]
+        for live in waiting:
+            blocked |= reach[live]
+        ready = []
+        for index in found:
+            if index in running:
+                waiting[index] = index
+            elif blocked >> index & 1:
+                waiting[index] = next(n for n in self._live() if reach[n] >> index & 1)
+            else:
+                ready.append(index)
+        ready.sort()
+        return ready
+
+    def revive(self) -> None:
+        """Let failed and interrupted nodes be reached again, as a resume does."""
+        for index in [*self.failed, *self.running]:
+            self.waiting[index] = -1
+            self.visits[index] -= 1
+        self.failed.clear()
+        self.running.clear()
+
+    def natural(self, index: int, key: str) -> object:
+        """What the nearest upstream step of a node wrote under `key`; raises `KeyError`.
+
+        `END` asks on behalf of the run's outputs. Of several writers equally near, the last in the document counts.
+        """
+        writers = self._writers.get(key)
+        if not writers:
+            raise KeyError(key)
+        seen: set[int] = set()
+        level = tuple(dict.fromkeys(self.ended)) if index == END else self.plan.predecessors[index]
+        while level:
+            hits = [node for node in level if node in writers]
+            if hits:
+                value = self.outputs[max(hits)][key]
+                if value is DELETED:
+                    raise KeyError(key)
+                return value
+            seen.update(level)
+            level = tuple(
+                dict.fromkeys(n for node in level for n in self.plan.predecessors[node] if n not in seen)
+            )
+        raise KeyError(key)
+
+    def natural_keys(self, index: int) -> list[str]:
+        """The natural keys a node can read, sorted."""
+        return sorted(key for key in self._writers if self._has_natural(index, key))
+
+    def _has_natural(self, index: int, key: str) -> bool:
+        try:
+            self.natural(index, key)
+        except KeyError:
+            return False
+        return True
+
+    def _live(self) -> Iterator[int]:
+        yield from self.running
+        yield from self.waiting
+
+    def _finish(self, index: int, writes: Writes, action: str) -> None:
+        self.running.pop(index, None)
+        for key in self.outputs.get(index, ()):
+            self._writers[key].discard(index)
+        self.outputs[index] = writes
+        for key in writes:
+            self._writers.setdefault(key, set()).add(index)
+        targets = self.plan.nodes[index].edges.get(action, ())
+        for target in targets:
+            self.waiting.setdefault(target, -1)
+        if not targets:
+            self.ended.append(index)
+
+
+def _visit_of(step: str) -> int:
+    _, mark, visit = step[step.rfind("/") + 1 :].partition("#")
+    return int(visit) if mark else 1

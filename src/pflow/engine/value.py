@@ -1,0 +1,209 @@
+"""How values enter and leave the journal: small ones inside their event, large ones once, by content.
+
+An encoded value is one of `[value]` (inline), `{"tagged": value}` (inline, bytes inside written as
+`{"$bytes": base64}`), `{"sha": digest, "size": bytes}` (large, stored beside the events, with `"tagged": true`
+where it holds bytes), `{"opaque": type}` for objects that only live in this process, `{"deleted": true}`, or `{"items": true}` for a batch's results, which
+its item events hold.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from typing import Protocol
+
+import orjson
+
+from pflow.core.errors import RunError, StepError
+
+INLINE_BYTES = 1024
+EXACT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+"""Options under which only what JSON really has is written."""
+
+
+class Mark:
+    """A value that stands for something else: a removed key, or the results that the item events hold."""
+
+
+DELETED = Mark()
+ITEMS = Mark()
+ITEMS_JSON = b'{"items":true}'
+
+
+class Redacting(Protocol):
+    """Replaces secrets in encoded JSON by markers, and back."""
+
+    def data(self, data: bytes) -> bytes:
+        """The bytes without secrets."""
+
+    def restore(self, data: bytes) -> bytes:
+        """The bytes with the secrets that are known."""
+
+
+class NoSecrets:
+    """A redactor for runs that have nothing to hide."""
+
+    def data(self, data: bytes) -> bytes:
+        """The bytes as they are."""
+        return data
+
+    def restore(self, data: bytes) -> bytes:
+        """The bytes as they are."""
+        return data
+
+
+class Opaque:
+    """Stands for a value that an earlier process held but could not record."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+
+class Encoded:
+    """A value ready for an event: the JSON that stands for it, its identity, and bytes to store, if any."""
+
+    __slots__ = ("blob", "json", "key")
+
+    def __init__(self, json: bytes, key: bytes, blob: tuple[str, bytes] | None = None) -> None:
+        self.json = json
+        self.key = key
+        self.blob = blob
+
+
+def digest(data: bytes) -> str:
+    """The content address of some bytes."""
+    return blake2b(data, digest_size=20).hexdigest()
+
+
+def digest_all(parts: Iterable[bytes]) -> str:
+    """One digest for several byte strings, unambiguous about where each ends."""
+    state = blake2b(digest_size=20)
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.hexdigest()
+
+
+class ValueTable:
+    """The values of one run. A large value that did not change is encoded and stored once."""
+
+    def __init__(self, redactor: Redacting, load: Callable[[str], bytes]) -> None:
+        self._redactor = redactor
+        self._load = load
+        self._large: dict[int, tuple[object, Encoded]] = {}
+        self._stored: set[str] = set()
+        self._decoded: dict[str, object] = {}
+
+    def encode(self, value: object) -> Encoded:
+        """What stands for `value` in an event."""
+        known = self._large.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]
+        if value is DELETED:
+            return Encoded(b'{"deleted":true}', b"deleted")
+        tagged = False
+
+        def tag(item: object) -> object:
+            nonlocal tagged
+            if isinstance(item, bytes | bytearray):
+                tagged = True
+                return {"$bytes": base64.b64encode(item).decode()}
+            raise TypeError
+
+        try:
+            plain = orjson.dumps(value, tag, EXACT)
+        except TypeError:
+            name = f"{type(value).__module__}.{type(value).__qualname__}"
+            return Encoded(orjson.dumps({"opaque": name}), b"opaque:%d" % id(value))
+        if b"null" in plain and has_nan(value):
+            raise StepError("the result holds a number that JSON does not have (NaN or Infinity)")
+        if len(plain) <= INLINE_BYTES:
+            return Encoded(b'{"tagged":%b}' % plain if tagged else b"[%b]" % plain, plain)
+        data = self._redactor.data(plain)
+        sha = digest(data)
+        shown = {"sha": sha, "size": len(data), **({"tagged": True} if tagged else {})}
+        encoded = Encoded(orjson.dumps(shown), sha.encode(), None if sha in self._stored else (sha, data))
+        self._large[id(value)] = (value, encoded)
+        return encoded
+
+    def take_blob(self, encoded: Encoded) -> tuple[str, bytes] | None:
+        """The bytes that must be stored with the event, handed out once."""
+        blob, encoded.blob = encoded.blob, None
+        if blob is not None:
+            self._stored.add(blob[0])
+        return blob
+
+    def adopt(self, value: object, json: bytes) -> None:
+        """Let `json` stand for a value that is recorded elsewhere."""
+        self._large[id(value)] = (value, Encoded(json, digest(orjson.dumps(value, _unhashable, EXACT)).encode()))
+
+    def key(self, value: object) -> bytes:
+        """What identifies `value` in a hash of inputs."""
+        known = self._large.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1].key
+        try:
+            data = orjson.dumps(value, _unhashable, EXACT)
+        except TypeError:
+            return b"opaque:%d" % id(value)
+        if len(data) <= INLINE_BYTES:
+            return data
+        return digest(data).encode()
+
+    def decode(self, encoded: object) -> object:
+        """The value that `encoded` stands for."""
+        if isinstance(encoded, list):
+            return encoded[0]
+        if not isinstance(encoded, dict):
+            raise RunError("the journal holds a value in an unknown form")
+        if "opaque" in encoded:
+            return Opaque(str(encoded["opaque"]))
+        if "deleted" in encoded:
+            return DELETED
+        if "items" in encoded:
+            return ITEMS
+        if "sha" not in encoded:
+            return _untag(encoded["tagged"])
+        sha = str(encoded["sha"])
+        if sha not in self._decoded:
+            value: object = orjson.loads(self._redactor.restore(self._load(sha)))
+            if encoded.get("tagged"):
+                value = _untag(value)
+            self._decoded[sha] = value
+            self._stored.add(sha)
+            self._large[id(value)] = (value, Encoded(orjson.dumps(encoded), sha.encode()))
+        return self._decoded[sha]
+
+
+def _unhashable(item: object) -> object:
+    if isinstance(item, bytes | bytearray):
+        return {"$bytes": base64.b64encode(item).decode()}
+    raise TypeError
+
+
+def _untag(value: object) -> object:
+    if isinstance(value, dict):
+        if len(value) == 1 and isinstance(value.get("$bytes"), str):
+            return base64.b64decode(value["$bytes"])
+        return {key: _untag(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_untag(item) for item in value]
+    return value
+
+
+def has_nan(value: object) -> bool:
+    """Whether a number in `value` is NaN or infinite, which orjson would write as null."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, float):
+            if item != item or item in (float("inf"), float("-inf")):
+                return True
+        elif isinstance(item, Mapping):
+            stack.extend(item.values())
+        elif isinstance(item, list | tuple):
+            stack.extend(item)
+    return False
