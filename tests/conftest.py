@@ -1,0 +1,40 @@
+"""What every test stands on: a home of its own, steady Hypothesis settings, and the state of the manifest."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.spec.manifest import load_entries
+
+settings.register_profile(
+    "pflow",
+    deadline=None,  # a busy machine is no failure
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+    print_blob=True,
+)
+settings.load_profile("pflow")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`PFLOW_HOME`, not yet made, in the test's own `HOME`: no test can touch the person's."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PFLOW_HOME", str(tmp_path / ".pflow"))
+    return tmp_path / ".pflow"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    entries = load_entries()
+    parts = Counter(entry.pending for entry in entries if entry.pending)
+    deviations = sum(bool(entry.deviation) for entry in entries)
+    covered = len(entries) - parts.total() - deviations
+    pending = ", ".join(f"{part} {count}" for part, count in sorted(parts.items()))
+    terminalreporter.write_line(
+        f"requirements: {covered} covered, {deviations} deviations, {parts.total()} pending ({pending})"
+    )

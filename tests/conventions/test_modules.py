@@ -1,0 +1,126 @@
+"""How a module of pflow looks: a docstring, a size one can read, imports at the top or with their reason."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conventions.source import module_paths, text_of, tree_of
+
+MOST_LINES = 400
+
+# Modules that are longer, and how long they may be. The numbers only go down.
+LONGER: dict[str, int] = {}
+
+# Where everything may be caught: the step boundary, the MCP edge, the command line's main.
+CATCH_ALL = {
+    "engine/thread.py",
+}
+
+# Who may talk HTTP; everybody else goes through these.
+HTTP = {"nodes/http_client.py"}
+
+
+@pytest.mark.parametrize("path", module_paths())
+def test_a_module_opens_with_a_docstring(path):
+    if path.endswith("__init__.py") and not text_of(path):
+        return
+    docstring = ast.get_docstring(tree_of(path))
+    assert docstring, f"src/pflow/{path} has no docstring"
+    assert docstring.splitlines()[0].endswith((".", ":", "?")), "its first line is a sentence"
+
+
+@pytest.mark.parametrize("path", module_paths())
+def test_a_module_is_short_enough_to_read(path):
+    lines = text_of(path).count("\n")
+    assert lines <= LONGER.get(path, MOST_LINES), f"src/pflow/{path} has {lines} lines: split it"
+
+
+def test_the_list_of_longer_modules_only_shrinks():
+    slack = {path: text_of(path).count("\n") for path in LONGER}
+    assert slack == LONGER, "lower the numbers, and drop what is short enough by now"
+    assert all(lines > MOST_LINES for lines in LONGER.values())
+
+
+@pytest.mark.parametrize("path", module_paths())
+def test_an_import_inside_a_function_says_why(path):
+    lines = text_of(path).splitlines()
+    silent = [
+        f"src/pflow/{path}:{first}"
+        for first, last in lazy_imports(tree_of(path))
+        if not any("# lazy: " in line for line in lines[max(first - 2, 0) : last])
+    ]
+    assert not silent, f"no `# lazy: <reason>` on or above: {silent}"
+
+
+def lazy_imports(tree: ast.Module) -> Iterator[tuple[int, int]]:
+    """First and last line of every run of imports inside a function."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        found = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
+        spans = sorted((n.lineno, n.end_lineno or n.lineno) for n in found)
+        while spans:
+            first, last = spans.pop(0)
+            while spans and spans[0][0] == last + 1:
+                last = spans.pop(0)[1]
+            yield first, last
+
+
+def test_lazy_imports_are_found_in_runs():
+    tree = ast.parse(
+        "import a\ndef f():\n    import b\n    from c import (\n        d,\n    )\n    x = 1\n    import e\n"
+    )
+    assert list(lazy_imports(tree)) == [(3, 6), (8, 8)]
+
+
+def test_everything_is_caught_only_at_the_edges():
+    assert {path for path in module_paths() if any(catches_all(tree_of(path)))} == CATCH_ALL
+
+
+def catches_all(tree: ast.Module) -> Iterator[int]:
+    """Lines of handlers that catch `Exception` or more and do not pass it on."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ExceptHandler):
+            continue
+        caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        names = {None if kind is None else getattr(kind, "id", "") for kind in caught}
+        ends = node.body[-1]
+        passes_on = isinstance(ends, ast.Raise) and ends.exc is None
+        if names & {None, "Exception", "BaseException"} and not passes_on:
+            yield node.lineno
+
+
+@pytest.mark.parametrize(
+    ("handler", "found"),
+    [
+        ("except Exception: pass", [2]),
+        ("except: pass", [2]),
+        ("except (OSError, BaseException) as e: x = 1", [2]),
+        ("except Exception: raise", []),
+        ("except ValueError: pass", []),
+    ],
+)
+def test_catching_everything_is_seen(handler, found):
+    assert list(catches_all(ast.parse(f"try: x\n{handler}"))) == found
+
+
+def test_only_one_module_speaks_http():
+    users = {path for path in module_paths() if "httpx2" in imported_roots(tree_of(path))}
+    assert users <= HTTP
+
+
+def test_nothing_imports_what_is_banned():
+    banned = {"pydantic", "numpy", "starlette", "requests", "aiohttp", "pickle", "marshal", "shelve"}
+    assert {path: found for path in module_paths() if (found := banned & imported_roots(tree_of(path)))} == {}
+
+
+def imported_roots(tree: ast.Module) -> set[str]:
+    """Top-level names of everything a module imports, wherever it does."""
+    roots = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            roots |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            roots.add(node.module.partition(".")[0])
+    return roots

@@ -1,0 +1,50 @@
+"""Names that the founding documents fix can be imported from where they say."""
+
+import importlib
+import importlib.util
+
+import pytest
+
+NOW = [
+    pytest.param(
+        "pflow.core.workflow_manager:WorkflowManager",
+        marks=pytest.mark.requirement("server13:implementation-5"),
+    ),
+    "pflow.core.workflow_manager:WorkflowManager.search",
+    "pflow.core.workflow_manager:WorkflowManager.for_drafts",
+    pytest.param(
+        "pflow.execution.workflow_execution:execute_workflow",
+        marks=pytest.mark.requirement("server13:implementation-4"),
+    ),
+    pytest.param(
+        "pflow.execution.null_output:NullOutput",
+        marks=pytest.mark.requirement("server13:implementation-4"),
+    ),
+    "pflow.engine.store:NodeAwareSharedStore",
+    pytest.param("pflow.core.purity:flow_safe", marks=pytest.mark.requirement("security:3-5")),
+]
+
+LATER = [
+    "pflow.nodes.mcp.node",
+    "pflow.mcp_server.server",
+    "pflow.planning.nodes",
+    "pflow.cli.commands.serve",
+]
+
+
+@pytest.mark.parametrize("name", NOW)
+def test_a_fixed_name_is_where_the_documents_say(name):
+    module, _, attributes = name.partition(":")
+    found = importlib.import_module(module)
+    for attribute in attributes.split("."):
+        found = getattr(found, attribute)
+    assert callable(found)
+
+
+@pytest.mark.parametrize("module", LATER)
+def test_a_later_name_is_listed_once_it_exists(module):
+    try:
+        exists = importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        exists = False
+    assert not exists, f"{module} exists now: move it to NOW"
