@@ -39,22 +39,33 @@ class SetupError(Exception):
 
 
 def fingerprint() -> str:
-    """Changes when the environment would: other dependencies, another way to make it, another place."""
-    digest = hashlib.sha256()
-    for part in ((ROOT / "pyproject.toml").read_bytes(), Path(__file__).read_bytes(), os.fsencode(ROOT)):
-        digest.update(len(part).to_bytes(8, "big") + part)
-    digest.update(os.fsencode(os.path.realpath(PYTHON)))
+    """Changes when the environment would: other dependencies, or another way to make it."""
+    digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes())
+    digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()
 
 
+def place() -> str:
+    """What an environment is tied to: its scripts hold its path, its packages fit one interpreter."""
+    return f"{VENV} {os.path.realpath(PYTHON)}"
+
+
+def stamp() -> list[str]:
+    """Place and fingerprint of the set-up that last ran to its end."""
+    try:
+        return STAMP.read_text().splitlines()
+    except OSError:
+        return []
+
+
 def is_complete() -> bool:
-    """Whether a set-up once ran to its end here and its programs are still there."""
-    return STAMP.exists() and all((BIN / f"{tool}{EXE}").exists() for tool in ("python", *TOOLS))
+    """Whether a set-up ran to its end here and its programs are still there."""
+    return stamp()[:1] == [place()] and all((BIN / f"{tool}{EXE}").exists() for tool in ("python", *TOOLS))
 
 
 def is_current() -> bool:
     """Whether the environment is complete and made from what stands in the repository now."""
-    return is_complete() and STAMP.read_text() == fingerprint()
+    return is_complete() and stamp() == [place(), fingerprint()]
 
 
 def ensure_environment() -> None:
@@ -68,7 +79,7 @@ def ensure_environment() -> None:
         began = time.monotonic()
         if not (is_complete() and update()):
             rebuild()
-        STAMP.write_text(fingerprint())
+        STAMP.write_text(f"{place()}\n{fingerprint()}\n")
         say(f"set up in {time.monotonic() - began:.0f} s")
 
 
