@@ -1,4 +1,4 @@
-"""The workflow document as values: what an author wrote, well-formed but not yet checked against node types."""
+"""The workflow document as values: what an author wrote, well-formed, not yet checked against node types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ IR_VERSION = "0.1.0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """A declared input. `default` counts only when `has_default`."""
+    """A declared input. `default` counts only when `has_default`.
+
+    `type` is `string`, `integer`, `number`, `boolean`, `array`, `object` or `any`, aliases resolved.
+    `required` is as written, else true without a default. A null `default` makes the input optional; beside
+    `required: true` it says that there is none.
+    """
 
     type: str = "any"
     required: bool = True
@@ -85,8 +90,10 @@ class KeyMapping:
 class Document:
     """A whole workflow.
 
-    `edges` is empty when the author gave none (document order) and `data_edges` is true for `"edges": "data"`.
-    `raw` is the normalised object: what is saved, hashed and journalled.
+    `edges` are written out also when the author gave none (document order); only for `"edges": "data"` are
+    they empty, `data_edges` true and `has_edges` false. `start_node` is where a run begins: as written, else
+    the first node, and None for data edges without one. `raw` is the normalised object, with `ir_version` and
+    the edges added when missing: what is saved, hashed and journalled. Reading it gives the same document.
     """
 
     nodes: tuple[NodeSpec, ...]
