@@ -4,32 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pflow.core.document import IR_VERSION, Batch, Document, Input, NodeSpec, Output, Retry
-from pflow.core.fields import Fields, check_name, describe, is_name, wrong_type
+from pflow.core.declaration import read_inputs, read_outputs
+from pflow.core.document import IR_VERSION, Batch, Document, Input, NodeSpec, Retry
+from pflow.core.fields import Fields, check_name, is_name, wrong_type
 from pflow.core.flow import read_flow, read_mappings
-from pflow.core.place import Issues, Path
+from pflow.core.place import Issues, Path, show_path
 from pflow.core.render import shorten
-from pflow.core.suggest import nearest
 
 MAX_NODES = 10_000
 """Nodes of a document."""
-
-TYPES: Mapping[str, str] = {
-    "string": "string",
-    "str": "string",
-    "integer": "integer",
-    "int": "integer",
-    "number": "number",
-    "float": "number",
-    "boolean": "boolean",
-    "bool": "boolean",
-    "array": "array",
-    "list": "array",
-    "object": "object",
-    "dict": "object",
-    "any": "any",
-}
-"""Every way to write a type, and the one that the document's values use."""
 
 _DOCUMENT = dict.fromkeys(
     (
@@ -59,8 +42,6 @@ _NODE = dict.fromkeys(
         "mcp_metadata",
     )
 )
-_INPUT = dict.fromkeys(("type", "required", "default", "description", "secret"))
-_OUTPUT = dict.fromkeys(("type", "description", "source"))
 _BATCH = dict.fromkeys(("items", "as", "concurrency", "on_error"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff"))
 _MCP = dict.fromkeys(("server_id", "tool_name", "version"))
@@ -69,7 +50,10 @@ _YEAR = 31_536_000
 
 
 def build_document(value: object, issues: Issues) -> Document | None:
-    """The document in `value`, as far as it can be built; None without a single node."""
+    """The document in `value`, also with issues where possible, so that its meaning can be checked as well.
+
+    It is None when `nodes` holds none, or something that cannot be taken for a node.
+    """
     if not isinstance(value, dict):
         hint = "put the nodes under `nodes`" if isinstance(value, list) else 'write {"nodes": [{"id": "…"}]}'
         wrong_type(issues, (), "an object", value, hint)
@@ -77,13 +61,15 @@ def build_document(value: object, issues: Issues) -> Document | None:
     top = Fields(issues, value, (), _DOCUMENT, what="the document", required=("nodes",))
     _check_version(top)
     nodes, ids = _read_nodes(top)
-    inputs = _read_inputs(top)
-    outputs = _read_outputs(top)
+    inputs = read_inputs(top)
+    outputs = read_outputs(top)
     _check_clashes(issues, nodes, ids, inputs)
-    data_edges, edges, start = read_flow(top, ids)
-    mappings = read_mappings(top, ids)
     name, description, metadata = top.text("name"), top.text("description"), top.mapping("metadata")
     if not nodes:
+        return None
+    data_edges, edges, start = read_flow(top, ids)
+    mappings = read_mappings(top, ids)
+    if None in nodes:
         return None
     raw: dict[str, object] = value
     if raw.get("ir_version") is None:
@@ -91,7 +77,7 @@ def build_document(value: object, issues: Issues) -> Document | None:
     if not data_edges and not raw.get("edges"):
         raw = raw | {"edges": [{"from": edge.source, "to": edge.target} for edge in edges]}
     return Document(
-        nodes=tuple(nodes),
+        nodes=tuple(node for node in nodes if node is not None),
         edges=edges,
         data_edges=data_edges,
         has_edges=not data_edges,
@@ -121,10 +107,10 @@ def _check_version(top: Fields) -> None:
     top.issues.add("unsupported-version", message, ("ir_version",), known=(IR_VERSION,), hint=hint)
 
 
-def _read_nodes(top: Fields) -> tuple[list[NodeSpec], dict[str, int]]:
-    """The nodes that have an id, and the index of each id where it stands first."""
+def _read_nodes(top: Fields) -> tuple[list[NodeSpec | None], dict[str, int]]:
+    """The nodes, each at the index where it stands, and the first index of each id."""
     issues = top.issues
-    nodes: list[NodeSpec] = []
+    nodes: list[NodeSpec | None] = []
     ids: dict[str, int] = {}
     items = top.values.get("nodes")
     if items is None:
@@ -140,7 +126,8 @@ def _read_nodes(top: Fields) -> tuple[list[NodeSpec], dict[str, int]]:
     else:
         for index, item in enumerate(items):
             node = _read_node(issues, item, ("nodes", index))
-            if node is None:
+            nodes.append(node)
+            if node is None or node.id == f"nodes[{index}]":
                 continue
             if node.id in ids:
                 issues.add(
@@ -149,9 +136,8 @@ def _read_nodes(top: Fields) -> tuple[list[NodeSpec], dict[str, int]]:
                     ("nodes", index, "id"),
                     hint=f"nodes[{ids[node.id]}] has it as well; give each node an id of its own",
                 )
-                continue
-            ids[node.id] = index
-            nodes.append(node)
+            else:
+                ids[node.id] = index
     return nodes, ids
 
 
@@ -165,6 +151,8 @@ def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
     named = isinstance(node.values.get("id"), str)
     if named:
         check_name(issues, name, (*path, "id"), "the id of a node")
+    else:
+        name = show_path(path)
     kind = node.word("type", name)
     node.text("version")
     server, tool = _read_mcp(node, kind)
@@ -180,7 +168,7 @@ def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
         mcp_server=server,
         mcp_tool=tool,
     )
-    return spec if named else None
+    return spec if named or kind != name else None
 
 
 def _read_mcp(node: Fields, kind: str) -> tuple[str | None, str | None]:
@@ -244,86 +232,8 @@ def _read_retry(node: Fields) -> Retry | None:
     )
 
 
-def _read_type(fields: Fields) -> str:
-    written = fields.text("type", "any")
-    kind = TYPES.get(written)
-    if kind is not None:
-        return kind
-    names = tuple(dict.fromkeys(TYPES.values()))
-    meant = nearest(written, TYPES, limit=1)
-    fields.issues.add(
-        "unknown-type",
-        f"there is no type `{shorten(written)}`",
-        (*fields.path, "type"),
-        known=names,
-        hint=f"did you mean `{TYPES[meant[0]]}`?" if meant else "",
-    )
-    return "any"
-
-
-def _read_inputs(top: Fields) -> dict[str, Input]:
-    inputs: dict[str, Input] = {}
-    for name, value in top.mapping("inputs").items():
-        path: Path = ("inputs", name)
-        check_name(top.issues, name, path, "the name of an input", key=True)
-        if not isinstance(value, dict):
-            known = isinstance(value, str) and value in TYPES
-            wrong_type(top.issues, path, "an object", value, f'write {{"type": "{value}"}}' if known else "")
-            inputs[name] = Input()
-            continue
-        fields = Fields(top.issues, value, path, _INPUT, what="an input")
-        kind = _read_type(fields)
-        default = value.get("default")
-        # Null beside `required: true` says that there is no default; null alone makes the input optional.
-        has_default = default is not None or ("default" in value and value.get("required") is not True)
-        if default is not None and not fits(default, kind):
-            top.issues.add(
-                "bad-default",
-                f"the default of `{shorten(name)}` must be {_ARTICLES[kind]}, not {describe(default)}",
-                (*path, "default"),
-                hint="change the default or the type",
-            )
-        inputs[name] = Input(
-            type=kind,
-            required=fields.flag("required", not has_default),
-            default=default,
-            has_default=has_default,
-            description=fields.text("description"),
-            secret=fields.flag("secret", False),
-        )
-    return inputs
-
-
-def _read_outputs(top: Fields) -> dict[str, Output]:
-    outputs: dict[str, Output] = {}
-    for name, value in top.mapping("outputs").items():
-        path: Path = ("outputs", name)
-        if not name or name.startswith("__"):
-            message = f"`{shorten(name)}` is reserved: names that begin with `__` belong to pflow"
-            top.issues.add("reserved-name", message if name else "an output has no name", path, key=True)
-        if not isinstance(value, dict):
-            template = isinstance(value, str) and "${" in value
-            hint = f'write {{"source": "{shorten(str(value))}"}}' if template else ""
-            wrong_type(top.issues, path, "an object", value, hint)
-            outputs[name] = Output()
-            continue
-        fields = Fields(top.issues, value, path, _OUTPUT, what="an output")
-        outputs[name] = Output(
-            type=_read_type(fields), description=fields.text("description"), source=value.get("source")
-        )
-    return outputs
-
-
-def fits(value: object, kind: str) -> bool:
-    """Whether a JSON value is of one of the document's types."""
-    if kind in ("integer", "number"):
-        return not isinstance(value, bool) and isinstance(value, int if kind == "integer" else int | float)
-    wanted = {"string": str, "boolean": bool, "array": list, "object": dict}.get(kind, object)
-    return isinstance(value, wanted)
-
-
 def _check_clashes(
-    issues: Issues, nodes: list[NodeSpec], ids: Mapping[str, int], inputs: Mapping[str, Input]
+    issues: Issues, nodes: list[NodeSpec | None], ids: Mapping[str, int], inputs: Mapping[str, Input]
 ) -> None:
     """One name, one thing: `${name}` must not have two meanings."""
     for name in inputs:
@@ -335,23 +245,15 @@ def _check_clashes(
                 key=True,
                 hint="rename one of them",
             )
-    for node in nodes:
-        taken = node.batch is not None and (node.batch.name in ids or node.batch.name in inputs)
-        if node.batch is not None and taken:
-            what = "the id of a node" if node.batch.name in ids else "the name of an input"
+    for index, node in enumerate(nodes):
+        if node is None or node.batch is None:
+            continue
+        name = node.batch.name
+        if name in ids or name in inputs:
+            what = "the id of a node" if name in ids else "the name of an input"
             issues.add(
                 "name-clash",
-                f"the batch item `{shorten(node.batch.name)}` of node `{shorten(node.id)}` is also {what}",
-                ("nodes", ids[node.id], "batch", "as"),
+                f"the batch item `{shorten(name)}` of node `{shorten(node.id)}` is also {what}",
+                ("nodes", index, "batch", "as"),
                 hint="give the item another name with `as`",
             )
-
-
-_ARTICLES: Mapping[str, str] = {
-    "string": "a string",
-    "integer": "an integer",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "an array",
-    "object": "an object",
-}
