@@ -27,21 +27,22 @@ def encode_event(event: Event, values: ValueTable, redactor: Redacting) -> Recor
     kind = type(event).__name__
     fields: dict[str, Any] = {name: getattr(event, name) for name in _NAMES[kind]}
     blobs: list[tuple[str, bytes]] = []
-    for name in _VALUES.get(kind, ()):
-        encoded = values.encode(fields[name])
-        fields[name] = orjson.Fragment(encoded.json)
-        if blob := values.take_blob(encoded):
-            blobs.append(blob)
     map_name = _VALUE_MAPS.get(kind)
     if map_name:
-        shown = {}
-        for key, value in fields[map_name].items():
-            encoded = values.encode(value)
-            shown[key] = orjson.Fragment(encoded.json)
-            if blob := values.take_blob(encoded):
-                blobs.append(blob)
-        fields[map_name] = shown
+        fields[map_name] = {
+            key: _fragment(value, values, blobs) for key, value in fields[map_name].items()
+        }
+    elif kind in _VALUES:
+        for name in _VALUES[kind]:
+            fields[name] = _fragment(fields[name], values, blobs)
     return Record(kind, redactor.data(orjson.dumps(fields)), tuple(blobs))
+
+
+def _fragment(value: object, values: ValueTable, blobs: list[tuple[str, bytes]]) -> orjson.Fragment:
+    encoded = values.encode(value)
+    if encoded.blob is not None and (blob := values.take_blob(encoded)):
+        blobs.append(blob)
+    return orjson.Fragment(encoded.json)
 
 
 def decode_event(record: Record, values: ValueTable, redactor: Redacting) -> Event:

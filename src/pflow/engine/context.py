@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from pflow.engine.ports import Services
+    from pflow.engine.ports import Observer, Services
 
 
-@dataclass(slots=True, kw_only=True)
 class StepContext:
-    """One step's surroundings.
+    """One step's surroundings. `idempotency_key` is the same for every attempt at the step, also after a crash."""
 
-    `idempotency_key` is the same for every attempt at the step, also after a crash. `folder` makes and
-    returns the run's own folder for files that are too big or too binary for the journal. `report` shows a
-    line of progress to whoever watches the run.
-    """
+    __slots__ = ("_observer", "node", "run_id", "services", "step")
 
-    run_id: str
-    node: str
-    idempotency_key: str
-    services: Services
-    folder: Callable[[], Path]
-    report: Callable[[str], None]
+    def __init__(self, run_id: str, node: str, step: str, services: Services, observer: Observer | None) -> None:
+        self.run_id = run_id
+        self.node = node
+        self.step = step
+        self.services = services
+        self._observer = observer
+
+    @property
+    def idempotency_key(self) -> str:
+        """A name for what this step does once, however often it is tried."""
+        return f"{self.run_id}/{self.step}"
+
+    def folder(self) -> Path:
+        """The run's own folder, made on first use, for files too big or too binary for the journal."""
+        folder = self.services.home / "runs" / self.run_id
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def report(self, message: str) -> None:
+        """Show a line of progress to whoever watches the run."""
+        if self._observer is not None:
+            self._observer.report(self.run_id, self.step, message)
 
 
 _current: ContextVar[StepContext] = ContextVar("pflow_step")

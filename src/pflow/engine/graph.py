@@ -45,16 +45,22 @@ def reach_masks(successors: Successors, back: set[tuple[int, int]]) -> tuple[int
     return tuple(masks)
 
 
-def reach_all(successors: Successors, node: int) -> set[int]:
-    """Every node that can run after `node`, loops followed."""
-    seen: set[int] = set()
-    stack = list(successors[node])
-    while stack:
-        target = stack.pop()
-        if target not in seen:
-            seen.add(target)
-            stack.extend(successors[target])
-    return seen
+def reach_through_loops(successors: Successors, starts: Sequence[int]) -> tuple[int, ...]:
+    """Like `reach_masks`, with loops followed: everything that can run after each node."""
+    back = back_edges(successors, starts)
+    masks = list(reach_masks(successors, back))
+    order = list(reversed(_topological(successors, back))) if back else []
+    changed = bool(back)
+    while changed:
+        changed = False
+        for node in order:
+            mask = masks[node]
+            for target in successors[node]:
+                mask |= masks[target] | (1 << target)
+            if mask != masks[node]:
+                masks[node] = mask
+                changed = True
+    return tuple(masks)
 
 
 def predecessors(successors: Successors) -> tuple[tuple[int, ...], ...]:

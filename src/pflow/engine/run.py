@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from pathlib import Path
+import copy
+from collections.abc import Sequence
 from typing import Any
 
 from pflow.core.errors import PflowError
@@ -82,42 +82,19 @@ class Run:
         self._group.extend(events)
         return self._flushed
 
-    def prototype(self, node: PlanNode) -> Any:
-        """The PocketFlow node that every step of this plan node is a copy of."""
-        found = self._prototypes.get(id(node))
-        if found is None:
+    def instance(self, node: PlanNode) -> Any:
+        """A copy of the plan node's PocketFlow node, one for each step, as PocketFlow itself makes them."""
+        prototype = self._prototypes.get(id(node))
+        if prototype is None:
             assert node.make is not None
-            found = self._prototypes[id(node)] = node.make()
-        return found
+            prototype = self._prototypes[id(node)] = node.make()
+        return copy.copy(prototype)
 
     def enter(self, node: str, step: str) -> None:
         """Give the current task its step context."""
-        enter_step(
-            StepContext(
-                run_id=self.run_id,
-                node=node,
-                idempotency_key=f"{self.run_id}/{step}",
-                services=self.services,
-                folder=self._folder,
-                report=self._reporter(step),
-            )
-        )
+        enter_step(StepContext(self.run_id, node, step, self.services, self._observer))
 
-    def _folder(self) -> Path:
-        folder = self.services.home / "runs" / self.run_id
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
-
-    def _reporter(self, step: str) -> Callable[[str], None]:
-        observer = self._observer
-
-        def report(message: str) -> None:
-            if observer is not None:
-                observer.report(self.run_id, step, message)
-
-        return report
-
-    def _notify(self, events: Any) -> None:
+    def _notify(self, events: Sequence[Event]) -> None:
         if self._observer is not None:
             for event in events:
                 self._observer.notify(self.run_id, event)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import copy
+import contextvars
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,7 +15,7 @@ from pocketflow import AsyncNode
 from pflow.core.errors import PflowError, RunError, SecurityError, StepError, UnresolvedError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.interface import MISSING
-from pflow.core.template import Reference, descend
+from pflow.core.template import Lookup, Reference, descend
 from pflow.engine.batch import run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.failure import Halted, describe_failure, pick_edge, within
@@ -62,9 +63,7 @@ class Scope:
         self.seed = seed or {}
         self.depth = depth
         self.state = ScopeState(plan, prefix)
-        self._tasks: dict[asyncio.Task[Event | None], Launch] = {}
-        self._finished: list[asyncio.Task[Event | None]] = []
-        self._wake: asyncio.Future[None] | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def execute(self) -> None:
         """Run until nothing is live, or nothing more may start."""
@@ -72,35 +71,48 @@ class Scope:
             for event in self.run.history.steps.get(self.state.prefix, ()):
                 self.state.apply(event)
             self.state.revive()
+        self._loop = asyncio.get_running_loop()
+        self._idle = self._loop.create_future()
+        self._context = contextvars.copy_context()
         try:
-            events: list[Event] = []
-            while True:
-                launches: list[Launch] = []
-                while not (self.run.stopping or self.state.failed):
-                    ready = self.state.ready()
-                    if not ready:
-                        break
-                    for index in ready:
-                        self._prepare(self.plan.nodes[index], events, launches)
-                if events:
-                    self.run.emit(*events)
-                    events = []
-                for launch in launches:
-                    task = asyncio.create_task(self._step(launch))
-                    self._tasks[task] = launch
-                    task.add_done_callback(self._done)
-                if not self._tasks:
-                    return
-                await self._any_finished()
-                for task in self._finished:
-                    del self._tasks[task]
-                    event = task.result()
-                    if event is not None:
-                        self.state.apply(event)
-                        events.append(event)
-                self._finished.clear()
+            self._advance([])
+            await self._idle
         finally:
             await self._abandon()
+
+    def _advance(self, events: list[Event]) -> None:
+        """Record what ended together with what starts next, then start it.
+
+        The state runs ahead of the journal within this call only: nothing is visible or started before the
+        events are durable, and if they cannot be, the run is over.
+        """
+        state = self.state
+        launches: list[Launch] = []
+        while not (self.run.stopping or state.failed):
+            ready = state.ready()
+            if not ready:
+                break
+            for index in ready:
+                self._prepare(self.plan.nodes[index], events, launches)
+        if events:
+            self.run.emit(*events)
+        for launch in launches:
+            task = self._loop.create_task(self._step(launch), context=self._context.copy())
+            self._tasks[launch.step] = task
+        if not self._tasks and not self._idle.done():
+            self._idle.set_result(None)
+
+    def _settle(self, launch: Launch, event: StepCompleted | StepFailed | None) -> None:
+        del self._tasks[launch.step]
+        try:
+            if isinstance(event, StepCompleted):
+                self.state.complete(launch.node.index, event)
+            elif event is not None:
+                self.state.fail(launch.node.index, event)
+            self._advance([] if event is None else [event])
+        except PflowError as error:
+            if not self._idle.done():
+                self._idle.set_exception(error)
 
     def outputs(self) -> dict[str, object]:
         """The declared outputs; without any, what the last steps wrote."""
@@ -151,11 +163,11 @@ class Scope:
         )
 
     def _prepare(self, node: PlanNode, events: list[Event], launches: list[Launch]) -> None:
+        """Start a node's next step, or end it at once: from the cache, from before an edit, or because it cannot."""
         state = self.state
         visit = state.visits.get(node.index, 0) + 1
-        step = state.step_name(node.index, visit)
-        launch = Launch(node, step)
-        started: list[Event] = []
+        launch = Launch(node, state.step_name(node.index, visit))
+        known: StepCompleted | StepFailed | None = None
         try:
             if visit > node.max_visits:
                 raise StepError(
@@ -163,24 +175,37 @@ class Scope:
                     suggestions=["check the action that leaves the loop", "raise the node's `max_visits`"],
                 )
             self._resolve(launch)
-            known = self._known_result(launch, started)
-        except (PflowError, ValueError) as error:
-            began = StepStarted(
-                step=step, node=node.id, definition=node.definition, inputs=launch.inputs, at=time.time()
-            )
-            failed = self._failure(launch, error, 0.0)
-            for event in (began, failed):
-                state.apply(event)
-                events.append(event)
-            return
-        for event in started:
-            state.apply(event)
-            events.append(event)
-        if not known:
+            launch.attempt = self._next_attempt(launch)
+            known = self._known_result(launch)
+        except PflowError as error:
+            known = self._failure(launch, error, 0.0)
+        events.append(self._started(launch))
+        state.start(node.index, launch.step, visit)
+        if known is None:
             launches.append(launch)
+            return
+        events.append(known)
+        if isinstance(known, StepCompleted):
+            state.complete(node.index, known)
+        else:
+            state.fail(node.index, known)
+
+    def _started(self, launch: Launch) -> StepStarted:
+        return StepStarted(
+            step=launch.step,
+            node=launch.node.id,
+            definition=launch.node.definition,
+            inputs=launch.inputs,
+            at=time.time(),
+            attempt=launch.attempt,
+        )
 
     def _resolve(self, launch: Launch) -> None:
         node = launch.node
+        if node.batch is None and not node.params.references and not node.reads:
+            launch.params = node.params.render(self._never)  # type: ignore[assignment]
+            launch.inputs = node.definition
+            return
         seen: list[object] = []
 
         def lookup(reference: Reference) -> object:
@@ -188,29 +213,36 @@ class Scope:
             seen.append(value)
             return value
 
-        if node.batch is not None:
-            items = node.batch.items.render(lookup)
-            if isinstance(items, Mapping):
-                items = [{"key": key, "value": value} for key, value in items.items()]
-            if not isinstance(items, list | tuple):
-                raise StepError(
-                    f"the items of batch node `{node.id}` are not a list but {type(items).__name__}",
-                    details={"items": str(items)[:200]},
-                )
-            launch.items = items
+        if node.batch is None:
+            launch.params = node.params.render(lookup)  # type: ignore[assignment]
+        else:
+            launch.items = self._items(node, lookup)
             own = (node.batch.name, f"{node.batch.name}_index")
             for reference in node.params.references:
                 if reference.root not in own:
                     lookup(reference)
-        else:
-            launch.params = node.params.render(lookup)  # type: ignore[assignment]
-        keys = [node.definition.encode(), *(self.run.values.key(value) for value in seen)]
+        keys = [node.definition.encode(), *map(self.run.values.key, seen)]
         for name in node.reads:
             try:
                 keys.append(self.run.values.key(self._natural(node.index, name)))
             except KeyError:
                 keys.append(b"")
-        launch.inputs = digest_all(keys) if len(keys) > 1 else node.definition
+        launch.inputs = digest_all(keys)
+
+    def _never(self, reference: Reference) -> object:
+        raise AssertionError(reference)
+
+    def _items(self, node: PlanNode, lookup: Lookup) -> Sequence[object]:
+        assert node.batch is not None
+        items = node.batch.items.render(lookup)
+        if isinstance(items, Mapping):
+            return [{"key": key, "value": value} for key, value in items.items()]
+        if not isinstance(items, list | tuple):
+            raise StepError(
+                f"the items of batch node `{node.id}` are not a list but {type(items).__name__}",
+                details={"items": str(items)[:200]},
+            )
+        return items
 
     def _natural(self, index: int, key: str) -> object:
         if key in self.inputs:
@@ -220,44 +252,34 @@ class Scope:
         except KeyError:
             return self.seed[key]
 
-    def _known_result(self, launch: Launch, events: list[Event]) -> bool:
+    def _next_attempt(self, launch: Launch) -> int:
+        """Attempts are counted across crashes, but a resume always gets at least one."""
+        past = self.run.history.past.get(launch.step)
+        retry = launch.node.retry
+        if past is None or past.completed or retry is None or past.attempts >= retry.attempts:
+            return 1
+        return past.attempts + 1
+
+    def _known_result(self, launch: Launch) -> StepCompleted | None:
         node, step, run = launch.node, launch.step, self.run
-        past = run.history.past.get(step)
-        launch.attempt = past.attempts + 1 if past and not past.completed and past.attempts else 1
-        if node.retry is None or launch.attempt > node.retry.attempts:
-            launch.attempt = 1
-        events.append(
-            StepStarted(
-                step=step,
-                node=node.id,
-                definition=node.definition,
-                inputs=launch.inputs,
-                at=time.time(),
-                attempt=launch.attempt,
-            )
-        )
-        if run.reusing and past and past.completed:
-            reason = self._why_rerun(launch, past.started, past.completed)
-            if not reason:
-                run.reused.append(step)
-                done = past.completed
-                events.append(
-                    StepCompleted(
-                        step=step, action=done.action, writes=done.writes, ms=0, source="reuse", reads=done.reads
-                    )
-                )
-                return True
-            run.reran.append((step, reason))
-        elif run.reusing:
-            run.reran.append((step, "it had not completed" if past else "it is new"))
+        if run.reusing:
+            past = run.history.past.get(step)
+            done = past.completed if past else None
+            if past is None or done is None:
+                run.reran.append((step, "it had not completed" if past else "it is new"))
+            else:
+                reason = self._why_rerun(launch, past.started, done)
+                if not reason:
+                    run.reused.append(step)
+                    return replace(done, ms=0.0, source="reuse")
+                run.reran.append((step, reason))
         if node.purity == "pure" and run.use_cache and node.batch is None and node.child is None:
             launch.cache_key = digest_all([node.node_hash.encode(), launch.inputs.encode()])
             cached = run.journal.cache_get(launch.cache_key)
             if cached is not None:
                 action, writes = orjson.loads(run.redactor.restore(cached))
-                events.append(StepCompleted(step=step, action=action, writes=writes, ms=0, source="cache"))
-                return True
-        return False
+                return StepCompleted(step=step, action=action, writes=writes, ms=0.0, source="cache")
+        return None
 
     def _why_rerun(self, launch: Launch, started: StepStarted, completed: StepCompleted) -> str:
         if started.definition != launch.node.definition:
@@ -273,50 +295,47 @@ class Scope:
                 return f"`{key}` changed"
         return ""
 
-    async def _step(self, launch: Launch) -> Event | None:
-        node, run = launch.node, self.run
+    async def _step(self, launch: Launch) -> None:
+        event: StepCompleted | StepFailed | None
         begin = time.perf_counter()
         while True:
             try:
-                action, writes, reads = await self._attempt(launch)
-                if action != "default" and action not in node.edges and node.edges:
-                    raise StepError(
-                        f"node `{node.id}` returned action `{action}`, which has no edge",
-                        details={"edges": sorted(node.edges)},
-                        suggestions=[f"add an edge with action `{action}` from `{node.id}`"],
-                    )
-                if launch.cache_key and not reads.keys() - set(node.reads):
-                    self._remember(launch, action, writes)
-                run.steps += 1
-                return StepCompleted(
-                    step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads
-                )
+                event = await self._attempt(launch, begin)
+                break
             except Halted:
-                return None
+                event = None
+                break
             except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary
+                event = self._failure(launch, error, _since(begin))
                 wait = self._retry_wait(launch, error)
-                if wait is None:
-                    return self._failure(launch, error, _since(begin))
-                failed = StepFailed(
-                    step=launch.step,
-                    error=describe_failure(error, node.id),
-                    ms=_since(begin),
-                    attempt=launch.attempt,
-                    retry_in=wait,
-                )
-                await run.emit_grouped(failed)
+            if wait is None:
+                break
+            await self.run.emit_grouped(replace(event, retry_in=wait, action=None, params=None))
             await asyncio.sleep(wait)
             launch.attempt += 1
-            await run.emit_grouped(
-                StepStarted(
-                    step=launch.step,
-                    node=node.id,
-                    definition=node.definition,
-                    inputs=launch.inputs,
-                    at=time.time(),
-                    attempt=launch.attempt,
-                )
+            await self.run.emit_grouped(self._started(launch))
+        self._settle(launch, event)
+
+    async def _attempt(self, launch: Launch, begin: float) -> StepCompleted:
+        node = launch.node
+        if node.batch is not None:
+            action, writes, reads = await run_batch(self, launch)
+        else:
+            run = self.run_child if node.child is not None else self.run_node
+            work = run(node, launch.params, launch.step)
+            if node.timeout is not None:
+                work = within(node.timeout, work, f"node `{node.id}`")
+            action, writes, reads = await work
+        if action != "default" and node.edges and action not in node.edges:
+            raise StepError(
+                f"node `{node.id}` returned action `{action}`, which has no edge",
+                details={"edges": sorted(node.edges)},
+                suggestions=[f"add an edge with action `{action}` from `{node.id}`"],
             )
+        if launch.cache_key and not reads.keys() - set(node.reads):
+            self._remember(launch, action, writes)
+        self.run.steps += 1
+        return StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
 
     def _retry_wait(self, launch: Launch, error: BaseException) -> float | None:
         retry = launch.node.retry
@@ -337,18 +356,10 @@ class Scope:
             params=launch.params,
         )
 
-    async def _attempt(self, launch: Launch) -> Result:
-        node = launch.node
-        if node.batch is not None:
-            return await run_batch(self, launch)
-        run = self.run_child if node.child is not None else self.run_node
-        work = run(node, launch.params, launch.step)
-        return await (work if node.timeout is None else within(node.timeout, work, f"node `{node.id}`"))
-
     async def run_node(self, node: PlanNode, params: dict[str, Any], step: str) -> Result:
         """One execution of a node's code, as a transaction."""
         run = self.run
-        instance = copy.copy(run.prototype(node))
+        instance = run.instance(node)
         instance.set_params(params)
         store = StepStore(self.state, node.index, self.inputs, self.seed, trusted=node.trusted)
         shared: Any = store
@@ -371,7 +382,9 @@ class Scope:
             for name, key in node.mapping.output_mappings.items():
                 if key in writes:
                     writes[name] = writes[key]
-        reads = {key: digest_all([run.values.key(value)]) for key, value in store.reads.items()}
+        reads = {}
+        if store.reads:
+            reads = {key: digest_all([run.values.key(value)]) for key, value in store.reads.items()}
         return (action if isinstance(action, str) and action else "default"), writes, reads
 
     async def run_child(self, node: PlanNode, params: Mapping[str, Any], step: str) -> Result:
@@ -400,19 +413,8 @@ class Scope:
             return  # a value that lives only in this process cannot be remembered
         self.run.journal.cache_put(launch.cache_key, self.run.redactor.data(data))
 
-    def _done(self, task: asyncio.Task[Event | None]) -> None:
-        self._finished.append(task)
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
-
-    async def _any_finished(self) -> None:
-        if not self._finished:
-            self._wake = asyncio.get_running_loop().create_future()
-            await self._wake
-            self._wake = None
-
     async def _abandon(self) -> None:
-        tasks = list(self._tasks)
+        tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         if tasks:

@@ -46,28 +46,39 @@ class ScopeState:
     def apply(self, event: Event) -> None:
         """Take one event of this scope into account."""
         if isinstance(event, StepStarted):
-            index = self.node_of(event.step)
-            self.waiting.pop(index, None)
-            self.failed.pop(index, None)
-            self.visits[index] = _visit_of(event.step)
-            self.running[index] = event.step
+            self.start(self.node_of(event.step), event.step, _visit_of(event.step))
         elif isinstance(event, StepCompleted):
-            index = self.node_of(event.step)
-            self.completed.append(event.step)
-            self._finish(index, event.writes, event.action)
+            self.complete(self.node_of(event.step), event)
         elif isinstance(event, StepFailed):
-            index = self.node_of(event.step)
-            if event.retry_in is not None:
-                return
-            if event.action is None:
-                self.running.pop(index, None)
-                self.failed[index] = event
-            else:
-                self._finish(index, {"error": event.error}, event.action)
+            self.fail(self.node_of(event.step), event)
+
+    def start(self, index: int, step: str, visit: int) -> None:
+        """A node's step began."""
+        self.waiting.pop(index, None)
+        self.failed.pop(index, None)
+        self.visits[index] = visit
+        self.running[index] = step
+
+    def complete(self, index: int, event: StepCompleted) -> None:
+        """A node's step wrote its outputs."""
+        self.completed.append(event.step)
+        self._finish(index, event.writes, event.action)
+
+    def fail(self, index: int, event: StepFailed) -> None:
+        """A node's step failed: for now, for an error edge, or for good."""
+        if event.retry_in is not None:
+            return
+        if event.action is None:
+            self.running.pop(index, None)
+            self.failed[index] = event
+        else:
+            self._finish(index, {"error": event.error}, event.action)
 
     def ready(self) -> list[int]:
         """Reached nodes that no other live node can still reach, in document order."""
         waiting, running, reach = self.waiting, self.running, self.plan.reach
+        if not running and len(waiting) == 1:
+            return list(waiting)
         found = [n for n, blocker in waiting.items() if blocker not in running and blocker not in waiting]
         if not found:
             return found
@@ -135,8 +146,9 @@ class ScopeState:
 
     def _finish(self, index: int, writes: Writes, action: str) -> None:
         self.running.pop(index, None)
-        for key in self.outputs.get(index, ()):
-            self._writers[key].discard(index)
+        if index in self.outputs:
+            for key in self.outputs[index]:
+                self._writers[key].discard(index)
         self.outputs[index] = writes
         for key in writes:
             self._writers.setdefault(key, set()).add(index)

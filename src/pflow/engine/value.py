@@ -105,19 +105,14 @@ class ValueTable:
         if value is DELETED:
             return Encoded(b'{"deleted":true}', b"deleted")
         tagged = False
-
-        def tag(item: object) -> object:
-            nonlocal tagged
-            if isinstance(item, bytes | bytearray):
-                tagged = True
-                return {"$bytes": base64.b64encode(item).decode()}
-            raise TypeError
-
         try:
-            plain = orjson.dumps(value, tag, EXACT)
+            plain = orjson.dumps(value, None, EXACT)
         except TypeError:
-            name = f"{type(value).__module__}.{type(value).__qualname__}"
-            return Encoded(orjson.dumps({"opaque": name}), b"opaque:%d" % id(value))
+            try:
+                plain = orjson.dumps(value, _tag, EXACT)
+                tagged = True
+            except TypeError:
+                return _opaque(value)
         if b"null" in plain and has_nan(value):
             raise StepError("the result holds a number that JSON does not have (NaN or Infinity)")
         if len(plain) <= INLINE_BYTES:
@@ -138,7 +133,7 @@ class ValueTable:
 
     def adopt(self, value: object, json: bytes) -> None:
         """Let `json` stand for a value that is recorded elsewhere."""
-        self._large[id(value)] = (value, Encoded(json, digest(orjson.dumps(value, _unhashable, EXACT)).encode()))
+        self._large[id(value)] = (value, Encoded(json, digest(orjson.dumps(value, _tag, EXACT)).encode()))
 
     def key(self, value: object) -> bytes:
         """What identifies `value` in a hash of inputs."""
@@ -146,7 +141,7 @@ class ValueTable:
         if known is not None and known[0] is value:
             return known[1].key
         try:
-            data = orjson.dumps(value, _unhashable, EXACT)
+            data = orjson.dumps(value, _tag, EXACT)
         except TypeError:
             return b"opaque:%d" % id(value)
         if len(data) <= INLINE_BYTES:
@@ -178,10 +173,17 @@ class ValueTable:
         return self._decoded[sha]
 
 
-def _unhashable(item: object) -> object:
+def _tag(item: object) -> object:
     if isinstance(item, bytes | bytearray):
         return {"$bytes": base64.b64encode(item).decode()}
     raise TypeError
+
+
+def _opaque(value: object) -> Encoded:
+    if isinstance(value, str):
+        raise StepError("the result holds text that is not Unicode (half of a surrogate pair)")
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    return Encoded(orjson.dumps({"opaque": kind}), b"opaque:%d" % id(value))
 
 
 def _untag(value: object) -> object:

@@ -1,0 +1,485 @@
+"""Document and registry in, plan or issues out. Needs no values, starts nothing, opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import orjson
+
+from pflow.core.document import Document, NodeSpec
+from pflow.core.errors import NotFoundError, PflowError
+from pflow.core.interface import ERROR_ACTIONS, Field, Interface
+from pflow.core.issue import Issue
+from pflow.core.parse import Parsed
+from pflow.core.place import Path
+from pflow.core.suggest import nearest
+from pflow.core.template import Compiled, compile_value
+from pflow.engine.graph import back_edges, reach_through_loops
+from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
+from pflow.engine.value import digest, digest_all
+from pflow.execution.reference import References
+
+Load = Callable[[object], Parsed]
+"""Finds the document that a `workflow` node names; raises `NotFoundError`."""
+
+
+class TypeEntry(Protocol):
+    """What the compiler needs of a registry entry."""
+
+    @property
+    def interface(self) -> Interface:
+        """What the node takes and gives."""
+
+    @property
+    def node_hash(self) -> str:
+        """Changes with the node's code."""
+
+    @property
+    def is_user(self) -> bool:
+        """Whether it is a person's own node."""
+
+    def node_class(self) -> type:
+        """The class, imported."""
+
+
+class Types(Protocol):
+    """What the compiler needs of a registry."""
+
+    def get(self, name: str) -> TypeEntry:
+        """The node type of that name; raises `NotFoundError`."""
+
+    def names(self) -> list[str]:
+        """All names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compilation:
+    """A plan, or the issues that stand in its way, never both. `children` are documents that it includes."""
+
+    plan: Plan | None
+    issues: tuple[Issue, ...]
+    children: Mapping[str, object]
+
+
+def compile_plan(parsed: Parsed, types: Types, load: Load, *, name: str = "") -> Compilation:
+    """Check a document against the node types there are, all of it, and freeze it into a plan."""
+    return _Compiler(parsed, types, load, name).compile()
+
+
+class _Compiler:
+    def __init__(self, parsed: Parsed, types: Types, load: Load, name: str, trail: tuple[str, ...] = ()) -> None:
+        self.places = parsed.places
+        self.issues: list[Issue] = list(parsed.issues)
+        self.document = parsed.document
+        self.types = types
+        self.load = load
+        self.name = name
+        self.trail = trail
+        self.children: dict[str, object] = {}
+
+    def compile(self) -> Compilation:
+        document = self.document
+        if document is None:
+            return Compilation(plan=None, issues=tuple(self.issues), children={})
+        entries = [self._entry(index, spec) for index, spec in enumerate(document.nodes)]
+        child_plans = [self._child(index, spec) for index, spec in enumerate(document.nodes)]
+        params = [
+            self._params(index, spec, entry, child)
+            for index, (spec, entry, child) in enumerate(zip(document.nodes, entries, child_plans, strict=True))
+        ]
+        batches = [self._batch(index, spec) for index, spec in enumerate(document.nodes)]
+        edges, starts = self._edges(document, params, batches)
+        interfaces = [
+            _seen_interface(spec, entry, child, edges[index])
+            for index, (spec, entry, child) in enumerate(zip(document.nodes, entries, child_plans, strict=True))
+        ]
+        targets = [tuple(dict.fromkeys(t for ts in edge.values() for t in ts)) for edge in edges]
+        after = reach_through_loops(targets, starts)
+        references = References(document, interfaces, after, self._report)
+        outputs = self._outputs(document)
+        for index, spec in enumerate(document.nodes):
+            params[index] = self._fill(index, spec, entries[index], params[index], references)
+            self._check_params(index, spec, params[index], batches[index], references)
+            if (entry := entries[index]) is not None:
+                self._check_actions(index, spec, entry, edges[index])
+        for output, source in outputs.items():
+            for reference in source.references:
+                references.check(None, reference, ("outputs", output, "source"))
+        if self.issues:
+            return Compilation(plan=None, issues=tuple(self.issues), children=self.children)
+        nodes = tuple(
+            self._node(index, spec, entry, child, params[index], batches[index], edges[index])
+            for index, (spec, entry, child) in enumerate(zip(document.nodes, entries, child_plans, strict=True))
+            if entry is not None
+        )
+        plan = Plan(
+            nodes=nodes,
+            starts=tuple(starts),
+            name=self.name or document.name,
+            inputs=document.inputs,
+            outputs=outputs,
+            raw={"document": document.raw, "children": self.children},
+        )
+        return Compilation(plan=plan, issues=(), children=self.children)
+
+    def _report(self, code: str, message: str, path: Path, *, known: tuple[str, ...] = (), hint: str = "") -> None:
+        self.issues.append(self.places.issue(code, message, path, known=known, hint=hint))
+
+    def _entry(self, index: int, spec: NodeSpec) -> TypeEntry | None:
+        try:
+            return self.types.get(spec.type)
+        except NotFoundError:
+            near = nearest(spec.type, self.types.names())
+            self._report(
+                "unknown-type",
+                f"there is no node type `{spec.type}`",
+                ("nodes", index, "type"),
+                known=tuple(near),
+                hint=f"did you mean `{near[0]}`?" if near else "`pflow registry list` shows the node types there are",
+            )
+            return None
+
+    def _child(self, index: int, spec: NodeSpec) -> Plan | None:
+        if spec.type != "workflow":
+            return None
+        path: Path = ("nodes", index, "params", "workflow")
+        wanted = spec.params.get("workflow")
+        if not isinstance(wanted, str | dict):
+            self._report(
+                "missing-param" if wanted is None else "wrong-type",
+                f"node `{spec.id}` (workflow) needs `workflow`: a name, a path or a document",
+                path,
+            )
+            return None
+        shown = wanted if isinstance(wanted, str) else digest(orjson.dumps(wanted))
+        if isinstance(wanted, str) and "${" in wanted:
+            self._report(
+                "template-here",
+                "which workflow a node runs must be known when checking; templates do not apply here",
+                path,
+                hint="branch to several `workflow` nodes instead",
+            )
+            return None
+        if shown in self.trail or len(self.trail) >= MAX_DEPTH:
+            reason = "includes itself" if shown in self.trail else f"is nested more than {MAX_DEPTH} deep"
+            self._report("nesting", f"workflow `{wanted if isinstance(wanted, str) else spec.id}` {reason}", path)
+            return None
+        try:
+            parsed = self.load(wanted)
+        except PflowError as error:
+            self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
+            return None
+        inner = _Compiler(parsed, self.types, self.load, "", (*self.trail, shown))
+        result = inner.compile()
+        self.children.update(result.children)
+        if isinstance(wanted, str) and parsed.document is not None:
+            self.children[wanted] = parsed.document.raw
+        for issue in result.issues:
+            at = f" (at {issue.path})" if issue.path else ""
+            self._report(issue.code, f"in workflow of node `{spec.id}`: {issue.message}{at}", path, hint=issue.hint)
+        return result.plan
+
+    def _params(self, index: int, spec: NodeSpec, entry: TypeEntry | None, child: Plan | None) -> dict[str, Compiled]:
+        compiled: dict[str, Compiled] = {}
+        interface = entry.interface if entry else None
+        for name, value in spec.params.items():
+            path: Path = ("nodes", index, "params", name)
+            field = interface.param(name) if interface else None
+            if interface and field is None and not interface.open_params:
+                known = tuple(f"{f.name} ({f.type})" for f in interface.params)
+                near = nearest(name, [f.name for f in interface.params], limit=1)
+                self._report(
+                    "unknown-param",
+                    f"node `{spec.id}` ({spec.type}) has no parameter `{name}`",
+                    path,
+                    known=known,
+                    hint=f"did you mean `{near[0]}`?" if near else "",
+                )
+                continue
+            if spec.type == "workflow" and name == "workflow":
+                continue
+            compiled[name], problems = compile_value(value, field.slot if field else "value")
+            for problem in problems:
+                self._report("template", problem.message, (*path, *problem.path), hint=problem.hint)
+            if field and not compiled[name].references:
+                self._check_constant(spec, field, value, path)
+        if child is not None:
+            self._check_child_inputs(index, spec, child)
+        return compiled
+
+    def _check_child_inputs(self, index: int, spec: NodeSpec, child: Plan) -> None:
+        given = spec.params.get("inputs", {})
+        if not isinstance(given, dict):
+            return
+        path: Path = ("nodes", index, "params", "inputs")
+        known = tuple(f"{name} ({declared.type})" for name, declared in child.inputs.items())
+        for name in given:
+            if name not in child.inputs:
+                near = nearest(name, child.inputs, limit=1)
+                self._report(
+                    "unknown-input",
+                    f"the workflow of node `{spec.id}` has no input `{name}`",
+                    (*path, name),
+                    known=known,
+                    hint=f"did you mean `{near[0]}`?" if near else "",
+                )
+        for name, declared in child.inputs.items():
+            if name not in given and declared.required and not declared.has_default:
+                self._report(
+                    "missing-input",
+                    f"the workflow of node `{spec.id}` needs input `{name}` ({declared.type})",
+                    path,
+                    known=known,
+                )
+
+    def _check_constant(self, spec: NodeSpec, field: Field, value: object, path: Path) -> None:
+        if not _fits(value, field):
+            self._report(
+                "wrong-type",
+                f"parameter `{field.name}` of node `{spec.id}` ({spec.type}) must be {field.type}, "
+                f"not {_kind(value)}",
+                path,
+            )
+        elif field.slot == "raw" and isinstance(value, str) and field.name == "code":
+            from pflow.core.python_text import check_code  # lazy: only documents with code need the parser
+
+            for line, column, message in check_code(value):
+                self._report("code", f"line {line}, column {column} of the code: {message}", path)
+
+    def _batch(self, index: int, spec: NodeSpec) -> PlanBatch | None:
+        if spec.batch is None:
+            return None
+        items, problems = compile_value(spec.batch.items)
+        for problem in problems:
+            self._report("template", problem.message, ("nodes", index, "batch", "items"), hint=problem.hint)
+        return PlanBatch(
+            items=items,
+            name=spec.batch.name,
+            concurrency=spec.batch.concurrency,
+            keep_going=spec.batch.on_error == "continue",
+        )
+
+    def _edges(
+        self, document: Document, params: list[dict[str, Compiled]], batches: list[PlanBatch | None]
+    ) -> tuple[list[dict[str, tuple[int, ...]]], list[int]]:
+        ids = {spec.id: index for index, spec in enumerate(document.nodes)}
+        edges: list[dict[str, tuple[int, ...]]] = [{} for _ in document.nodes]
+        if document.data_edges:
+            has_source = set()
+            for index in range(len(document.nodes)):
+                compiled = [*params[index].values(), *([batch.items] if (batch := batches[index]) else [])]
+                roots = dict.fromkeys(r.root for c in compiled for r in c.references if r.root in ids)
+                for root in roots:
+                    if ids[root] != index:
+                        edges[ids[root]]["default"] = (*edges[ids[root]].get("default", ()), index)
+                        has_source.add(index)
+            starts = [index for index in range(len(document.nodes)) if index not in has_source]
+            if document.nodes and (not starts or _has_cycle(edges)):
+                self._report("data-cycle", "the templates of these nodes need each other; no order satisfies them", ("edges",))
+            return edges, starts or [0]
+        for edge in document.edges:
+            if edge.source in ids and edge.target in ids:
+                source = edges[ids[edge.source]]
+                source[edge.action] = (*source.get(edge.action, ()), ids[edge.target])
+        return edges, [ids.get(document.start_node or "", 0)]
+
+    def _fill(
+        self,
+        index: int,
+        spec: NodeSpec,
+        entry: TypeEntry | None,
+        params: dict[str, Compiled],
+        references: References,
+    ) -> dict[str, Compiled]:
+        if entry is None:
+            return params
+        interface = entry.interface
+        mapping = self.document.mappings.get(spec.id) if self.document else None
+        aliases = mapping.input_mappings if mapping else {}
+        filled = dict(params)
+        for field in interface.params:
+            if field.name in params or field.slot != "value":
+                missing = field.required and field.name not in params
+            else:
+                source = aliases.get(field.name, field.name)
+                wanted = field.required or field.name in aliases
+                if wanted and references.natural(index, source):
+                    filled[field.name], _ = compile_value(f"${{{source}}}")
+                    continue
+                missing = field.required
+            if missing:
+                self._report(
+                    "missing-param",
+                    f"node `{spec.id}` ({spec.type}) needs `{field.name}` ({field.type})"
+                    + (f": {field.description}" if field.description else ""),
+                    ("nodes", index, "params"),
+                    hint=references.mapping_hint(index, spec.id, field),
+                )
+        for field in interface.reads:
+            source = aliases.get(field.name, field.name)
+            if field.required and field.name not in params and not references.natural(index, source):
+                self._report(
+                    "missing-read",
+                    f"node `{spec.id}` ({spec.type}) reads `{field.name}`, which nothing before it writes",
+                    ("nodes", index),
+                    known=tuple(references.natural_names(index)),
+                    hint=references.mapping_hint(index, spec.id, field),
+                )
+        return filled
+
+    def _check_params(
+        self,
+        index: int,
+        spec: NodeSpec,
+        params: Mapping[str, Compiled],
+        batch: PlanBatch | None,
+        references: References,
+    ) -> None:
+        own = (batch.name, f"{batch.name}_index") if batch else ()
+        for name, compiled in params.items():
+            for reference in compiled.references:
+                if reference.root not in own:
+                    references.check(index, reference, ("nodes", index, "params", name))
+        if batch:
+            for reference in batch.items.references:
+                references.check(index, reference, ("nodes", index, "batch", "items"))
+
+    def _check_actions(self, index: int, spec: NodeSpec, entry: TypeEntry, edges: Mapping[str, object]) -> None:
+        actions = entry.interface.actions
+        chosen = [a for a in edges if a not in ERROR_ACTIONS and a != "default"]
+        offered = [a for a in actions if a not in ERROR_ACTIONS and a != "default"]
+        if entry.is_user and not offered:
+            return
+        position = {e.action: i for i, e in enumerate(self.document.edges if self.document else ()) if e.source == spec.id}
+        for action in edges:
+            if action not in actions and action not in ("default", "error", "timeout"):
+                near = nearest(action, actions, limit=1)
+                self._report(
+                    "unknown-action",
+                    f"node `{spec.id}` ({spec.type}) never returns action `{action}`",
+                    ("edges", position.get(action, 0), "action"),
+                    known=actions,
+                    hint=f"did you mean `{near[0]}`?" if near else "",
+                )
+        for action in offered:
+            if chosen and action not in edges:
+                self._report(
+                    "missing-edge",
+                    f"node `{spec.id}` can return action `{action}`, which has no edge",
+                    ("nodes", index),
+                    hint=f'add {{"from": "{spec.id}", "to": …, "action": "{action}"}}',
+                )
+
+    def _outputs(self, document: Document) -> dict[str, Compiled]:
+        outputs = {}
+        for name, output in document.outputs.items():
+            source = output.source if output.source is not None else f"${{{name}}}"
+            outputs[name], problems = compile_value(source)
+            for problem in problems:
+                self._report("template", problem.message, ("outputs", name, "source"), hint=problem.hint)
+        return outputs
+
+    def _node(
+        self,
+        index: int,
+        spec: NodeSpec,
+        entry: TypeEntry,
+        child: Plan | None,
+        params: Mapping[str, Compiled],
+        batch: PlanBatch | None,
+        edges: Mapping[str, tuple[int, ...]],
+    ) -> PlanNode:
+        assert self.document is not None
+        mapping = self.document.mappings.get(spec.id)
+        node_hash = entry.node_hash if child is None else digest(orjson.dumps(child.raw))
+        definition = digest_all(
+            [
+                spec.type.encode(),
+                node_hash.encode(),
+                orjson.dumps(spec.params, option=orjson.OPT_SORT_KEYS),
+                repr((spec.batch and (spec.batch.items, spec.batch.name, spec.batch.on_error), mapping)).encode(),
+            ]
+        )
+        return PlanNode(
+            id=spec.id,
+            index=index,
+            type=spec.type,
+            params=_Params(params),
+            definition=definition,
+            node_hash=node_hash,
+            edges=edges,
+            make=None if child is not None else (lambda: entry.node_class()()),
+            child=child,
+            purity=entry.interface.purity,
+            trusted=not entry.is_user,
+            reads=tuple(field.name for field in entry.interface.reads),
+            batch=batch,
+            retry=spec.retry,
+            timeout=spec.timeout,
+            max_visits=spec.max_visits or MAX_VISITS,
+            mapping=mapping,
+        )
+
+
+class _Params(Compiled):
+    """The parameters of a node, each compiled for its own slot."""
+
+    def __init__(self, params: Mapping[str, Compiled]) -> None:
+        self.references = tuple(reference for part in params.values() for reference in part.references)
+        self._params = params
+
+    def render(self, lookup: Any) -> object:
+        return {name: part.render(lookup) for name, part in self._params.items()}
+
+
+def _seen_interface(
+    spec: NodeSpec, entry: TypeEntry | None, child: Plan | None, edges: Mapping[str, object]
+) -> Interface | None:
+    """What later nodes can refer to: a node's outputs as its batch, sub-workflow and error edges shape them."""
+    outputs: tuple[Field, ...]
+    opened = False
+    if child is not None:
+        outputs = tuple(Field(name=name) for name in child.outputs)
+        opened = not child.outputs
+    elif entry is not None:
+        outputs, opened = entry.interface.outputs, entry.interface.open_outputs
+        if entry.interface.echo_params:
+            outputs = tuple(Field(name=name) for name in spec.params)
+    else:
+        return None
+    if spec.batch is not None:
+        each = {"type": "object", **({} if opened else {"properties": {f.name: f.schema or _schema(f) for f in outputs}})}
+        outputs = (
+            Field(name="results", type="array", schema={"type": "array", "items": each}),
+            Field(name="errors", type="array"),
+            Field(name="count", type="integer"),
+        )
+        opened = False
+    if any(action in ERROR_ACTIONS for action in edges):
+        outputs = (*outputs, Field(name="error", type="object"))
+    return Interface(outputs=outputs, open_outputs=opened)
+
+
+def _schema(field: Field) -> Mapping[str, object]:
+    return {} if field.type == "any" else {"type": field.type.split("|")}
+
+
+def _has_cycle(edges: list[dict[str, tuple[int, ...]]]) -> bool:
+    return bool(back_edges([edge.get("default", ()) for edge in edges], range(len(edges))))
+
+
+def _kind(value: object) -> str:
+    kinds = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+    return kinds.get(type(value), "null")
+
+
+def _fits(value: object, field: Field) -> bool:
+    kinds = set(field.type.split("|"))
+    if "any" in kinds or not kinds:
+        return True
+    kind = _kind(value)
+    if kind == "null":
+        return not field.required
+    return kind in kinds or (kind == "integer" and "number" in kinds)

@@ -1,0 +1,235 @@
+"""Where a plan's nodes stand when it is drawn: rows for text, layers and coordinates for pictures. Pure geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pflow.core.interface import ERROR_ACTIONS
+from pflow.engine.graph import back_edges
+from pflow.engine.plan import Plan
+
+_SWEEPS = 24
+_MANY = 4000
+"""With more points than this, fewer sweeps: the picture is unreadable anyway and must not take minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """All edges between two nodes as one line: the actions that take it, and whether it leads back."""
+
+    source: int
+    target: int
+    actions: tuple[str, ...]
+    back: bool
+
+    @property
+    def label(self) -> str:
+        """The actions, where they are worth saying."""
+        return "" if self.actions == ("default",) else ", ".join(self.actions)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether only a failure takes it."""
+        return all(action in ERROR_ACTIONS for action in self.actions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Centres of boxes by node, and for each forward link the points that it passes, in units of the caller."""
+
+    x: tuple[float, ...]
+    layer: tuple[int, ...]
+    bends: tuple[tuple[float, ...], ...]
+    layers: int
+
+
+def links_of(plan: Plan) -> list[Link]:
+    """Every pair of nodes with an edge between them, in document order; a node's plain edges come first."""
+    back = back_edges(plan.successors, plan.starts)
+    links = []
+    for node in plan.nodes:
+        actions: dict[int, list[str]] = {}
+        for action, targets in sorted(node.edges.items(), key=lambda pair: pair[0] != "default"):
+            for target in targets:
+                actions.setdefault(target, []).append(action)
+        for target, names in actions.items():
+            links.append(
+                Link(
+                    source=node.index,
+                    target=target,
+                    actions=tuple(names),
+                    back=(node.index, target) in back,
+                )
+            )
+    return links
+
+
+def order_rows(plan: Plan, links: Sequence[Link]) -> list[int]:
+    """The nodes one below the other: each after what leads to it, branches in one piece."""
+    waiting = [0] * len(plan.nodes)
+    targets: list[list[int]] = [[] for _ in plan.nodes]
+    for link in links:
+        if not link.back:
+            waiting[link.target] += 1
+            targets[link.source].append(link.target)
+    ready = [node for node in reversed(range(len(plan.nodes))) if not waiting[node]]
+    order = []
+    while ready:
+        node = ready.pop()
+        order.append(node)
+        for target in reversed(targets[node]):
+            waiting[target] -= 1
+            if not waiting[target]:
+                ready.append(target)
+    return order
+
+
+def place(plan: Plan, links: Sequence[Link], widths: Sequence[float], *, gap: float, thin: float) -> Layout:
+    """Layers from top to bottom with few crossings and short, straight lines.
+
+    `widths` are those of the boxes, `gap` is the room between neighbours, `thin` the width of a line that
+    passes a layer.
+    """
+    layer = _layers(plan, links)
+    forward = [link for link in links if not link.back]
+    points = _Points(layer, forward, widths, thin)
+    sweeps = _SWEEPS if len(points.layer) < _MANY else 4
+    rows = _few_crossings(points, sweeps)
+    x = _straight(points, rows, gap, sweeps)
+    return Layout(
+        x=tuple(x[: len(plan.nodes)]),
+        layer=tuple(layer),
+        bends=tuple(tuple(x[point] for point in chain) for chain in points.chains),
+        layers=max(layer, default=-1) + 1,
+    )
+
+
+class _Points:
+    """Nodes, and a point for every layer that a link only passes, with their neighbours above and below."""
+
+    def __init__(
+        self, layer: Sequence[int], links: Sequence[Link], widths: Sequence[float], thin: float
+    ) -> None:
+        self.layer = list(layer)
+        self.width = list(widths)
+        self.above: list[list[int]] = [[] for _ in layer]
+        self.below: list[list[int]] = [[] for _ in layer]
+        self.chains: list[list[int]] = []
+        for link in links:
+            chain = []
+            last = link.source
+            for passed in range(layer[link.source] + 1, layer[link.target]):
+                point = len(self.layer)
+                self.layer.append(passed)
+                self.width.append(thin)
+                self.above.append([])
+                self.below.append([])
+                self._join(last, point)
+                chain.append(point)
+                last = point
+            self._join(last, link.target)
+            self.chains.append(chain)
+
+    def _join(self, upper: int, lower: int) -> None:
+        self.below[upper].append(lower)
+        self.above[lower].append(upper)
+
+
+def _layers(plan: Plan, links: Sequence[Link]) -> list[int]:
+    layer = [0] * len(plan.nodes)
+    below: list[list[int]] = [[] for _ in plan.nodes]
+    for link in links:
+        if not link.back:
+            below[link.source].append(link.target)
+    for node in order_rows(plan, links):
+        for target in below[node]:
+            layer[target] = max(layer[target], layer[node] + 1)
+    return layer
+
+
+def _few_crossings(points: _Points, sweeps: int) -> list[list[int]]:
+    rows: list[list[int]] = [[] for _ in range(max(points.layer, default=-1) + 1)]
+    seen = set()
+    stack = [point for point in reversed(range(len(points.layer))) if not points.above[point]]
+    while stack:
+        point = stack.pop()
+        if point in seen:
+            continue
+        seen.add(point)
+        rows[points.layer[point]].append(point)
+        stack.extend(reversed(points.below[point]))
+    best, fewest = [list(row) for row in rows], _crossings(points, rows)
+    for sweep in range(sweeps):
+        if not fewest:
+            break
+        down = sweep % 2 == 0
+        neighbours = points.above if down else points.below
+        position = {point: index for row in rows for index, point in enumerate(row)}
+        for row in rows if down else reversed(rows):
+            centre = {
+                point: sum(position[n] for n in neighbours[point]) / len(neighbours[point])
+                if neighbours[point]
+                else position[point]
+                for point in row
+            }
+            row.sort(key=centre.__getitem__)
+            position.update({point: index for index, point in enumerate(row)})
+        count = _crossings(points, rows)
+        if count < fewest:
+            best, fewest = [list(row) for row in rows], count
+    return best
+
+
+def _crossings(points: _Points, rows: Sequence[Sequence[int]]) -> int:
+    count = 0
+    for row in rows[1:]:
+        upper: list[int] = []
+        position = {n: i for i, n in enumerate(rows[points.layer[row[0]] - 1])} if row else {}
+        for point in row:
+            ends = sorted(position[n] for n in points.above[point])
+            count += sum(1 for end in ends for other in upper if other > end)
+            upper.extend(ends)
+    return count
+
+
+def _straight(points: _Points, rows: Sequence[Sequence[int]], gap: float, sweeps: int) -> list[float]:
+    x = [0.0] * len(points.layer)
+    for row in rows:
+        at = 0.0
+        for point in row:
+            x[point] = at + points.width[point] / 2
+            at += points.width[point] + gap
+    for sweep in range(sweeps):
+        down = sweep % 2 == 0
+        for row in rows if down else reversed(rows):
+            wanted = []
+            for point in row:
+                near = points.above[point] if down else points.below[point]
+                if sweep >= sweeps - 2:
+                    near = points.above[point] + points.below[point]
+                wanted.append(sum(x[n] for n in near) / len(near) if near else x[point])
+            for point, value in zip(row, _apart(row, wanted, points.width, gap), strict=True):
+                x[point] = value
+    left = min((x[p] - points.width[p] / 2 for p in range(len(x))), default=0.0)
+    return [value - left for value in x]
+
+
+def _apart(row: Sequence[int], wanted: Sequence[float], width: Sequence[float], gap: float) -> list[float]:
+    """The positions nearest to the wanted ones, in order and without overlap.
+
+    Taking away the room that lies to the left turns distances into an order to keep: then neighbours that
+    are out of order share their mean (pool adjacent violators).
+    """
+    offset = [0.0]
+    for left, right in zip(row, row[1:], strict=False):
+        offset.append(offset[-1] + (width[left] + width[right]) / 2 + gap)
+    pools: list[tuple[float, int]] = []
+    for value, shift in zip(wanted, offset, strict=False):
+        mean, size = value - shift, 1
+        while pools and pools[-1][0] > mean:
+            before, count = pools.pop()
+            mean, size = (mean * size + before * count) / (size + count), size + count
+        pools.append((mean, size))
+    flat = [mean for mean, size in pools for _ in range(size)]
+    return [mean + shift for mean, shift in zip(flat, offset, strict=False)]

@@ -1,0 +1,172 @@
+"""Whether a template can resolve: what it names must exist, and must be able to run before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pflow.core.document import Document
+from pflow.core.interface import MISSING, Field, Interface
+from pflow.core.place import Path
+from pflow.core.shape import DeadEnd, follow
+from pflow.core.suggest import nearest
+from pflow.core.template import Reference
+
+
+class References:
+    """The names that each node of a document can use, as far as that is known when checking.
+
+    `interfaces` hold what each node gives (None when its type is unknown), `after` a bit mask per node of what
+    can run after it.
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        interfaces: Sequence[Interface | None],
+        after: Sequence[int],
+        report: Callable[..., None],
+    ) -> None:
+        self._document = document
+        self._interfaces = interfaces
+        self._after = after
+        self._report = report
+        self._ids = {spec.id: index for index, spec in enumerate(document.nodes)}
+        self._mapped = [
+            tuple(document.mappings[spec.id].output_mappings.values()) if spec.id in document.mappings else ()
+            for spec in document.nodes
+        ]
+
+    def check(self, index: int | None, reference: Reference, path: Path) -> None:
+        """Report what is wrong with one template of a node, or of the outputs when `index` is None."""
+        root = reference.root
+        if root in self._document.inputs:
+            declared = self._document.inputs[root]
+            end = follow(Field(name=root, type=declared.type), reference.path)
+            if end is not None:
+                self._report_end(f"input `{root}`", reference, end, path)
+        elif root in self._ids:
+            self._check_node(index, self._ids[root], reference, path)
+        elif not self.natural(index, root) and reference.default is MISSING:
+            known = self._known(index)
+            near = nearest(root, [*self._document.inputs, *self._upstream_ids(index), *self.natural_names(index)], limit=1)
+            self._report(
+                "unknown-name",
+                f"template `{reference.text}` names `{root}`, which is neither an input nor a node before this one",
+                path,
+                known=known,
+                hint=f"did you mean `${{{near[0]}}}`?" if near else "",
+            )
+
+    def natural(self, index: int | None, name: str) -> bool:
+        """Whether something that a node can read may stand under `name`: an input, or an upstream output."""
+        if name in self._document.inputs:
+            return True
+        for other in self._upstream(index):
+            interface = self._interfaces[other]
+            if interface is None or interface.open_outputs or interface.output(name) or name in self._mapped[other]:
+                return True
+        return False
+
+    def natural_names(self, index: int | None) -> list[str]:
+        """The natural keys that upstream nodes are known to write."""
+        names: dict[str, None] = {}
+        for other in self._upstream(index):
+            interface = self._interfaces[other]
+            names.update(dict.fromkeys(field.name for field in interface.outputs if interface) if interface else {})
+            names.update(dict.fromkeys(self._mapped[other]))
+        return list(names)
+
+    def mapping_hint(self, index: int, node: str, field: Field) -> str:
+        """How to feed a parameter or key that nothing before the node is called."""
+        names = [*self._document.inputs, *self.natural_names(index)]
+        close = nearest(field.name, names, limit=1)
+        if not close:
+            alike = [n for n in names if _may_be(self._type_of(index, n), field.type)]
+            close = alike[-1:]
+        if not close:
+            return f"give `{field.name}` in `params`"
+        return f'"mappings": {{"{node}": {{"input_mappings": {{"{field.name}": "{close[0]}"}}}}}} would feed it `{close[0]}`'
+
+    def _type_of(self, index: int, name: str) -> str:
+        if name in self._document.inputs:
+            return self._document.inputs[name].type
+        for other in self._upstream(index):
+            interface = self._interfaces[other]
+            field = interface.output(name) if interface else None
+            if field:
+                return field.type
+        return "any"
+
+    def _check_node(self, index: int | None, target: int, reference: Reference, path: Path) -> None:
+        spec = self._document.nodes[target]
+        if index is not None and not self._after[target] >> index & 1:
+            self._report(
+                "not-before",
+                f"template `{reference.text}` names node `{spec.id}`, which cannot have run before this one",
+                path,
+                known=self._known(index),
+                hint=f"add an edge from `{spec.id}`, or move it up",
+            )
+            return
+        interface = self._interfaces[target]
+        if interface is None or not reference.path or interface.open_outputs:
+            return
+        name = reference.path[0]
+        field = interface.output(name) if isinstance(name, str) else None
+        kind = f"node `{spec.id}` ({spec.type})"
+        if field is None:
+            if name in self._mapped[target]:
+                return
+            names = [f.name for f in interface.outputs]
+            near = nearest(str(name), names, limit=1)
+            deeper = [f.name for f in interface.outputs if "object" in f.type or f.type == "any"]
+            hint = f"did you mean `${{{spec.id}.{near[0]}}}`?" if near else ""
+            if not near and deeper:
+                hint = f"did you mean `${{{spec.id}.{deeper[0]}.{name}}}`?"
+            self._report(
+                "unknown-output",
+                f"{kind} has no output `{name}`",
+                path,
+                known=tuple(f"{f.name} ({f.type})" for f in interface.outputs),
+                hint=hint,
+            )
+            return
+        end = follow(field, reference.path[1:])
+        if end is not None:
+            self._report_end(f"output `{name}` of {kind}", reference, end, path)
+
+    def _report_end(self, what: str, reference: Reference, end: DeadEnd, path: Path) -> None:
+        at = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in end.at)
+        names = [known.split(" ")[0] for known in end.known]
+        near = nearest(str(end.wanted), names, limit=1)
+        wanted = f"[{end.wanted}]" if isinstance(end.wanted, int) else f"`{end.wanted}`"
+        self._report(
+            "unknown-path",
+            f"template `{reference.text}`: {what}{' at `' + at + '`' if at else ''} is {end.kind} and has no {wanted}",
+            path,
+            known=end.known,
+            hint=f"did you mean `{near[0]}`?" if near else "",
+        )
+
+    def _known(self, index: int | None) -> tuple[str, ...]:
+        inputs = (f"{name} ({declared.type})" for name, declared in self._document.inputs.items())
+        outputs = (
+            f"{self._document.nodes[other].id}.{field.name} ({field.type})"
+            for other in self._upstream(index)
+            for field in (self._interfaces[other] or Interface()).outputs
+        )
+        return (*inputs, *outputs)
+
+    def _upstream_ids(self, index: int | None) -> list[str]:
+        return [self._document.nodes[other].id for other in self._upstream(index)]
+
+    def _upstream(self, index: int | None) -> list[int]:
+        count = len(self._document.nodes)
+        if index is None:
+            return list(range(count))
+        return [other for other in range(count) if self._after[other] >> index & 1]
+
+
+def _may_be(kind: str, wanted: str) -> bool:
+    kinds, wants = set(kind.split("|")), set(wanted.split("|"))
+    return "any" in kinds or "any" in wants or bool(kinds & wants)
