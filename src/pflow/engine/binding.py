@@ -13,6 +13,7 @@ from pflow.engine.plan import Plan
 
 _TRUE = {"true", "1", "yes"}
 _FALSE = {"false", "0", "no"}
+_STRICTEST = ["boolean", "integer", "number", "array", "object", "any", "string"]
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
     "integer": int,
@@ -62,6 +63,17 @@ def bind_inputs(
             suggestions=hints,
         )
     return bound
+
+
+def coerce_text(value: str, kind: str, name: str) -> object:
+    """A word of a command line as one of the types in `kind` (`integer`, `object|string`); raises `InputError`."""
+    kinds = kind.split("|")
+    for choice in sorted(kinds, key=_STRICTEST.index):
+        try:
+            return _coerce(value, choice)
+        except ValueError as error:
+            problem = str(error)
+    raise InputError(f"`{name}` {problem}")
 
 
 def _describe(declared: Input) -> str:

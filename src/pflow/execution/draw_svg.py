@@ -1,0 +1,233 @@
+"""A plan as a picture: one SVG without scripts, fonts or links, readable on light and on dark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pflow.core.render import escape, shorten
+from pflow.engine.plan import Plan, PlanNode
+from pflow.execution.draw import describe_input, marks_of, raw_document
+from pflow.execution.layout import Layout, Link, links_of, place
+
+Point = tuple[float, float]
+
+_ID, _TYPE, _LABEL, _TITLE = 7.85, 6.65, 6.3, 9.7
+"""How wide a letter of each kind of text is, in a monospaced font of its size."""
+
+_HEIGHT, _LINE, _RISE, _GAP, _MARGIN = 30.0, 15.0, 62.0, 30.0, 24.0
+_LETTERS = 34
+
+_STYLE = """
+:root{--paper:#ffffff;--ink:#1f2733;--soft:#5b6675;--box:#f4f6f9;--rim:#b7c0cc;--line:#8590a0;--bad:#c2413b;--start:#2f7d5b}
+@media (prefers-color-scheme:dark){:root{--paper:#14181f;--ink:#e7ebf0;--soft:#9aa5b4;--box:#1f2530;--rim:#465062;\
+--line:#7c8798;--bad:#f0837c;--start:#5fc196}}
+.paper{fill:var(--paper)}.box{fill:var(--box);stroke:var(--rim)}.first{stroke:var(--start);stroke-width:1.6}
+.line{fill:none;stroke:var(--line);stroke-width:1.4}.bad{stroke:var(--bad)}.back{stroke-dasharray:5 4}
+.tip{fill:var(--line)}.badtip{fill:var(--bad)}
+text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:var(--ink)}
+.id{font-size:13px;font-weight:600;text-anchor:middle}.about{font-size:11px;fill:var(--soft);text-anchor:middle}
+.action{font-size:10.5px;fill:var(--soft);text-anchor:middle}.badtext{fill:var(--bad)}.title{font-size:16px;font-weight:600}
+.note{font-size:11px;fill:var(--soft)}
+"""
+
+
+def draw_svg(plan: Plan) -> str:
+    """The whole picture, as one XML document."""
+    boxes = [_Box(plan, node) for node in plan.nodes]
+    links = links_of(plan)
+    layout = place(plan, links, [box.width for box in boxes], gap=_GAP, thin=14.0)
+    header = _header(plan)
+    top = _MARGIN + sum(size for _, _, size in header) + (14 if header else 0)
+    tops = _tops(layout, boxes, top)
+    for box in boxes:
+        box.x = _MARGIN + layout.x[box.node.index]
+        box.y = tops[layout.layer[box.node.index]]
+    forward = [link for link in links if not link.back]
+    lines = [
+        _forward(link, boxes, bends, layout, tops, forward)
+        for link, bends in zip(forward, layout.bends, strict=True)
+    ]
+    right = max([box.x + box.width / 2 for box in boxes], default=0.0)
+    for order, link in enumerate(link for link in links if link.back):
+        line, right = _back(link, boxes, right, order)
+        lines.append(line)
+    bottom = max([box.y + box.height for box in boxes], default=top)
+    width = max([right, *(_MARGIN + len(text) * letter for text, letter, _ in _texts(header))]) + _MARGIN
+    height = bottom + _MARGIN
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="img">'
+    )
+    return "\n".join(
+        [
+            head,
+            f"<title>{_xml(plan.name or 'workflow')}</title>",
+            f"<style>{_STYLE}</style>",
+            '<rect class="paper" width="100%" height="100%"/>',
+            *_header_lines(header),
+            *(line for line, _ in lines),
+            *(box.draw(plan.starts) for box in boxes),
+            *(label for _, label in lines if label),
+            "</svg>\n",
+        ]
+    )
+
+
+class _Box:
+    """One node's rectangle and what stands in it."""
+
+    def __init__(self, plan: Plan, node: PlanNode) -> None:
+        self.node = node
+        about = ([node.type] if node.type != node.id else []) + marks_of(plan, node)
+        self.about = [shorten(text, _LETTERS) for text in about]
+        self.id = shorten(node.id, _LETTERS)
+        widest = max([len(self.id) * _ID, *(len(text) * _TYPE for text in self.about)])
+        self.width = max(widest + 28, 72.0)
+        self.height = _HEIGHT + _LINE * len(self.about)
+        self.x = self.y = 0.0
+
+    def draw(self, starts: Sequence[int]) -> str:
+        left, top = self.x - self.width / 2, self.y
+        kind = "box first" if self.node.index in starts else "box"
+        parts = []
+        if self.node.batch is not None:
+            parts += [_rect(left + shift, top + shift, self.width, self.height, "box") for shift in (6, 3)]
+        parts.append(_rect(left, top, self.width, self.height, kind))
+        if self.node.child is not None:
+            parts.append(_rect(left + 4, top + 4, self.width - 8, self.height - 8, "box"))
+        parts.append(_text(self.x, top + 20, self.id, "id"))
+        parts += [_text(self.x, top + 36 + _LINE * row, text, "about") for row, text in enumerate(self.about)]
+        return "".join(parts)
+
+
+def _tops(layout: Layout, boxes: Sequence[_Box], top: float) -> list[float]:
+    heights = [0.0] * layout.layers
+    for box in boxes:
+        layer = layout.layer[box.node.index]
+        heights[layer] = max(heights[layer], box.height)
+    tops = []
+    for height in heights:
+        tops.append(top)
+        top += height + _RISE
+    return [*tops, top]
+
+
+def _forward(
+    link: Link,
+    boxes: Sequence[_Box],
+    bends: Sequence[float],
+    layout: Layout,
+    tops: Sequence[float],
+    links: Sequence[Link],
+) -> tuple[str, str]:
+    source, target = boxes[link.source], boxes[link.target]
+    leaving = _spread(source, [other for other in links if other.source == link.source], boxes, link)
+    arriving = _spread(target, [other for other in links if other.target == link.target], boxes, link)
+    points: list[Point] = [(leaving, source.y + source.height)]
+    for step, bend in enumerate(bends, start=layout.layer[link.source] + 1):
+        middle = tops[step] + (tops[step + 1] - _RISE - tops[step]) / 2
+        points += [(_MARGIN + bend, tops[step]), (_MARGIN + bend, max(middle, tops[step + 1] - _RISE))]
+    points.append((arriving, target.y - 7))
+    path = f"M{_at(points[0])}"
+    for begin, end in zip(points, points[1:], strict=False):
+        if abs(begin[0] - end[0]) < 0.5:
+            path += f"L{_at(end)}"
+        else:
+            half = (begin[1] + end[1]) / 2
+            path += f"C{_at((begin[0], half))} {_at((end[0], half))} {_at(end)}"
+    tip = (arriving, target.y - 1)
+    middle_of_first = ((points[0][0] + points[1][0]) / 2, (points[0][1] + points[1][1]) / 2)
+    return _line(path, tip, link), _pill(middle_of_first, link)
+
+
+def _spread(box: _Box, links: Sequence[Link], boxes: Sequence[_Box], link: Link) -> float:
+    """Where on the box's edge a link ends: in the order of the other ends, so that lines do not cross there."""
+    ends = sorted(links, key=lambda other: boxes[other.target].x + boxes[other.source].x - box.x)
+    room = min(box.width - 24, 22.0 * (len(ends) - 1))
+    place_ = ends.index(link)
+    return box.x + (room * (place_ / (len(ends) - 1) - 0.5) if len(ends) > 1 else 0.0)
+
+
+def _back(link: Link, boxes: Sequence[_Box], right: float, order: int) -> tuple[tuple[str, str], float]:
+    """A line that leads back: out of the right side, up beside everything, in at the right side again."""
+    source, target = boxes[link.source], boxes[link.target]
+    low, high = source.y + source.height / 2 + 4, target.y + target.height / 2 - 4
+    start, end = source.x + source.width / 2, target.x + target.width / 2 + 7
+    side = max(right, start, end) + 22 + (6 if order else 0)
+    bow = min(16.0, abs(low - high) / 2)
+    path = (
+        f"M{_at((start, low))}L{_at((side - bow, low))}Q{_at((side, low))} {_at((side, low - bow))}"
+        f"L{_at((side, high + bow))}Q{_at((side, high))} {_at((side - bow, high))}L{_at((end, high))}"
+    )
+    size = len(link.label) * _LABEL / 2
+    label = _pill((side, (low + high) / 2), link)
+    return (_line(path, (end - 6, high), link, sideways=True), label), side + (size + 8 if link.label else 0)
+
+
+def _line(path: str, tip: Point, link: Link, *, sideways: bool = False) -> str:
+    kind = "line" + (" bad" if link.is_error else "") + (" back" if link.back else "")
+    x, y = tip
+    wings = ((x + 8, y - 4), (x + 8, y + 4)) if sideways else ((x - 4, y - 8), (x + 4, y - 8))
+    head = "badtip" if link.is_error else "tip"
+    return (
+        f'<path class="{kind}" d="{path}"/>'
+        f'<path class="{head}" d="M{_at(tip)}L{_at(wings[0])}L{_at(wings[1])}Z"/>'
+    )
+
+
+def _pill(at: Point, link: Link) -> str:
+    if not link.label:
+        return ""
+    text = shorten(link.label, _LETTERS)
+    width = len(text) * _LABEL + 10
+    kind = "action badtext" if link.is_error else "action"
+    x, y = at
+    return (
+        f'<rect class="paper" x="{x - width / 2:.1f}" y="{y - 8:.1f}" width="{width:.1f}" height="16" rx="4"/>'
+        + _text(x, y + 3.5, text, kind)
+    )
+
+
+def _header(plan: Plan) -> list[tuple[str, str, float]]:
+    lines = []
+    if plan.name:
+        lines.append((shorten(plan.name, 80), "title", 20.0))
+    description = str(raw_document(plan).get("description") or "")
+    if description:
+        lines.append((shorten(description, 110), "note", 17.0))
+    lines += [
+        (shorten(f"in   {name}: {describe_input(declared)}", 110), "note", 15.0)
+        for name, declared in plan.inputs.items()
+    ]
+    if plan.outputs:
+        lines.append((shorten(f"out  {', '.join(plan.outputs)}", 110), "note", 15.0))
+    return lines
+
+
+def _header_lines(header: Sequence[tuple[str, str, float]]) -> list[str]:
+    drawn = []
+    y = _MARGIN - 4
+    for text, kind, size in header:
+        y += size
+        drawn.append(_text(_MARGIN, y, text, kind))
+    return drawn
+
+
+def _texts(header: Sequence[tuple[str, str, float]]) -> list[tuple[str, float, float]]:
+    return [(text, _TITLE if kind == "title" else _TYPE, size) for text, kind, size in header]
+
+
+def _rect(x: float, y: float, width: float, height: float, kind: str) -> str:
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="7"/>'
+
+
+def _text(x: float, y: float, text: str, kind: str) -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" xml:space="preserve">{_xml(text)}</text>'
+
+
+def _at(point: Point) -> str:
+    return f"{point[0]:.1f} {point[1]:.1f}"
+
+
+def _xml(text: str) -> str:
+    return escape(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

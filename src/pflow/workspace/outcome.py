@@ -1,0 +1,96 @@
+"""How a use case ended, as every edge shows it: one envelope, redacted, with large values cut to a preview."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import orjson
+
+PREVIEW = 400
+_SHAPE_KEYS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A run's end. `primary` names the main output when the document declares none.
+
+    `reused` and `reran` say what an edited document kept and what it ran again, each with its reason.
+    """
+
+    status: str
+    exit_code: int
+    run_id: str = ""
+    outputs: Mapping[str, object] = field(default_factory=dict)
+    primary: str | None = None
+    error: Mapping[str, object] | None = None
+    failed_node: str | None = None
+    params: object = None
+    completed: tuple[str, ...] = ()
+    steps: int = 0
+    duration_ms: float = 0.0
+    trace_path: str | None = None
+    reused: tuple[str, ...] = ()
+    reran: tuple[tuple[str, str], ...] = ()
+    limit: int = 20 << 10
+
+    @property
+    def success(self) -> bool:
+        """Whether the run completed."""
+        return self.status == "completed"
+
+    def envelope(self) -> dict[str, object]:
+        """The object that `--json` prints and MCP tools return."""
+        if self.success:
+            outputs = {
+                name: shorten(value, self.limit, f"{self.run_id} outputs.{name}")
+                for name, value in self.outputs.items()
+            }
+            data: dict[str, object] = {
+                "outputs": outputs,
+                "run_id": self.run_id,
+                "duration_ms": self.duration_ms,
+                "steps": self.steps,
+            }
+            if self.reused or self.reran:
+                data["reused"] = list(self.reused)
+                data["reran"] = [{"step": step, "reason": reason} for step, reason in self.reran]
+            result: dict[str, object] = {"success": True, "data": data}
+        else:
+            result = {
+                "success": False,
+                "error": dict(self.error or {}),
+                "checkpoint": {
+                    "run_id": self.run_id,
+                    "completed_nodes": list(self.completed),
+                    "failed_node": self.failed_node,
+                },
+            }
+        if self.trace_path:
+            result["trace_path"] = self.trace_path
+        return result
+
+
+def shorten(value: object, limit: int, handle: str) -> object:
+    """The value, or, over the limit, a preview with its shape and the handle under which all of it can be read."""
+    try:
+        data = orjson.dumps(value)
+    except TypeError:
+        return {"$opaque": type(value).__name__}
+    if len(data) <= limit:
+        return value
+    text = value if isinstance(value, str) else data[: 4 * PREVIEW].decode(errors="ignore")
+    return {"$preview": text[:PREVIEW], "size": len(data), "shape": shape_of(value), "handle": handle}
+
+
+def shape_of(value: object, depth: int = 3) -> object:
+    """What a value is made of, without its contents."""
+    if isinstance(value, Mapping):
+        if not depth:
+            return "object"
+        shown = {str(key): shape_of(value[key], depth - 1) for key in list(value)[:_SHAPE_KEYS]}
+        return {**shown, "…": f"{len(value) - _SHAPE_KEYS} more"} if len(value) > _SHAPE_KEYS else shown
+    if isinstance(value, list | tuple):
+        return [shape_of(value[0], depth - 1) if value and depth else "…", f"{len(value)} items"]
+    kinds = {bool: "boolean", str: "string", int: "integer", float: "number"}
+    return kinds.get(type(value), "null" if value is None else type(value).__name__)

@@ -1,0 +1,498 @@
+"""Every use case as one typed method: the only door to pflow for command line, MCP server, pages and Python."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pflow.core.errors import (
+    DocumentError,
+    InDoubtError,
+    NotFoundError,
+    PflowError,
+    SecurityError,
+    StorageError,
+    UsageError,
+)
+from pflow.core.issue import Issue
+from pflow.core.parse import Parsed, parse_text, parse_value, read_file
+from pflow.core.path import Home, find_home
+from pflow.core.place import Places
+from pflow.core.workflow_manager import WorkflowManager, resolve
+from pflow.engine.binding import bind_inputs
+from pflow.engine.executor import Executor, RunResult
+from pflow.engine.plan import Plan
+from pflow.engine.ports import Journal, Observer, RunInfo
+from pflow.execution.compiler import compile_plan
+from pflow.execution.session import Session
+from pflow.execution.trace import build_trace, find_trace, write_trace
+from pflow.execution.wiring import Wiring
+from pflow.registry.entry import Entry
+from pflow.workspace.outcome import Outcome, shorten
+from pflow.workspace.selection import select
+
+Workflow = str | Mapping[str, object] | Parsed
+"""A workflow: its name, a path, a document, or a text that was parsed already."""
+
+_EXIT_CODES = {"security": 3, "in_doubt": 4}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A workflow after checking: a plan, or everything that is wrong with it. `library` is its name in the library."""
+
+    plan: Plan | None
+    issues: tuple[Issue, ...]
+    places: Places
+    source: str
+    library: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can run."""
+        return self.plan is not None
+
+    def ready(self) -> Plan:
+        """The plan; raises `DocumentError` with all issues."""
+        if self.plan is None:
+            count = len(self.issues)
+            raise DocumentError(
+                self.issues[0].message if count == 1 else f"{count} issues in `{self.source}`", issues=self.issues
+            )
+        return self.plan
+
+
+class Workspace:
+    """pflow over one home. Cheap to make; parts are loaded when they are needed."""
+
+    def __init__(
+        self,
+        home: Home,
+        *,
+        observer: Observer | None = None,
+        environ: Mapping[str, str] | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        self.home = home
+        self._observer = observer
+        self._wiring = Wiring(home, environ=environ, journal=journal)
+        self._own_notices: list[str] = []
+
+    @classmethod
+    def open(cls, *, observer: Observer | None = None) -> Workspace:
+        """The workspace that the environment names: `PFLOW_HOME`, else `~/.pflow`."""
+        return cls(find_home(), observer=observer)
+
+    def close(self) -> None:
+        """Let the journal go."""
+        self._wiring.close()
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def notices(self) -> list[str]:
+        """What a person should know of: files set aside, nodes that could not be read."""
+        return [*self._wiring.notices(), *self._own_notices]
+
+    # Checking and running
+
+    def parse(self, text: bytes | str, *, suffix: str = "") -> Parsed:
+        """A document from text, with its places."""
+        return parse_text(text, suffix=suffix)
+
+    def check(self, workflow: Workflow) -> Checked:
+        """Everything that would keep a workflow from running. Starts nothing."""
+        parsed, source, library, folder = self._load(workflow)
+        name = library or (parsed.document.name if parsed.document else "") or Path(source).stem
+        compiled = compile_plan(parsed, self._wiring.registry, self._loader(folder), name=name)
+        return Checked(
+            plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=source, library=library
+        )
+
+    def run(
+        self,
+        workflow: Workflow,
+        params: Mapping[str, object] | None = None,
+        *,
+        text: bool = False,
+        cache: bool = True,
+        signals: bool = False,
+        run_id: str | None = None,
+    ) -> Outcome:
+        """Check a workflow, bind its inputs and run it to its end.
+
+        With `text` the params are words of a command line. With `signals` SIGINT and SIGTERM stop the run,
+        resumable. Raises `PflowError` when it cannot begin; a failure on the way is an outcome.
+        """
+        checked = self.check(workflow)
+        plan = checked.ready()
+        inputs = self._bind(plan, params or {}, text=text)
+        outcome = self._session(lambda executor: executor.run(plan, inputs, run_id=run_id), plan, cache, signals)
+        if checked.library:
+            self._record(checked.library, outcome)
+        return outcome
+
+    async def run_async(
+        self,
+        workflow: Workflow,
+        params: Mapping[str, object] | None = None,
+        *,
+        cache: bool = True,
+        run_id: str | None = None,
+    ) -> Outcome:
+        """Like `run`, on the caller's event loop."""
+        checked = self.check(workflow)
+        plan = checked.ready()
+        inputs = self._bind(plan, params or {}, text=False)
+        executor = self._wiring.executor(self._observer, use_cache=cache)
+        try:
+            outcome = self._outcome(await executor.run(plan, inputs, run_id=run_id), plan, 0)
+        finally:
+            executor.close()
+        if checked.library:
+            self._record(checked.library, outcome)
+        return outcome
+
+    def resume(
+        self,
+        run_id: str,
+        *,
+        edited: Workflow | None = None,
+        params: Mapping[str, object] | None = None,
+        text: bool = False,
+        rerun_in_doubt: bool = False,
+        cache: bool = True,
+        signals: bool = False,
+    ) -> Outcome:
+        """Take up a run where it ended. With `edited` only steps whose definition or inputs changed run again.
+
+        Raises `InDoubtError` when steps were in flight whose effect is unknown, unless `rerun_in_doubt`.
+        """
+        run_id = self.find_run(run_id)
+        executor = self._wiring.executor(None)
+        history = executor.history(run_id)
+        executor.close()
+        if edited is None:
+            recorded = history.document if isinstance(history.document, dict) else {}
+            children = recorded.get("children") or {}
+            parsed = parse_value(recorded.get("document"))
+            compiled = compile_plan(
+                parsed, self._wiring.registry, self._loader(None, children), name=history.workflow
+            )
+            checked = Checked(plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=history.workflow)
+        else:
+            checked = self.check(edited)
+        plan = checked.ready()
+        known = {name: value for name, value in history.inputs.items() if name in plan.inputs}
+        if edited is None and params:
+            unknown = [name for name in params if name not in plan.inputs or not plan.inputs[name].secret]
+            if unknown:
+                raise UsageError(
+                    f"the inputs of a run are recorded; `{unknown[0]}` cannot change on a plain resume",
+                    suggestions=["add `--with WORKFLOW` to continue with other inputs"],
+                )
+        inputs = {**self._bind(plan, {**known, **(params or {})}, text=text)}
+        return self._session(
+            lambda executor: executor.resume(
+                run_id, plan, inputs, edited=edited is not None, rerun_in_doubt=rerun_in_doubt
+            ),
+            plan,
+            cache,
+            signals,
+        )
+
+    def cancel(self, run_id: str) -> str:
+        """End a run for good: its owner is asked to, or, if that is gone, it is marked. Returns the new state."""
+        run_id = self.find_run(run_id)
+        journal = self._wiring.journal
+        info = journal.info(run_id)
+        if info.status in ("completed", "cancelled"):
+            raise UsageError(f"run `{run_id}` is {info.status} already")
+        if info.alive:
+            journal.request_cancel(run_id)
+            return "requested"
+        from pflow.core.event import RunCancelled  # lazy: the rare way to end a run
+        from pflow.engine.codec import encode_event
+        from pflow.engine.value import NoSecrets, ValueTable
+
+        values = ValueTable(NoSecrets(), lambda sha: journal.value(run_id, sha))
+        record = encode_event(RunCancelled(at=time.time()), values, NoSecrets())
+        journal.append(run_id, journal.claim(run_id), [record], "cancelled")
+        return "cancelled"
+
+    # Runs and traces
+
+    def runs(self, limit: int = 50) -> list[RunInfo]:
+        """The newest runs first."""
+        return list(self._wiring.journal.runs(limit))
+
+    def find_runs(self, prefix: str) -> list[str]:
+        """Ids of runs that begin with `prefix`."""
+        return list(self._wiring.journal.find(prefix))
+
+    def find_run(self, reference: str) -> str:
+        """The one run that `reference` means: `latest`, an id, or the beginning of one."""
+        if reference == "latest":
+            runs = self.runs(limit=1)
+            if runs:
+                return runs[0].run_id
+        found = self.find_runs(reference) if reference and reference != "latest" else []
+        if reference in found or len(found) == 1:
+            return reference if reference in found else found[0]
+        if found:
+            raise UsageError(f"`{reference}` is the beginning of {len(found)} runs", suggestions=found[:5])
+        raise NotFoundError(f"there is no run `{reference}`", suggestions=["`pflow runs list` shows what there is"])
+
+    def show_run(self, run_id: str) -> dict[str, object]:
+        """One run: its state, its steps and what each wrote."""
+        run_id = self.find_run(run_id)
+        info = self._wiring.journal.info(run_id)
+        trace = build_trace(run_id, self._wiring.journal.read(run_id))
+        status = info.status if info.alive or info.status != "running" else "interrupted"
+        return {**trace, "status": status, "alive": info.alive}
+
+    def trace(
+        self,
+        reference: str = "latest",
+        *,
+        step: str | None = None,
+        field: str | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> object:
+        """A run's trace, one step of it, or one value in it, paged by characters of JSON or text."""
+        trace = find_trace(self.home.debug, reference, self._wiring.journal)
+        return select(trace, self._wiring.journal, step=step, field=field, offset=offset, limit=limit)
+
+    # The library
+
+    def describe(self, workflow: Workflow) -> dict[str, object]:
+        """What a workflow takes, gives and does."""
+        checked = self.check(workflow)
+        plan = checked.ready()
+        raw: Any = plan.raw["document"]
+        found: dict[str, object] = {
+            "name": plan.name,
+            "description": raw.get("description", ""),
+            "inputs": {
+                name: {
+                    "type": declared.type,
+                    "required": declared.required and not declared.has_default,
+                    "description": declared.description,
+                    **({"default": declared.default} if declared.has_default else {}),
+                    **({"secret": True} if declared.secret else {}),
+                }
+                for name, declared in plan.inputs.items()
+            },
+            "outputs": raw.get("outputs", {}),
+            "nodes": [{"id": node.id, "type": node.type, "purity": node.purity} for node in plan.nodes],
+            "edges": raw.get("edges", []),
+            "template_variables": sorted(
+                {reference.root for node in plan.nodes for reference in node.params.references}
+            ),
+        }
+        if checked.library:
+            found["statistics"] = self._library().load(checked.library).get("metadata", {})
+        return found
+
+    def save(
+        self, workflow: Workflow, name: str, description: str = "", *, overwrite: bool = False, draft: bool = False
+    ) -> Path:
+        """Keep a checked workflow under a name; raises `ExistsError` for one that is taken."""
+        checked = self.check(workflow)
+        raw: Any = checked.ready().raw["document"]
+        manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
+        return manager.save(name, raw, description or str(raw.get("description", "")), overwrite=overwrite)
+
+    def workflows(self, query: str = "", *, drafts: bool = False) -> list[dict[str, object]]:
+        """Saved workflows, those that match `query`."""
+        library = self._library()
+        found = library.search(query) if query else library.list_all()
+        if drafts:
+            manager = WorkflowManager.for_drafts(self.home)
+            found = [*found, *(manager.search(query) if query else manager.list_all())]
+        return found
+
+    def delete(self, name: str) -> None:
+        """Remove a workflow from the library."""
+        self._library().delete(name)
+
+    def clean_drafts(self, older_than_seconds: float) -> list[str]:
+        """Delete old drafts; returns their names."""
+        return list(WorkflowManager.for_drafts(self.home).clean(older_than_seconds))
+
+    # Node types
+
+    def node_types(self, query: str = "") -> list[Entry]:
+        """Node types, those that match `query`."""
+        return self._wiring.registry.search(query)
+
+    def node_type(self, name: str) -> Entry:
+        """One node type; raises `NotFoundError`."""
+        return self._wiring.registry.get(name)
+
+    def run_node(self, name: str, params: Mapping[str, object], *, text: bool = False, signals: bool = False) -> Outcome:
+        """Run one node on its own, as a workflow of one step."""
+        entry = self.node_type(name)
+        values = {key: _coerced(entry, key, value) for key, value in params.items()} if text else dict(params)
+        node_id = name if name[:1].isalpha() else f"node-{name}"
+        return self.run({"name": name, "nodes": [{"id": node_id, "type": name, "params": _literal(values)}]}, signals=signals)
+
+    def scan(self) -> list[str]:
+        """Read all node sources again; returns what could not be used."""
+        self._wiring.registry.rescan()
+        self._wiring.registry.save()
+        return list(self._wiring.registry.notices)
+
+    def validate_registry(self) -> list[Issue]:
+        """Node types that cannot be loaded."""
+        found = []
+        for name in self._wiring.registry.names():
+            try:
+                self._wiring.registry.get(name).node_class()
+            except PflowError as error:
+                found.append(Issue(code=error.code, message=error.message, path=name))
+        return found
+
+    # Settings
+
+    def setting(self, key: str) -> dict[str, object]:
+        """One setting; a credential comes back masked."""
+        return self._wiring.settings.get(key)
+
+    def settings(self) -> list[dict[str, object]]:
+        """Every setting."""
+        return self._wiring.settings.list()
+
+    def set_setting(self, key: str, value: str) -> None:
+        """Store a credential or an option."""
+        self._fresh_settings().set(key, value)
+
+    def unset_setting(self, key: str) -> None:
+        """Forget a credential or an option."""
+        self._fresh_settings().unset(key)
+
+    # Inside
+
+    def _fresh_settings(self) -> Any:
+        from pflow.core.settings import Settings  # lazy: a setting can be stored while the old ones are lost
+
+        return Settings(self.home)
+
+    def _library(self) -> WorkflowManager:
+        return WorkflowManager(self.home)
+
+    def _load(self, workflow: Workflow, folder: Path | None = None) -> tuple[Parsed, str, str, Path | None]:
+        """The parsed document, what to call it, its library name, and the folder that its paths start from."""
+        if isinstance(workflow, Parsed):
+            return workflow, "document", "", None
+        if not isinstance(workflow, str):
+            return parse_value(workflow), "document", "", None
+        found = resolve(workflow, self.home, folder=folder)
+        if found.kind == "path":
+            return read_file(found.path), workflow, "", found.path.parent
+        manager = self._library() if found.kind == "library" else WorkflowManager.for_drafts(self.home)
+        return parse_value(manager.load_ir(found.name)), found.name, found.name if found.kind == "library" else "", None
+
+    def _loader(self, folder: Path | None, recorded: Mapping[str, object] | None = None) -> Callable[[object], Parsed]:
+        def load(wanted: object) -> Parsed:
+            if recorded is not None and isinstance(wanted, str) and wanted in recorded:
+                return parse_value(recorded[wanted])
+            if isinstance(wanted, str):
+                return self._load(wanted, folder)[0]
+            return parse_value(wanted)
+
+        return load
+
+    def _bind(self, plan: Plan, params: Mapping[str, object], *, text: bool) -> dict[str, object]:
+        wants_secret = any(declared.secret for declared in plan.inputs.values())
+        variables = dict(self._wiring.settings.variables()) if wants_secret else {}
+        inputs = bind_inputs(plan, params, text=text, secrets=variables)
+        for name, declared in plan.inputs.items():
+            value = inputs.get(name)
+            if declared.secret and isinstance(value, str) and value:
+                self._wiring.redactor.add(name, value)
+        return inputs
+
+    def _session(
+        self, work: Callable[[Executor], Awaitable[RunResult]], plan: Plan, cache: bool, signals: bool
+    ) -> Outcome:
+        session = Session(self._wiring.executor(self._observer, use_cache=cache), signals=signals)
+        return self._outcome(session.run(work), plan, session.exit_code)
+
+    def _outcome(self, result: RunResult, plan: Plan, signalled: int) -> Outcome:
+        redactor = self._wiring.redactor
+        error: Any = redactor.value(result.error) if result.error is not None else None
+        exit_code = 0 if result.status == "completed" else signalled or _EXIT_CODES.get((error or {}).get("type", ""), 1)
+        return Outcome(
+            status=result.status,
+            exit_code=exit_code,
+            run_id=result.run_id,
+            outputs=redactor.value(result.outputs),  # type: ignore[arg-type]
+            primary=_primary(self._wiring.registry, plan, result),
+            error=error,
+            failed_node=result.failed_node,
+            params=redactor.value(result.failed_params),
+            completed=result.completed,
+            steps=result.steps,
+            duration_ms=result.duration_ms,
+            trace_path=self._write_trace(result.run_id),
+            reused=result.reused,
+            reran=result.reran,
+            limit=self._wiring.settings.number("output.limit_kb") << 10,
+        )
+
+    def _write_trace(self, run_id: str) -> str | None:
+        settings = self._wiring.settings
+        try:
+            path = write_trace(
+                self.home.debug,
+                run_id,
+                self._wiring.journal.read(run_id),
+                keep_days=settings.number("trace.keep_days"),
+                max_mb=settings.number("trace.max_mb"),
+            )
+        except StorageError as error:
+            self._own_notices.append(f"the trace was not written: {error.message}")
+            return None
+        return str(path)
+
+    def _record(self, name: str, outcome: Outcome) -> None:
+        try:
+            self._library().record_run(name, outcome.success, outcome.duration_ms)
+        except (StorageError, NotFoundError, SecurityError) as error:
+            self._own_notices.append(f"the run was not counted: {error.message}")
+
+
+def _primary(registry: Any, plan: Plan, result: RunResult) -> str | None:
+    if plan.outputs or result.status != "completed":
+        return None
+    last = plan.nodes[-1] if plan.nodes else None
+    if last is None or last.type not in registry:
+        return None
+    outputs = registry.get(last.type).interface.outputs
+    name = outputs[0].name if outputs else None
+    return name if name in result.outputs else None
+
+
+def _coerced(entry: Entry, key: str, value: object) -> object:
+    from pflow.engine.binding import coerce_text  # lazy: only for words of a command line
+
+    field = entry.interface.param(key)
+    if field is None or not isinstance(value, str):
+        return value
+    return coerce_text(value, field.type, key)
+
+
+def _literal(values: Mapping[str, object]) -> object:
+    """Values given for one node are data: a `${` in them is not a template."""
+    return orjson.loads(orjson.dumps(values).replace(b"${", b"$${"))
