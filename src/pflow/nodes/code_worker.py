@@ -1,0 +1,325 @@
+"""Runs one author's code in a process of its own, within limits. Needs nothing but a bare Python.
+
+The answer leaves as JSON on what was standard output; what the code prints goes where standard error leads,
+so that the two never mix. Starting costs more than most code that runs here, hence no `json`, `re` or
+`traceback`: they would double it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+CODE = "<code>"
+MAX_DEPTH = 200
+_TAIL = 8192
+_FORKS = 256
+_TEXT = 4096
+
+
+class Refused(Exception):
+    """A result that is not JSON: why, and the keys that lead to the culprit, innermost first."""
+
+    def __init__(self, reason: str, advice: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.advice = advice
+        self.keys: list[object] = []
+
+
+class Tail(io.StringIO):
+    """The last of what was written; standard error is for people and needs no more."""
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if self.tell() > 8 * _TAIL:
+            kept = self.last()
+            self.seek(0)
+            self.truncate()
+            super().write(kept)
+        return written
+
+    def last(self) -> str:
+        return self.getvalue()[-_TAIL:]
+
+    def fileno(self) -> int:
+        return 2
+
+
+def main(request: dict[str, Any]) -> None:
+    """Run the code of `request` and answer on standard output."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stderr = tail = Tail()
+    sys.argv = [CODE]
+    code = request["code"]
+    if "import" in code:
+        import site  # lazy: finding installed packages costs a third of the start
+
+        site.main()
+    soft_memory = limit(request)
+    outcome = run(code, request["inputs"], request["max_result"], soft_memory)
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        pass  # the code closed or redirected it
+    outcome["stderr"] = tail.last().encode("utf-8", "replace").decode()
+    data = memoryview("".join(encoded(outcome)).encode())
+    while data:
+        data = data[os.write(answer, data) :]
+    os.close(answer)
+
+
+def limit(request: dict[str, Any]) -> bool:
+    """Bound memory, processor time, processes and core dumps; whether this system can.
+
+    The step's timeout comes first; processor time is for a worker whose parent is gone.
+    """
+    bound_forks()
+    try:
+        import resource
+    except ImportError:
+        return False
+    wanted = {
+        "RLIMIT_AS": request["memory"],
+        "RLIMIT_CPU": request["cpu"] * (os.cpu_count() or 1),
+        "RLIMIT_CORE": 0,
+        "RLIMIT_NPROC": threads_now() + _FORKS,
+    }
+    for name, value in wanted.items():
+        kind = getattr(resource, name, None)
+        if kind is None:
+            continue
+        _, hard = resource.getrlimit(kind)
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)
+        try:
+            resource.setrlimit(kind, (value, hard if name == "RLIMIT_AS" else value))
+        except (ValueError, OSError):
+            continue
+    return True
+
+
+def threads_now() -> int:
+    """How many threads the whole system has: more than this user's, which is what the kernel counts."""
+    try:
+        with open("/proc/loadavg", encoding="ascii") as file:  # noqa: PTH123 pathlib would double the start
+            return int(file.read().split()[3].split("/")[1])
+    except (OSError, ValueError, IndexError):
+        return 4096
+
+
+def bound_forks() -> None:
+    """Let this process and its forks fork so many times in all; the kernel's own limit spares root.
+
+    A pipe of tokens is the one counter that all of them share.
+    """
+    tokens, fill = os.pipe()
+    os.write(fill, b"." * _FORKS)
+    os.close(fill)
+
+    def watch(event: str, _: object) -> None:
+        if event in ("os.fork", "os.forkpty") and not os.read(tokens, 1):
+            raise BlockingIOError(f"code may fork {_FORKS} times")
+
+    sys.addaudithook(watch)
+
+
+def run(code: str, inputs: dict[str, object], max_result: int, soft_memory: bool) -> dict[str, object]:
+    """The outcome of the code: its encoded result, or what went wrong."""
+    module = type(sys)("__main__")
+    sys.modules["__main__"] = module
+    module.__dict__.update(inputs)
+    try:
+        exec(compile(code, CODE, "exec", dont_inherit=True), module.__dict__)
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            return {
+                "error": failure(error)
+                | {"type": "SystemExit", "message": f"the code called exit: {error.code}"}
+            }
+    except MemoryError as error:
+        more_memory(soft_memory)
+        return {"error": failure(error)}
+    except BaseException as error:  # noqa: BLE001 an author's code may raise anything, and all of it is reported
+        return {"error": failure(error)}
+    more_memory(soft_memory)
+    try:
+        parts = encoded(module.__dict__.get("result"))
+        size = sum(map(len, parts))
+        if size > max_result:
+            raise Refused(
+                f"it is {size:,} bytes as JSON; at most {max_result:,} are allowed", "write it to a file"
+            )
+    except Refused as refused:
+        return {"refused": {"at": place(refused.keys), "reason": refused.reason, "advice": refused.advice}}
+    return {"result": Encoded(parts)}
+
+
+def more_memory(soft_memory: bool) -> None:
+    """Give the worker itself what the code's limit may have left it without."""
+    if soft_memory:
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def failure(error: BaseException) -> dict[str, object]:
+    """An exception in the author's terms: frames of the code only, no trace of this file."""
+    lines: list[dict[str, object]] = []
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == CODE:
+            lines.append({"line": trace.tb_lineno, "function": trace.tb_frame.f_code.co_name})
+        trace = trace.tb_next
+    try:
+        message = str(error)[:_TEXT]
+    except Exception:  # noqa: BLE001 the author's own exception may fail to describe itself
+        message = ""
+    kind = type(error)
+    name = (
+        kind.__qualname__
+        if kind.__module__ in ("builtins", "__main__")
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+    found: dict[str, object] = {"type": name, "message": clean(message), "frames": lines[-8:]}
+    if isinstance(error, SyntaxError) and not lines:
+        found |= {"message": error.msg, "line": error.lineno or 1, "column": error.offset or 1}
+    elif lines:
+        found["line"] = lines[-1]["line"]
+    if isinstance(error, NameError | ImportError) and error.name:
+        found["name"] = error.name
+    return found
+
+
+def clean(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def place(keys: list[object]) -> str:
+    """Where in the result the culprit is, as the author would write it."""
+    return "result" + "".join(f"[{clean(repr(key))[:100]}]" for key in reversed(keys))
+
+
+class Encoded:
+    """A value that is JSON already."""
+
+    def __init__(self, parts: list[str]) -> None:
+        self.parts = parts
+
+
+def encoded(value: object) -> list[str]:
+    """The value as pieces of JSON text; raises `Refused`."""
+    parts: list[str] = []
+    try:
+        encode(value, parts, 0)
+    except RecursionError:
+        raise Refused("it is nested too deeply") from None
+    return parts
+
+
+def encode(value: object, parts: list[str], depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise Refused(f"it is nested more than {MAX_DEPTH} levels deep, or holds itself")
+    if value is None or value is True or value is False:
+        parts.append({None: "null", True: "true", False: "false"}[value])
+    elif isinstance(value, str):
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise Refused(
+                    "it is text with half a surrogate pair", "use .encode(errors='replace')"
+                ) from None
+        parts.append(quote(value))
+    elif isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise Refused("it is an integer of more than 64 bits", "use str(…)")
+        parts.append(int.__repr__(value))
+    elif isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise Refused(f"it is {float.__repr__(value)}, which JSON does not have", "use None")
+        parts.append(float.__repr__(value))
+    elif isinstance(value, dict):
+        encode_dict(value, parts, depth)
+    elif isinstance(value, list | tuple):
+        separator = "["
+        for index, item in enumerate(value):
+            parts.append(separator)
+            separator = ","
+            try:
+                encode(item, parts, depth + 1)
+            except Refused as refused:
+                refused.keys.append(index)
+                raise
+        parts.append("]" if value else "[]")
+    elif isinstance(value, Encoded):
+        parts.extend(value.parts)
+    else:
+        kind = type(value).__name__
+        raise Refused(f"it is of type {kind}, which JSON does not have", ADVICE.get(kind, ""))
+
+
+def encode_dict(value: dict[object, object], parts: list[str], depth: int) -> None:
+    separator = "{"
+    for key, item in value.items():
+        if not isinstance(key, str):
+            refused = Refused(
+                f"it has a key of type {type(key).__name__}, JSON only has text", "use str(…) for keys"
+            )
+            raise refused
+        parts.append(separator)
+        separator = ","
+        try:
+            encode(key, parts, depth)
+            parts.append(":")
+            encode(item, parts, depth + 1)
+        except Refused as refused:
+            refused.keys.append(key)
+            raise
+    parts.append("}" if value else "{}")
+
+
+ADVICE = {
+    "set": "use sorted(…)",
+    "frozenset": "use sorted(…)",
+    "datetime": "use .isoformat()",
+    "date": "use .isoformat()",
+    "time": "use .isoformat()",
+    "timedelta": "use .total_seconds()",
+    "bytes": "use .decode(), or base64 for what is not text",
+    "bytearray": "use .decode(), or base64 for what is not text",
+    "Decimal": "use float(…) or str(…)",
+    "Fraction": "use float(…) or str(…)",
+    "UUID": "use str(…)",
+    "PosixPath": "use str(…)",
+    "generator": "use list(…)",
+    "map": "use list(…)",
+    "filter": "use list(…)",
+    "range": "use list(…)",
+    "zip": "use list(…)",
+    "dict_keys": "use list(…)",
+    "dict_values": "use list(…)",
+    "dict_items": "use list(…)",
+    "ndarray": "use .tolist()",
+    "DataFrame": "use .to_dict('records')",
+    "Series": "use .tolist()",
+    "function": "call it",
+    "builtin_function_or_method": "call it",
+    "method": "call it",
+}
+
+try:
+    from _json import encode_basestring_ascii as quote
+except ImportError:
+    from json.encoder import py_encode_basestring_ascii as quote

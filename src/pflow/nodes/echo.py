@@ -1,0 +1,28 @@
+"""The simplest step: what goes in comes out."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from pocketflow import AsyncNode
+
+
+class Echo(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+    """Give every parameter back as an output of the same name."""
+
+    name = "echo"
+    purity = "pure"
+    open_params = True
+    echo_params = True
+    actions = ("default",)
+
+    class Params:
+        """Any."""
+
+    async def post_async(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: Any) -> str:
+        """Write the parameters; those that pflow itself adds are not the author's."""
+        for key, value in self.params.items():
+            if not key.startswith("__"):
+                shared[key] = value
+        return "default"

@@ -1,0 +1,183 @@
+"""One node type as the registry knows it: JSON until someone asks for its interface or its class."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from pflow.core.errors import NotFoundError, SecurityError
+from pflow.core.interface import MISSING, Field, Interface, Purity
+from pflow.registry.type_name import canonical
+
+VIRTUAL = "virtual://"
+"""How the `file_path` of an entry starts that no source file stands behind, such as an MCP tool."""
+
+
+class Entry:
+    """A node type. `data` is its form in `registry.json`; the interface is built from it on first use."""
+
+    __slots__ = ("_folder", "_interface", "data", "name")
+
+    def __init__(self, name: str, data: Mapping[str, object], folder: Path) -> None:
+        self.name = name
+        self.data = data
+        self._folder = folder
+        self._interface: Interface | None = None
+
+    def __repr__(self) -> str:
+        return f"Entry({self.name!r})"
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class that runs this node type."""
+        return str(self.data.get("class_name", ""))
+
+    @property
+    def module(self) -> str:
+        """The import name of the class's module; empty for a person's own file."""
+        return str(self.data.get("module", ""))
+
+    @property
+    def file_path(self) -> str:
+        """The source file, or where a virtual entry came from (`virtual://mcp`)."""
+        return str(self.data.get("file_path", ""))
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether no source file stands behind this entry."""
+        return self.file_path.startswith(VIRTUAL)
+
+    @property
+    def is_user(self) -> bool:
+        """Whether this is a person's own node, out of the `nodes` folder."""
+        return not self.module
+
+    @property
+    def interface(self) -> Interface:
+        """What the node takes and gives."""
+        if self._interface is None:
+            self._interface = interface_from_json(self.data.get("interface"))
+        return self._interface
+
+    @property
+    def node_hash(self) -> str:
+        """Changes whenever the code behind this node type changes."""
+        recorded = self.data.get("node_hash")
+        if isinstance(recorded, str) and recorded:
+            return recorded
+        import hashlib  # lazy: scanned entries carry their hash
+
+        import orjson
+
+        return hashlib.sha256(orjson.dumps(self.data, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    def node_class(self) -> type:
+        """Import and return the class.
+
+        Raises `NotFoundError` when the file cannot be imported or holds no such class, `SecurityError` when
+        the entry points anywhere but at pflow's nodes and the person's own.
+        """
+        if not self.module:
+            module = self._import_file()
+        elif self.module.startswith("pflow."):
+            import importlib  # lazy: importing the registry imports no node
+
+            try:
+                module = importlib.import_module(self.module)
+            except ModuleNotFoundError as error:
+                raise self._unusable(f"`{error.name}` is not installed") from error
+        else:
+            raise SecurityError(f"node type `{self.name}` points outside of pflow; run `pflow registry scan`")
+        node_class = getattr(module, self.class_name, None)
+        if not isinstance(node_class, type):
+            raise self._unusable(f"it defines no class `{self.class_name}`")
+        return node_class
+
+    def _import_file(self) -> object:
+        path = Path(self.file_path)
+        if path.parent != self._folder:
+            # registry.json is data: it may describe the nodes in the folder, not name code elsewhere.
+            raise SecurityError(f"node type `{self.name}` points outside of pflow; run `pflow registry scan`")
+        from importlib.util import (  # lazy: only for a person's own nodes
+            module_from_spec,
+            spec_from_file_location,
+        )
+
+        try:
+            source = path.read_bytes()
+        except OSError as error:
+            raise self._unusable(error.strerror or "it cannot be read") from error
+        name = f"pflow_user_node_{path.stem}"
+        loaded = sys.modules.get(name)
+        if loaded is not None and getattr(loaded, "__pflow_source__", None) == (str(path), source):
+            return loaded
+        spec = spec_from_file_location(name, path)
+        if spec is None:
+            raise self._unusable("it is not a Python file")
+        module = module_from_spec(spec)
+        module.__dict__["__pflow_source__"] = (str(path), source)
+        sys.modules[name] = module
+        try:
+            # Not through the loader: its bytecode cache goes by whole seconds and would miss a quick edit.
+            exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+        except Exception as error:  # a person's module may raise anything while it is imported
+            del sys.modules[name]
+            raise self._unusable(f"{type(error).__name__}: {error}") from error
+        return module
+
+    def _unusable(self, cause: str) -> NotFoundError:
+        where = Path(self.file_path).name if self.file_path else self.module
+        return NotFoundError(
+            f"node type `{self.name}` cannot be loaded from `{where}`: {cause}",
+            suggestions=["correct the file, then run `pflow registry scan`"] if self.is_user else (),
+        )
+
+
+def interface_from_json(data: object) -> Interface:
+    """The interface that an entry describes; what is malformed in it is left out."""
+    if not isinstance(data, dict):
+        return Interface(open_params=True, open_outputs=True)
+    actions = data.get("actions")
+    purity = data.get("purity")
+    return Interface(
+        description=str(data.get("description") or ""),
+        params=_fields(data.get("params")),
+        reads=_fields(data.get("reads", data.get("inputs"))),
+        outputs=_fields(data.get("outputs")),
+        actions=tuple(map(str, actions)) if isinstance(actions, list) else ("default", "error"),
+        purity=cast("Purity", purity) if purity in ("pure", "read") else "impure",
+        open_params=data.get("open_params") is True,
+        open_outputs=data.get("open_outputs") is True,
+        echo_params=data.get("echo_params") is True,
+    )
+
+
+def _fields(data: object) -> tuple[Field, ...]:
+    """Fields from a list of objects or names, or from an object of defaults (`{"max_results": 10}`)."""
+    if isinstance(data, dict):
+        return tuple(Field(name=name, default=default) for name, default in data.items())
+    if not isinstance(data, list):
+        return ()
+    fields = []
+    for item in data:
+        if isinstance(item, str):
+            fields.append(Field(name=item))
+        elif isinstance(item, dict) and isinstance(item.get("name"), str):
+            fields.append(_field(item))
+    return tuple(fields)
+
+
+def _field(item: dict[str, object]) -> Field:
+    schema = item.get("schema")
+    slot = item.get("slot")
+    return Field(
+        name=str(item["name"]),
+        type=canonical(str(item.get("type", "any"))),
+        description=str(item.get("description") or ""),
+        required=item.get("required") is True,
+        default=item.get("default", MISSING),
+        schema=schema if isinstance(schema, dict) else None,
+        slot=slot if slot in ("shell", "url", "raw") else "value",
+    )

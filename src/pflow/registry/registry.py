@@ -1,0 +1,214 @@
+"""All node types: found in source files, kept in `registry.json`, and added to by whoever knows others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+
+from pflow import __version__
+from pflow.core.errors import NotFoundError, StorageError, UsageError
+from pflow.core.file import JSON_LIMIT, locked, parse_object, read_private, set_aside, write_atomic
+from pflow.core.suggest import nearest
+from pflow.registry.entry import VIRTUAL, Entry
+from pflow.registry.search import search_names
+from pflow.registry.source import fingerprints
+
+HEAD = "__registry__"
+"""The one key of `registry.json` that is no node type: what the scanned entries were made from."""
+
+MAKER = f"pflow {__version__}, format 1"
+"""Entries that another version made are made anew."""
+
+Nodes = dict[str, dict[str, object]]
+
+
+class RegistryHome(Protocol):
+    """Where the registry lives."""
+
+    @property
+    def registry(self) -> Path:
+        """The file `registry.json`."""
+
+    @property
+    def nodes(self) -> Path:
+        """The folder of a person's own nodes."""
+
+
+class Registry:
+    """Node types by name. `notices` says what could not be used and why; nobody else reports it."""
+
+    def __init__(self, home: RegistryHome) -> None:
+        self._path = home.registry
+        self._folder = home.nodes
+        self._nodes: Nodes = {}
+        self._entries: dict[str, Entry] = {}
+        self._head: dict[str, object] = {}
+        self._changes: dict[str, dict[str, object] | None] = {}
+        self.notices: list[str] = []
+
+    @classmethod
+    def load(cls, home: RegistryHome) -> Registry:
+        """The registry as of now; source files are read again only when one of them changed."""
+        registry = cls(home)
+        registry._nodes, head = registry._read() or ({}, {})
+        registry._head = head
+        if head.get("made_by") == MAKER and head.get("sources") == fingerprints(home.nodes):
+            registry.notices.extend(_strings(head.get("notices")))
+            return registry
+        registry.rescan()
+        try:
+            registry.save()
+        except StorageError:
+            pass  # the file is a cache: a home that cannot be written costs a scan each time, nothing else
+        return registry
+
+    def rescan(self) -> None:
+        """Read all source files again. Virtual entries stay; a file that cannot be used becomes a notice."""
+        from pflow.registry.scan import scan_file  # lazy: parsing Python costs 10 ms of imports
+
+        sources = fingerprints(self._folder)
+        found: Nodes = {}
+        notices: list[str] = []
+        for path, (module, *_) in sources.items():
+            scan = scan_file(Path(path), str(module) or None)
+            notices.extend(scan.notices)
+            for name, data in scan.entries.items():
+                if name in found:
+                    notices.append(_collision(name, Path(path).name, found[name]))
+                else:
+                    found[name] = data
+        for name, data in _virtual(self._nodes).items():
+            if name in found:
+                notices.append(_collision(name, str(data["file_path"]), found[name]))
+            else:
+                found[name] = data
+        self._nodes, self._entries = found, {}
+        self._head = {"made_by": MAKER, "sources": sources, "notices": notices}
+        self.notices.extend(notice for notice in notices if notice not in self.notices)
+
+    def save(self) -> None:
+        """Write `registry.json`, keeping virtual entries that other processes added meanwhile.
+
+        Raises `StorageError`.
+        """
+        with locked(self._path):
+            nodes = dict(self._nodes)
+            if (found := self._read(held=True)) is not None:
+                nodes = {name: data for name, data in nodes.items() if not _is_virtual(data)}
+                nodes |= {name: data for name, data in _virtual(found[0]).items() if name not in nodes}
+            for name, change in self._changes.items():
+                if change is None:
+                    nodes.pop(name, None)
+                else:
+                    nodes[name] = change
+            write_atomic(self._path, orjson.dumps({HEAD: self._head, **nodes}))
+        self._nodes, self._entries = nodes, {}
+        self._changes.clear()
+
+    def get(self, name: str) -> Entry:
+        """The node type of that name. Raises `NotFoundError` with the names it may have meant."""
+        entry = self._entries.get(name)
+        if entry is None:
+            data = self._nodes.get(name)
+            if data is None:
+                near = nearest(name, self._nodes)
+                raise NotFoundError(
+                    f"there is no node type `{name}`",
+                    details={"similar": near},
+                    suggestions=[f"did you mean `{near[0]}`?"] if near else ["see `pflow registry list`"],
+                )
+            entry = self._entries[name] = Entry(name, data, self._folder)
+        return entry
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._nodes
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def names(self) -> list[str]:
+        """All node types, sorted."""
+        return sorted(self._nodes)
+
+    def search(self, query: str) -> list[Entry]:
+        """Node types that match the words of `query`, best first; an empty query lists all."""
+        return [self.get(name) for name in search_names(self._nodes, query)]
+
+    def set_entry(self, name: str, data: Mapping[str, object]) -> None:
+        """Add or replace a virtual entry; `save` makes it last.
+
+        Raises `UsageError` for an entry that is not virtual or takes the name of one that was scanned.
+        """
+        if not _is_virtual(data):
+            raise UsageError(f"entry `{name}` needs a `file_path` that starts with `{VIRTUAL}`")
+        if not name or name.startswith("__"):
+            raise UsageError(f"`{name}` cannot be the name of a node type")
+        if name in self._nodes and not _is_virtual(self._nodes[name]):
+            raise UsageError(f"`{name}` is the name of another node type already")
+        self._change(name, dict(data))
+
+    def remove(self, name: str) -> None:
+        """Take a virtual entry out; `save` makes it last.
+
+        Raises `NotFoundError`, and `UsageError` for an entry that was scanned.
+        """
+        if not self.get(name).is_virtual:
+            raise UsageError(f"`{name}` comes from a file; delete the file to remove it")
+        self._change(name, None)
+
+    def _change(self, name: str, data: dict[str, object] | None) -> None:
+        self._changes[name] = data
+        self._entries.pop(name, None)
+        if data is None:
+            del self._nodes[name]
+        else:
+            self._nodes[name] = data
+
+    def _read(self, *, held: bool = False) -> tuple[Nodes, dict[str, object]] | None:
+        """The entries and the head of the file, None without one; of a damaged file what can be saved.
+
+        `held` says that the caller has the lock, under which alone a damaged file is moved.
+        """
+        try:
+            data = parse_object(read_private(self._path, JSON_LIMIT))
+        except NotFoundError:
+            return None
+        if data is not None:
+            nodes: Nodes = {name: value for name, value in data.items() if isinstance(value, dict)}
+            if len(nodes) == len(data):
+                return nodes, nodes.pop(HEAD, {})
+        else:
+            nodes = {}
+        try:
+            if not held:
+                with locked(self._path):
+                    return self._read(held=True)
+            kept = f"it was set aside as `{set_aside(self._path).name}`"
+        except StorageError:
+            kept = "it could not be set aside"
+        self.notices.append(
+            f"`{self._path.name}` was damaged; {kept} and rebuilt from the source files. "
+            "Tools of MCP servers that are missing now come back with `pflow mcp sync`"
+        )
+        nodes.pop(HEAD, None)
+        return nodes, {}
+
+
+def _is_virtual(data: Mapping[str, object]) -> bool:
+    return str(data.get("file_path", "")).startswith(VIRTUAL)
+
+
+def _virtual(nodes: Nodes) -> Nodes:
+    return {name: data for name, data in nodes.items() if _is_virtual(data)}
+
+
+def _collision(name: str, source: str, owner: Mapping[str, object]) -> str:
+    holder = "a built-in node" if owner.get("module") else f"`{Path(str(owner.get('file_path'))).name}`"
+    return f"`{source}`: node type `{name}` is left out; {holder} has that name"
+
+
+def _strings(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
