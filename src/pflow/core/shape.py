@@ -56,9 +56,8 @@ def _follow(root: Schema, schema: Schema, path: tuple[str | int, ...], depth: in
             return None if any(end is None for end in ends) else ends[0]
         key = path[position]
         kinds = _kinds(schema)
-        if not kinds or "any" in kinds:
-            if "properties" not in schema and "items" not in schema:
-                return None
+        if (not kinds or "any" in kinds) and "properties" not in schema and "items" not in schema:
+            return None
         end = DeadEnd(at=path[:position], wanted=key, kind=kind_of(schema), known=tuple(known_paths(schema)))
         if isinstance(key, int):
             if kinds and not kinds & {"array", "any"}:

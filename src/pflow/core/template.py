@@ -18,7 +18,8 @@ from pflow.core.suggest import nearest
 
 _OPEN = re.compile(r"\$\$\{|\$\{")
 _BODY = re.compile(
-    r'([A-Za-z_][A-Za-z0-9_-]*)((?:\.[\w-]+|\[[0-9]{1,9}\]|\["(?:[^"\\]|\\.)*"\])*)(?::-([^{}]*))?\}', re.DOTALL
+    r'([A-Za-z_][A-Za-z0-9_-]*)((?:\.[\w-]+|\[[0-9]{1,9}\]|\["(?:[^"\\]|\\.)*"\])*)(?::-([^{}]*))?\}',
+    re.DOTALL,
 )
 _PART = re.compile(r'\.([\w-]+)|\[([0-9]+)\]|\[("(?:[^"\\]|\\.)*")\]', re.DOTALL)
 _SHOWN = 60
@@ -119,7 +120,9 @@ def compile_value(value: object, slot: Slot = "value") -> tuple[Compiled, list[P
         return (Compiled(value) if slot == "raw" else _compile(value, (), problems)), problems
     parts, problems = split_text(value)
     if slot == "shell":
-        from pflow.core.shell_text import compile_shell  # lazy: only documents with shell steps need the lexer
+        from pflow.core.shell_text import (
+            compile_shell,  # lazy: only documents with shell steps need the lexer
+        )
 
         compiled, found = compile_shell(parts)
     else:
@@ -138,7 +141,11 @@ def _compile(value: object, path: tuple[str | int, ...], problems: list[Problem]
         for key, item in value.items():
             if isinstance(key, str) and "${" in key:
                 problems.append(
-                    Problem(f"templates do not apply in keys: `{_cut(key)}`", "write `$${` for a literal `${`", path)
+                    Problem(
+                        f"templates do not apply in keys: `{_cut(key)}`",
+                        "write `$${` for a literal `${`",
+                        path,
+                    )
                 )
             part = _compile(item, (*path, key), problems)
             fixed[key] = item
@@ -147,9 +154,7 @@ def _compile(value: object, path: tuple[str | int, ...], problems: list[Problem]
         return _Object(fixed, changing) if changing else Compiled(value)
     if isinstance(value, list | tuple):
         parts = [_compile(item, (*path, index), problems) for index, item in enumerate(value)]
-        same = all(
-            not part.references and part.value is item for part, item in zip(parts, value, strict=True)
-        )
+        same = all(not part.references and part.value is item for part, item in zip(parts, value, strict=True))
         return Compiled(value) if same else _Array(parts)
     return Compiled(value)
 

@@ -83,7 +83,7 @@ class _Batch:
                 return ItemCompleted(step=step, index=index, writes=writes)
             except Halted:
                 raise
-            except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary, per item
+            except (Exception, SystemExit) as error:
                 described = describe_failure(error, node.id)
                 retry = node.retry
                 if retry and attempt < retry.attempts and not isinstance(error, SecurityError | UnresolvedError):

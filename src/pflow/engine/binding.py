@@ -59,7 +59,11 @@ def bind_inputs(
     if problems:
         raise InputError(
             problems[0] if len(problems) == 1 else f"{len(problems)} problems with the inputs: " + "; ".join(problems),
-            details={"missing": missing, "problems": problems, "inputs": {n: _describe(i) for n, i in plan.inputs.items()}},
+            details={
+                "missing": missing,
+                "problems": problems,
+                "inputs": {n: _describe(i) for n, i in plan.inputs.items()},
+            },
             suggestions=hints,
         )
     return bound
@@ -134,5 +138,12 @@ def _article(kind: str) -> str:
 
 
 def _shown(value: object) -> str:
-    kinds = {str: "string", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
+    kinds = {
+        str: "string",
+        int: "integer",
+        float: "number",
+        list: "array",
+        dict: "object",
+        type(None): "null",
+    }
     return _article(kinds.get(type(value), type(value).__name__))

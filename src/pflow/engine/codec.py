@@ -29,9 +29,7 @@ def encode_event(event: Event, values: ValueTable, redactor: Redacting) -> Recor
     blobs: list[tuple[str, bytes]] = []
     map_name = _VALUE_MAPS.get(kind)
     if map_name:
-        fields[map_name] = {
-            key: _fragment(value, values, blobs) for key, value in fields[map_name].items()
-        }
+        fields[map_name] = {key: _fragment(value, values, blobs) for key, value in fields[map_name].items()}
     elif kind in _VALUES:
         for name in _VALUES[kind]:
             fields[name] = _fragment(fields[name], values, blobs)

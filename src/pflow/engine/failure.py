@@ -10,7 +10,6 @@ from typing import TypeVar
 from pflow.core.errors import PflowError, StepError, StepTimeout
 from pflow.core.interface import ERROR_ACTIONS
 
-
 T = TypeVar("T")
 
 

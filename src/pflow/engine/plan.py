@@ -71,8 +71,7 @@ class Plan:
     def successors(self) -> tuple[Sequence[int], ...]:
         """Targets of each node, over all actions."""
         return tuple(
-            tuple(dict.fromkeys(target for targets in node.edges.values() for target in targets))
-            for node in self.nodes
+            tuple(dict.fromkeys(target for targets in node.edges.values() for target in targets)) for node in self.nodes
         )
 
     @cached_property

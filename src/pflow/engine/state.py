@@ -124,9 +124,7 @@ class ScopeState:
                     raise KeyError(key)
                 return value
             seen.update(level)
-            level = tuple(
-                dict.fromkeys(n for node in level for n in self.plan.predecessors[node] if n not in seen)
-            )
+            level = tuple(dict.fromkeys(n for node in level for n in self.plan.predecessors[node] if n not in seen))
         raise KeyError(key)
 
     def natural_keys(self, index: int) -> list[str]:

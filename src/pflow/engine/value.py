@@ -1,9 +1,12 @@
 """How values enter and leave the journal: small ones inside their event, large ones once, by content.
 
-An encoded value is one of `[value]` (inline), `{"tagged": value}` (inline, bytes inside written as
-`{"$bytes": base64}`), `{"sha": digest, "size": bytes}` (large, stored beside the events, with `"tagged": true`
-where it holds bytes), `{"opaque": type}` for objects that only live in this process, `{"deleted": true}`, or `{"items": true}` for a batch's results, which
-its item events hold.
+An encoded value is one of
+- `[value]`: inline;
+- `{"tagged": value}`: inline, with bytes inside written as `{"$bytes": base64}`;
+- `{"sha": digest, "size": bytes}`: large, stored beside the events, with `"tagged": true` where it holds bytes;
+- `{"opaque": type}`: an object that lives only in the process that made it;
+- `{"deleted": true}`: a key that a step removed;
+- `{"items": true}`: a batch's results, which its item events hold.
 """
 
 from __future__ import annotations

@@ -238,8 +238,7 @@ class _Compiler:
         if not _fits(value, field):
             self._report(
                 "wrong-type",
-                f"parameter `{field.name}` of node `{spec.id}` ({spec.type}) must be {field.type}, "
-                f"not {_kind(value)}",
+                f"parameter `{field.name}` of node `{spec.id}` ({spec.type}) must be {field.type}, not {_kind(value)}",
                 path,
             )
         elif field.slot == "raw" and isinstance(value, str) and field.name == "code":
@@ -277,7 +276,11 @@ class _Compiler:
                         has_source.add(index)
             starts = [index for index in range(len(document.nodes)) if index not in has_source]
             if document.nodes and (not starts or _has_cycle(edges)):
-                self._report("data-cycle", "the templates of these nodes need each other; no order satisfies them", ("edges",))
+                self._report(
+                    "data-cycle",
+                    "the templates of these nodes need each other; no order satisfies them",
+                    ("edges",),
+                )
             return edges, starts or [0]
         for edge in document.edges:
             if edge.source in ids and edge.target in ids:
@@ -352,7 +355,9 @@ class _Compiler:
         offered = [a for a in actions if a not in ERROR_ACTIONS and a != "default"]
         if entry.is_user and not offered:
             return
-        position = {e.action: i for i, e in enumerate(self.document.edges if self.document else ()) if e.source == spec.id}
+        position = {
+            e.action: i for i, e in enumerate(self.document.edges if self.document else ()) if e.source == spec.id
+        }
         for action in edges:
             if action not in actions and action not in ("default", "error", "timeout"):
                 near = nearest(action, actions, limit=1)
@@ -450,7 +455,10 @@ def _seen_interface(
     else:
         return None
     if spec.batch is not None:
-        each = {"type": "object", **({} if opened else {"properties": {f.name: f.schema or _schema(f) for f in outputs}})}
+        each = {
+            "type": "object",
+            **({} if opened else {"properties": {f.name: f.schema or _schema(f) for f in outputs}}),
+        }
         outputs = (
             Field(name="results", type="array", schema={"type": "array", "items": each}),
             Field(name="errors", type="array"),

@@ -48,7 +48,11 @@ class References:
             self._check_node(index, self._ids[root], reference, path)
         elif not self.natural(index, root) and reference.default is MISSING:
             known = self._known(index)
-            near = nearest(root, [*self._document.inputs, *self._upstream_ids(index), *self.natural_names(index)], limit=1)
+            near = nearest(
+                root,
+                [*self._document.inputs, *self._upstream_ids(index), *self.natural_names(index)],
+                limit=1,
+            )
             self._report(
                 "unknown-name",
                 f"template `{reference.text}` names `{root}`, which is neither an input nor a node before this one",
@@ -85,7 +89,8 @@ class References:
             close = alike[-1:]
         if not close:
             return f"give `{field.name}` in `params`"
-        return f'"mappings": {{"{node}": {{"input_mappings": {{"{field.name}": "{close[0]}"}}}}}} would feed it `{close[0]}`'
+        mapping = f'"mappings": {{"{node}": {{"input_mappings": {{"{field.name}": "{close[0]}"}}}}}}'
+        return f"{mapping} would feed it `{close[0]}`"
 
     def _type_of(self, index: int, name: str) -> str:
         if name in self._document.inputs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -78,7 +77,10 @@ def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], kind: st
             entry["params"] = _show(event["params"])
     elif kind == "ItemFailed":
         entry = steps.setdefault(str(event["step"]), {"step": event["step"]})
-        entry["item_errors"] = [*_list(entry.get("item_errors")), {"index": event["index"], "error": event["error"]}]
+        entry["item_errors"] = [
+            *_list(entry.get("item_errors")),
+            {"index": event["index"], "error": event["error"]},
+        ]
     else:
         ends = {"RunCompleted": "completed", "RunFailed": "failed", "RunCancelled": "cancelled"}
         trace.update(status=ends.get(kind, "stopped"), ended_at=event["at"])
@@ -118,7 +120,7 @@ def write_trace(folder: Path, run_id: str, records: Sequence[Record], *, keep_da
     """Write the run's trace file, replacing an earlier one of the same run, and let old ones go."""
     trace = build_trace(run_id, records)
     path = folder / f"{_PREFIX}{run_id}.json"
-    write_atomic(path, orjson.dumps(trace, option=orjson.OPT_INDENT_2), durable=False)
+    write_atomic(path, orjson.dumps(trace, option=orjson.OPT_INDENT_2))
     prune_traces(folder, keep_days=keep_days, max_mb=max_mb, keep=path.name)
     return path
 
@@ -131,7 +133,7 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "
     found = []
     for name in names:
         try:
-            facts = os.stat(folder / name, follow_symlinks=False)
+            facts = (folder / name).lstat()
         except OSError:
             continue
         found.append((facts.st_mtime, facts.st_size, name))
@@ -143,7 +145,7 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "
         room -= size
         if at < oldest or room < 0:
             try:
-                os.unlink(folder / name)
+                (folder / name).unlink()
             except OSError:
                 continue
             gone.append(name)
@@ -182,6 +184,6 @@ def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, obje
 
 def _trace_names(folder: Path) -> list[str]:
     try:
-        return [name for name in os.listdir(folder) if name.startswith(_PREFIX)]
+        return [path.name for path in folder.iterdir() if path.name.startswith(_PREFIX)]
     except FileNotFoundError:
         return []

@@ -44,7 +44,9 @@ class Wiring:
         """Where runs are kept."""
         if self._journal is not None:
             return self._journal
-        from pflow.adapters.sqlite_journal import SqliteJournal  # lazy: listing and validating open no database
+        from pflow.adapters.sqlite_journal import (
+            SqliteJournal,  # lazy: listing and validating open no database
+        )
 
         return SqliteJournal(self.home.journal, sync=str(self.settings.option("journal.sync")))
 
@@ -56,9 +58,7 @@ class Wiring:
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
-        return Executor(
-            self.journal, self.services, observer=observer, redactor=self.redactor, use_cache=use_cache
-        )
+        return Executor(self.journal, self.services, observer=observer, redactor=self.redactor, use_cache=use_cache)
 
     def notices(self) -> list[str]:
         """What the parts that were used have to say, each thing once."""

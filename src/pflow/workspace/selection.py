@@ -64,4 +64,9 @@ def _page(value: object, offset: int, limit: int | None) -> object:
     if offset == 0 and len(text) <= size:
         return value
     end = min(offset + size, len(text))
-    return {"text": text[offset:end], "offset": offset, "next": end if end < len(text) else None, "size": len(text)}
+    return {
+        "text": text[offset:end],
+        "offset": offset,
+        "next": end if end < len(text) else None,
+        "size": len(text),
+    }

@@ -12,7 +12,6 @@ import orjson
 
 from pflow.core.errors import (
     DocumentError,
-    InDoubtError,
     NotFoundError,
     PflowError,
     SecurityError,
@@ -33,7 +32,7 @@ from pflow.execution.session import Session
 from pflow.execution.trace import build_trace, find_trace, write_trace
 from pflow.execution.wiring import Wiring
 from pflow.registry.entry import Entry
-from pflow.workspace.outcome import Outcome, shorten
+from pflow.workspace.outcome import Outcome
 from pflow.workspace.selection import select
 
 Workflow = str | Mapping[str, object] | Parsed
@@ -62,7 +61,8 @@ class Checked:
         if self.plan is None:
             count = len(self.issues)
             raise DocumentError(
-                self.issues[0].message if count == 1 else f"{count} issues in `{self.source}`", issues=self.issues
+                self.issues[0].message if count == 1 else f"{count} issues in `{self.source}`",
+                issues=self.issues,
             )
         return self.plan
 
@@ -114,9 +114,7 @@ class Workspace:
         parsed, source, library, folder = self._load(workflow)
         name = library or (parsed.document.name if parsed.document else "") or Path(source).stem
         compiled = compile_plan(parsed, self._wiring.registry, self._loader(folder), name=name)
-        return Checked(
-            plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=source, library=library
-        )
+        return Checked(plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=source, library=library)
 
     def run(
         self,
@@ -185,9 +183,7 @@ class Workspace:
             recorded = history.document if isinstance(history.document, dict) else {}
             children = recorded.get("children") or {}
             parsed = parse_value(recorded.get("document"))
-            compiled = compile_plan(
-                parsed, self._wiring.registry, self._loader(None, children), name=history.workflow
-            )
+            compiled = compile_plan(parsed, self._wiring.registry, self._loader(None, children), name=history.workflow)
             checked = Checked(plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=history.workflow)
         else:
             checked = self.check(edited)
@@ -305,7 +301,13 @@ class Workspace:
         return found
 
     def save(
-        self, workflow: Workflow, name: str, description: str = "", *, overwrite: bool = False, draft: bool = False
+        self,
+        workflow: Workflow,
+        name: str,
+        description: str = "",
+        *,
+        overwrite: bool = False,
+        draft: bool = False,
     ) -> Path:
         """Keep a checked workflow under a name; raises `ExistsError` for one that is taken."""
         checked = self.check(workflow)
@@ -340,12 +342,17 @@ class Workspace:
         """One node type; raises `NotFoundError`."""
         return self._wiring.registry.get(name)
 
-    def run_node(self, name: str, params: Mapping[str, object], *, text: bool = False, signals: bool = False) -> Outcome:
+    def run_node(
+        self, name: str, params: Mapping[str, object], *, text: bool = False, signals: bool = False
+    ) -> Outcome:
         """Run one node on its own, as a workflow of one step."""
         entry = self.node_type(name)
         values = {key: _coerced(entry, key, value) for key, value in params.items()} if text else dict(params)
         node_id = name if name[:1].isalpha() else f"node-{name}"
-        return self.run({"name": name, "nodes": [{"id": node_id, "type": name, "params": _literal(values)}]}, signals=signals)
+        return self.run(
+            {"name": name, "nodes": [{"id": node_id, "type": name, "params": _literal(values)}]},
+            signals=signals,
+        )
 
     def scan(self) -> list[str]:
         """Read all node sources again; returns what could not be used."""
@@ -397,11 +404,18 @@ class Workspace:
             return workflow, "document", "", None
         if not isinstance(workflow, str):
             return parse_value(workflow), "document", "", None
-        found = resolve(workflow, self.home, folder=folder)
+        if folder is not None and not workflow.startswith(("~", "/")) and ("/" in workflow or "." in workflow):
+            workflow = str(folder / workflow)  # a document's own paths start from where it lies
+        found = resolve(workflow, self.home)
         if found.kind == "path":
             return read_file(found.path), workflow, "", found.path.parent
         manager = self._library() if found.kind == "library" else WorkflowManager.for_drafts(self.home)
-        return parse_value(manager.load_ir(found.name)), found.name, found.name if found.kind == "library" else "", None
+        return (
+            parse_value(manager.load_ir(found.name)),
+            found.name,
+            found.name if found.kind == "library" else "",
+            None,
+        )
 
     def _loader(self, folder: Path | None, recorded: Mapping[str, object] | None = None) -> Callable[[object], Parsed]:
         def load(wanted: object) -> Parsed:
@@ -432,7 +446,9 @@ class Workspace:
     def _outcome(self, result: RunResult, plan: Plan, signalled: int) -> Outcome:
         redactor = self._wiring.redactor
         error: Any = redactor.value(result.error) if result.error is not None else None
-        exit_code = 0 if result.status == "completed" else signalled or _EXIT_CODES.get((error or {}).get("type", ""), 1)
+        exit_code = (
+            0 if result.status == "completed" else signalled or _EXIT_CODES.get((error or {}).get("type", ""), 1)
+        )
         return Outcome(
             status=result.status,
             exit_code=exit_code,
