@@ -79,39 +79,36 @@ def make_folder(path: Path, *, calls: Calls = os) -> None:
 
     A link to a folder is followed only if nobody else could put files there.
     """
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        make_folder(path.parent, calls=calls)
-        try:
-            calls.mkdir(path, 0o700)
-        except FileExistsError:
-            return
-        except OSError as error:
-            raise storage_error("make the folder", path, error) from error
-        try:
-            _sync_folder(path.parent, calls)
-        except PermissionError:
-            return  # a parent that we may enter but not list cannot be synced; the folder is there
-        except OSError as error:
-            raise storage_error("make the folder", path, error) from error
+    if check_folder(path):
         return
+    make_folder(path.parent, calls=calls)
+    try:
+        calls.mkdir(path, 0o700)
+        _sync_folder(path.parent, calls)
+    except (FileExistsError, PermissionError) as error:
+        # Another process was faster, or the parent may be entered but not listed, and so not synced.
+        if not path.is_dir():
+            raise storage_error("make the folder", path, error) from error
+    except OSError as error:
+        raise storage_error("make the folder", path, error) from error
+
+
+def check_folder(path: Path) -> bool:
+    """Whether a folder is there; raises if it is a link to where others could put files."""
+    try:
+        if not stat.S_ISLNK(path.lstat().st_mode):
+            return True
+        target = path.stat()
+    except FileNotFoundError:
+        return False
     except OSError as error:
         raise storage_error("reach", path, error) from error
-    if stat.S_ISLNK(found.st_mode):
-        _check_linked_folder(path)
-
-
-def _check_linked_folder(path: Path) -> None:
-    try:
-        target = path.stat()
-    except OSError as error:
-        raise storage_error("follow the link", path, error) from error
     if sys.platform != "win32" and (target.st_uid != os.geteuid() or target.st_mode & 0o002):
         raise SecurityError(
             f"`{path.name}` in pflow's home is a link to a folder that other users can change",
             suggestions=["link to a folder that you own and that is not world-writable"],
         )
+    return True
 
 
 def read_private(path: Path, limit: int) -> bytes:

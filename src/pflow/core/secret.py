@@ -79,14 +79,9 @@ class Redactor:
         """Whether encoded JSON may hold a secret, or text that looks like a marker."""
         if len(data) < _SMALL and data.isascii():
             # Searching in str costs a third of searching in bytes, which counts for the many small events.
-            text = data.decode()
-            for word in self._words:
-                if word in text:
-                    return True
-            return False
-        for needle in self._needles:
-            if needle in data:
-                return True
+            return any(map(data.decode().__contains__, self._words))
+        if any(map(data.__contains__, self._needles)):
+            return True
         return not data.isascii() and _OPEN_BYTES in data
 
     def _compiled(self) -> list[_Pattern]:
