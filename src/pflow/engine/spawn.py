@@ -1,0 +1,84 @@
+"""Starts a child process in a session of its own, or says plainly why it cannot. Its life is led elsewhere."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from pflow.core.errors import StepError
+from pflow.engine.guardian import GUARDIAN
+
+
+def spawn(
+    argv: Sequence[str], piped: bool, env: Mapping[str, str], cwd: str | None
+) -> tuple[subprocess.Popen[bytes], int, int, int]:
+    """The child, and our ends of its stdin (−1 without), stdout and stderr."""
+    ours: list[int] = []
+    theirs: list[int] = []
+    try:
+        GUARDIAN.prepare()
+        for _ in range(3 if piped else 2):
+            reading, writing = os.pipe()
+            ours.append(reading)
+            theirs.append(writing)
+        if piped:
+            ours[2], theirs[2] = theirs[2], ours[2]
+        for fd in ours:
+            os.set_blocking(fd, False)
+        popen = subprocess.Popen(
+            argv,
+            stdin=theirs[2] if piped else subprocess.DEVNULL,
+            stdout=theirs[0],
+            stderr=theirs[1],
+            env=env,
+            cwd=cwd,
+            start_new_session=True,
+        )
+    except BaseException as error:
+        for fd in ours:
+            os.close(fd)
+        if isinstance(error, OSError | ValueError):
+            raise _refusal(error, argv, cwd) from error
+        raise
+    finally:
+        for fd in theirs:
+            os.close(fd)
+    return popen, ours[2] if piped else -1, ours[0], ours[1]
+
+
+def _refusal(error: OSError | ValueError, argv: Sequence[str], cwd: str | None) -> StepError:
+    """Why a command could not be started, for people."""
+    name = argv[0]
+    if isinstance(error, ValueError):
+        return StepError(f"`{name}` cannot be started: {error}")
+    folder = cwd is not None and error.filename == cwd
+    if folder:
+        return StepError(f"the working directory `{cwd}` cannot be entered: {error.strerror}")
+    match error.errno:
+        case errno.ENOENT if "/" in name and os.path.lexists(name):
+            return StepError(
+                f"`{name}` needs an interpreter that does not exist",
+                suggestions=["check the path in its first line (`#!…`)"],
+            )
+        case errno.ENOENT | errno.ENOTDIR:
+            return StepError(
+                f"the command `{name}` was not found",
+                suggestions=["install it, or give its full path"],
+            )
+        case errno.EACCES | errno.EISDIR if os.path.isdir(name):  # noqa: PTH112
+            return StepError(f"`{name}` is a folder, not a command")
+        case errno.EACCES:
+            return StepError(f"`{name}` is not executable", suggestions=[f"chmod +x {name}"])
+        case errno.ENOEXEC:
+            return StepError(
+                f"`{name}` is not a program",
+                suggestions=["begin a script with `#!` and its interpreter"],
+            )
+        case errno.E2BIG:
+            return StepError(
+                f"the arguments and environment of `{name}` are larger than the system allows",
+                suggestions=["pass large values as `stdin`, or through a file"],
+            )
+    return StepError(f"`{name}` cannot be started: {error.strerror}")
