@@ -17,9 +17,7 @@ GROUPS = ("startup", "step", "batch", "parallel", "large", "check", "registry", 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="dev.py bench", description=__doc__)
-    parser.add_argument(
-        "groups", nargs="*", metavar="GROUP", help=f"any of {', '.join(GROUPS)} (default: all)"
-    )
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"any of {', '.join(GROUPS)} (default: all)")
     parser.add_argument("--json", type=Path, default=Path("bench.json"), metavar="FILE")
     options = parser.parse_args()
     unknown = sorted(set(options.groups) - set(GROUPS))
@@ -30,9 +28,7 @@ def main() -> int:
         print(f"measuring {group} …", file=sys.stderr, flush=True)
         rows += importlib.import_module(f"bench.{group}").rows()
     print(table(rows))
-    machine = (
-        f"{os.cpu_count()} CPUs, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    )
+    machine = f"{os.cpu_count()} CPUs, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
     broken = sum(not row.holds for row in rows)
     print(f"\n{machine}; {len(rows) - broken} of {len(rows)} budgets hold")
     report = {"machine": machine, "rows": [row.as_dict() for row in rows]}

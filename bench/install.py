@@ -9,9 +9,7 @@ from pathlib import Path
 
 from bench.row import Row
 
-PERMISSIVE = re.compile(
-    r"\b(MIT|Apache|BSD|ISC|PSF|Python Software Foundation|Zlib|Unlicense|0BSD)\b", re.IGNORECASE
-)
+PERMISSIVE = re.compile(r"\b(MIT|Apache|BSD|ISC|PSF|Python Software Foundation|Zlib|Unlicense|0BSD)\b", re.IGNORECASE)
 COPYLEFT = re.compile(r"\b(AGPL|LGPL|GPL|GNU|MPL|Mozilla|EPL|CDDL|EUPL)", re.IGNORECASE)
 
 
@@ -53,9 +51,7 @@ def closure(name: str) -> Iterator[str]:
             continue  # for another platform or Python
         seen.add(current)
         yield current
-        waiting += [
-            match[0] for need in needs if "extra ==" not in need and (match := re.match(r"[\w.-]+", need))
-        ]
+        waiting += [match[0] for need in needs if "extra ==" not in need and (match := re.match(r"[\w.-]+", need))]
 
 
 def size_of(package: str) -> int:

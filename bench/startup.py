@@ -30,9 +30,7 @@ def rows() -> list[Row]:
         document.write_text(json.dumps(TWO_STEPS))
         pflow = str(Path(sys.executable).with_name("pflow"))
         run = [pflow, "run", str(document), "name=Ada"]
-        cpu = cpu_seconds(
-            {"floor": [sys.executable, "-c", "pass"], "version": [pflow, "--version"], "run": run}, home
-        )
+        cpu = cpu_seconds({"floor": [sys.executable, "-c", "pass"], "version": [pflow, "--version"], "run": run}, home)
         loaded = {
             name: forbidden_imports(command, home)
             for name, command in {
