@@ -81,9 +81,7 @@ class Http(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         binary = reply.content and not is_text(reply)
         return reply, await _store(reply) if binary else body_value(reply)
 
-    async def post_async(
-        self, shared: dict[str, object], prep_res: object, exec_res: tuple[Reply, object]
-    ) -> str:
+    async def post_async(self, shared: dict[str, object], prep_res: object, exec_res: tuple[Reply, object]) -> str:
         """Write what was answered."""
         reply, value = exec_res
         shared["response"] = value
@@ -231,9 +229,7 @@ def _auth_headers(auth: object) -> dict[str, str]:
             return check_headers({"authorization": f"Bearer {token}"})
         case {"type": "basic", "username": str(username), "password": str(password)}:
             if ":" in username:
-                raise StepError(
-                    "the user name in `auth` holds a colon, which basic authentication cannot carry"
-                )
+                raise StepError("the user name in `auth` holds a colon, which basic authentication cannot carry")
             pair = base64.b64encode(f"{username}:{password}".encode("utf-8", errors="replace")).decode()
             return check_headers({"authorization": f"Basic {pair}"})
         case {"type": "header", "name": str(name), "value": str(value)}:
@@ -253,9 +249,7 @@ def _auth_values(auth: object) -> list[str]:
     if isinstance(auth, str):
         return [auth]
     if isinstance(auth, Mapping):
-        return [
-            value for field in ("token", "password", "value") if isinstance(value := auth.get(field), str)
-        ]
+        return [value for field in ("token", "password", "value") if isinstance(value := auth.get(field), str)]
     return []
 
 

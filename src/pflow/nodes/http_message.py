@@ -120,13 +120,16 @@ def secrets_in(headers: Mapping[str, str], values: Sequence[str] = ()) -> tuple[
 
 
 def masked(text: str, secrets: Sequence[str]) -> str:
-    """`text` with every secret replaced, also where it stands percent-encoded or as JSON."""
-    from urllib.parse import quote, quote_plus  # lazy: only failures come here
+    """`text` without the secrets of a call, in whatever encoding a server repeats them."""
+    from pflow.core.secret import MIN_SECRET, Redactor  # lazy: only failures come here
 
+    redactor = Redactor()
     for secret in secrets:
-        as_json = orjson.dumps(secret).decode()[1:-1]
-        for form in {secret, quote(secret, safe=""), quote_plus(secret), as_json}:
-            text = text.replace(form, "•••")
+        redactor.add("credential", secret)
+    text = redactor.text(text)
+    for secret in secrets:
+        if len(secret) < MIN_SECRET:
+            text = text.replace(secret, "«secret»")
     return text
 
 
