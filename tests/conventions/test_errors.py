@@ -10,9 +10,7 @@ from pflow.core import errors
 
 def test_the_documented_tree_is_the_real_one():
     documented = (errors.__doc__ or "").split("\n\n", 1)[1]
-    rows = [
-        (len(line) - len(line.lstrip()), line.split()) for line in documented.splitlines() if line.strip()
-    ]
+    rows = [(len(line) - len(line.lstrip()), line.split()) for line in documented.splitlines() if line.strip()]
     assert [(indent // 4, *words) for indent, words in rows] == list(tree(errors.PflowError))
 
 
