@@ -169,9 +169,7 @@ class Fields:
             return default
         value = self.text(name, "?")
         if not value.strip():
-            self.issues.add(
-                "missing-field", f"`{name}` is empty", (*self.path, name), hint=f"fill in `{name}`"
-            )
+            self.issues.add("missing-field", f"`{name}` is empty", (*self.path, name), hint=f"fill in `{name}`")
             return default
         if "${" in value:
             self.issues.add(

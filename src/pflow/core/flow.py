@@ -36,9 +36,7 @@ def read_flow(top: Fields, ids: Mapping[str, int]) -> tuple[bool, tuple[Edge, ..
     if isinstance(written, list) and written:
         if len(written) > MAX_EDGES:
             message = f"the document has {len(written):,} edges; at most {MAX_EDGES:,} are allowed"
-            issues.add(
-                "too-many", message, ("edges",), hint='"edges": "data" derives them from the templates'
-            )
+            issues.add("too-many", message, ("edges",), hint='"edges": "data" derives them from the templates')
             return False, (), start
         for index, item in enumerate(written):
             _read_edge(issues, item, ("edges", index), ids, edges, links)
@@ -103,9 +101,7 @@ def _unknown_node(issues: Issues, what: str, name: str, path: Path, ids: Collect
     return meant
 
 
-def _check_reach(
-    issues: Issues, ids: Mapping[str, int], links: Mapping[str, list[str]], start: str | None
-) -> str:
+def _check_reach(issues: Issues, ids: Mapping[str, int], links: Mapping[str, list[str]], start: str | None) -> str:
     """Report nodes that cannot be reached; return where the document starts."""
     begin = start or next(iter(ids))
     reached = _reach(begin, links)
@@ -147,9 +143,7 @@ def read_mappings(top: Fields, ids: Mapping[str, int]) -> dict[str, KeyMapping]:
         if name not in ids:
             _unknown_node(issues, "`mappings`", name, path, ids)
         if not isinstance(value, dict):
-            wrong_type(
-                issues, path, "an object", value, 'write {"input_mappings": {"node key": "store key"}}'
-            )
+            wrong_type(issues, path, "an object", value, 'write {"input_mappings": {"node key": "store key"}}')
             continue
         fields = Fields(issues, value, path, _MAPPING, what="a mapping")
         reads, writes = (_read_keys(fields, kind) for kind in _MAPPING)

@@ -102,11 +102,6 @@ def _decode(token: str) -> str:
 
 
 def _explain(text: str, offset: int, problem: str, issues: Issues) -> None:
-    if not text.strip():
-        issues.stop(
-            "syntax", "the document is empty", 0, hint='a document needs at least {"nodes": [{"id": "…"}]}'
-        )
-        return
     number = re.compile(_NUMBER).match(text, offset)
     if number:
         shown = number[0] if len(number[0]) <= 40 else f"{number[0][:40]}…"

@@ -65,11 +65,11 @@ def parse_text(text: bytes | str, *, suffix: str = "") -> Parsed:
         return _too_large()
     content, problem, offset = _decode(text)
     if problem:
-        issues = Issues(Places(content))
-        issues.stop("syntax", problem, offset, hint="save the document as UTF-8 without a byte order mark")
-        return _finish(None, issues)
+        return _refuse(content, "syntax", problem, offset, "save the document as UTF-8 without a byte order mark")
     if isinstance(text, str) and len(text.encode()) > MAX_SIZE:
         return _too_large()
+    if not content.strip():
+        return _refuse(content, "syntax", "the document is empty", 0, 'it needs at least {"nodes": [{"id": "…"}]}')
     plain = suffix.lower()
     is_json = plain == ".json" or (plain not in (".yaml", ".yml") and content.lstrip()[:1] in ("{", "["))
     places = Places(content, scan_json if is_json else scan_yaml)
@@ -102,9 +102,13 @@ def _build(value: object, issues: Issues) -> Parsed:
 
 
 def _too_large() -> Parsed:
-    issues = Issues(Places())
-    issues.stop("too-large", TOO_LARGE, hint=TOO_LARGE_HINT)
-    return _finish(None, issues)
+    return _refuse(None, "too-large", TOO_LARGE, 0, TOO_LARGE_HINT)
+
+
+def _refuse(content: str | None, code: str, message: str, offset: int, hint: str) -> Parsed:
+    issues = Issues(Places(content))
+    issues.stop(code, message, offset, hint=hint)
+    return _build(None, issues)
 
 
 def _decode(text: bytes | str) -> tuple[str, str, int]:
@@ -130,9 +134,7 @@ def _decode(text: bytes | str) -> tuple[str, str, int]:
 
 def _read_bytes(path: Path) -> bytes | None:
     """The file's bytes, or None when there are too many. Opening never waits, whatever stands at `path`."""
-    flags = (
-        os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    )
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     shown = shorten(str(path), 200)
     try:
         descriptor = os.open(path, flags)
@@ -147,9 +149,7 @@ def _read_bytes(path: Path) -> bytes | None:
             raise StorageError(f"`{shown}` is {kind}", suggestions=["give the path of a document"])
         data = b""
         # A file may be longer than it says, and grow; one byte over the limit is as good as many.
-        while info.st_size <= MAX_SIZE >= len(data) and (
-            chunk := os.read(descriptor, MAX_SIZE + 1 - len(data))
-        ):
+        while info.st_size <= MAX_SIZE >= len(data) and (chunk := os.read(descriptor, MAX_SIZE + 1 - len(data))):
             data += chunk
     except OSError as error:
         raise StorageError(f"`{shown}` cannot be read: {error.strerror}") from error

@@ -188,9 +188,7 @@ class Issues:
         if self.full:
             self._more += 1
             return
-        self._found.append(
-            self.places.issue(code, message, path, known=known, hint=hint, key=key, offset=offset)
-        )
+        self._found.append(self.places.issue(code, message, path, known=known, hint=hint, key=key, offset=offset))
 
     def stop(self, code: str, message: str, offset: int | None = None, *, hint: str = "") -> None:
         """Remember an issue that makes the rest unreadable."""

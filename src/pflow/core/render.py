@@ -47,9 +47,7 @@ def render_error(error: PflowError, places: Places | None = None, *, source: str
         lines = [f"error: {escape(error.message)}"]
         if error.node and f"`{error.node}`" not in error.message:
             lines.append(f"  node: {escape(error.node)}")
-        lines += [
-            f"  {escape(name)}: {_show(value)}" for name, value in error.details.items() if name != "issues"
-        ]
+        lines += [f"  {escape(name)}: {_show(value)}" for name, value in error.details.items() if name != "issues"]
         text = "\n".join(lines)
     hints = [f"hint: {escape(suggestion)}" for suggestion in error.suggestions]
     return "\n\n".join([text, "\n".join(hints)] if hints else [text])
@@ -110,9 +108,7 @@ def _show(value: object) -> str:
     if isinstance(value, str):
         return f'"{shorten(value)}"'
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return ", ".join(shorten(str(item)) for item in value[:_KNOWN]) + (
-            ", …" if len(value) > _KNOWN else ""
-        )
+        return ", ".join(shorten(str(item)) for item in value[:_KNOWN]) + (", …" if len(value) > _KNOWN else "")
     try:
         return shorten(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
     except orjson.JSONEncodeError:

@@ -39,16 +39,12 @@ def take_snapshot(value: object, issues: Issues) -> object:
     What JSON cannot hold is added to the issues and becomes None. A value over the size limit stops them.
     The edges are counted apart: normalising may add one per node, and what it gives must stay readable.
     """
-    copier = _Copier(issues)
     if not isinstance(value, dict) or "edges" not in value:
-        return copier.copy(value)
-    rest = copier.copy({key: item for key, item in value.items() if key != "edges"})
-    copier.path.append("edges")
-    copier.left = _EDGES_SIZE
-    edges = copier.copy(value["edges"])
-    if not isinstance(rest, dict):
-        return rest
-    return {key: edges if key == "edges" else rest[key] for key in value if key == "edges" or key in rest}
+        return _Copier(issues, MAX_SIZE, ()).copy_all(value)
+    rest = _Copier(issues, MAX_SIZE, ()).copy_all({key: item for key, item in value.items() if key != "edges"})
+    edges = _Copier(issues, _EDGES_SIZE, ("edges",)).copy_all(value["edges"])
+    copied = rest if isinstance(rest, dict) else {}
+    return {key: edges if key == "edges" else copied[key] for key in value if key == "edges" or key in copied}
 
 
 class _Copier:
@@ -56,11 +52,15 @@ class _Copier:
 
     __slots__ = ("_deep", "issues", "left", "path")
 
-    def __init__(self, issues: Issues) -> None:
+    def __init__(self, issues: Issues, left: int, path: Path) -> None:
         self.issues = issues
-        self.left = MAX_SIZE
-        self.path: list[str | int] = []
+        self.left = left
+        self.path: list[str | int] = list(path)
         self._deep = False
+
+    def copy_all(self, value: object) -> object:
+        copied = self.copy(value)
+        return None if self._overflows() else copied
 
     def copy(self, value: object) -> object:
         if isinstance(value, str):
@@ -69,7 +69,7 @@ class _Copier:
             return self._object(value)
         if isinstance(value, list | tuple):
             return self._array(value)
-        self.left -= 1
+        self.left -= 2
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, int):
@@ -94,8 +94,6 @@ class _Copier:
             except UnicodeEncodeError:
                 self._refuse("bad-text", "a string holds half a surrogate pair, which is not Unicode text")
                 return ""
-        if self.left < 0:
-            self._overflow()
         return str(value)
 
     def _object(self, value: dict[object, object]) -> dict[str, object] | None:
@@ -104,16 +102,16 @@ class _Copier:
         copied: dict[str, object] = {}
         path = self.path
         for key, item in value.items():
-            if self.issues.stopped:
+            if self._overflows():
                 break
             if not isinstance(key, str):
                 shown = f"a Python `{type(key).__name__}`"
-                self._refuse(
-                    "bad-key", f"the keys of an object are strings, not {shown}", "write it as a string"
-                )
+                self._refuse("bad-key", f"the keys of an object are strings, not {shown}", "write it as a string")
                 continue
             path.append(key)
-            copied[self._text(key)] = self.copy(item)
+            self.left -= 1
+            name = self._text(key)
+            copied[name] = self.copy(item)
             path.pop()
         return copied
 
@@ -123,7 +121,7 @@ class _Copier:
         copied: list[object] = []
         path = self.path
         for index, item in enumerate(value):
-            if self.issues.stopped:
+            if self._overflows():
                 break
             path.append(index)
             copied.append(self.copy(item))
@@ -131,10 +129,7 @@ class _Copier:
         return copied
 
     def _enter(self) -> bool:
-        self.left -= 1
-        if self.left < 0:
-            self._overflow()
-            return False
+        self.left -= 2
         if len(self.path) < MAX_DEPTH:
             return True
         if not self._deep:
@@ -142,9 +137,10 @@ class _Copier:
             self._refuse("too-deep", f"the document is nested more than {MAX_DEPTH} levels deep")
         return False
 
-    def _overflow(self) -> None:
-        if not self.issues.stopped:
+    def _overflows(self) -> bool:
+        if self.left < 0 and not self.issues.stopped:
             self.issues.stop("too-large", TOO_LARGE, hint=TOO_LARGE_HINT)
+        return self.issues.stopped
 
     def _refuse(self, code: str, message: str, hint: str = "") -> None:
         where: Path = tuple(self.path)

@@ -152,9 +152,7 @@ class _Builder:
             if isinstance(value, str):
                 self._key(frame, value, offset)
             else:
-                self._issues.stop(
-                    "bad-key", f"the alias `*{anchor[:80]}` is no string, so it is no key", offset
-                )
+                self._issues.stop("bad-key", f"the alias `*{anchor[:80]}` is no string, so it is no key", offset)
             return
         self._put(value, Spot(offset, offset, target.children))
 
