@@ -14,6 +14,8 @@ LONGER: dict[str, int] = {}
 
 # Where everything may be caught and kept: the step boundary, the MCP edge, the command line's main.
 CATCH_ALL = {
+    "engine/batch.py": "the step boundary, for the items of a batch",
+    "engine/scope.py": "the step boundary",
     "engine/thread.py": "the step boundary, for nodes that block",
     "nodes/code_worker.py": "the step boundary, for an author's code in its own process",
 }
