@@ -74,9 +74,7 @@ def marks_of(plan: Plan, node: PlanNode) -> list[str]:
 def describe_input(declared: Input) -> str:
     """An input's type and whether it must be given."""
     if declared.has_default and declared.default is not None:
-        default = (
-            "…" if declared.secret else shorten(orjson.dumps(declared.default, default=str).decode(), 40)
-        )
+        default = "…" if declared.secret else shorten(orjson.dumps(declared.default, default=str).decode(), 40)
         about = f"{declared.type} = {default}"
     else:
         needed = declared.required and not declared.has_default
@@ -105,8 +103,7 @@ def _head(plan: Plan) -> str:
 
 def _inputs(plan: Plan) -> str:
     rows = [
-        (escape(name), describe_input(declared), escape(declared.description))
-        for name, declared in plan.inputs.items()
+        (escape(name), describe_input(declared), escape(declared.description)) for name, declared in plan.inputs.items()
     ]
     return "\n".join(["inputs", *align(rows)]) if rows else ""
 
@@ -162,7 +159,7 @@ def _as_list(plan: Plan, links: Sequence[Link]) -> list[str]:
         plain = [link for link in outgoing[node] if not link.label and not link.back]
         if plain:
             lines[-1] += "  → " + ", ".join(escape(plan.nodes[link.target].id) for link in plain)
-        lines += [f"    {_towards(plan, link)}" for link in outgoing[node] if link not in plain]
+        lines += [f"    {_towards(plan, link)}" for link in outgoing[node] if link.label or link.back]
     return lines
 
 
@@ -226,9 +223,9 @@ class _Lanes:
     def _fork(self, column: int, links: Sequence[Link]) -> None:
         opened = []
         for link in links:
-            shared = [
-                lane for lane, target in enumerate(self._lanes) if target == link.target and lane != column
-            ]
+            if self.width > _MAX_LANES:
+                return
+            shared = [lane for lane, target in enumerate(self._lanes) if target == link.target and lane != column]
             label = _towards(self._plan, link) if link.label else ""
             if shared:
                 first, last = sorted((column, shared[0]))
@@ -237,6 +234,7 @@ class _Lanes:
                 self._connect(column, [self._free(column + 1, link.target)], "╮", "┬", label)
             else:
                 opened.append(link.target)
+                self.width = max(self.width, len(opened))
         if opened:
             self._connect(column, [self._free(column + 1, target) for target in opened], "╮", "┬", "")
 
@@ -250,9 +248,7 @@ class _Lanes:
         return len(self._lanes) - 1
 
     def _row(self, marks: Mapping[int, str], label: int | str) -> None:
-        cells = [
-            marks.get(index) or (" " if target is None else "│") for index, target in enumerate(self._lanes)
-        ]
+        cells = [marks.get(index) or (" " if target is None else "│") for index, target in enumerate(self._lanes)]
         self.rows.append((" ".join(cells), label))
 
     def _connect(self, column: int, others: Sequence[int], corner: str, middle: str, label: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from pflow.core.render import escape, shorten
 from pflow.engine.plan import Plan, PlanNode
@@ -18,7 +19,8 @@ _HEIGHT, _LINE, _RISE, _GAP, _MARGIN = 30.0, 15.0, 62.0, 30.0, 24.0
 _LETTERS = 34
 
 _STYLE = """
-:root{--paper:#ffffff;--ink:#1f2733;--soft:#5b6675;--box:#f4f6f9;--rim:#b7c0cc;--line:#8590a0;--bad:#c2413b;--start:#2f7d5b}
+:root{--paper:#ffffff;--ink:#1f2733;--soft:#5b6675;--box:#f4f6f9;--rim:#b7c0cc;--line:#8590a0;--bad:#c2413b;\
+--start:#2f7d5b}
 @media (prefers-color-scheme:dark){:root{--paper:#14181f;--ink:#e7ebf0;--soft:#9aa5b4;--box:#1f2530;--rim:#465062;\
 --line:#7c8798;--bad:#f0837c;--start:#5fc196}}
 .paper{fill:var(--paper)}.box{fill:var(--box);stroke:var(--rim)}.first{stroke:var(--start);stroke-width:1.6}
@@ -42,15 +44,9 @@ def draw_svg(plan: Plan) -> str:
     for box in boxes:
         box.x = _MARGIN + layout.x[box.node.index]
         box.y = tops[layout.layer[box.node.index]]
-    forward = [link for link in links if not link.back]
-    lines = [
-        _forward(link, boxes, bends, layout, tops, forward)
-        for link, bends in zip(forward, layout.bends, strict=True)
-    ]
-    right = max([box.x + box.width / 2 for box in boxes], default=0.0)
-    for order, link in enumerate(link for link in links if link.back):
-        line, right = _back(link, boxes, right, order)
-        lines.append(line)
+    pens = _Pens(boxes, layout, tops, links)
+    lines = [pens.draw(link) for link in links]
+    right = pens.right
     bottom = max([box.y + box.height for box in boxes], default=top)
     width = max([right, *(_MARGIN + len(text) * letter for text, letter, _ in _texts(header))]) + _MARGIN
     height = bottom + _MARGIN
@@ -112,56 +108,94 @@ def _tops(layout: Layout, boxes: Sequence[_Box], top: float) -> list[float]:
     return [*tops, top]
 
 
-def _forward(
-    link: Link,
-    boxes: Sequence[_Box],
-    bends: Sequence[float],
-    layout: Layout,
-    tops: Sequence[float],
-    links: Sequence[Link],
-) -> tuple[str, str]:
-    source, target = boxes[link.source], boxes[link.target]
-    leaving = _spread(source, [other for other in links if other.source == link.source], boxes, link)
-    arriving = _spread(target, [other for other in links if other.target == link.target], boxes, link)
-    points: list[Point] = [(leaving, source.y + source.height)]
-    for step, bend in enumerate(bends, start=layout.layer[link.source] + 1):
-        middle = tops[step] + (tops[step + 1] - _RISE - tops[step]) / 2
-        points += [(_MARGIN + bend, tops[step]), (_MARGIN + bend, max(middle, tops[step + 1] - _RISE))]
-    points.append((arriving, target.y - 7))
-    path = f"M{_at(points[0])}"
-    for begin, end in zip(points, points[1:], strict=False):
-        if abs(begin[0] - end[0]) < 0.5:
-            path += f"L{_at(end)}"
+class _Pens:
+    """Draws links one after the other, so that their labels and loops keep out of each other's way."""
+
+    def __init__(self, boxes: Sequence[_Box], layout: Layout, tops: Sequence[float], links: Sequence[Link]) -> None:
+        self._boxes = boxes
+        self._layout = layout
+        self._tops = tops
+        self._bends = dict(zip([link for link in links if not link.back], layout.bends, strict=True))
+        self._labels: dict[int, list[tuple[float, float, float]]] = {}
+        self._leaving = self._ports(0)
+        self._arriving = self._ports(-1)
+        self.right = max([box.x + box.width / 2 for box in boxes], default=0.0)
+        self.right = max([self.right, *(_MARGIN + x for bends in layout.bends for x in bends)])
+
+    def _ports(self, end: int) -> dict[Link, float]:
+        """Where on the edge of a box each link ends, in the order of what lies beyond, so that none cross there."""
+        by_box: dict[int, list[tuple[float, Link]]] = {}
+        for link, bends in self._bends.items():
+            here, there = (link.target, link.source) if end else (link.source, link.target)
+            beyond = bends[end] if bends else self._layout.x[there]
+            by_box.setdefault(here, []).append((beyond, link))
+        ports: dict[Link, float] = {}
+        for node, ends in by_box.items():
+            ends.sort(key=lambda pair: pair[0])
+            box, last = self._boxes[node], len(ends) - 1
+            room = min(box.width - 24, 22.0 * last)
+            for place_, (_, link) in enumerate(ends):
+                ports[link] = box.x + (room * (place_ / last - 0.5) if last else 0.0)
+        return ports
+
+    def draw(self, link: Link) -> tuple[str, str]:
+        """The line and its label."""
+        return self._back(link) if link.back else self._forward(link)
+
+    def _forward(self, link: Link) -> tuple[str, str]:
+        source, target, tops = self._boxes[link.source], self._boxes[link.target], self._tops
+        points: list[Point] = [(self._leaving[link], source.y + source.height)]
+        for layer, bend in enumerate(self._bends[link], start=self._layout.layer[link.source] + 1):
+            points += [(_MARGIN + bend, tops[layer]), (_MARGIN + bend, tops[layer + 1] - _RISE)]
+        end = self._arriving[link]
+        points.append((end, target.y - 7))
+        path = f"M{_at(points[0])}"
+        for begin, stop in pairwise(points):
+            if abs(begin[0] - stop[0]) < 0.5:
+                path += f"L{_at(stop)}"
+            else:
+                half = (begin[1] + stop[1]) / 2
+                path += f"C{_at((begin[0], half))} {_at((stop[0], half))} {_at(stop)}"
+        return _line(path, (end, target.y - 1), link), self._label(link, points[0], points[1])
+
+    def _label(self, link: Link, begin: Point, end: Point) -> str:
+        """The actions on the line, at the first spot along it where no other label stands."""
+        if not link.label:
+            return ""
+        width = min(len(link.label), _LETTERS) * _LABEL + 10
+        spots = [_along(begin, end, share) for share in (0.5, 0.7, 0.3, 0.85, 0.15)]
+        for x, y in spots:
+            row = int(y // 16)
+            near = [label for other in (row - 1, row, row + 1) for label in self._labels.get(other, ())]
+            if all(abs(x - a) > (width + b) / 2 or abs(y - c) > 16 for a, c, b in near):
+                break
         else:
-            half = (begin[1] + end[1]) / 2
-            path += f"C{_at((begin[0], half))} {_at((end[0], half))} {_at(end)}"
-    tip = (arriving, target.y - 1)
-    middle_of_first = ((points[0][0] + points[1][0]) / 2, (points[0][1] + points[1][1]) / 2)
-    return _line(path, tip, link), _pill(middle_of_first, link)
+            x, y = spots[0]
+        self._labels.setdefault(int(y // 16), []).append((x, y, width))
+        return _pill((x, y), link)
+
+    def _back(self, link: Link) -> tuple[str, str]:
+        """A line that leads back: out of the right side, up beside everything, in at the right side again."""
+        source, target = self._boxes[link.source], self._boxes[link.target]
+        low, high = source.y + source.height / 2 + 4, target.y + target.height / 2 - 4
+        start, end = source.x + source.width / 2, target.x + target.width / 2 + 7
+        width = min(len(link.label), _LETTERS) * _LABEL + 10 if link.label else 0.0
+        side = self.right + max(22.0, width / 2)
+        bow = min(16.0, abs(low - high) / 2)
+        path = (
+            f"M{_at((start, low))}L{_at((side - bow, low))}Q{_at((side, low))} {_at((side, low - bow))}"
+            f"L{_at((side, high + bow))}Q{_at((side, high))} {_at((side - bow, high))}L{_at((end, high))}"
+        )
+        self.right = side + width / 2
+        return _line(path, (end - 6, high), link, sideways=True), _pill((side, (low + high) / 2), link)
 
 
-def _spread(box: _Box, links: Sequence[Link], boxes: Sequence[_Box], link: Link) -> float:
-    """Where on the box's edge a link ends: in the order of the other ends, so that lines do not cross there."""
-    ends = sorted(links, key=lambda other: boxes[other.target].x + boxes[other.source].x - box.x)
-    room = min(box.width - 24, 22.0 * (len(ends) - 1))
-    place_ = ends.index(link)
-    return box.x + (room * (place_ / (len(ends) - 1) - 0.5) if len(ends) > 1 else 0.0)
-
-
-def _back(link: Link, boxes: Sequence[_Box], right: float, order: int) -> tuple[tuple[str, str], float]:
-    """A line that leads back: out of the right side, up beside everything, in at the right side again."""
-    source, target = boxes[link.source], boxes[link.target]
-    low, high = source.y + source.height / 2 + 4, target.y + target.height / 2 - 4
-    start, end = source.x + source.width / 2, target.x + target.width / 2 + 7
-    side = max(right, start, end) + 22 + (6 if order else 0)
-    bow = min(16.0, abs(low - high) / 2)
-    path = (
-        f"M{_at((start, low))}L{_at((side - bow, low))}Q{_at((side, low))} {_at((side, low - bow))}"
-        f"L{_at((side, high + bow))}Q{_at((side, high))} {_at((side - bow, high))}L{_at((end, high))}"
-    )
-    size = len(link.label) * _LABEL / 2
-    label = _pill((side, (low + high) / 2), link)
-    return (_line(path, (end - 6, high), link, sideways=True), label), side + (size + 8 if link.label else 0)
+def _along(begin: Point, end: Point, share: float) -> Point:
+    """A point of the curve between two points that starts and ends upright."""
+    rest = 1 - share
+    ease = 3 * share * share * rest + share**3
+    lift = 1.5 * rest * share * (rest + share) + share**3
+    return begin[0] + (end[0] - begin[0]) * ease, begin[1] + (end[1] - begin[1]) * lift
 
 
 def _line(path: str, tip: Point, link: Link, *, sideways: bool = False) -> str:
@@ -169,10 +203,7 @@ def _line(path: str, tip: Point, link: Link, *, sideways: bool = False) -> str:
     x, y = tip
     wings = ((x + 8, y - 4), (x + 8, y + 4)) if sideways else ((x - 4, y - 8), (x + 4, y - 8))
     head = "badtip" if link.is_error else "tip"
-    return (
-        f'<path class="{kind}" d="{path}"/>'
-        f'<path class="{head}" d="M{_at(tip)}L{_at(wings[0])}L{_at(wings[1])}Z"/>'
-    )
+    return f'<path class="{kind}" d="{path}"/><path class="{head}" d="M{_at(tip)}L{_at(wings[0])}L{_at(wings[1])}Z"/>'
 
 
 def _pill(at: Point, link: Link) -> str:

@@ -1,9 +1,11 @@
-"""Where a plan's nodes stand when it is drawn: rows for text, layers and coordinates for pictures. Pure geometry."""
+"""Where a plan's nodes stand when it is drawn: rows for text, layers and coordinates for a picture."""
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pflow.core.interface import ERROR_ACTIONS
 from pflow.engine.graph import back_edges
@@ -11,7 +13,7 @@ from pflow.engine.plan import Plan
 
 _SWEEPS = 24
 _MANY = 4000
-"""With more points than this, fewer sweeps: the picture is unreadable anyway and must not take minutes."""
+"""With more points than this a picture is unreadable; it must not take minutes as well, so it gets less care."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Centres of boxes by node, and for each forward link the points that it passes, in units of the caller."""
+    """Centres of boxes by node, and for each forward link the places where it passes a layer."""
 
     x: tuple[float, ...]
     layer: tuple[int, ...]
@@ -108,18 +110,18 @@ def place(plan: Plan, links: Sequence[Link], widths: Sequence[float], *, gap: fl
 class _Points:
     """Nodes, and a point for every layer that a link only passes, with their neighbours above and below."""
 
-    def __init__(
-        self, layer: Sequence[int], links: Sequence[Link], widths: Sequence[float], thin: float
-    ) -> None:
+    def __init__(self, layer: Sequence[int], links: Sequence[Link], widths: Sequence[float], thin: float) -> None:
+        self._nodes = len(layer)
         self.layer = list(layer)
         self.width = list(widths)
         self.above: list[list[int]] = [[] for _ in layer]
         self.below: list[list[int]] = [[] for _ in layer]
         self.chains: list[list[int]] = []
+        passes = sum(layer[link.target] - layer[link.source] - 1 for link in links)
         for link in links:
             chain = []
             last = link.source
-            for passed in range(layer[link.source] + 1, layer[link.target]):
+            for passed in range(layer[link.source] + 1, layer[link.target]) if passes <= _MANY else ():
                 point = len(self.layer)
                 self.layer.append(passed)
                 self.width.append(thin)
@@ -128,8 +130,14 @@ class _Points:
                 self._join(last, point)
                 chain.append(point)
                 last = point
-            self._join(last, link.target)
+            if layer[link.target] == self.layer[last] + 1:
+                self._join(last, link.target)
             self.chains.append(chain)
+
+    def pull(self, one: int, other: int) -> float:
+        """How strongly two neighbours want to stand on one line."""
+        passing = (one >= self._nodes) + (other >= self._nodes)
+        return (1.0, 3.0, 12.0)[passing]
 
     def _join(self, upper: int, lower: int) -> None:
         self.below[upper].append(lower)
@@ -184,52 +192,57 @@ def _few_crossings(points: _Points, sweeps: int) -> list[list[int]]:
 def _crossings(points: _Points, rows: Sequence[Sequence[int]]) -> int:
     count = 0
     for row in rows[1:]:
-        upper: list[int] = []
+        ends: list[int] = []
         position = {n: i for i, n in enumerate(rows[points.layer[row[0]] - 1])} if row else {}
         for point in row:
-            ends = sorted(position[n] for n in points.above[point])
-            count += sum(1 for end in ends for other in upper if other > end)
-            upper.extend(ends)
+            mine = [position[n] for n in points.above[point]]
+            count += sum(len(ends) - bisect_right(ends, end) for end in mine)
+            for end in mine:
+                insort(ends, end)
     return count
 
 
 def _straight(points: _Points, rows: Sequence[Sequence[int]], gap: float, sweeps: int) -> list[float]:
+    """Each point between its neighbours where there is room; long lines pull hardest and so stay straight."""
     x = [0.0] * len(points.layer)
     for row in rows:
         at = 0.0
         for point in row:
             x[point] = at + points.width[point] / 2
             at += points.width[point] + gap
-    for sweep in range(sweeps):
+    for sweep in range(sweeps * 2):
         down = sweep % 2 == 0
         for row in rows if down else reversed(rows):
-            wanted = []
+            wanted, pull = [], []
             for point in row:
-                near = points.above[point] if down else points.below[point]
-                if sweep >= sweeps - 2:
-                    near = points.above[point] + points.below[point]
-                wanted.append(sum(x[n] for n in near) / len(near) if near else x[point])
-            for point, value in zip(row, _apart(row, wanted, points.width, gap), strict=True):
+                near = [(x[n], points.pull(point, n)) for n in points.above[point] + points.below[point]]
+                total = sum(weight for _, weight in near)
+                wanted.append(sum(at * weight for at, weight in near) / total if near else x[point])
+                pull.append(total or 1.0)
+            for point, value in zip(row, _apart(row, wanted, pull, points.width, gap), strict=True):
                 x[point] = value
     left = min((x[p] - points.width[p] / 2 for p in range(len(x))), default=0.0)
     return [value - left for value in x]
 
 
-def _apart(row: Sequence[int], wanted: Sequence[float], width: Sequence[float], gap: float) -> list[float]:
+def _apart(
+    row: Sequence[int], wanted: Sequence[float], pull: Sequence[float], width: Sequence[float], gap: float
+) -> list[float]:
     """The positions nearest to the wanted ones, in order and without overlap.
 
     Taking away the room that lies to the left turns distances into an order to keep: then neighbours that
     are out of order share their mean (pool adjacent violators).
     """
     offset = [0.0]
-    for left, right in zip(row, row[1:], strict=False):
+    for left, right in pairwise(row):
         offset.append(offset[-1] + (width[left] + width[right]) / 2 + gap)
-    pools: list[tuple[float, int]] = []
-    for value, shift in zip(wanted, offset, strict=False):
+    pools: list[tuple[float, float, int]] = []
+    for value, weight, shift in zip(wanted, pull, offset, strict=False):
         mean, size = value - shift, 1
         while pools and pools[-1][0] > mean:
-            before, count = pools.pop()
-            mean, size = (mean * size + before * count) / (size + count), size + count
-        pools.append((mean, size))
-    flat = [mean for mean, size in pools for _ in range(size)]
+            before, mass, count = pools.pop()
+            mean = (mean * weight + before * mass) / (weight + mass)
+            weight, size = weight + mass, size + count
+        pools.append((mean, weight, size))
+    flat = [mean for mean, _, size in pools for _ in range(size)]
     return [mean + shift for mean, shift in zip(flat, offset, strict=False)]
