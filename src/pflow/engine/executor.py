@@ -27,8 +27,9 @@ _POLL = 0.25
 class RunResult:
     """How a run ended. `status`: `completed`, `failed`, `stopped` or `cancelled`.
 
-    `steps` counts what this process executed, batch items one by one; `reused` and `reran` say what an edited
-    document kept and what it ran again, with the reason.
+    `store` is what a flow leaves in its shared store, when it was given one. `steps` counts what this process
+    executed, batch items one by one; `reused` and `reran` say what an edited document kept and what it ran
+    again, with the reason.
     """
 
     run_id: str
@@ -40,6 +41,7 @@ class RunResult:
     completed: tuple[str, ...] = ()
     steps: int = 0
     duration_ms: float = 0.0
+    store: Mapping[str, object] = field(default_factory=dict)
     reused: tuple[str, ...] = ()
     reran: tuple[tuple[str, str], ...] = ()
 
@@ -147,6 +149,12 @@ class Executor:
             self._cancelled.add(run.run_id)
             task.cancel()
 
+    def cancel_orphan(self, run_id: str) -> None:
+        """End a run that nobody runs any more; raises `ConflictError` if somebody does."""
+        run = self._new_run(run_id)
+        run.seq = self._journal.claim(run_id)
+        run.emit(RunCancelled(at=time.time()), status="cancelled")
+
     def close(self) -> None:
         """Let the threads go."""
         self._threads.close()
@@ -240,6 +248,7 @@ class Executor:
             completed=tuple(state.completed),
             steps=run.steps,
             duration_ms=ms,
+            store=scope.store(),
             reused=tuple(run.reused),
             reran=tuple(run.reran),
         )

@@ -60,6 +60,7 @@ class Scope:
         self.run = run
         self.plan = plan
         self.inputs = inputs
+        self._seed = seed
         self.seed = seed or {}
         self.depth = depth
         self.state = ScopeState(plan, prefix)
@@ -124,6 +125,13 @@ class Scope:
         if len(ended) == 1:
             return dict(self.state.outputs[ended[0]])
         return {self.plan.nodes[index].id: dict(self.state.outputs[index]) for index in sorted(ended)}
+
+    def store(self) -> dict[str, object]:
+        """The shared store as a flow in Python leaves it: its seed, and the last writes over it."""
+        if self._seed is None:
+            return {}
+        kept = {key: value for key, value in self.seed.items() if not self.state.is_deleted(key)}
+        return {**kept, **{key: self.state.natural(END, key) for key in self.state.natural_keys(END)}}
 
     def lookup(self, index: int, reference: Reference, item: Item | None = None) -> object:
         """The value of a template for a node; raises `UnresolvedError`."""

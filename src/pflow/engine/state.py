@@ -131,6 +131,10 @@ class ScopeState:
         """The natural keys a node can read, sorted."""
         return sorted(key for key in self._writers if self._has_natural(index, key))
 
+    def is_deleted(self, key: str) -> bool:
+        """Whether the last word on a key, as of the end, is that it is gone."""
+        return key in self._writers and bool(self._writers[key]) and not self._has_natural(END, key)
+
     def _has_natural(self, index: int, key: str) -> bool:
         try:
             self.natural(index, key)

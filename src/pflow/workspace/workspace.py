@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from pflow.core.errors import (
-    DocumentError,
-    NotFoundError,
-    PflowError,
-    SecurityError,
-    StorageError,
-    UsageError,
-)
+from pflow.core.errors import DocumentError, NotFoundError, PflowError, SecurityError, StorageError, UsageError
 from pflow.core.issue import Issue
 from pflow.core.parse import Parsed, parse_text, parse_value, read_file
 from pflow.core.path import Home, find_home
 from pflow.core.place import Places
+from pflow.core.settings import Settings
 from pflow.core.workflow_manager import WorkflowManager, resolve
-from pflow.engine.binding import bind_inputs
+from pflow.engine.binding import coerce_text
 from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Journal, Observer, RunInfo
 from pflow.execution.compiler import compile_plan
-from pflow.execution.session import Session
-from pflow.execution.trace import build_trace, find_trace, write_trace
+from pflow.execution.describe import describe_plan
+from pflow.execution.outcome import Outcome
+from pflow.execution.trace import build_trace, find_trace
 from pflow.execution.wiring import Wiring
+from pflow.execution.workflow_execution import Work, bind, block_on, conclude
 from pflow.registry.entry import Entry
-from pflow.workspace.outcome import Outcome
 from pflow.workspace.selection import select
 
 Workflow = str | Mapping[str, object] | Parsed
 """A workflow: its name, a path, a document, or a text that was parsed already."""
-
-_EXIT_CODES = {"security": 3, "in_doubt": 4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +125,8 @@ class Workspace:
         """
         checked = self.check(workflow)
         plan = checked.ready()
-        inputs = self._bind(plan, params or {}, text=text)
-        outcome = self._session(lambda executor: executor.run(plan, inputs, run_id=run_id), plan, cache, signals)
+        inputs = bind(self._wiring, plan, params or {}, text=text)
+        outcome = self._block(lambda executor: executor.run(plan, inputs, run_id=run_id), plan, cache, signals)
         if checked.library:
             self._record(checked.library, outcome)
         return outcome
@@ -150,10 +142,10 @@ class Workspace:
         """Like `run`, on the caller's event loop."""
         checked = self.check(workflow)
         plan = checked.ready()
-        inputs = self._bind(plan, params or {}, text=False)
+        inputs = bind(self._wiring, plan, params or {})
         executor = self._wiring.executor(self._observer, use_cache=cache)
         try:
-            outcome = self._outcome(await executor.run(plan, inputs, run_id=run_id), plan, 0)
+            outcome = conclude(self._wiring, await executor.run(plan, inputs, run_id=run_id), plan)
         finally:
             executor.close()
         if checked.library:
@@ -196,8 +188,8 @@ class Workspace:
                     f"the inputs of a run are recorded; `{unknown[0]}` cannot change on a plain resume",
                     suggestions=["add `--with WORKFLOW` to continue with other inputs"],
                 )
-        inputs = {**self._bind(plan, {**known, **(params or {})}, text=text)}
-        return self._session(
+        inputs = bind(self._wiring, plan, {**known, **(params or {})}, text=text)
+        return self._block(
             lambda executor: executor.resume(
                 run_id, plan, inputs, edited=edited is not None, rerun_in_doubt=rerun_in_doubt
             ),
@@ -216,14 +208,29 @@ class Workspace:
         if info.alive:
             journal.request_cancel(run_id)
             return "requested"
-        from pflow.core.event import RunCancelled  # lazy: the rare way to end a run
-        from pflow.engine.codec import encode_event
-        from pflow.engine.value import NoSecrets, ValueTable
-
-        values = ValueTable(NoSecrets(), lambda sha: journal.value(run_id, sha))
-        record = encode_event(RunCancelled(at=time.time()), values, NoSecrets())
-        journal.append(run_id, journal.claim(run_id), [record], "cancelled")
+        self._wiring.executor(None).cancel_orphan(run_id)
         return "cancelled"
+
+    def run_flow(
+        self, start: object, shared: MutableMapping[str, object] | None = None, *, cache: bool = True
+    ) -> Outcome:
+        """Run a PocketFlow flow, or the nodes after `start`, and leave what they wrote in `shared`."""
+        from pflow.execution.flow import plan_from_flow  # lazy: only for compositions in Python
+
+        plan = plan_from_flow(start)
+        store = {} if shared is None else shared
+        after: dict[str, object] = {}
+
+        async def work(executor: Executor) -> RunResult:
+            result = await executor.run(plan, {}, seed=dict(store))
+            after.update(result.store)
+            return result
+
+        outcome = self._block(work, plan, cache, False)
+        for key in [key for key in store if outcome.success and key not in after]:
+            del store[key]
+        store.update(after)
+        return outcome
 
     # Runs and traces
 
@@ -275,27 +282,7 @@ class Workspace:
         """What a workflow takes, gives and does."""
         checked = self.check(workflow)
         plan = checked.ready()
-        raw: Any = plan.raw["document"]
-        found: dict[str, object] = {
-            "name": plan.name,
-            "description": raw.get("description", ""),
-            "inputs": {
-                name: {
-                    "type": declared.type,
-                    "required": declared.required and not declared.has_default,
-                    "description": declared.description,
-                    **({"default": declared.default} if declared.has_default else {}),
-                    **({"secret": True} if declared.secret else {}),
-                }
-                for name, declared in plan.inputs.items()
-            },
-            "outputs": raw.get("outputs", {}),
-            "nodes": [{"id": node.id, "type": node.type, "purity": node.purity} for node in plan.nodes],
-            "edges": raw.get("edges", []),
-            "template_variables": sorted(
-                {reference.root for node in plan.nodes for reference in node.params.references}
-            ),
-        }
+        found = describe_plan(plan)
         if checked.library:
             found["statistics"] = self._library().load(checked.library).get("metadata", {})
         return found
@@ -382,18 +369,18 @@ class Workspace:
 
     def set_setting(self, key: str, value: str) -> None:
         """Store a credential or an option."""
-        self._fresh_settings().set(key, value)
+        Settings(self.home).set(key, value)  # not the loaded ones: they may be what has to be replaced
 
     def unset_setting(self, key: str) -> None:
         """Forget a credential or an option."""
-        self._fresh_settings().unset(key)
+        Settings(self.home).unset(key)
 
     # Inside
 
-    def _fresh_settings(self) -> Any:
-        from pflow.core.settings import Settings  # lazy: a setting can be stored while the old ones are lost
-
-        return Settings(self.home)
+    def _block(self, work: Work, plan: Plan, cache: bool, signals: bool) -> Outcome:
+        outcome = block_on(self._wiring, work, plan, self._observer, cache=cache, signals=signals)
+        self._own_notices.extend(outcome.notices)
+        return outcome
 
     def _library(self) -> WorkflowManager:
         return WorkflowManager(self.home)
@@ -427,61 +414,6 @@ class Workspace:
 
         return load
 
-    def _bind(self, plan: Plan, params: Mapping[str, object], *, text: bool) -> dict[str, object]:
-        wants_secret = any(declared.secret for declared in plan.inputs.values())
-        variables = dict(self._wiring.settings.variables()) if wants_secret else {}
-        inputs = bind_inputs(plan, params, text=text, secrets=variables)
-        for name, declared in plan.inputs.items():
-            value = inputs.get(name)
-            if declared.secret and isinstance(value, str) and value:
-                self._wiring.redactor.add(name, value)
-        return inputs
-
-    def _session(
-        self, work: Callable[[Executor], Awaitable[RunResult]], plan: Plan, cache: bool, signals: bool
-    ) -> Outcome:
-        session = Session(self._wiring.executor(self._observer, use_cache=cache), signals=signals)
-        return self._outcome(session.run(work), plan, session.exit_code)
-
-    def _outcome(self, result: RunResult, plan: Plan, signalled: int) -> Outcome:
-        redactor = self._wiring.redactor
-        error: Any = redactor.value(result.error) if result.error is not None else None
-        exit_code = (
-            0 if result.status == "completed" else signalled or _EXIT_CODES.get((error or {}).get("type", ""), 1)
-        )
-        return Outcome(
-            status=result.status,
-            exit_code=exit_code,
-            run_id=result.run_id,
-            outputs=redactor.value(result.outputs),  # type: ignore[arg-type]
-            primary=_primary(self._wiring.registry, plan, result),
-            error=error,
-            failed_node=result.failed_node,
-            params=redactor.value(result.failed_params),
-            completed=result.completed,
-            steps=result.steps,
-            duration_ms=result.duration_ms,
-            trace_path=self._write_trace(result.run_id),
-            reused=result.reused,
-            reran=result.reran,
-            limit=self._wiring.settings.number("output.limit_kb") << 10,
-        )
-
-    def _write_trace(self, run_id: str) -> str | None:
-        settings = self._wiring.settings
-        try:
-            path = write_trace(
-                self.home.debug,
-                run_id,
-                self._wiring.journal.read(run_id),
-                keep_days=settings.number("trace.keep_days"),
-                max_mb=settings.number("trace.max_mb"),
-            )
-        except StorageError as error:
-            self._own_notices.append(f"the trace was not written: {error.message}")
-            return None
-        return str(path)
-
     def _record(self, name: str, outcome: Outcome) -> None:
         try:
             self._library().record_run(name, outcome.success, outcome.duration_ms)
@@ -489,20 +421,7 @@ class Workspace:
             self._own_notices.append(f"the run was not counted: {error.message}")
 
 
-def _primary(registry: Any, plan: Plan, result: RunResult) -> str | None:
-    if plan.outputs or result.status != "completed":
-        return None
-    last = plan.nodes[-1] if plan.nodes else None
-    if last is None or last.type not in registry:
-        return None
-    outputs = registry.get(last.type).interface.outputs
-    name = outputs[0].name if outputs else None
-    return name if name in result.outputs else None
-
-
 def _coerced(entry: Entry, key: str, value: object) -> object:
-    from pflow.engine.binding import coerce_text  # lazy: only for words of a command line
-
     field = entry.interface.param(key)
     if field is None or not isinstance(value, str):
         return value

@@ -32,12 +32,28 @@ class Outcome:
     trace_path: str | None = None
     reused: tuple[str, ...] = ()
     reran: tuple[tuple[str, str], ...] = ()
+    notices: tuple[str, ...] = ()
     limit: int = 20 << 10
 
     @property
     def success(self) -> bool:
         """Whether the run completed."""
         return self.status == "completed"
+
+    @property
+    def output_data(self) -> Mapping[str, object]:
+        """The outputs, by the name that Python programs know them under."""
+        return self.outputs
+
+    @property
+    def checkpoint(self) -> dict[str, object]:
+        """Where a failed run stands: what `resume` goes on from."""
+        return {"run_id": self.run_id, "completed_nodes": list(self.completed), "failed_node": self.failed_node}
+
+    @property
+    def shared_after(self) -> dict[str, object]:
+        """The checkpoint, in the place where Python programs look for it."""
+        return {"__execution__": self.checkpoint}
 
     def envelope(self) -> dict[str, object]:
         """The object that `--json` prints and MCP tools return."""
@@ -57,15 +73,7 @@ class Outcome:
                 data["reran"] = [{"step": step, "reason": reason} for step, reason in self.reran]
             result: dict[str, object] = {"success": True, "data": data}
         else:
-            result = {
-                "success": False,
-                "error": dict(self.error or {}),
-                "checkpoint": {
-                    "run_id": self.run_id,
-                    "completed_nodes": list(self.completed),
-                    "failed_node": self.failed_node,
-                },
-            }
+            result = {"success": False, "error": dict(self.error or {}), "checkpoint": self.checkpoint}
         if self.trace_path:
             result["trace_path"] = self.trace_path
         return result
