@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from pflow.core.errors import ConflictError, DamagedError, ExistsError, NotFoundError, StorageError
+from pflow.core.name import show
 from pflow.engine.ports import Record, RunInfo, Status
 
 CACHE_BYTES = 64 << 20
@@ -17,6 +18,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self.runs: dict[str, _Run] = {}
         self.cache: dict[str, bytes] = {}
+        self.cache_size = 0
 
 
 class _Run:
@@ -90,7 +92,7 @@ class MemoryJournal:
         try:
             return self._find(run_id).values[digest]
         except KeyError:
-            raise NotFoundError(f"run `{run_id}` has no value `{digest}`") from None
+            raise NotFoundError(f"run `{run_id}` has no value `{show(digest)}`") from None
 
     def info(self, run_id: str) -> RunInfo:
         """One run."""
@@ -147,13 +149,11 @@ class MemoryJournal:
     def cache_put(self, key: str, data: bytes) -> None:
         """Remember what a pure step wrote; what was not used for longest makes room."""
         self._check_open()
-        cache = self.store.cache
-        cache.pop(key, None)
-        if len(data) <= self._cache_bytes:
-            cache[key] = data
-        total = sum(map(len, cache.values()))
-        while total > self._cache_bytes:
-            total -= len(cache.pop(next(iter(cache))))
+        store = self.store
+        store.cache_size += len(data) - len(store.cache.pop(key, b""))
+        store.cache[key] = data
+        while store.cache_size > self._cache_bytes:
+            store.cache_size -= len(store.cache.pop(next(iter(store.cache))))
 
     def close(self) -> None:
         """Let go of everything; runs still owned become orphans."""
@@ -164,7 +164,7 @@ class MemoryJournal:
         try:
             return self.store.runs[run_id]
         except KeyError:
-            raise NotFoundError(f"there is no run `{run_id}`") from None
+            raise NotFoundError(f"there is no run `{show(run_id)}`") from None
 
     def _check_open(self) -> None:
         if self.closed:

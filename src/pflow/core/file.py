@@ -53,7 +53,7 @@ def write_atomic(path: Path, data: bytes, *, calls: Calls = os) -> None:
         calls.close(closing)
         _replace(temp, path, calls)
         temp = None
-        _sync_folder(path.parent, calls)
+        sync_folder(path.parent, calls)
     except OSError as error:
         raise storage_error("write", path, error) from error
     finally:
@@ -67,7 +67,7 @@ def remove(path: Path, *, calls: Calls = os) -> None:
     """Delete a file of ours, durably; a `NotFoundError` if it is not there."""
     try:
         calls.unlink(path)
-        _sync_folder(path.parent, calls)
+        sync_folder(path.parent, calls)
     except FileNotFoundError:
         raise NotFoundError(f"`{path.name}` does not exist") from None
     except OSError as error:
@@ -84,7 +84,7 @@ def make_folder(path: Path, *, calls: Calls = os) -> None:
     make_folder(path.parent, calls=calls)
     try:
         calls.mkdir(path, 0o700)
-        _sync_folder(path.parent, calls)
+        sync_folder(path.parent, calls)
     except (FileExistsError, PermissionError) as error:
         # Another process was faster, or the parent may be entered but not listed, and so not synced.
         if not path.is_dir():
@@ -194,7 +194,7 @@ def set_aside(path: Path, *, calls: Calls = os) -> Path:
             raise storage_error("set aside", path, error) from error
         try:
             _replace(path, aside, calls)
-            _sync_folder(path.parent, calls)
+            sync_folder(path.parent, calls)
         except OSError as error:
             if aside.stat().st_size == 0:
                 quietly(calls.unlink, aside)
@@ -302,7 +302,8 @@ def _replace(source: Path, target: Path, calls: Calls) -> None:
     calls.replace(source, target)
 
 
-def _sync_folder(folder: Path, calls: Calls) -> None:
+def sync_folder(folder: Path, calls: Calls = os) -> None:
+    """Make the names in a folder durable."""
     if sys.platform == "win32":
         return
     fd = calls.open(folder, os.O_RDONLY)

@@ -1,0 +1,129 @@
+"""Reads and writes the rows of one run in the journal's database; knows nothing of owners' lives or of files."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from pflow.core.errors import ConflictError, NotFoundError
+from pflow.core.name import show
+from pflow.engine.ports import Record
+
+_SEQ_BITS = 32
+_LAST_SEQ = (1 << _SEQ_BITS) - 1
+_ONE_STATEMENT = 16
+
+Row = tuple[int, object, object, object, object, object, object]
+"""Of a run: key, run_id, workflow, status, started_at, ended_at, owner."""
+
+SELECT = "SELECT key, run_id, workflow, status, started_at, ended_at, owner FROM runs"
+
+
+def _statement(count: int) -> str:
+    rows = ", ".join(["(?, ?, ?)"] * count)
+    return (
+        "INSERT INTO events SELECT new.column1, new.column2, new.column3 "
+        f"FROM runs, (VALUES {rows}) AS new WHERE runs.key = ? AND runs.owner = ?"
+    )
+
+
+_INSERTS = [_statement(count) for count in range(1, _ONE_STATEMENT + 1)]
+
+
+def append_plainly(database: sqlite3.Connection, key: int, owner: str, seq: int, records: Sequence[Record]) -> bool:
+    """Store a few events without large values in one statement that checks the owner, too.
+
+    It is its own transaction and costs half of one that is spelled out. False if the records need more.
+    """
+    count = len(records)
+    if not 0 < count <= _ONE_STATEMENT:
+        return False
+    event_id = key << _SEQ_BITS | seq
+    params: list[object] = []
+    for record in records:
+        if record.values:
+            return False
+        params += (event_id, record.kind, record.data)
+        event_id += 1
+    params += (key, owner)
+    if database.execute(_INSERTS[count - 1], params).rowcount != count:
+        raise taken_over()
+    return True
+
+
+def append_all(
+    database: sqlite3.Connection, key: int, owner: str, seq: int, records: Sequence[Record], status: str | None
+) -> None:
+    """Store any events with their values, and with a status end the run, if it is still the owner's."""
+    with transaction(database):
+        if not database.execute("SELECT 1 FROM runs WHERE key = ? AND owner = ?", (key, owner)).fetchone():
+            raise taken_over()
+        insert(database, key, seq, records)
+        if status is not None:
+            database.execute(
+                "UPDATE runs SET status = ?, ended_at = ?, owner = NULL, cancel = 0 WHERE key = ?",
+                (status, time.time(), key),
+            )
+
+
+def taken_over() -> ConflictError:
+    """Only after someone removed our lease by hand can a run of ours get another owner."""
+    return ConflictError("another process took the run over")
+
+
+def insert(database: sqlite3.Connection, key: int, seq: int, records: Sequence[Record]) -> None:
+    """Store events and their large values, inside a transaction of the caller."""
+    for record in records:
+        for digest, data in record.values:
+            database.execute(
+                "INSERT OR IGNORE INTO run_values (run, digest, data) VALUES (?, ?, ?)", (key, digest, data)
+            )
+    database.executemany(
+        "INSERT INTO events VALUES (?, ?, ?)",
+        ((event_id, record.kind, record.data) for event_id, record in enumerate(records, key << _SEQ_BITS | seq)),
+    )
+
+
+@contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing, with nobody else writing meanwhile."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        raise
+
+
+def find_run(database: sqlite3.Connection, run_id: str) -> Row:
+    """The row of a run; raises `NotFoundError`."""
+    row: Row | None = None
+    if is_text(run_id):
+        row = database.execute(f"{SELECT} WHERE run_id = ?", (run_id,)).fetchone()
+    if row is None:
+        raise NotFoundError(f"there is no run `{show(run_id)}`", suggestions=["`pflow runs list` shows the latest"])
+    return row
+
+
+def event_ids(key: int, start: int) -> tuple[int, int]:
+    """The ids of a run's events, from one on: the first and the last that there could be."""
+    return key << _SEQ_BITS | start, key << _SEQ_BITS | _LAST_SEQ
+
+
+def count_events(database: sqlite3.Connection, key: int) -> int:
+    """How many events a run has, which is the number of the next one."""
+    last = database.execute("SELECT max(id) FROM events WHERE id BETWEEN ? AND ?", event_ids(key, 0)).fetchone()[0]
+    return 0 if last is None else (last & _LAST_SEQ) + 1
+
+
+def is_text(text: str) -> bool:
+    """Whether SQLite can take it: half a surrogate pair from a command line it cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
