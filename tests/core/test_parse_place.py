@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.core.json_text import scan_json
+from pflow.core.parse import parse_text
 from pflow.core.place import Places, read_path, show_path
-from pflow.core.yaml_text import scan_yaml
 
 TEXT = """{
   "nodes": [
@@ -61,9 +61,9 @@ def test_a_very_long_key_is_cut_in_the_shown_path():
         (("nowhere",), (1, 1), (1, 1)),
     ],
 )
-@pytest.mark.parametrize("scan", [scan_json, scan_yaml])
-def test_a_path_leads_to_its_value_its_key_or_what_is_around_it(path, value, key, scan):
-    places = Places(TEXT, scan)
+@pytest.mark.parametrize("suffix", [".json", ".yaml"])
+def test_a_path_leads_to_its_value_its_key_or_what_is_around_it(path, value, key, suffix):
+    places = parse_text(TEXT, suffix=suffix).places
     assert places.find(path) == value
     assert places.find(path, key=True) == key
 

@@ -47,7 +47,7 @@ from pflow.core.json_text import load_json, scan_json
 from pflow.core.place import Issues, Places
 from pflow.core.render import shorten
 from pflow.core.snapshot import MAX_SIZE, TOO_LARGE, TOO_LARGE_HINT, is_plain, take_snapshot
-from pflow.core.yaml_text import load_yaml, scan_yaml
+from pflow.core.yaml_text import load_yaml
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +72,7 @@ def parse_text(text: bytes | str, *, suffix: str = "") -> Parsed:
         return _refuse(content, "syntax", "the document is empty", 0, 'it needs at least {"nodes": [{"id": "…"}]}')
     plain = suffix.lower()
     is_json = plain == ".json" or (plain not in (".yaml", ".yml") and content.lstrip()[:1] in ("{", "["))
-    places = Places(content, scan_json if is_json else scan_yaml)
-    issues = Issues(places)
+    issues = Issues(Places(content, scan_json if is_json else None))
     if not is_json:
         return _finish(load_yaml(content, issues), issues)
     value = load_json(content, issues)

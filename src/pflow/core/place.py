@@ -63,28 +63,28 @@ class Spot:
 
 
 class Places:
-    """The lines and columns of a document's values, found when first asked for.
+    """The lines and columns of a document's values, found when first asked for unless `root` is there already.
 
     Without text (an inline object) every place is line 0, column 0. `value` is the document itself, so that
     an issue can be shown with the value at its path.
     """
 
-    __slots__ = ("_root", "_scan", "_starts", "text", "value")
+    __slots__ = ("_scan", "_starts", "root", "text", "value")
 
     def __init__(self, text: str | None = None, scan: Callable[[str], Spot] | None = None) -> None:
         self.text = text
         self.value: object = None
         self._scan = scan
-        self._root: Spot | None = None
+        self.root: Spot | None = None
         self._starts: list[int] | None = None
 
     def find(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         """Line and column, from 1, of the value at `path` (or its key), or of the nearest thing around it."""
-        if self._root is None:
-            if self._scan is None or self.text is None:
-                return 0, 0
-            self._root = self._scan(self.text)
-        spot = self._root
+        if self.root is None and self._scan is not None and self.text is not None:
+            self.root = self._scan(self.text)
+        if self.root is None:
+            return 0, 0
+        spot = self.root
         for part in path:
             inner = spot.children.get(part)
             if inner is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from math import inf
 
-from pflow.core.place import Issues, Places, Spot
+from pflow.core.place import Issues, Spot
 from pflow.core.snapshot import MAX_DEPTH
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
@@ -20,13 +20,9 @@ _CONSTANTS: dict[str, object] = {"": None, "~": None, "null": None, "true": True
 
 
 def load_yaml(text: str, issues: Issues) -> object:
-    """The value of `text`; what cannot be read stops the issues, other problems are added to them."""
-    return _Builder(text, issues).build()[0]
-
-
-def scan_yaml(text: str) -> Spot:
-    """The places of every value of `text`."""
-    return _Builder(text, Issues(Places(text))).build()[1]
+    """The value of `text`, with its places; what cannot be read stops the issues, the rest is added to them."""
+    value, issues.places.root = _Builder(text, issues).build()
+    return value
 
 
 class _Frame:
