@@ -10,6 +10,7 @@ from pflow.core.errors import SecurityError, StepError, StepTimeout, UnresolvedE
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
 from pflow.core.template import Reference
 from pflow.engine.failure import Halted, describe_failure, within
+from pflow.engine.history import same_work
 from pflow.engine.value import ITEMS_JSON
 
 if TYPE_CHECKING:
@@ -43,16 +44,18 @@ class _Batch:
         self.batch = launch.node.batch
         self.results: list[Mapping[str, object] | None] = [None] * len(launch.items)
         self.errors: dict[int, Mapping[str, object]] = {}
+        history = scope.run.history
+        past = history.past.get(launch.step)
+        same = past is not None and same_work(past.started, launch.node.definition, launch.inputs)
+        self._past = history.items.get(launch.step, {}) if same else {}
         self.todo = [index for index in range(len(launch.items)) if not self._known(index)]
         self._next: Iterator[int] = iter(self.todo)
         self._taken = 0
 
     def _known(self, index: int) -> bool:
-        if self.scope.run.reusing:
-            return False
-        past = self.scope.run.history.items.get(self.launch.step, {}).get(index)
-        if isinstance(past, ItemCompleted):
-            self.results[index] = past.writes
+        item = self._past.get(index)
+        if isinstance(item, ItemCompleted):
+            self.results[index] = item.writes
             return True
         return False
 

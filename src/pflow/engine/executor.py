@@ -123,7 +123,9 @@ class Executor:
         except PflowError:
             run.emit(RunStopped(reason="in_doubt", at=time.time()), status="stopped")
             raise
-        run.reusing = edited
+        if edited:
+            run.edited = True
+            run.history.forget()
         recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
         run.emit(
             RunResumed(

@@ -43,12 +43,21 @@ class History:
     items: dict[str, dict[int, ItemCompleted | ItemFailed | ItemStarted]] = field(default_factory=dict)
     past: dict[str, Past] = field(default_factory=dict)
     finished: bool = False
-    edited: bool = False
+
+    def forget(self) -> None:
+        """Begin anew, as an edit does; what steps and items did stays known for reuse."""
+        self.steps.clear()
+        self.finished = False
 
 
 def scope_of(step: str) -> str:
     """The prefix of a step's scope: `deploy/` for `deploy/fetch`, empty for steps of the run itself."""
     return step[: step.rfind("/") + 1]
+
+
+def same_work(started: StepStarted, definition: str, inputs: str) -> bool:
+    """Whether a step that began before had this definition and these inputs."""
+    return started.definition == definition and started.inputs == inputs
 
 
 def fold_history(events: Iterable[Event]) -> History:
@@ -62,9 +71,7 @@ def fold_history(events: Iterable[Event]) -> History:
             if event.document is not None:
                 history.document = event.document
                 history.inputs = dict(event.inputs) if isinstance(event.inputs, dict) else {}
-                history.steps.clear()
-                history.items.clear()
-                history.finished = False
+                history.forget()
         elif isinstance(event, RunCompleted):
             history.finished = True
         elif isinstance(event, ItemStarted | ItemCompleted | ItemFailed):
@@ -86,6 +93,9 @@ def _item_results(history: History, event: StepCompleted) -> list[object]:
 
 def _remember(history: History, event: _StepEvent) -> None:
     if isinstance(event, StepStarted):
+        before = history.past.get(event.step)
+        if before is not None and not same_work(before.started, event.definition, event.inputs):
+            history.items.pop(event.step, None)
         history.past[event.step] = Past(started=event, attempts=event.attempt)
     elif isinstance(event, StepCompleted) and event.step in history.past:
         history.past[event.step].completed = event

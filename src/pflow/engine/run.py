@@ -40,7 +40,7 @@ class Run:
         self.use_cache = use_cache
         self.values = ValueTable(redactor, lambda sha: journal.value(run_id, sha))
         self.history = History()
-        self.reusing = False
+        self.edited = False
         self.stopping = False
         self.seq = 0
         self.steps = 0

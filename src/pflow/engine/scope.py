@@ -68,10 +68,9 @@ class Scope:
 
     async def execute(self) -> None:
         """Run until nothing is live, or nothing more may start."""
-        if not self.run.reusing:
-            for event in self.run.history.steps.get(self.state.prefix, ()):
-                self.state.apply(event)
-            self.state.revive()
+        for event in self.run.history.steps.get(self.state.prefix, ()):
+            self.state.apply(event)
+        self.state.revive()
         self._loop = asyncio.get_running_loop()
         self._idle = self._loop.create_future()
         self._context = contextvars.copy_context()
@@ -270,17 +269,15 @@ class Scope:
 
     def _known_result(self, launch: Launch) -> StepCompleted | None:
         node, step, run = launch.node, launch.step, self.run
-        if run.reusing:
-            past = run.history.past.get(step)
-            done = past.completed if past else None
-            if past is None or done is None:
-                run.reran.append((step, "it had not completed" if past else "it is new"))
-            else:
-                reason = self._why_rerun(launch, past.started, done)
-                if not reason:
-                    run.reused.append(step)
-                    return replace(done, ms=0.0, source="reuse")
-                run.reran.append((step, reason))
+        past = run.history.past.get(step)
+        reason = "it is new" if past is None else "it had not completed"
+        if past is not None and past.completed is not None:
+            reason = self._why_rerun(launch, past.started, past.completed)
+            if not reason:
+                run.reused.append(step)
+                return replace(past.completed, ms=0.0, source="reuse")
+        if run.edited:
+            run.reran.append((step, reason))
         if node.purity == "pure" and run.use_cache and node.batch is None and node.child is None:
             launch.cache_key = digest_all([node.node_hash.encode(), launch.inputs.encode()])
             cached = run.journal.cache_get(launch.cache_key)

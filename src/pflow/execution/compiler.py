@@ -303,16 +303,14 @@ class _Compiler:
         aliases = mapping.input_mappings if mapping else {}
         filled = dict(params)
         for field in interface.params:
-            if field.name in params or field.slot != "value":
-                missing = field.required and field.name not in params
-            else:
-                source = aliases.get(field.name, field.name)
-                wanted = field.required or field.name in aliases
-                if wanted and references.natural(index, source):
-                    filled[field.name], _ = compile_value(f"${{{source}}}")
-                    continue
-                missing = field.required
-            if missing:
+            if field.name in spec.params:
+                continue
+            source = aliases.get(field.name, field.name)
+            wanted = field.required or field.name in aliases
+            if wanted and field.slot == "value" and references.natural(index, source):
+                filled[field.name], _ = compile_value(f"${{{source}}}")
+                continue
+            if field.required:
                 self._report(
                     "missing-param",
                     f"node `{spec.id}` ({spec.type}) needs `{field.name}` ({field.type})"
