@@ -20,6 +20,7 @@ TYPES = ["shell", "http", "read-file", "write-file", "copy-file", "github-list-i
         ("git_log", ["mcp-git-git-log"]),
         ("github-list-issue", ["github-list-issues"]),
         ("lm", ["llm"]),
+        ("lml", ["llm"]),
         ("banana", []),
         ("", []),
         ("x" * 10_000, []),
@@ -31,6 +32,11 @@ def test_the_likeliest_word_comes_first(word, found):
 
 def test_few_mistakes_come_before_words_that_contain_it():
     assert nearest("fetch", ["prefetch-all", "fetsh", "FETCH", "etch"]) == ["FETCH", "fetsh", "etch"]
+
+
+def test_neighbours_that_changed_places_are_one_mistake():
+    assert nearest("badcfeghi", ["abcdefghi"]) == ["abcdefghi"]
+    assert nearest("badcfehgi", ["abcdefghi"]) == []
 
 
 def test_at_most_the_wanted_number_is_suggested():
