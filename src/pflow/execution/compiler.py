@@ -353,16 +353,13 @@ class _Compiler:
         offered = [a for a in actions if a not in ERROR_ACTIONS and a != "default"]
         if entry.is_user and not offered:
             return
-        position = {
-            e.action: i for i, e in enumerate(self.document.edges if self.document else ()) if e.source == spec.id
-        }
         for action in edges:
             if action not in actions and action not in ("default", "error", "timeout"):
                 near = nearest(action, actions, limit=1)
                 self._report(
                     "unknown-action",
                     f"node `{spec.id}` ({spec.type}) never returns action `{action}`",
-                    ("edges", position.get(action, 0), "action"),
+                    ("edges", self._edge_position(spec.id, action), "action"),
                     known=actions,
                     hint=f"did you mean `{near[0]}`?" if near else "",
                 )
@@ -374,6 +371,10 @@ class _Compiler:
                     ("nodes", index),
                     hint=f'add {{"from": "{spec.id}", "to": …, "action": "{action}"}}',
                 )
+
+    def _edge_position(self, source: str, action: str) -> int:
+        edges = self.document.edges if self.document else ()
+        return next((i for i, edge in enumerate(edges) if (edge.source, edge.action) == (source, action)), 0)
 
     def _outputs(self, document: Document) -> dict[str, Compiled]:
         outputs = {}
