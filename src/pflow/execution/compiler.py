@@ -10,7 +10,7 @@ import orjson
 
 from pflow.core.document import Document, NodeSpec
 from pflow.core.errors import NotFoundError, PflowError
-from pflow.core.interface import ERROR_ACTIONS, Field, Interface
+from pflow.core.interface import Interface
 from pflow.core.issue import Issue
 from pflow.core.parse import Parsed
 from pflow.core.place import Path
@@ -19,6 +19,7 @@ from pflow.core.template import Compiled, compile_value
 from pflow.engine.graph import back_edges, reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest, digest_all
+from pflow.execution.node_check import check_actions, check_child_inputs, check_constant, is_choice, visible_outputs
 from pflow.execution.reference import References
 
 Load = Callable[[object], Parsed]
@@ -92,7 +93,7 @@ class _Compiler:
         batches = [self._batch(index, spec) for index, spec in enumerate(document.nodes)]
         edges, starts = self._edges(document, params, batches)
         interfaces = [
-            _seen_interface(spec, entry, child, edges[index])
+            visible_outputs(spec, entry.interface if entry else None, child, edges[index])
             for index, (spec, entry, child) in enumerate(zip(document.nodes, entries, child_plans, strict=True))
         ]
         targets = [tuple(dict.fromkeys(t for ts in edge.values() for t in ts)) for edge in edges]
@@ -102,8 +103,9 @@ class _Compiler:
         for index, spec in enumerate(document.nodes):
             params[index] = self._fill(index, spec, entries[index], params[index], references)
             self._check_params(index, spec, params[index], batches[index], references)
-            if (entry := entries[index]) is not None:
-                self._check_actions(index, spec, entry, edges[index])
+            entry = entries[index]
+            if entry is not None and not (entry.is_user and not any(map(is_choice, entry.interface.actions))):
+                check_actions(index, document, entry.interface.actions, edges[index], self._report)
         for output, source in outputs.items():
             for reference in source.references:
                 references.check(None, reference, ("outputs", output, "source"))
@@ -204,48 +206,10 @@ class _Compiler:
             for problem in problems:
                 self._report("template", problem.message, (*path, *problem.path), hint=problem.hint)
             if field and not compiled[name].references:
-                self._check_constant(spec, field, value, path)
+                check_constant(spec, field, value, path, self._report)
         if child is not None:
-            self._check_child_inputs(index, spec, child)
+            check_child_inputs(index, spec, child, self._report)
         return compiled
-
-    def _check_child_inputs(self, index: int, spec: NodeSpec, child: Plan) -> None:
-        given = spec.params.get("inputs", {})
-        if not isinstance(given, dict):
-            return
-        path: Path = ("nodes", index, "params", "inputs")
-        known = tuple(f"{name} ({declared.type})" for name, declared in child.inputs.items())
-        for name in given:
-            if name not in child.inputs:
-                near = nearest(name, child.inputs, limit=1)
-                self._report(
-                    "unknown-input",
-                    f"the workflow of node `{spec.id}` has no input `{name}`",
-                    (*path, name),
-                    known=known,
-                    hint=f"did you mean `{near[0]}`?" if near else "",
-                )
-        for name, declared in child.inputs.items():
-            if name not in given and declared.required and not declared.has_default:
-                self._report(
-                    "missing-input",
-                    f"the workflow of node `{spec.id}` needs input `{name}` ({declared.type})",
-                    path,
-                    known=known,
-                )
-
-    def _check_constant(self, spec: NodeSpec, field: Field, value: object, path: Path) -> None:
-        if not _fits(value, field):
-            self._report(
-                "wrong-type",
-                f"parameter `{field.name}` of node `{spec.id}` ({spec.type}) must be {field.type}, not {_kind(value)}",
-                path,
-            )
-        elif field.slot == "raw" and isinstance(value, str) and field.name == "code":
-            from pflow.core.python_text import check_code  # lazy: only documents with code need the parser
-
-            for line, column, message in check_code(value):
-                self._report("code", f"line {line}, column {column} of the code: {message}", path)
 
     def _batch(self, index: int, spec: NodeSpec) -> PlanBatch | None:
         if spec.batch is None:
@@ -347,35 +311,6 @@ class _Compiler:
             for reference in batch.items.references:
                 references.check(index, reference, ("nodes", index, "batch", "items"))
 
-    def _check_actions(self, index: int, spec: NodeSpec, entry: TypeEntry, edges: Mapping[str, object]) -> None:
-        actions = entry.interface.actions
-        chosen = [a for a in edges if a not in ERROR_ACTIONS and a != "default"]
-        offered = [a for a in actions if a not in ERROR_ACTIONS and a != "default"]
-        if entry.is_user and not offered:
-            return
-        for action in edges:
-            if action not in actions and action not in ("default", "error", "timeout"):
-                near = nearest(action, actions, limit=1)
-                self._report(
-                    "unknown-action",
-                    f"node `{spec.id}` ({spec.type}) never returns action `{action}`",
-                    ("edges", self._edge_position(spec.id, action), "action"),
-                    known=actions,
-                    hint=f"did you mean `{near[0]}`?" if near else "",
-                )
-        for action in offered:
-            if chosen and action not in edges:
-                self._report(
-                    "missing-edge",
-                    f"node `{spec.id}` can return action `{action}`, which has no edge",
-                    ("nodes", index),
-                    hint=f'add {{"from": "{spec.id}", "to": …, "action": "{action}"}}',
-                )
-
-    def _edge_position(self, source: str, action: str) -> int:
-        edges = self.document.edges if self.document else ()
-        return next((i for i, edge in enumerate(edges) if (edge.source, edge.action) == (source, action)), 0)
-
     def _outputs(self, document: Document) -> dict[str, Compiled]:
         outputs = {}
         for name, output in document.outputs.items():
@@ -438,55 +373,5 @@ class _Params(Compiled):
         return {name: part.render(lookup) for name, part in self._params.items()}
 
 
-def _seen_interface(
-    spec: NodeSpec, entry: TypeEntry | None, child: Plan | None, edges: Mapping[str, object]
-) -> Interface | None:
-    """What later nodes can refer to: a node's outputs as its batch, sub-workflow and error edges shape them."""
-    outputs: tuple[Field, ...]
-    opened = False
-    if child is not None:
-        outputs = tuple(Field(name=name) for name in child.outputs)
-        opened = not child.outputs
-    elif entry is not None:
-        outputs, opened = entry.interface.outputs, entry.interface.open_outputs
-        if entry.interface.echo_params:
-            outputs = tuple(Field(name=name) for name in spec.params)
-    else:
-        return None
-    if spec.batch is not None:
-        each = {
-            "type": "object",
-            **({} if opened else {"properties": {f.name: f.schema or _schema(f) for f in outputs}}),
-        }
-        outputs = (
-            Field(name="results", type="array", schema={"type": "array", "items": each}),
-            Field(name="errors", type="array"),
-            Field(name="count", type="integer"),
-        )
-        opened = False
-    if any(action in ERROR_ACTIONS for action in edges):
-        outputs = (*outputs, Field(name="error", type="object"))
-    return Interface(outputs=outputs, open_outputs=opened)
-
-
-def _schema(field: Field) -> Mapping[str, object]:
-    return {} if field.type == "any" else {"type": field.type.split("|")}
-
-
 def _has_cycle(edges: list[dict[str, tuple[int, ...]]]) -> bool:
     return bool(back_edges([edge.get("default", ()) for edge in edges], range(len(edges))))
-
-
-def _kind(value: object) -> str:
-    kinds = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
-    return kinds.get(type(value), "null")
-
-
-def _fits(value: object, field: Field) -> bool:
-    kinds = set(field.type.split("|"))
-    if "any" in kinds or not kinds:
-        return True
-    kind = _kind(value)
-    if kind == "null":
-        return not field.required
-    return kind in kinds or (kind == "integer" and "number" in kinds)
