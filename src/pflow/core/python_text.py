@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from keyword import iskeyword
 
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TEMPLATE = re.compile(r"\$\{([^}\n]*)\}")
 
 
@@ -24,13 +26,18 @@ def check_code(code: str) -> list[tuple[int, int, str]]:
     return []
 
 
+def source_lines(code: str) -> list[str]:
+    """The lines as Python counts them, which is not how `str.splitlines` does."""
+    return code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
 def _advice(code: str, line: int, message: str) -> str:
-    lines = code.splitlines()
+    lines = source_lines(code)
     text = lines[line - 1] if line <= len(lines) else ""
     template = _TEMPLATE.search(text) or _TEMPLATE.search(code)
     if template:
-        name = re.split(r"[.\[:]", template[1])[-1].strip("]0123456789- ") or "value"
-        name = name if name.isidentifier() else "value"
+        words = [word for word in _WORD.findall(template[1].partition(":-")[0]) if not iskeyword(word)]
+        name = words[-1] if words else "value"
         return (
             f". Templates do not apply inside code: pass `{template[0]}` through `inputs`, "
             f'as {{"{name}": "{template[0]}"}}, and write `{name}`'

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import keyword
-import marshal
 import signal
 import sys
 from collections.abc import Mapping, MutableMapping
 from functools import cache
+from importlib.abc import SourceLoader
+from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
 from pocketflow import AsyncNode
 
-from pflow.core.errors import StepError
-from pflow.core.python_text import check_code
+from pflow.core.errors import StepError, StepTimeout
+from pflow.core.python_text import check_code, source_lines
 from pflow.core.suggest import nearest
 from pflow.engine.process import Finished, child_environment, run_process
 from pflow.nodes.file_path import describe
@@ -24,11 +25,8 @@ MAX_RESULT = 32 * 1024 * 1024
 MAX_STDOUT = 1024 * 1024
 _LARGE = 1024 * 1024
 _LONGEST = 86_400.0
-_START = (
-    "import sys, marshal; worker, request = marshal.load(sys.stdin.buffer); "
-    "names = {'__name__': 'pflow_worker'}; exec(worker, names); names['main'](request)"
-)
-"""All that the worker's Python is told: the rest comes with the request, so that no search path matters."""
+_LEAST_MEMORY = 64
+"""Megabytes without which Python itself does not start."""
 
 
 class Code(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
@@ -66,7 +64,7 @@ class Code(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
                     suggestions=["use letters, digits and `_`, and no word that Python keeps for itself"],
                 )
         timeout = _number(self.params, "timeout", 60, _LONGEST)
-        memory = _number(self.params, "memory_mb", 1024, 1 << 24)
+        memory = _number(self.params, "memory_mb", 1024, 1 << 24, _LEAST_MEMORY)
         return {"code": code, "inputs": dict(inputs), "timeout": timeout, "memory": int(memory * 1024 * 1024)}
 
     async def exec_async(self, prep_res: dict[str, Any]) -> tuple[object, str]:
@@ -78,17 +76,24 @@ class Code(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
             "cpu": int(prep_res["timeout"]) + 2,
             "max_result": MAX_RESULT,
         }
-        finished = await run_process(
-            [sys.executable, "-I", "-S", "-X", "utf8", "-c", _START],
-            stdin=_request(request),
-            env=child_environment({}),
-            cwd=None,
-            timeout=prep_res["timeout"],
-            limit=MAX_RESULT + _LARGE,
-        )
+        try:
+            data = orjson.dumps(request)
+        except TypeError as error:
+            raise StepError(f"`inputs` must be JSON: {error}") from None
+        try:
+            finished = await run_process(
+                # Isolated, and without the search for installed packages, which the worker starts if need be.
+                [sys.executable, "-I", "-S", "-X", "utf8", _worker()],
+                stdin=data,
+                env=child_environment(),
+                timeout=prep_res["timeout"],
+                limit=MAX_RESULT + _LARGE,
+            )
+        except StepTimeout as late:
+            raise _late(late, prep_res) from None
         stdout = _printed(finished.stderr)
         large = len(finished.stdout) > _LARGE
-        answer = await asyncio.to_thread(_answer, finished) if large else _answer(finished)
+        answer = await asyncio.to_thread(_answer, finished.stdout) if large else _answer(finished.stdout)
         if answer is None:
             raise _died(finished, prep_res, stdout)
         if "error" in answer:
@@ -97,46 +102,36 @@ class Code(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
             raise _refused(answer["refused"], stdout)
         return answer["result"], stdout
 
-    async def post_async(
-        self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: tuple[object, str]
-    ) -> str:
+    async def post_async(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: tuple[object, str]) -> str:
         """Write the outputs."""
         shared["result"], shared["stdout"] = exec_res
         return "default"
 
 
-def _number(params: Mapping[str, Any], name: str, default: float, most: float) -> float:
+def _number(params: Mapping[str, Any], name: str, default: float, most: float, least: float = 0.001) -> float:
     value = params.get(name, default)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= most:
-        raise StepError(f"`{name}` must be a number above 0 and at most {most:,.0f}, not {describe(value)}")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise StepError(f"`{name}` must be a number, not {describe(value)}")
+    if not least <= value <= most:
+        raise StepError(f"`{name}` must be between {least:g} and {most:,.0f}, not {value:g}")
     return value
 
 
 @cache
-def _worker() -> Any:
-    """The worker's compiled code, which spares every step the compiling."""
-    from importlib.util import find_spec  # lazy: only here
+def _worker() -> str:
+    """The worker's file; compiled where Python can keep it so, which spares every step 4 ms."""
+    from importlib.util import find_spec  # lazy: for code steps only
 
     spec = find_spec("pflow.nodes.code_worker")
-    loader: Any = spec.loader if spec else None
-    return loader.get_code("pflow.nodes.code_worker")
+    if spec is None or spec.origin is None or not isinstance(spec.loader, SourceLoader):
+        raise StepError("pflow's own file `code_worker.py` is missing", suggestions=["install pflow again"])
+    spec.loader.get_code(spec.name)
+    return spec.cached if spec.cached and Path(spec.cached).is_file() else spec.origin
 
 
-def _request(request: dict[str, Any]) -> bytes:
+def _answer(data: bytes | str) -> dict[str, Any] | None:
     try:
-        return marshal.dumps((_worker(), request))
-    except ValueError:
-        pass  # marshal takes plain values only; JSON knows more kinds
-    try:
-        plain = orjson.loads(orjson.dumps(request["inputs"]))
-    except (TypeError, orjson.JSONDecodeError) as error:
-        raise StepError(f"`inputs` must be JSON: {error}") from None
-    return marshal.dumps((_worker(), request | {"inputs": plain}))
-
-
-def _answer(finished: Finished) -> dict[str, Any] | None:
-    try:
-        answer = orjson.loads(finished.stdout)
+        answer = orjson.loads(data)
     except orjson.JSONDecodeError:
         return None
     return answer if isinstance(answer, dict) else None
@@ -147,11 +142,28 @@ def _printed(data: bytes) -> str:
     return text if len(data) <= MAX_STDOUT else f"{text}\n… ({len(data) - MAX_STDOUT:,} bytes more)"
 
 
+def _source(code: str, line: int) -> str:
+    lines = source_lines(code)
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def _late(late: StepTimeout, prep: dict[str, Any]) -> StepError:
+    answer = _answer(str(late.details.get("stdout", ""))) or {}
+    if "error" in answer:
+        # It failed, and a thread that it had started kept the process alive.
+        return _failed(answer, prep, str(late.details.get("stderr", "")))
+    line = int(answer.get("line", 0))
+    details = {"line": line, "source": _source(prep["code"], line), "stdout": late.details.get("stderr")}
+    where = f"; it was at line {line}" if line else "; a thread of it did not end" if "result" in answer else ""
+    return StepTimeout(
+        f"the code took longer than {prep['timeout']:g} s{where}",
+        details={name: value for name, value in details.items() if value},
+    )
+
+
 def _failed(answer: dict[str, Any], prep: dict[str, Any], stdout: str) -> StepError:
     error: dict[str, Any] = answer["error"]
     line = int(error.get("line", 0))
-    lines = prep["code"].splitlines()
-    source = lines[line - 1].strip() if 0 < line <= len(lines) else ""
     kind, message = str(error["type"]), str(error["message"])
     if "column" in error and (found := check_code(prep["code"])):
         message = found[0][2]
@@ -160,7 +172,7 @@ def _failed(answer: dict[str, Any], prep: dict[str, Any], stdout: str) -> StepEr
     where = f" at line {line}" if line else ""
     details = {
         "line": line,
-        "source": source,
+        "source": _source(prep["code"], line),
         "type": kind,
         "message": message,
         "frames": error.get("frames"),

@@ -257,9 +257,7 @@ def _check_existing(doing: str, path: str, target: Path) -> os.stat_result | Non
     return found
 
 
-def _replace(
-    doing: str, path: str, target: Path, fill: Callable[[int], None], mode: int | None = None
-) -> None:
+def _replace(doing: str, path: str, target: Path, fill: Callable[[int], None], mode: int | None = None) -> None:
     """Put what `fill` writes at `target`, keeping the owner and mode of the file that was there."""
     found = _check_existing(doing, path, target)
     temp = target.parent / f".pflow.{os.urandom(8).hex()}.tmp"

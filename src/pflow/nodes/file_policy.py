@@ -1,7 +1,6 @@
 """Which places no step may change or read, whatever a document says.
 
-Decided on the real path, after every link. A person can open more with the setting `file.allow_paths`
-(folders apart by `:`, on Windows by `;`), except pflow's own folder and what is no real file.
+Decided on the real path, after every link. Whoever needs to change such a place says so in a `shell` step.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import sys
 
 from pflow.core.errors import SecurityError
 from pflow.engine.context import current_step
+from pflow.nodes.file_path import file_error
 
 _PFLOW = "pflow's own folder"
 _KERNEL = "devices and the kernel's files"
@@ -52,23 +52,20 @@ _FOLD = sys.platform in ("darwin", "win32")
 
 def real_path(path: str, *, follow: bool = True) -> str:
     """Where `path` really leads; without `follow` a link at its end stands for itself."""
-    if follow:
-        return os.path.realpath(path)
-    folder, name = os.path.split(path)
-    return os.path.join(os.path.realpath(folder or "."), name)  # noqa: PTH118 a Path would drop a final `.`
+    try:
+        if follow:
+            return os.path.realpath(path)
+        folder, name = os.path.split(path)
+        return os.path.join(os.path.realpath(folder or "."), name)  # noqa: PTH118 a Path would drop a final `.`
+    except OSError as error:  # the current folder is gone
+        raise file_error("reach", path, error) from error
 
 
 def check_change(doing: str, path: str) -> None:
     """Raise `SecurityError` if no step may write, replace or delete the real path `path`."""
     place = _protected(path)
-    if place is None or (place not in (_PFLOW, _KERNEL) and _allowed(path)):
-        return
-    raise SecurityError(
-        f"refused to {doing}: the path leads to {place}",
-        suggestions=["choose another path"]
-        if place in (_PFLOW, _KERNEL)
-        else ["choose another path, or allow it for all workflows with the setting `file.allow_paths`"],
-    )
+    if place is not None:
+        raise SecurityError(f"refused to {doing}: the path leads to {place}", suggestions=["choose another path"])
 
 
 def check_read(doing: str, path: str) -> None:
@@ -86,7 +83,7 @@ def _protected(path: str) -> str | None:
         return _GIT
     if any(_inside(path, folder) for folder in ("/proc", "/sys", "/dev")) and not _inside(path, "/dev/shm"):
         return _KERNEL
-    if any(_inside(path, home) for home in _pflow_homes()):
+    if any(_inside(path, home) for home in _pflow_homes()) and not _is_own(path):
         return _PFLOW
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
     for label, names in _IN_HOME.items():
@@ -107,6 +104,15 @@ def _pflow_homes() -> set[str]:
     return {os.path.realpath(home) for home in homes if home}
 
 
+def _is_own(path: str) -> bool:
+    """Whether this is a file of the running run, such as a download that a step now moves to its place."""
+    try:
+        step = current_step()
+    except LookupError:
+        return False
+    return _inside(path, os.path.realpath(step.services.home / "runs" / step.run_id))
+
+
 def _is_git(path: str) -> bool:
     parts = _fold(path).replace(os.sep, "/").split("/")
     for index, part in enumerate(parts):
@@ -118,18 +124,6 @@ def _is_git(path: str) -> bool:
             if "hooks" in below or below[-1] in ("config", "config.worktree"):
                 return True
     return False
-
-
-def _allowed(path: str) -> bool:
-    try:
-        folders = current_step().services.settings.get("file.allow_paths", "")
-    except LookupError:
-        return False
-    return any(
-        _inside(path, os.path.realpath(os.path.expanduser(folder)))  # noqa: PTH111
-        for folder in folders.split(os.pathsep)
-        if folder
-    )
 
 
 def _inside(path: str, folder: str) -> bool:

@@ -30,9 +30,7 @@ class ReadFile(Node):  # type: ignore[misc]  # pocketflow has no types
 
     class Params:
         path: Annotated[str, "The file to read"]
-        encoding: Annotated[
-            str, "How its bytes are text, such as utf-8 or latin-1; base64 for binary files"
-        ] = "utf-8"
+        encoding: Annotated[str, "How its bytes are text, such as utf-8 or latin-1; base64 for binary files"] = "utf-8"
         max_size: Annotated[int, "Bytes above which the file is refused"] = MAX_SIZE
 
     class Outputs:
@@ -149,9 +147,7 @@ def decode(path: str, data: bytes, encoding: str) -> str:
         raise StepError(
             f"`{path}` is not {encoding} text: byte 0x{data[error.start]:02x} at offset {error.start:,}",
             details={"path": path, "offset": error.start},
-            suggestions=[
-                "set `encoding` to what the file is, such as `latin-1`, or to `base64` if it is not text"
-            ],
+            suggestions=["set `encoding` to what the file is, such as `latin-1`, or to `base64` if it is not text"],
         ) from None
     except (LookupError, UnicodeError, ValueError):
         raise unknown_encoding(encoding) from None

@@ -67,7 +67,8 @@ class Entry:
         recorded = self.data.get("node_hash")
         if isinstance(recorded, str) and recorded:
             return recorded
-        import hashlib  # lazy: scanned entries carry their hash
+        # lazy: scanned entries carry their hash
+        import hashlib
 
         import orjson
 

@@ -28,7 +28,7 @@ _PROSE = re.compile(r"\s*(?:[-–—:#]+)\s*(.*)$", re.DOTALL)
 _LAST_GROUP = re.compile(r"\s*\(([^()]*)\)\s*\.?$")
 _DEFAULT = re.compile(r"defaults?(?:\s+to)?\s*[:=]?\s*(.+)$", re.IGNORECASE)
 
-_WORDS = {"true": True, "false": False, "null": None}
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def description(docstring: str) -> str:

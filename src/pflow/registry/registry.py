@@ -176,6 +176,11 @@ class Registry:
             data = parse_object(read_private(self._path, JSON_LIMIT))
         except NotFoundError:
             return None
+        except StorageError as error:
+            if held:
+                raise
+            self.notices.append(f"{error.message}; node types of MCP servers are not known")
+            return None
         if data is not None:
             nodes: Nodes = {name: value for name, value in data.items() if isinstance(value, dict)}
             if len(nodes) == len(data):

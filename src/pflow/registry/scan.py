@@ -41,6 +41,8 @@ class Scan:
 def kebab(class_name: str) -> str:
     """`GitHubGetIssueNode` as a node type: `github-get-issue`."""
     stem = class_name.removesuffix("Node") or class_name
+    if not stem.isascii():
+        return stem  # which no name may be; leaving letters out could make it another one
     words = _WORD.findall(_BRANDS.sub(lambda brand: brand[0].capitalize(), stem))
     return "-".join(words).lower()
 
@@ -61,7 +63,8 @@ def scan_file(path: Path, module: str | None) -> Scan:
             warnings.simplefilter("ignore")
             tree = ast.parse(source, path.name)
     except SyntaxError as error:
-        scan.notices.append(f"`{path.name}` line {error.lineno}: {error.msg}; its nodes are left out")
+        line = f" line {error.lineno}" if error.lineno else ""
+        scan.notices.append(f"`{path.name}`{line}: {error.msg}; its nodes are left out")
         return scan
     except (ValueError, RecursionError, MemoryError):
         scan.notices.append(f"`{path.name}` is not Python source; its nodes are left out")

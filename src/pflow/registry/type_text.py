@@ -94,17 +94,13 @@ def _generic(name: str, inner: ast.expr, classes: Mapping[str, ast.ClassDef], de
     if kind == "array" and arguments:
         return TypeText(kind, {"type": "array", "items": _schema(arguments[0], classes, depth)})
     if kind == "object" and len(arguments) == 2:
-        return TypeText(
-            kind, {"type": "object", "additionalProperties": _schema(arguments[1], classes, depth)}
-        )
+        return TypeText(kind, {"type": "object", "additionalProperties": _schema(arguments[1], classes, depth)})
     return TypeText(kind)
 
 
 def _literal(arguments: list[ast.expr]) -> TypeText:
     values = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
-    names = dict.fromkeys(
-        TYPE_NAMES.get(type(value).__name__, "any") for value in values if value is not None
-    )
+    names = dict.fromkeys(TYPE_NAMES.get(type(value).__name__, "any") for value in values if value is not None)
     if not names or len(values) != len(arguments):
         return TypeText("any")
     return TypeText("|".join(names), {"enum": values}, optional=None in values)
