@@ -113,6 +113,20 @@ class _Array(Compiled):
         return [part.render(lookup) for part in self._parts]
 
 
+class Refused(Compiled):
+    """A value with problems: what it names can still be checked, but it never becomes a value."""
+
+    __slots__ = ("_problem",)
+
+    def __init__(self, references: Sequence[Reference], problem: Problem) -> None:
+        super().__init__(None)
+        self.references = tuple(references)
+        self._problem = problem
+
+    def render(self, lookup: Lookup) -> object:
+        raise StepError(self._problem.message, suggestions=[self._problem.hint])
+
+
 def compile_value(value: object, slot: Slot = "value") -> tuple[Compiled, list[Problem]]:
     """Parse the templates in a value, for the kind of place it stands in."""
     problems: list[Problem] = []
@@ -175,7 +189,7 @@ def split_text(text: str) -> tuple[list[str | Reference], list[Problem]]:
     """The text as literal parts and references, in order; what is not a template stays literal and is a problem."""
     parts: list[str | Reference] = []
     problems: list[Problem] = []
-    position = 0
+    position = close = 0
     while (found := _OPEN.search(text, position)) is not None:
         start = found.start()
         if start > position:
@@ -186,9 +200,11 @@ def split_text(text: str) -> tuple[list[str | Reference], list[Problem]]:
             continue
         body = _BODY.match(text, found.end())
         if body is None or body[1].startswith("__"):
-            end = text.find("}", found.end())
-            shown = text[start : end + 1] if end >= 0 else text[start:]
-            problems.append(_problem(shown, start, closed=end >= 0))
+            # Only ever forward, and only a little shown: a text of nothing but `${` takes linear time.
+            if 0 <= close < found.end():
+                close = text.find("}", found.end())
+            end = close + 1 if close >= 0 else len(text)
+            problems.append(_problem(text[start : min(end, start + _SHOWN + 1)], start, closed=close >= 0))
             parts.append("${")
             position = found.end()
             continue
@@ -228,7 +244,7 @@ def _problem(shown: str, offset: int, *, closed: bool) -> Problem:
     literal = "write `$${` for a literal `${`"
     if not closed:
         return Problem(f"`{_cut(shown)}` opens a template that never ends", literal, (), offset)
-    inner = shown[2:-1]
+    inner = shown[2:].removesuffix("}")
     if inner.startswith("__"):
         return Problem(f"`{_cut(shown)}`: names that start with `__` are reserved", literal, (), offset)
     if "${" in inner:
