@@ -30,7 +30,7 @@ class Option:
             return text if text in self.choices else None
         if isinstance(self.default, bool):
             return {"true": True, "false": False, "yes": True, "no": False}.get(text)
-        return int(text) if text.isdecimal() and len(text) <= 9 else None
+        return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else None
 
 
 OPTIONS = {

@@ -96,14 +96,17 @@ def is_inside(path: str | Path, root: str | Path) -> bool:
 
 
 def _resolve(path: str | Path) -> Path:
+    given = Path(path)
+    if not given.is_absolute():
+        given = absolute(".") / given
     try:
-        resolved = absolute(Path(path).resolve())
-        # Python 3.13 stopped raising on a loop of links; asking for the end of the chain still does.
-        resolved.lstat()
-    except FileNotFoundError:
-        return resolved
-    except NotADirectoryError:
+        resolved = given.resolve()
+        # Python 3.13 stopped raising on a loop of links; following the rest of the way still does.
+        resolved.stat()
+    except (FileNotFoundError, NotADirectoryError):
         return resolved
     except (OSError, RuntimeError, ValueError):
-        raise SecurityError("a path could not be resolved: it holds a NUL or a loop of links") from None
+        raise SecurityError(
+            "a path cannot be followed to its end: it holds a loop of links, a NUL or a folder that is closed to us"
+        ) from None
     return resolved

@@ -104,7 +104,8 @@ class Settings:
         credential = is_credential(key)
         if not credential:
             find_option(key)
-        if key not in (self._read() if credential else self._options):
+        env = self._read()
+        if key not in (env if credential else self._options):
             raise NotFoundError(f"`{key}` is not set", suggestions=["`pflow settings list` shows what is"])
         self._change("env" if credential else "options", key, None)
 

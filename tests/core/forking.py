@@ -1,0 +1,95 @@
+"""Real processes for tests: forked, so that they start at once, and ended without running the tests' own ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import traceback
+from collections.abc import Callable
+
+from pflow.core.errors import PflowError
+
+NOBODY = 65534
+
+
+def together(count: int, work: Callable[[int], object]) -> list[object]:
+    """What `work` returns in each of `count` processes that begin at the same moment; errors as `error:CODE`."""
+    start_read, start_write = os.pipe()
+    children = []
+    for index in range(count):
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(start_write)
+            os.close(read)
+            os.read(start_read, 1)  # returns when the parent closes its end
+            _finish(write, lambda index=index: work(index))
+        os.close(write)
+        children.append((pid, read))
+    os.close(start_read)
+    os.close(start_write)
+    return [_collect(pid, read) for pid, read in children]
+
+
+def in_child(work: Callable[[], object], *, unprivileged: bool = False) -> object:
+    """What `work` returns in a process of its own, or `killed`; without root's power to ignore permissions."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        if unprivileged and os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+        _finish(write, work)
+    os.close(write)
+    return _collect(pid, read)
+
+
+def killed_while(work: Callable[[Callable[[], None]], None], after: Callable[[], None]) -> None:
+    """Run `work` in a process that is killed as soon as it calls what it is given, after `after` ran here."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+
+        def ready() -> None:
+            os.write(write, b"!")
+            signal.pause()
+
+        _finish(write, lambda: work(ready))
+    os.close(write)
+    assert os.read(read, 1) == b"!"
+    os.close(read)
+    try:
+        after()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def _finish(write: int, work: Callable[[], object]) -> None:
+    try:
+        try:
+            result = work()
+        except PflowError as error:
+            result = f"error:{error.code}"
+        os.write(write, json.dumps(result).encode())
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    finally:
+        os._exit(0)
+
+
+def _collect(pid: int, read: int) -> object:
+    chunks = []
+    while chunk := os.read(read, 65536):
+        chunks.append(chunk)
+    os.close(read)
+    _, status = os.waitpid(pid, 0)
+    if os.WIFSIGNALED(status):
+        return "killed"
+    assert os.waitstatus_to_exitcode(status) == 0
+    return json.loads(b"".join(chunks))
