@@ -566,6 +566,6 @@ def test_many_calls_at_once_all_arrive(tmp_path):
 
 
 def test_importing_the_node_does_not_import_the_client():
-    code = "import sys, pflow.nodes.http; print('httpx2' in sys.modules)"
+    code = "import sys, pflow.nodes.http, pflow.nodes.github; print('httpx2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")

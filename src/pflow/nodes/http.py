@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,14 +91,21 @@ class Http(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-async def call(request: Request, policy: NetworkPolicy, *, verify: bool = True) -> Reply:
-    """The answer to a call that succeeded. Any status outside 2xx is raised as its failure."""
+Refuse = Callable[[Request, Reply, StepError], StepError]
+
+
+async def call(request: Request, policy: NetworkPolicy, *, verify: bool = True, refuse: Refuse | None = None) -> Reply:
+    """The answer to a call that succeeded. Any status outside 2xx is raised as its failure.
+
+    `refuse` says more about that failure where a caller knows the server.
+    """
     from pflow.nodes.http_client import shared_client  # lazy: httpx2 costs 120 ms
 
     client = await shared_client(policy, verify=verify)
     reply = await client.send(request)
     if not 200 <= reply.status < 300:
-        raise status_error(request, reply)
+        error = status_error(request, reply)
+        raise error if refuse is None else refuse(request, reply, error)
     return reply
 
 
@@ -134,7 +141,7 @@ def make_request(params: Mapping[str, Any]) -> Request:
         headers.setdefault("content-type", content_type)
     headers.update(_auth_headers(params.get("auth")))
     method = check_method(str(params.get("method") or ("GET" if content is None else "POST")))
-    query = _query(_mapping(params, "params"))
+    query = query_pairs(_mapping(params, "params"))
     if method in ("POST", "PATCH"):
         key = _idempotency_key(method, url, query, content or b"")
         if key:
@@ -187,7 +194,7 @@ def _content(params: Mapping[str, Any], content_type: str) -> tuple[bytes | None
     if isinstance(body, Mapping) and content_type.lower().startswith(_FORM):
         from urllib.parse import urlencode  # lazy: only forms need it
 
-        return urlencode(_query(body)).encode(), _FORM
+        return urlencode(query_pairs(body)).encode(), _FORM
     return _json(body, "body"), "application/json"
 
 
@@ -198,7 +205,8 @@ def _json(value: object, name: str) -> bytes:
         raise StepError(f"`{name}` cannot be sent as JSON: {error}") from error
 
 
-def _query(values: Mapping[str, object]) -> list[tuple[str, str]]:
+def query_pairs(values: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Query parameters or form fields as text. A list repeats its name, None leaves it out."""
     pairs: list[tuple[str, str]] = []
     for name, value in values.items():
         for one in value if isinstance(value, list | tuple) else [value]:
