@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # as in typing, whose import would cost more than everything here
 
 if TYPE_CHECKING:
     from pflow.core.purity import flow_safe
@@ -20,10 +20,11 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """The public names, imported when they are first used: `import pflow` stays as light as it is."""
     if name not in _HOMES:
         raise AttributeError(f"module `pflow` has no attribute `{name}`")
     import importlib  # lazy: only for whoever uses the library
 
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    found: object = getattr(importlib.import_module(_HOMES[name]), name)
+    return found

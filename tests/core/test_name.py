@@ -38,7 +38,8 @@ FINE = [
 ]
 
 
-@pytest.mark.requirement("server5:rule-16", "server5:edge-1", "server5:edge-2")
+@pytest.mark.requirement("server5:edge-1", "server5:edge-2", "server5:constraint-1", "server5:error-1")
+@pytest.mark.requirement("paths:security-1")
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_a_hostile_name_is_refused_in_one_line_that_shows_no_path(name):
     with pytest.raises(SecurityError) as caught:
@@ -62,6 +63,13 @@ def test_the_message_says_what_is_wrong_and_what_to_use():
         check_name("../etc/passwd")
     assert caught.value.message == ("workflow name `..\\x2fetc\\x2fpasswd` is not allowed: it holds a path separator")
     assert caught.value.suggestions == ("use lowercase letters, digits and hyphens, at most 64: `my-workflow`",)
+
+
+def test_fewer_characters_may_be_allowed_inside():
+    assert check_name("my-draft-2", inside="-") == "my-draft-2"
+    for name in ("my_draft", "my.draft"):
+        with pytest.raises(SecurityError):
+            check_name(name, inside="-")
 
 
 def test_another_kind_of_name_is_called_by_its_kind():

@@ -72,6 +72,12 @@ def test_the_built_in_nodes_are_found(place):
         assert entry.node_class().__name__ == entry.class_name
 
 
+@pytest.mark.requirement("security:5.3-4")
+def test_nodes_of_a_platform_are_named_by_platform_and_action(place):
+    found = [entry.name for entry in Registry.load(place).search("github-")]
+    assert {"github-get-issue", "github-list-issues", "github-create-pr"} <= set(found)
+
+
 def test_what_is_built_in_says_whether_it_may_run_again(place):
     registry = Registry.load(place)
     purities = {name: registry.get(name).interface.purity for name in BUILT_IN}
@@ -367,21 +373,21 @@ def test_a_registry_without_changes_saves_the_same(place):
 def test_search_finds_a_platforms_nodes_by_prefix_and_names_before_descriptions(place):
     registry = Registry.load(place)
     for name, text in [
-        ("mcp-github-search-code", "Search code"),
-        ("mcp-github-create-issue", "Create an issue"),
-        ("mcp-slack-send-message", "Tell about a github issue"),
+        ("mcp-acme-search-code", "Search code"),
+        ("mcp-acme-create-issue", "Create an issue"),
+        ("mcp-slack-send-message", "Tell about a acme issue"),
     ]:
         registry.set_entry(name, {**TOOL, "interface": {"description": text, "params": [{"name": "Channel"}]}})
 
     def found(query: str) -> list[str]:
         return [entry.name for entry in registry.search(query)]
 
-    assert found("mcp-github") == ["mcp-github-create-issue", "mcp-github-search-code"]
-    assert found("mcp-github-*") == found("mcp-github")
-    assert found("GitHub issue")[:2] == ["mcp-github-create-issue", "mcp-slack-send-message"]
+    assert found("mcp-acme") == ["mcp-acme-create-issue", "mcp-acme-search-code"]
+    assert found("mcp-acme-*") == found("mcp-acme")
+    assert found("Acme issue")[:2] == ["mcp-acme-create-issue", "mcp-slack-send-message"]
     assert "mcp-slack-send-message" in found("channel")
     assert found("echo")[0] == "echo"
-    assert found("github nonsense") == found("github")
+    assert found("acme nonsense") == found("acme")
     assert found("nothing-has-this-word") == []
     assert found("") == registry.names()
 

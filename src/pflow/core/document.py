@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 IR_VERSION = "0.1.0"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
+class Input(NamedTuple):
     """A declared input. `default` counts only when `has_default`.
 
     `type` is `string`, `integer`, `number`, `boolean`, `array`, `object` or `any`, aliases resolved.
@@ -25,8 +24,7 @@ class Input:
     secret: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class Output(NamedTuple):
     """A declared output; `source` is a template, by default the natural key of the output's name."""
 
     type: str = "any"
@@ -34,8 +32,7 @@ class Output:
     source: object = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(NamedTuple):
     """Run the node once per item. `on_error`: `stop` fails the step, `continue` keeps partial results."""
 
     items: object
@@ -44,8 +41,7 @@ class Batch:
     on_error: str = "stop"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class Retry(NamedTuple):
     """How often to try in all, and how long to wait: `wait` seconds, times `backoff` after each attempt."""
 
     attempts: int = 1
@@ -53,13 +49,12 @@ class Retry:
     backoff: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSpec:
+class NodeSpec(NamedTuple):
     """One node as written. `max_visits` overrides how often a loop may come back to it."""
 
     id: str
     type: str
-    params: Mapping[str, object] = field(default_factory=dict)
+    params: Mapping[str, object] = {}
     batch: Batch | None = None
     retry: Retry | None = None
     timeout: float | None = None
@@ -69,8 +64,7 @@ class NodeSpec:
     mcp_tool: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+class Edge(NamedTuple):
     """From one node to another, for one action."""
 
     source: str
@@ -78,16 +72,14 @@ class Edge:
     action: str = "default"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyMapping:
+class KeyMapping(NamedTuple):
     """How one node's natural keys translate to the store's: `{node key: store key}`."""
 
-    input_mappings: Mapping[str, str] = field(default_factory=dict)
-    output_mappings: Mapping[str, str] = field(default_factory=dict)
+    input_mappings: Mapping[str, str] = {}
+    output_mappings: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(NamedTuple):
     """A whole workflow.
 
     `edges` are written out also when the author gave none (document order); only for `"edges": "data"` are
@@ -103,9 +95,9 @@ class Document:
     name: str = ""
     description: str = ""
     ir_version: str = IR_VERSION
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    inputs: Mapping[str, Input] = field(default_factory=dict)
-    outputs: Mapping[str, Output] = field(default_factory=dict)
+    metadata: Mapping[str, object] = {}
+    inputs: Mapping[str, Input] = {}
+    outputs: Mapping[str, Output] = {}
     start_node: str | None = None
-    mappings: Mapping[str, KeyMapping] = field(default_factory=dict)
-    raw: Mapping[str, object] = field(default_factory=dict)
+    mappings: Mapping[str, KeyMapping] = {}
+    raw: Mapping[str, object] = {}

@@ -8,13 +8,12 @@ value, see `pflow.engine.value`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 Json = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted:
+class RunStarted(NamedTuple):
     """A run exists. `document` is the value that was checked; `inputs` are bound, secrets left out."""
 
     workflow: str
@@ -23,8 +22,7 @@ class RunStarted:
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResumed:
+class RunResumed(NamedTuple):
     """A process took the run up again. `document` is set when it was edited; `rerun` lists what it said may rerun."""
 
     at: float
@@ -33,8 +31,7 @@ class RunResumed:
     rerun: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepStarted:
+class StepStarted(NamedTuple):
     """A step is about to take effect. Without an end event it is in doubt."""
 
     step: str
@@ -45,8 +42,7 @@ class StepStarted:
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepCompleted:
+class StepCompleted(NamedTuple):
     """A step's writes, all of them, and the action that picks what comes next.
 
     `source` says where the writes came from: `run`, `cache` (another run's pure step) or `reuse` (this run,
@@ -58,11 +54,10 @@ class StepCompleted:
     writes: Mapping[str, object]
     ms: float
     source: str = "run"
-    reads: Mapping[str, str] = field(default_factory=dict)
+    reads: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepFailed:
+class StepFailed(NamedTuple):
     """A step failed. `retry_in` is set when another attempt follows; `action` when an error edge takes over."""
 
     step: str
@@ -74,60 +69,53 @@ class StepFailed:
     params: object = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemStarted:
+class ItemStarted(NamedTuple):
     """A batch item is about to take effect."""
 
     step: str
-    index: int
+    item: int
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemCompleted:
+class ItemCompleted(NamedTuple):
     """A batch item's outputs."""
 
     step: str
-    index: int
+    item: int
     writes: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemFailed:
+class ItemFailed(NamedTuple):
     """A batch item failed; `final` when no further attempt follows."""
 
     step: str
-    index: int
+    item: int
     error: Json
     final: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCompleted:
+class RunCompleted(NamedTuple):
     """The run reached its end."""
 
     outputs: object
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFailed:
+class RunFailed(NamedTuple):
     """The run stopped at a failure. It can be resumed."""
 
     error: Json
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStopped:
+class RunStopped(NamedTuple):
     """The run was interrupted (`reason`: `interrupted`, `disconnected`, `in_doubt`). It can be resumed."""
 
     reason: str
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCancelled:
+class RunCancelled(NamedTuple):
     """The run was cancelled for good."""
 
     at: float

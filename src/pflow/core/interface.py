@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Purity = Literal["pure", "read", "impure"]
 Slot = Literal["value", "shell", "url", "raw"]
@@ -16,8 +15,7 @@ ERROR_ACTIONS = ("rate_limited", "auth_failed", "resource_missing", "timeout", "
 """Actions that a failed step can take, the general one last."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(NamedTuple):
     """A parameter, a natural key or an output.
 
     `type` is one of the document's types or a union of them (`object|string`). `schema` is a JSON Schema
@@ -34,8 +32,7 @@ class Field:
     slot: Slot = "value"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interface:
+class Interface(NamedTuple):
     """Everything about a node type that can be known without running it.
 
     `pure` nodes may be cached and rerun, `read` nodes may be rerun, `impure` ones neither. `open_params`

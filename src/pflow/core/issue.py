@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issue:
+class Issue(NamedTuple):
     """One finding about a document.
 
     `path` is where it is (`nodes[2].params.url`), `line` and `column` count from 1 and are 0 when the

@@ -17,9 +17,14 @@ _RESERVED = frozenset(
 )
 
 
-def check_name(name: str, *, what: str = "workflow") -> str:
-    """The name itself, or a `SecurityError` that says what is wrong with it and never repeats a path."""
-    problem = _problem(name)
+def check_name(name: str, *, what: str = "workflow", inside: str = "-_.") -> str:
+    """The name itself, or a `SecurityError` that says what is wrong with it and never repeats a path.
+
+    `inside` is what it may hold between letters and digits.
+    """
+    problem = _problem(name) or next(
+        (f"it holds the character `{char}`" for char in name if char in "-_." and char not in inside), ""
+    )
     if problem:
         raise SecurityError(
             f"{what} name `{show(name)}` is not allowed: {problem}",

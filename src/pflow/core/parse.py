@@ -36,8 +36,8 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pflow.core.document import Document
 from pflow.core.errors import NotFoundError, StorageError
@@ -50,8 +50,7 @@ from pflow.core.snapshot import MAX_SIZE, TOO_LARGE, TOO_LARGE_HINT, is_plain, t
 from pflow.core.yaml_text import load_yaml
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class Parsed(NamedTuple):
     """What a text holds: the document, as far as it could be built, and every issue of its form."""
 
     document: Document | None

@@ -248,7 +248,7 @@ def _event_fields() -> frozenset[str]:
     # lazy: only reached when a value does hold a secret
     from pflow.core.event import EVENTS
 
-    return frozenset(name for event in EVENTS.values() for name in event.__dataclass_fields__)
+    return frozenset(name for event in EVENTS.values() for name in event._fields)
 
 
 def _label(name: str, values: Iterable[str]) -> str:

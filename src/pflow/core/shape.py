@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pflow.core.interface import Field
 
@@ -11,8 +11,7 @@ Schema = Mapping[str, object]
 _MAX_REFS = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadEnd:
+class DeadEnd(NamedTuple):
     """A path that cannot exist: how far it led, what is there, and what that has."""
 
     at: tuple[str | int, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import orjson
 
@@ -25,8 +25,7 @@ _PART = re.compile(r'\.([\w-]+)|\[([0-9]+)\]|\[("(?:[^"\\]|\\.)*")\]', re.DOTALL
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """One template: what it names, how far into it, and what stands in when that is missing."""
 
     root: str
@@ -40,8 +39,7 @@ Lookup = Callable[[Reference], object]
 """Gives a reference's value; raises `UnresolvedError`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """What is wrong with a template: where in the value, and what to write instead."""
 
     message: str

@@ -77,7 +77,7 @@ def _parse_strictly(name: str, data: bytes) -> Json:
     from pflow.core.place import Issues, Places
 
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise _unreadable(name, f"byte {error.start} is not UTF-8") from None
     issues = Issues(Places(text, scan_json))

@@ -71,6 +71,8 @@ class WorkflowManager:
     ) -> Path:
         """Store a document under a name; raises `ExistsError` if it is taken and may not be overwritten."""
         path = self._path(name)
+        if self.kind == "draft":
+            check_name(name, what="draft", inside="-")
         with self._locked():
             self._store(name, document, {"description": description} if description else {}, overwrite)
         return path

@@ -70,7 +70,7 @@ class _Batch:
             if run.stopping:
                 break
             self._taken += 1
-            await run.emit_grouped(*done, ItemStarted(step=step, index=index))
+            await run.emit_grouped(*done, ItemStarted(step=step, item=index))
             done = [await self._item(index)]
         if done:
             await run.emit_grouped(*done)
@@ -83,19 +83,19 @@ class _Batch:
                 writes = await self._once(index)
                 self.results[index] = writes
                 run.steps += 1
-                return ItemCompleted(step=step, index=index, writes=writes)
+                return ItemCompleted(step=step, item=index, writes=writes)
             except Halted:
                 raise
             except (Exception, SystemExit) as error:
                 described = describe_failure(error, node.id)
                 retry = node.retry
                 if retry and attempt < retry.attempts and not isinstance(error, SecurityError | UnresolvedError):
-                    await run.emit_grouped(ItemFailed(step=step, index=index, error=described, final=False))
+                    await run.emit_grouped(ItemFailed(step=step, item=index, error=described, final=False))
                     await asyncio.sleep(min(retry.wait * retry.backoff ** (attempt - 1), 3600.0))
                     attempt += 1
-                    await run.emit_grouped(ItemStarted(step=step, index=index, attempt=attempt))
+                    await run.emit_grouped(ItemStarted(step=step, item=index, attempt=attempt))
                     continue
-                failed = ItemFailed(step=step, index=index, error=described)
+                failed = ItemFailed(step=step, item=index, error=described)
                 if not self.batch.keep_going:
                     await run.emit_grouped(failed)
                     raise _stopped(error, node.id, index, self._done_count()) from error
@@ -107,7 +107,7 @@ class _Batch:
         item = {self.batch.name: self.launch.items[index], f"{self.batch.name}_index": index}
 
         def lookup(reference: Reference) -> object:
-            return scope.lookup(node.index, reference, item)
+            return scope.lookup(node.number, reference, item)
 
         params: Any = node.params.render(lookup)
         step = f"{self.launch.step}[{index}]"

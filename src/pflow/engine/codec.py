@@ -18,7 +18,7 @@ _VALUES = {
     "StepFailed": ("params",),
     "RunCompleted": ("outputs",),
 }
-_NAMES = {kind: tuple(cls.__dataclass_fields__) for kind, cls in EVENTS.items()}
+_NAMES = {kind: tuple(cls._fields) for kind, cls in EVENTS.items()}
 
 
 def encode_event(event: Event, values: ValueTable, redactor: Redacting) -> Record:
@@ -45,7 +45,7 @@ def encode_event(event: Event, values: ValueTable, redactor: Redacting) -> Recor
             "reads": event.reads,
         }
     elif isinstance(event, ItemCompleted):
-        fields = {"step": event.step, "index": event.index, "writes": _fragments(event.writes, values, blobs)}
+        fields = {"step": event.step, "item": event.item, "writes": _fragments(event.writes, values, blobs)}
     else:
         fields = {name: getattr(event, name) for name in _NAMES[kind]}
         for name in _VALUES.get(kind, ()):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pflow.core.errors import InDoubtError, PflowError, RunError
 from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
@@ -23,8 +23,7 @@ from pflow.engine.value import NoSecrets, Redacting, ValueTable
 _POLL = 0.25
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
+class RunResult(NamedTuple):
     """How a run ended. `status`: `completed`, `failed`, `stopped` or `cancelled`.
 
     `store` is what a flow leaves in its shared store, when it was given one. `steps` counts what this process
@@ -34,21 +33,21 @@ class RunResult:
 
     run_id: str
     status: str
-    outputs: Mapping[str, object] = field(default_factory=dict)
+    outputs: Mapping[str, object] = {}
     error: Mapping[str, object] | None = None
     failed_node: str | None = None
     failed_params: object = None
     completed: tuple[str, ...] = ()
     steps: int = 0
     duration_ms: float = 0.0
-    store: Mapping[str, object] = field(default_factory=dict)
+    store: Mapping[str, object] = {}
     reused: tuple[str, ...] = ()
     reran: tuple[tuple[str, str], ...] = ()
 
 
 def new_run_id() -> str:
     """A fresh id: sortable by time, then random."""
-    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(8)
+    return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + os.urandom(8).hex()
 
 
 class Executor:

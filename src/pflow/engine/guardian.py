@@ -20,7 +20,10 @@ groups=' '
 while read -r line; do
     case $line in
         +*) groups="$groups${line#+} " ;;
-        -*) groups="${groups%% "${line#-}" *} ${groups#* "${line#-}" }" ;;
+        -*) group=${line#-}
+            case $groups in
+                *" $group "*) groups="${groups%% "$group" *} ${groups#* "$group" }" ;;
+            esac ;;
     esac
 done
 for group in $groups; do kill -s TERM -- "-$group"; done
@@ -36,13 +39,13 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
 
 class Guardian:
-    """The list of live groups, kept twice: here, and in the helper that outlives a kill."""
+    """The list of live groups, kept twice: here, and in the helper that outlives a kill. `pid` is the helper's."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._groups: set[int] = set()
         self._pipe = -1
-        self._pid = 0
+        self.pid = 0
 
     def prepare(self) -> None:
         """Have the helper running before there is a child to guard."""
@@ -68,7 +71,7 @@ class Guardian:
         self._groups.clear()
         if self._pipe >= 0:
             os.close(self._pipe)
-        self._pipe, self._pid = -1, 0
+        self._pipe = -1
 
     def _tell(self, line: str) -> None:
         if self._pipe < 0:
@@ -76,12 +79,18 @@ class Guardian:
         try:
             os.write(self._pipe, line.encode())
         except OSError:
-            # Someone ended or stopped the helper. It must not wake up later with an outdated list.
-            os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
-            os.close(self._pipe)
-            self._pipe = -1
-            self._start()
+            self._replace()
+
+    def _replace(self) -> None:
+        """Someone ended or stopped the helper: it must not wake up later with an outdated list."""
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        except OSError:
+            pass
+        os.close(self._pipe)
+        self._pipe = -1
+        self._start()
 
     def _start(self) -> None:
         reading, writing = os.pipe()
@@ -102,7 +111,7 @@ class Guardian:
         except OSError:
             os.close(writing)  # no shell or no room for one: children run unguarded
         else:
-            self._pipe, self._pid = writing, helper.pid
+            self._pipe, self.pid = writing, helper.pid
         finally:
             os.close(reading)
 

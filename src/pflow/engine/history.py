@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 
 from pflow.core.event import (
     Event,
@@ -23,26 +22,26 @@ from pflow.engine.value import ITEMS
 _StepEvent = StepStarted | StepCompleted | StepFailed
 
 
-@dataclass(slots=True, kw_only=True)
 class Past:
     """One step's record: how it was defined, what went in, and how it ended, if it did."""
 
-    started: StepStarted
-    completed: StepCompleted | None = None
-    attempts: int = 1
+    def __init__(self, started: StepStarted) -> None:
+        self.started = started
+        self.completed: StepCompleted | None = None
+        self.attempts = started.attempt
 
 
-@dataclass(slots=True)
 class History:
     """A run's events, folded far enough to go on from."""
 
-    document: object = None
-    inputs: dict[str, object] = field(default_factory=dict)
-    workflow: str = ""
-    steps: dict[str, list[_StepEvent]] = field(default_factory=dict)
-    items: dict[str, dict[int, ItemCompleted | ItemFailed | ItemStarted]] = field(default_factory=dict)
-    past: dict[str, Past] = field(default_factory=dict)
-    finished: bool = False
+    def __init__(self) -> None:
+        self.document: object = None
+        self.inputs: dict[str, object] = {}
+        self.workflow = ""
+        self.steps: dict[str, list[_StepEvent]] = {}
+        self.items: dict[str, dict[int, ItemCompleted | ItemFailed | ItemStarted]] = {}
+        self.past: dict[str, Past] = {}
+        self.finished = False
 
     def forget(self) -> None:
         """Begin anew, as an edit does; what steps and items did stays known for reuse."""
@@ -75,10 +74,10 @@ def fold_history(events: Iterable[Event]) -> History:
         elif isinstance(event, RunCompleted):
             history.finished = True
         elif isinstance(event, ItemStarted | ItemCompleted | ItemFailed):
-            history.items.setdefault(event.step, {})[event.index] = event
+            history.items.setdefault(event.step, {})[event.item] = event
         elif isinstance(event, StepStarted | StepCompleted | StepFailed):
             if isinstance(event, StepCompleted) and event.writes.get("results") is ITEMS:
-                event = replace(event, writes={**event.writes, "results": _item_results(history, event)})
+                event = event._replace(writes={**event.writes, "results": _item_results(history, event)})
             history.steps.setdefault(scope_of(event.step), []).append(event)
             _remember(history, event)
     return history
@@ -96,7 +95,7 @@ def _remember(history: History, event: _StepEvent) -> None:
         before = history.past.get(event.step)
         if before is not None and not same_work(before.started, event.definition, event.inputs):
             history.items.pop(event.step, None)
-        history.past[event.step] = Past(started=event, attempts=event.attempt)
+        history.past[event.step] = Past(event)
     elif isinstance(event, StepCompleted) and event.step in history.past:
         history.past[event.step].completed = event
     elif isinstance(event, StepFailed) and event.retry_in is None and event.step in history.past:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pflow.core.document import Input, KeyMapping, Retry
 from pflow.core.interface import Purity
@@ -18,8 +17,7 @@ MAX_VISITS = 1000
 MAX_DEPTH = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanBatch:
+class PlanBatch(NamedTuple):
     """A batch node's items and how to go through them."""
 
     items: Compiled
@@ -28,8 +26,7 @@ class PlanBatch:
     keep_going: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanNode:
+class PlanNode(NamedTuple):
     """One node of a plan.
 
     `make` imports and builds the PocketFlow node. `definition` identifies what would run: type, code, params
@@ -38,7 +35,7 @@ class PlanNode:
     """
 
     id: str
-    index: int
+    number: int
     type: str
     params: Compiled
     definition: str
@@ -56,16 +53,25 @@ class PlanNode:
     mapping: KeyMapping | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Plan:
     """A whole plan. `outputs` are compiled sources by name; `raw` is the document it came from."""
 
-    nodes: tuple[PlanNode, ...]
-    starts: tuple[int, ...]
-    name: str = ""
-    inputs: Mapping[str, Input] = field(default_factory=dict)
-    outputs: Mapping[str, Compiled] = field(default_factory=dict)
-    raw: Mapping[str, object] = field(default_factory=dict)
+    def __init__(
+        self,
+        *,
+        nodes: tuple[PlanNode, ...],
+        starts: tuple[int, ...],
+        name: str = "",
+        inputs: Mapping[str, Input] | None = None,
+        outputs: Mapping[str, Compiled] | None = None,
+        raw: Mapping[str, object] | None = None,
+    ) -> None:
+        self.nodes = nodes
+        self.starts = starts
+        self.name = name
+        self.inputs = inputs or {}
+        self.outputs = outputs or {}
+        self.raw = raw or {}
 
     @cached_property
     def successors(self) -> tuple[Sequence[int], ...]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from pflow.core.event import Event
 
 Status = Literal["running", "completed", "failed", "stopped", "cancelled", "damaged"]
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One encoded event: its kind, its JSON, and the values too large to stand in it, by hash."""
 
     kind: str
@@ -21,8 +19,7 @@ class Record:
     values: tuple[tuple[str, bytes], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInfo:
+class RunInfo(NamedTuple):
     """A run as a list shows it. `alive` says whether its owner's process still runs."""
 
     run_id: str
@@ -112,8 +109,7 @@ class LLM(Protocol):
         """The provider's answer: `response`, `usage`, `cost`. Raises `StepError`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
+class Services(NamedTuple):
     """What steps may use. `setting` looks a name up in the settings, then in the environment."""
 
     home: Path

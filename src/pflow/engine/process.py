@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -82,6 +84,8 @@ async def run_process(
 
     Raises `StepError` when the command cannot be started.
     """
+    if sys.platform == "win32":
+        raise StepError("commands run only where there are process groups, which Windows does not have")
     child = _Child(argv, bool(stdin), env, cwd, limit)
     try:
         child.attach(stdin, timeout)
@@ -91,7 +95,7 @@ async def run_process(
         await child.end()
         raise
     except BaseException:
-        child.signal(signal.SIGKILL)  # the loop is going away: there is no time for manners
+        child.abandon()
         raise
     finally:
         child.close()
@@ -196,6 +200,14 @@ class _Child:
         if cancelled:
             raise asyncio.CancelledError
 
+    def abandon(self) -> None:
+        """End the group at once, for when the loop goes away and nothing can be awaited."""
+        self.signal(signal.SIGKILL)
+        for _ in range(100):
+            if self._gone(False):
+                break
+            time.sleep(_SHORTEST)
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the whole group."""
         try:
@@ -211,7 +223,6 @@ class _Child:
             self._close_output(output)
         self._close_stdin()
         self._close_exit()
-        self._reap()
         GUARDIAN.remove(self.pid)
 
     def tails(self) -> dict[str, str]:
@@ -237,8 +248,9 @@ class _Child:
             self._close_stdin()
 
     def _expire(self) -> None:
-        self.late = not self.done.done()
-        self._finish()
+        if not self._exited:
+            self.late = True
+            self._finish()
 
     def _exit(self) -> None:
         self._exited = True

@@ -88,7 +88,7 @@ class Run:
         if prototype is None:
             assert node.make is not None
             prototype = self._prototypes[id(node)] = node.make()
-        kind = type(prototype)
+        kind: Any = type(prototype)
         if kind.__reduce_ex__ is not object.__reduce_ex__ or hasattr(kind, "__copy__") or hasattr(kind, "__slots__"):
             return copy.copy(prototype)
         clone = kind.__new__(kind)  # what copy.copy does for a plain object, at a fifth of the cost

@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -106,9 +105,9 @@ class Scope:
         del self._tasks[launch.step]
         try:
             if isinstance(event, StepCompleted):
-                self.state.complete(launch.node.index, event)
+                self.state.complete(launch.node.number, event)
             elif event is not None:
-                self.state.fail(launch.node.index, event)
+                self.state.fail(launch.node.number, event)
             self._advance([] if event is None else [event])
         except PflowError as error:
             if not self._idle.done():
@@ -140,7 +139,7 @@ class Scope:
         elif root in self.inputs:
             value = self.inputs[root]
         elif root in self.plan.by_id:
-            outputs = self.state.outputs.get(self.plan.by_id[root].index)
+            outputs = self.state.outputs.get(self.plan.by_id[root].number)
             if outputs is None:
                 return self._missing(index, reference, f"node `{root}` has not run")
             value = outputs
@@ -172,8 +171,8 @@ class Scope:
     def _prepare(self, node: PlanNode, events: list[Event], launches: list[Launch]) -> None:
         """Start a node's next step, or end it at once: from the cache, from before an edit, or because it cannot."""
         state = self.state
-        visit = state.visits.get(node.index, 0) + 1
-        launch = Launch(node, state.step_name(node.index, visit))
+        visit = state.visits.get(node.number, 0) + 1
+        launch = Launch(node, state.step_name(node.number, visit))
         known: StepCompleted | StepFailed | None = None
         try:
             if visit > node.max_visits:
@@ -187,15 +186,15 @@ class Scope:
         except PflowError as error:
             known = self._failure(launch, error, 0.0)
         events.append(self._started(launch))
-        state.start(node.index, launch.step, visit)
+        state.start(node.number, launch.step, visit)
         if known is None:
             launches.append(launch)
             return
         events.append(known)
         if isinstance(known, StepCompleted):
-            state.complete(node.index, known)
+            state.complete(node.number, known)
         else:
-            state.fail(node.index, known)
+            state.fail(node.number, known)
 
     def _started(self, launch: Launch) -> StepStarted:
         return StepStarted(
@@ -216,7 +215,7 @@ class Scope:
         seen: list[object] = []
 
         def lookup(reference: Reference) -> object:
-            value = self.lookup(node.index, reference)
+            value = self.lookup(node.number, reference)
             seen.append(value)
             return value
 
@@ -231,7 +230,7 @@ class Scope:
         keys = [node.definition.encode(), *map(self.run.values.key, seen)]
         for name in node.reads:
             try:
-                keys.append(self.run.values.key(self._natural(node.index, name)))
+                keys.append(self.run.values.key(self._natural(node.number, name)))
             except KeyError:
                 keys.append(b"")
         launch.inputs = digest_all(keys)
@@ -275,7 +274,7 @@ class Scope:
             reason = self._why_rerun(launch, past.started, past.completed)
             if not reason:
                 run.reused.append(step)
-                return replace(past.completed, ms=0.0, source="reuse")
+                return past.completed._replace(ms=0.0, source="reuse")
         if run.edited:
             run.reran.append((step, reason))
         if node.purity == "pure" and run.use_cache and node.batch is None and node.child is None:
@@ -293,7 +292,7 @@ class Scope:
             return "its inputs changed"
         for key, recorded in completed.reads.items():
             try:
-                now = digest_all([self.run.values.key(self._natural(launch.node.index, key))])
+                now = digest_all([self.run.values.key(self._natural(launch.node.number, key))])
             except KeyError:
                 now = ""
             if now != recorded:
@@ -315,7 +314,7 @@ class Scope:
                 wait = self._retry_wait(launch, error)
             if wait is None:
                 break
-            await self.run.emit_grouped(replace(event, retry_in=wait, action=None, params=None))
+            await self.run.emit_grouped(event._replace(retry_in=wait, action=None, params=None))
             await asyncio.sleep(wait)
             launch.attempt += 1
             await self.run.emit_grouped(self._started(launch))
@@ -366,7 +365,7 @@ class Scope:
         run = self.run
         instance = run.instance(node)
         instance.set_params(params)
-        store = StepStore(self.state, node.index, self.inputs, self.seed, trusted=node.trusted)
+        store = StepStore(self.state, node.number, self.inputs, self.seed, trusted=node.trusted)
         shared: Any = store
         if node.mapping is not None:
             shared = NodeAwareSharedStore(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pflow.core.errors import StepError
 from pflow.engine.guardian import GUARDIAN
@@ -40,7 +40,7 @@ def spawn(
         for fd in ours:
             os.close(fd)
         if isinstance(error, OSError | ValueError):
-            raise _refusal(error, argv, cwd) from error
+            raise _refusal(error, argv, env, cwd) from error
         raise
     finally:
         for fd in theirs:
@@ -48,37 +48,42 @@ def spawn(
     return popen, ours[2] if piped else -1, ours[0], ours[1]
 
 
-def _refusal(error: OSError | ValueError, argv: Sequence[str], cwd: str | None) -> StepError:
+def _refusal(error: OSError | ValueError, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> StepError:
     """Why a command could not be started, for people."""
     name = argv[0]
     if isinstance(error, ValueError):
-        return StepError(f"`{name}` cannot be started: {error}")
-    folder = cwd is not None and error.filename == cwd
-    if folder:
-        return StepError(f"the working directory `{cwd}` cannot be entered: {error.strerror}")
+        return StepError(f"`{name}` cannot be started: {error}")  # a NUL, or a name that holds `=`
+    if cwd is not None and error.filename == cwd:
+        reason = {errno.ENOENT: "it does not exist", errno.ENOTDIR: "it is not a folder"}
+        why = reason.get(error.errno or 0, error.strerror)
+        return StepError(f"the working directory `{cwd}` cannot be entered: {why}")
+    path = os.path.join(cwd or "", name)  # noqa: PTH118
     match error.errno:
-        case errno.ENOENT if "/" in name and os.path.lexists(name):
+        case errno.ENOENT if "/" in name and os.path.lexists(path):
             return StepError(
                 f"`{name}` needs an interpreter that does not exist",
                 suggestions=["check the path in its first line (`#!…`)"],
             )
         case errno.ENOENT | errno.ENOTDIR:
-            return StepError(
-                f"the command `{name}` was not found",
-                suggestions=["install it, or give its full path"],
-            )
-        case errno.EACCES | errno.EISDIR if os.path.isdir(name):  # noqa: PTH112
+            return StepError(f"the command `{name}` was not found", suggestions=["install it, or give its full path"])
+        case errno.EACCES if os.path.isdir(path):  # noqa: PTH112
             return StepError(f"`{name}` is a folder, not a command")
         case errno.EACCES:
             return StepError(f"`{name}` is not executable", suggestions=[f"chmod +x {name}"])
         case errno.ENOEXEC:
-            return StepError(
-                f"`{name}` is not a program",
-                suggestions=["begin a script with `#!` and its interpreter"],
-            )
+            return StepError(f"`{name}` is not a program", suggestions=["begin a script with `#!` and its interpreter"])
         case errno.E2BIG:
+            largest, size = max(_sizes(argv, env), key=lambda item: item[1])
             return StepError(
-                f"the arguments and environment of `{name}` are larger than the system allows",
+                f"`{name}` cannot be started: arguments and environment are larger than the system allows",
+                details={"largest": largest, "bytes": size},
                 suggestions=["pass large values as `stdin`, or through a file"],
             )
     return StepError(f"`{name}` cannot be started: {error.strerror}")
+
+
+def _sizes(argv: Sequence[str], env: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    for position, argument in enumerate(argv):
+        yield f"argument {position}", len(os.fsencode(argument))
+    for name, value in env.items():
+        yield f"environment variable {name}", len(os.fsencode(value))

@@ -32,7 +32,7 @@ class ScopeState:
         self.failed: dict[int, StepFailed] = {}
         self.ended: list[int] = []
         self._writers: dict[str, set[int]] = {}
-        self._index = {node.id: node.index for node in plan.nodes}
+        self._index = {node.id: node.number for node in plan.nodes}
 
     def step_name(self, index: int, visit: int) -> str:
         """The name of a node's nth step."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -55,8 +54,7 @@ class Types(Protocol):
         """All names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compilation:
+class Compilation(NamedTuple):
     """A plan, or the issues that stand in its way, never both. `children` are documents that it includes."""
 
     plan: Plan | None
@@ -343,7 +341,7 @@ class _Compiler:
         )
         return PlanNode(
             id=spec.id,
-            index=index,
+            number=index,
             type=spec.type,
             params=_Params(params),
             definition=definition,

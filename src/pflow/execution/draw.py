@@ -38,7 +38,7 @@ def draw_mermaid(plan: Plan) -> str:
         if about:
             label += "<br/>" + _mermaid(" · ".join(about))
         shape = ("[[", "]]") if node.batch or node.child else ("(", ")")
-        lines.append(f'    n{node.index}{shape[0]}"{label}"{shape[1]}')
+        lines.append(f'    n{node.number}{shape[0]}"{label}"{shape[1]}')
     for start in plan.starts if plan.inputs else ():
         lines.append(f"    inputs --> n{start}")
     if plan.inputs:
@@ -90,7 +90,7 @@ def raw_document(plan: Plan) -> Mapping[str, object]:
 
 def _items(plan: Plan, node: PlanNode) -> str:
     nodes = raw_document(plan).get("nodes")
-    written = nodes[node.index] if isinstance(nodes, list) and node.index < len(nodes) else None
+    written = nodes[node.number] if isinstance(nodes, list) and node.number < len(nodes) else None
     batch = written.get("batch") if isinstance(written, Mapping) else None
     items = batch.get("items") if isinstance(batch, Mapping) else None
     return shorten(items, 40) if isinstance(items, str) else "a list"

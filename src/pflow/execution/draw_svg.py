@@ -42,8 +42,8 @@ def draw_svg(plan: Plan) -> str:
     top = _MARGIN + sum(size for _, _, size in header) + (14 if header else 0)
     tops = _tops(layout, boxes, top)
     for box in boxes:
-        box.x = _MARGIN + layout.x[box.node.index]
-        box.y = tops[layout.layer[box.node.index]]
+        box.x = _MARGIN + layout.x[box.node.number]
+        box.y = tops[layout.layer[box.node.number]]
     pens = _Pens(boxes, layout, tops, links)
     lines = [pens.draw(link) for link in links]
     right = pens.right
@@ -84,7 +84,7 @@ class _Box:
 
     def draw(self, starts: Sequence[int]) -> str:
         left, top = self.x - self.width / 2, self.y
-        kind = "box first" if self.node.index in starts else "box"
+        kind = "box first" if self.node.number in starts else "box"
         parts = []
         if self.node.batch is not None:
             parts += [_rect(left + shift, top + shift, self.width, self.height, "box") for shift in (6, 3)]
@@ -99,7 +99,7 @@ class _Box:
 def _tops(layout: Layout, boxes: Sequence[_Box], top: float) -> list[float]:
     heights = [0.0] * layout.layers
     for box in boxes:
-        layer = layout.layer[box.node.index]
+        layer = layout.layer[box.node.number]
         heights[layer] = max(heights[layer], box.height)
     tops = []
     for height in heights:

@@ -1,14 +1,11 @@
-"""A flag of a node on the command line: which field it names, and its text as a value of that field's type."""
+"""A flag of a node on the command line: which field it names, and its words as a value of that field."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pflow.core.document import Input
-from pflow.core.errors import InputError
 from pflow.core.interface import Field, Interface
-from pflow.engine.binding import bind_inputs
-from pflow.engine.plan import Plan
+from pflow.engine.binding import coerce_text
 
 
 def flag_name(name: str) -> str:
@@ -17,7 +14,7 @@ def flag_name(name: str) -> str:
 
 
 def find_field(interface: Interface, flag: str) -> tuple[Field, bool] | None:
-    """The field that a flag names, and whether it is data (a natural key) rather than configuration (a param)."""
+    """The field that a flag names, and whether it is data (a natural key) rather than configuration."""
     wanted = flag_name(flag)
     for field in interface.params:
         if flag_name(field.name) == wanted:
@@ -36,44 +33,23 @@ def kinds(field: Field) -> list[str]:
 
 
 def read_flag(field: Field, texts: Sequence[str]) -> object:
-    """What the words of a flag mean for the field; raises `ValueError` with the reason.
+    """What the words of a flag mean for the field; raises `InputError`.
 
-    Text stays text wherever the field admits text, unless it is an object or a list in JSON that the field admits
-    as well. A flag of a list may be given several times. A template is checked with the document.
+    A flag of a list may be given once per item, or once with the list as JSON. A template stays as it is: it
+    is checked with the document.
     """
-    admitted = kinds(field)
-    if "array" in admitted and (len(texts) > 1 or not texts[0].lstrip().startswith(("[", "${"))):
-        if len(texts) == 1 and "string" in admitted:
-            return texts[0]
-        return [_word(text, _item_kinds(field)) for text in texts]
-    return _word(texts[0], admitted)
+    name = f"--{flag_name(field.name)}"
+    is_list = len(texts) > 1 or not texts[0].lstrip().startswith(("[", "${"))
+    if "array" in kinds(field) and is_list and "string" not in kinds(field):
+        return [_word(text, _item_type(field), name) for text in texts]
+    return _word(texts[0], field.type, name)
 
 
-def _word(text: str, admitted: Sequence[str]) -> object:
-    if "${" in text or "any" in admitted:
-        return text
-    structured = [kind for kind in admitted if kind in ("object", "array")]
-    plain = [kind for kind in ("integer", "number", "boolean") if kind in admitted]
-    last = "string" if "string" in admitted else admitted[0]
-    for kind in structured if "string" in admitted else [*structured, *plain]:
-        try:
-            return _coerce(text, kind)
-        except ValueError:
-            continue
-    return _coerce(text, last)
+def _word(text: str, kind: str, name: str) -> object:
+    return text if "${" in text else coerce_text(text, kind, name)
 
 
-def _coerce(text: str, kind: str) -> object:
-    """By the rule for words of a command line, which only `bind_inputs` knows."""
-    try:
-        return bind_inputs(
-            Plan(nodes=(), starts=(), inputs={"it": Input(type=kind)}), {"it": text}, text=True
-        )["it"]
-    except InputError as error:
-        raise ValueError(error.message.removeprefix("input `it` ")) from error
-
-
-def _item_kinds(field: Field) -> list[str]:
+def _item_type(field: Field) -> str:
     items = field.schema.get("items") if field.schema else None
     kind = items.get("type") if isinstance(items, dict) else None
-    return [kind] if isinstance(kind, str) else ["any"]
+    return kind if isinstance(kind, str) else "any"

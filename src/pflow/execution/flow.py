@@ -43,7 +43,7 @@ def _plan_node(
     name = f"{kind.__module__}.{kind.__qualname__}"
     return PlanNode(
         id=kind.__name__ if count == 1 else f"{kind.__name__}-{count}",
-        index=position,
+        number=position,
         type=name,
         params=Compiled({**flow_params, **node.params}),
         definition=digest(f"{name}:{count}".encode()),

@@ -58,10 +58,10 @@ def links_of(plan: Plan) -> list[Link]:
         for target, names in actions.items():
             links.append(
                 Link(
-                    source=node.index,
+                    source=node.number,
                     target=target,
                     actions=tuple(names),
-                    back=(node.index, target) in back,
+                    back=(node.number, target) in back,
                 )
             )
     return links

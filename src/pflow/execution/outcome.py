@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import orjson
 
@@ -11,8 +11,7 @@ PREVIEW = 400
 _SHAPE_KEYS = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """A run's end. `primary` names the main output when the document declares none.
 
     `reused` and `reran` say what an edited document kept and what it ran again, each with its reason.
@@ -21,7 +20,7 @@ class Outcome:
     status: str
     exit_code: int
     run_id: str = ""
-    outputs: Mapping[str, object] = field(default_factory=dict)
+    outputs: Mapping[str, object] = {}
     primary: str | None = None
     error: Mapping[str, object] | None = None
     failed_node: str | None = None

@@ -1,16 +1,21 @@
-"""Turns `node --flag=v >> node2` into a document: the author types flags, this module decides what each one means."""
+"""Turns `node --flag=v >> node2` into a document: people type flags, this decides what each one means."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
+from pflow.core.document import IR_VERSION
+from pflow.core.errors import InputError
 from pflow.core.interface import Field, Interface
 from pflow.core.issue import Issue
 from pflow.core.suggest import nearest
 from pflow.execution.flag import find_field, flag_name, kinds, read_flag
 
 Lookup = Callable[[str], Interface | None]
+Stdin = str | Callable[[], str]
+"""What was piped in, or how to read it: it is asked for only when the first node has a place for it."""
 
 CONNECTOR = ">>"
 
@@ -19,6 +24,9 @@ _INPUT_NAMES = ("stdin", "content", "text", "input", "data", "query", "prompt", 
 
 _OUTPUT_NAMES = ("result", "response", "content", "stdout", "text", "output", "results", "files", "path")
 """Names under which nodes give what they are for, the likeliest first."""
+
+_ANY_INPUTS = frozenset({"code"})
+"""Node types that take inputs under whatever names they come."""
 
 _ASIDE = frozenset({"error", "stderr", "exit_code", "status_code", "headers", "usage", "cost"})
 """Outputs that say how it went rather than what came out."""
@@ -67,15 +75,15 @@ def parse_pipeline(
     words: Sequence[str] | str,
     lookup: Lookup,
     *,
-    stdin: str | None = None,
+    stdin: Stdin | None = None,
     names: Iterable[str] = (),
     options: Mapping[str, bool] | None = None,
 ) -> Pipeline:
     """The document that a pipeline means.
 
-    `words` are a command line, already split, or its text. `lookup` finds a node type's interface, `names` are all
-    node types for suggestions, and `options` are flags of the caller (with whether they take a value) that count
-    where a node has no such flag. `stdin` goes to the first node.
+    `words` are a command line, already split, or its text. `lookup` finds a node type's interface, `names` are
+    all node types for suggestions, and `options` are flags of the caller (with whether they take a value) that
+    count where a node has no such flag. `stdin` goes to the first node.
     """
     reader = _Reader(lookup, names, options or {})
     if isinstance(words, str):
@@ -142,9 +150,7 @@ class _Reader:
     def step(self, segment: Sequence[str]) -> None:
         """Read one node and its flags."""
         if not segment:
-            self._issue(
-                "syntax", f"there is no node on one side of `{CONNECTOR}`", hint=f"write `a {CONNECTOR} b`"
-            )
+            self._issue("syntax", f"there is no node on one side of `{CONNECTOR}`", hint=f"write `a {CONNECTOR} b`")
             return
         name, *flags = segment
         interface = self._lookup(name)
@@ -198,10 +204,10 @@ class _Reader:
         for (name, is_data), (target, texts) in given.items():
             try:
                 (step.data if is_data else step.params)[name] = read_flag(target, texts)
-            except ValueError as error:
-                self._issue("wrong-type", f"`--{flag_name(name)}` of `{step.type}` {error}")
+            except InputError as error:
+                self._issue("wrong-type", f"{error.message}, in `{step.type}`")
 
-    def connect(self, stdin: str | None) -> None:
+    def connect(self, stdin: Stdin | None) -> None:
         """Let data flow: into the first node from outside, into the others from what comes before them."""
         if not self.steps:
             self._issue("syntax", "the pipeline is empty", hint=f"write `node --flag=value {CONNECTOR} node`")
@@ -220,10 +226,10 @@ class _Reader:
                 if read.required and step.lacks(read.name) and not _writes(before, read.name):
                     self._needs(step, read, before)
 
-    def _feed(self, step: _Step, text: str) -> None:
+    def _feed(self, step: _Step, stdin: Stdin) -> None:
         target = takes_stdin(step.interface, (*step.params, *step.data))
-        if target is None:
-            self.notes.append(f"stdin is not used: `{step.type}` has no free input for it")
+        text = "" if target is None else stdin if isinstance(stdin, str) else stdin()
+        if target is None or not text:
             return
         name = "stdin"
         if step.interface.param(target.name) is not None:
@@ -284,6 +290,12 @@ class _Reader:
 
     def _offer(self, step: _Step, previous: _Step, outputs: Mapping[str, str]) -> None:
         """A step that asks for nothing may still have a place for what flows in, as a filter's stdin."""
+        if step.type in _ANY_INPUTS and step.lacks("inputs"):
+            step.params["inputs"] = {name: f"${{{previous.id}.{name}}}" for name in outputs}
+            self.notes.append(
+                f"`{step.id}` has the outputs of `{previous.id}` as {', '.join(f'`{n}`' for n in outputs)}"
+            )
+            return
         for name in _INPUT_NAMES:
             param = step.interface.param(name)
             if param is None or not step.lacks(name):
@@ -305,9 +317,7 @@ class _Reader:
         hint = f"write `{step.type} {flag}=…`"
         if sources:
             hint += f", for example `{flag}='{sources[-1]}'`"
-        self._issue(
-            "missing-flag", f"`{step.type}` needs `{flag}` ({about})", known=tuple(sources), hint=hint
-        )
+        self._issue("missing-flag", f"`{step.type}` needs `{flag}` ({about})", known=tuple(sources), hint=hint)
 
     def _unknown(self, step: _Step, name: str) -> None:
         fields = (*step.interface.params, *step.interface.reads)
@@ -316,9 +326,7 @@ class _Reader:
             "unknown-flag",
             f"`{step.type}` has no flag `--{name}`",
             known=tuple(f"--{flag_name(field.name)} ({field.type})" for field in fields),
-            hint=f"did you mean `--{flag_name(near[0])}`?"
-            if near
-            else f"see `pflow registry describe {step.type}`",
+            hint=f"did you mean `--{flag_name(near[0])}`?" if near else f"see `pflow registry describe {step.type}`",
         )
 
     def _stray(self, step: _Step, word: str) -> None:
@@ -338,11 +346,10 @@ class _Reader:
         """The document, as far as it could be read."""
         steps = self.steps
         document: dict[str, object] = {
-            "ir_version": "0.1.0",
+            "ir_version": IR_VERSION,
+            "name": f" {CONNECTOR} ".join(step.type for step in steps),
             "nodes": [{"id": step.id, "type": step.type, "params": step.params} for step in steps],
-            "edges": [
-                {"from": source.id, "to": target.id} for source, target in zip(steps, steps[1:], strict=False)
-            ],
+            "edges": [{"from": source.id, "to": target.id} for source, target in pairwise(steps)],
         }
         if self._declared:
             document["inputs"] = self._declared

@@ -79,7 +79,7 @@ def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], kind: st
         entry = steps.setdefault(str(event["step"]), {"step": event["step"]})
         entry["item_errors"] = [
             *_list(entry.get("item_errors")),
-            {"index": event["index"], "error": event["error"]},
+            {"index": event["item"], "error": event["error"]},
         ]
     else:
         ends = {"RunCompleted": "completed", "RunFailed": "failed", "RunCancelled": "cancelled"}

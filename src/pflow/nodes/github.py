@@ -255,7 +255,7 @@ class Github(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
     actions = _ACTIONS
 
     class Params:
-        path: Annotated[str, "Path such as /repos/owner/name/releases", "slot:url"]
+        path: Annotated[str, "Path such as /repos/owner/name/releases"]
         method: Annotated[str, "HTTP method; without one GET, or POST when there is a body"] = ""
         params: Annotated[dict[str, object] | None, "Query parameters"] = None
         body: Annotated[dict[str, object] | list[object] | None, "What to send, as JSON"] = None

@@ -16,7 +16,6 @@ from pflow.core.errors import StepError
 from pflow.core.file import write_atomic
 from pflow.engine.context import current_step
 from pflow.nodes.http_message import (
-    MAX_BYTES,
     Reply,
     Request,
     body_value,
@@ -56,7 +55,7 @@ class Http(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
             'Bearer token, or {"type": "bearer", "token"}, {"type": "basic", "username", "password"},'
             ' {"type": "header", "name", "value"}',
         ] = None
-        max_bytes: Annotated[int, "Largest answer to accept, after decompression"] = MAX_BYTES
+        max_bytes: Annotated[int, "Largest answer to accept, after decompression"] = 10 * 1024 * 1024
         insecure: Annotated[bool, "Go without verifying the certificate"] = False
 
     class Outputs:
@@ -152,8 +151,8 @@ def make_request(params: Mapping[str, Any]) -> Request:
         headers=headers,
         params=query,
         content=content,
-        timeout=positive(params, "timeout", 30.0, _LONGEST_TIMEOUT),
-        max_bytes=int(positive(params, "max_bytes", MAX_BYTES, 2**31)),
+        timeout=positive(params, "timeout", Http.Params.timeout, _LONGEST_TIMEOUT),
+        max_bytes=int(positive(params, "max_bytes", Http.Params.max_bytes, 2**31)),
         secrets=secrets_in(headers, [*_auth_values(params.get("auth")), *_query_values(url, query)]),
     )
 

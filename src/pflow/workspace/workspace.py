@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -33,8 +32,7 @@ Workflow = str | Mapping[str, object] | Parsed
 """A workflow: its name, a path, a document, or a text that was parsed already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(NamedTuple):
     """A workflow after checking: a plan, or everything that is wrong with it. `library` is its name in the library."""
 
     plan: Plan | None
