@@ -1,0 +1,167 @@
+"""`pflow registry …`: the node types there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+import orjson
+
+from pflow.cli.completion import complete_node, complete_param
+from pflow.cli.console import Console
+from pflow.cli.group import LazyGroup, json_option, pass_console
+from pflow.cli.outcome import run_watched, show_outcome
+from pflow.cli.render import columns, quote
+from pflow.cli.source import read_params
+from pflow.core.errors import InputError, PflowError
+from pflow.core.interface import MISSING, Field
+from pflow.core.render import escape, shorten
+
+if TYPE_CHECKING:
+    from pflow.registry.entry import Entry
+
+_PURITY = {
+    "pure": "pure: the same inputs give the same outputs; results are cached",
+    "read": "reads only: it can safely run again",
+    "impure": "has effects: it is never run again unasked",
+}
+
+
+@click.group(cls=LazyGroup)
+def registry() -> None:
+    """See which node types there are, and try them."""
+
+
+@registry.command("list")
+@click.option("--filter", "query", default="", metavar="TEXT", help="Only those that match.")
+@json_option
+@pass_console
+def list_nodes(console: Console, query: str) -> int:
+    """All node types."""
+    return _show_list(console, console.workspace().node_types(query), query)
+
+
+@registry.command()
+@click.argument("query", nargs=-1, required=True)
+@json_option
+@pass_console
+def search(console: Console, query: tuple[str, ...]) -> int:
+    """Node types that match the words of QUERY, best first."""
+    text = " ".join(query)
+    return _show_list(console, console.workspace().node_types(text), text)
+
+
+@registry.command()
+@click.argument("node", shell_complete=complete_node)
+@json_option
+@pass_console
+def describe(console: Console, node: str) -> int:
+    """Show what NODE takes and gives."""
+    entry = console.workspace().node_type(node)
+    console.reply(
+        {"name": entry.name, "interface": entry.data.get("interface"), "source": _source(entry)}, _describe(entry)
+    )
+    return 0
+
+
+@registry.command(context_settings={"ignore_unknown_options": True})
+@click.argument("node", shell_complete=complete_node)
+@click.argument("params", nargs=-1, metavar="[key=value]...", shell_complete=complete_param)
+@json_option
+@pass_console
+def run(console: Console, node: str, params: tuple[str, ...]) -> int:
+    """Run NODE on its own with the given parameters and show what it gives."""
+    words = [word[2:] if word.startswith("--") else word for word in params]
+    given = read_params(words)
+    _check_given(console.workspace().node_type(node), given, params)
+    outcome = run_watched(console, lambda workspace: workspace.run_node(node, given, text=True, signals=True))
+    if console.json or not outcome.success:
+        return show_outcome(console, outcome)
+    console.data(outcome.outputs)
+    return outcome.exit_code
+
+
+@registry.command()
+@json_option
+@pass_console
+def scan(console: Console) -> int:
+    """Read the sources of all node types again, also your own in the `nodes` folder."""
+    notices = console.workspace().scan()
+    count = len(console.workspace().node_types())
+    console.reply({"node_types": count, "notices": notices}, f"{count} node types")
+    return 0
+
+
+@registry.command()
+@click.option("--all", "everything", is_flag=True, hidden=True)
+@json_option
+@pass_console
+def validate(console: Console, everything: bool) -> int:
+    """Load every node type and report those that cannot be used."""
+    issues = console.workspace().validate_registry()
+    count = len(console.workspace().node_types())
+    if issues:
+        raise PflowError(
+            f"{len(issues)} of {count} node types cannot be used",
+            details={issue.path: issue.message for issue in issues},
+        )
+    console.reply({"node_types": count, "valid": True}, f"all {count} node types can be used")
+    return 0
+
+
+def _check_given(entry: Entry, given: Mapping[str, str], words: Sequence[str]) -> None:
+    missing = [field for field in entry.interface.params if field.required and field.name not in given]
+    if not missing:
+        return
+    names = [field.name for field in missing]
+    command = ["pflow", "registry", "run", entry.name, *(quote(word) for word in words), *(f"{n}=…" for n in names)]
+    raise InputError(
+        f"`{entry.name}` needs {', '.join(f'`{name}`' for name in names)}",
+        details={
+            "missing": names,
+            "inputs": {field.name: f"{field.type}. {field.description}".rstrip(". ") for field in missing},
+        },
+        suggestions=[" ".join(command)],
+    )
+
+
+def _show_list(console: Console, entries: Sequence[Entry], query: str) -> int:
+    if not entries and not console.json:
+        console.say(f"no node type matches `{escape(query)}`\n\nhint: pflow registry list")
+    found = [{"name": entry.name, "description": entry.interface.description} for entry in entries]
+    rows = [(escape(entry.name), shorten(entry.interface.description, 90)) for entry in entries]
+    console.reply({"node_types": found}, "\n".join(columns(rows, indent="")))
+    return 0
+
+
+def _describe(entry: Entry) -> str:
+    interface = entry.interface
+    blocks = [f"{escape(entry.name)}: {escape(interface.description)}"]
+    for title, fields in (("params", interface.params), ("reads", interface.reads), ("outputs", interface.outputs)):
+        rows = [(escape(field.name), field.type, _state(field, title), escape(field.description)) for field in fields]
+        if rows:
+            blocks.append("\n".join([title, *columns(rows)]))
+    if interface.open_params:
+        blocks.append("takes any other parameter as well" if interface.params else "takes any parameter")
+    actions = [action for action in interface.actions if action != "default"]
+    facts = [f"actions: {', '.join(escape(action) for action in actions)}"] if actions else []
+    facts += [_PURITY[interface.purity], f"from {_source(entry)}"]
+    blocks.append("\n".join(facts))
+    needed = " ".join(f"{field.name}=…" for field in interface.params if field.required)
+    blocks.append(f"try it: pflow registry run {escape(entry.name)} {needed}".rstrip())
+    return "\n\n".join(blocks)
+
+
+def _state(field: Field, title: str) -> str:
+    if title == "outputs":
+        return ""
+    if field.required:
+        return "required"
+    if field.default is MISSING or field.default is None:
+        return ""
+    return f"= {shorten(orjson.dumps(field.default, default=str).decode(), 30)}"
+
+
+def _source(entry: Entry) -> str:
+    return "pflow" if entry.module else escape(entry.file_path)

@@ -1,0 +1,120 @@
+"""`pflow run` and `pflow validate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pflow.cli.completion import complete_input, complete_workflow
+from pflow.cli.console import Console
+from pflow.cli.drawing import drawing_options, show_graph
+from pflow.cli.group import SHORTHAND, json_option, pass_console
+from pflow.cli.outcome import explain_inputs, run_watched, show_outcome
+from pflow.cli.source import check_workflow, find_workflow, has_stdin, read_inputs, read_params, read_stdin
+from pflow.core.errors import DocumentError, InputError, NotFoundError
+from pflow.core.render import escape
+
+if TYPE_CHECKING:
+    from pflow.workspace.workspace import Workflow
+
+
+@click.command(short_help="Run a workflow.")
+@click.argument("workflow", shell_complete=complete_workflow)
+@click.argument("inputs", nargs=-1, metavar="[key=value]...", shell_complete=complete_input)
+@click.option("-i", "--inputs", "file", metavar="FILE", help="Read inputs from a JSON or YAML file.")
+@click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
+@click.option("--dry-run", is_flag=True, help="Check everything and draw the graph; run nothing.")
+@drawing_options
+@json_option
+@pass_console
+@click.pass_context
+def run(
+    ctx: click.Context,
+    console: Console,
+    workflow: str,
+    inputs: tuple[str, ...],
+    file: str | None,
+    no_cache: bool,
+    dry_run: bool,
+    svg: str | None,
+    mermaid: bool,
+) -> int:
+    """Run WORKFLOW: a saved name, a path, or `-` for a document on stdin.
+
+    Inputs are words `key=value`; each value is read as the type that the workflow declares. An input named
+    `stdin` takes what is piped in.
+    """
+    given: dict[str, object] = {**(read_inputs(console, file) if file else {}), **read_params(inputs)}
+    found = find_workflow(console, workflow)
+    try:
+        if dry_run or svg or mermaid:
+            show_graph(console, check_workflow(console, found, workflow).ready(), svg=svg, mermaid=mermaid)
+            return 0
+        if has_stdin() and "-" not in (workflow, file) and "stdin" not in given:
+            plan = check_workflow(console, found, workflow).ready()
+            if "stdin" in plan.inputs:
+                given["stdin"] = read_stdin(console, what="input `stdin`")
+        outcome = run_watched(
+            console, lambda workspace: workspace.run(found, given, text=True, cache=not no_cache, signals=True)
+        )
+    except DocumentError:
+        if console.places is None:
+            check_workflow(console, found, workflow)
+        raise
+    except InputError as error:
+        plan = check_workflow(console, found, workflow).ready()
+        raise explain_inputs(error, plan, workflow, inputs) from None
+    except NotFoundError as error:
+        raise explain_missing(console, workflow, error) if SHORTHAND in ctx.meta else error from None
+    return show_outcome(console, outcome)
+
+
+@click.command(short_help="Check a workflow without running it.")
+@click.argument("workflow", shell_complete=complete_workflow)
+@json_option
+@pass_console
+def validate(console: Console, workflow: str) -> int:
+    """Check WORKFLOW and report everything that would keep it from running. Starts nothing."""
+    found: Workflow = find_workflow(console, workflow)
+    checked = check_workflow(console, found, workflow)
+    plan = checked.ready()
+    count = len(plan.nodes)
+    text = f"`{escape(plan.name or workflow)}` is valid: {count} node{'s' * (count != 1)}"
+    console.reply({"valid": True, "name": plan.name, "nodes": count, "inputs": list(plan.inputs)}, text)
+    return 0
+
+
+def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFoundError:
+    """A first word that is no workflow may have been meant as a command or a node type."""
+    if "there is no file" in error.message:
+        return error
+    from pflow.cli.main import COMMANDS  # lazy: the root imports this module, and only an error needs the names
+    from pflow.core.suggest import nearest
+
+    types = [entry.name for entry in console.workspace().node_types()]
+    if word in types:
+        return NotFoundError(
+            f"`{word}` is a node type, and no workflow is saved under that name",
+            suggestions=[f"its parameters are flags: `pflow {word} --name=value`", *error.suggestions],
+        )
+    names = [*COMMANDS, *types]
+    near = [f"did you mean `pflow {name}`?" for name in nearest(word, names, limit=2)]
+    return NotFoundError(
+        f"`{word}` is no command, no saved workflow and no node type",
+        suggestions=[
+            *(near or error.suggestions),
+            "see `pflow --help`, `pflow workflow list` and `pflow registry list`",
+        ],
+    )
+
+
+def check_start(console: Console, words: list[str]) -> None:
+    """Flags that `run` does not have most likely belong to a mistyped node type; do not blame the flags."""
+    known = {name for param in run.params for name in param.opts}
+    if all(word.partition("=")[0] in known for word in words[1:] if word.startswith("--")):
+        return
+    try:
+        console.workspace().check(words[0])
+    except NotFoundError as error:
+        raise explain_missing(console, words[0], error) from None

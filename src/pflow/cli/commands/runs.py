@@ -1,0 +1,181 @@
+"""`pflow runs …` and `pflow trace`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from pflow.cli.completion import complete_run, complete_step, complete_workflow
+from pflow.cli.console import Console
+from pflow.cli.group import LazyGroup, json_option, pass_console
+from pflow.cli.outcome import run_watched, show_outcome
+from pflow.cli.render import ago, columns, show_ms
+from pflow.cli.source import check_workflow, find_workflow, read_params
+from pflow.core.errors import DocumentError
+from pflow.core.render import escape, shorten
+from pflow.engine.ports import RunInfo
+
+
+@click.group(cls=LazyGroup)
+def runs() -> None:
+    """List, show, resume and cancel runs.
+
+    RUN is a run's id, the beginning of it, or `latest`.
+    """
+
+
+@runs.command("list")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many.")
+@json_option
+@pass_console
+def list_runs(console: Console, limit: int) -> int:
+    """The newest runs first."""
+    found = console.workspace().runs(limit)
+    if not found and not console.json:
+        console.say("no run yet\n\nhint: pflow run WORKFLOW")
+        return 0
+    rows = [(info.run_id, _status(info), escape(info.workflow), ago(info.started_at), _took(info)) for info in found]
+    data = [
+        {
+            "run_id": info.run_id,
+            "workflow": info.workflow,
+            "status": _status(info),
+            "started_at": info.started_at,
+            "ended_at": info.ended_at,
+            "alive": info.alive,
+        }
+        for info in found
+    ]
+    console.reply({"runs": data}, "\n".join(columns(rows, indent="")))
+    return 0
+
+
+@runs.command()
+@click.argument("run", shell_complete=complete_run)
+@json_option
+@pass_console
+def show(console: Console, run: str) -> int:
+    """Show how RUN went: its steps, its outputs or its error."""
+    found = console.workspace().show_run(run)
+    console.reply(found, _render_run(found))
+    return 0
+
+
+@runs.command()
+@click.argument("run", shell_complete=complete_run)
+@click.argument("inputs", nargs=-1, metavar="[key=value]...")
+@click.option(
+    "--with",
+    "edited",
+    metavar="WORKFLOW",
+    shell_complete=complete_workflow,
+    help="Continue with an edited workflow: only what changed runs again.",
+)
+@click.option("--rerun-in-doubt", is_flag=True, help="Run steps again that may have taken effect already.")
+@click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
+@json_option
+@pass_console
+def resume(
+    console: Console,
+    run: str,
+    inputs: tuple[str, ...],
+    edited: str | None,
+    rerun_in_doubt: bool,
+    no_cache: bool,
+) -> int:
+    """Take RUN up where it ended: completed steps are not run again."""
+    params = read_params(inputs)
+    found = find_workflow(console, edited) if edited is not None else None
+    try:
+        outcome = run_watched(
+            console,
+            lambda workspace: workspace.resume(
+                run,
+                edited=found,
+                params=params,
+                text=True,
+                rerun_in_doubt=rerun_in_doubt,
+                cache=not no_cache,
+                signals=True,
+            ),
+        )
+    except DocumentError:
+        if found is not None and edited is not None:
+            check_workflow(console, found, edited)
+        raise
+    return show_outcome(console, outcome)
+
+
+@runs.command()
+@click.argument("run", shell_complete=complete_run)
+@json_option
+@pass_console
+def cancel(console: Console, run: str) -> int:
+    """End RUN for good."""
+    run_id = console.workspace().find_run(run)
+    status = console.workspace().cancel(run_id)
+    text = f"asked the process that runs {run_id} to stop" if status == "requested" else f"cancelled {run_id}"
+    console.reply({"run_id": run_id, "status": status}, text)
+    return 0
+
+
+@click.command(short_help="Show what a run did, step by step.")
+@click.argument("run", default="latest", shell_complete=complete_run)
+@click.option("--step", help="Only this step.", shell_complete=complete_step)
+@click.option("--field", metavar="PATH", help="Only this value, such as outputs.report or outputs.items[0].")
+@click.option("--offset", type=click.IntRange(0), default=0, help="Where in a long value to begin.")
+@click.option("--limit", type=click.IntRange(1), help="How many characters of a long value.")
+@json_option
+@pass_console
+def trace(console: Console, run: str, step: str | None, field: str | None, offset: int, limit: int | None) -> int:
+    """Print everything that is recorded of RUN (`latest`, an id or its beginning) as JSON."""
+    found = console.workspace().trace(run, step=step, field=field, offset=offset, limit=limit)
+    if console.json:
+        console.envelope({"success": True, "data": found})
+    else:
+        console.data(found)
+    return 0
+
+
+def _status(info: RunInfo) -> str:
+    return info.status if info.alive or info.status != "running" else "interrupted"
+
+
+def _took(info: RunInfo) -> str:
+    return show_ms((info.ended_at - info.started_at) * 1000) if info.ended_at else ""
+
+
+def _render_run(found: Mapping[str, object]) -> str:
+    started = found.get("started_at")
+    when = f", started {ago(started)}" if isinstance(started, float) else ""
+    took = found.get("duration_ms")
+    length = f", {show_ms(took)}" if isinstance(took, float | int) else ""
+    lines = [
+        f"{found.get('run_id')}  {found.get('status')}{length}{when}",
+        f"workflow {escape(str(found.get('workflow') or ''))}",
+        "",
+    ]
+    steps = found.get("steps")
+    rows = [_step_row(step) for step in steps] if isinstance(steps, list) else []
+    lines += columns(rows)
+    error = found.get("error")
+    if isinstance(error, Mapping):
+        lines += ["", f"error: {escape(str(error.get('message')))}"]
+    status = found.get("status")
+    if status in ("failed", "stopped", "interrupted"):
+        lines += ["", f"resume: pflow runs resume {found.get('run_id')}"]
+    return "\n".join(lines)
+
+
+def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
+    ms = step.get("ms")
+    time = show_ms(ms) if isinstance(ms, float | int) else ""
+    error = step.get("error")
+    about = shorten(str(error.get("message")), 80) if isinstance(error, Mapping) else ""
+    if step.get("source") in ("cache", "reuse"):
+        about = "from the cache" if step["source"] == "cache" else "kept from before the edit"
+    if step.get("items_completed"):
+        about = f"{step['items_completed']} items {about}".rstrip()
+    status = str(step.get("status", "")).replace("in_doubt", "in doubt")
+    return escape(str(step.get("step"))), status, time, about

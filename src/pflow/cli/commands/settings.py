@@ -1,0 +1,86 @@
+"""`pflow settings …`: credentials and options."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+import click
+
+from pflow.cli.completion import complete_setting
+from pflow.cli.console import Console
+from pflow.cli.group import LazyGroup, json_option, pass_console
+from pflow.cli.render import columns
+from pflow.core.render import escape
+from pflow.core.settings import is_credential
+
+
+@click.group(cls=LazyGroup)
+def settings() -> None:
+    """Store credentials and options.
+
+    Credentials are named like environment variables (GITHUB_TOKEN) and are never shown again.
+    """
+
+
+@settings.command("set")
+@click.argument("key", shell_complete=complete_setting)
+@click.argument("value", required=False)
+@json_option
+@pass_console
+def set_setting(console: Console, key: str, value: str | None) -> int:
+    """Store VALUE under KEY. Without VALUE, or with `-`, it is read from the terminal or stdin."""
+    asked = value is None or value == "-"
+    console.workspace().set_setting(key, _ask(key) if value is None or value == "-" else value)
+    found = console.workspace().setting(key)
+    console.reply(found, f"{escape(key)} = {_shown(found)}")
+    if is_credential(key) and not (asked or console.json):
+        console.say(f"note: the value is in your shell's history now; `pflow settings set {key}` asks for it instead")
+    return 0
+
+
+@settings.command("get")
+@click.argument("key", shell_complete=complete_setting)
+@json_option
+@pass_console
+def get_setting(console: Console, key: str) -> int:
+    """Show KEY; a credential only in part."""
+    found = console.workspace().setting(key)
+    console.reply(found, _shown(found))
+    return 0
+
+
+@settings.command("list")
+@json_option
+@pass_console
+def list_settings(console: Console) -> int:
+    """Every credential that is set and every option there is."""
+    found = console.workspace().settings()
+    rows = [(escape(str(entry["key"])), _shown(entry), escape(str(entry.get("description") or ""))) for entry in found]
+    console.reply({"settings": found}, "\n".join(columns(rows, indent="")))
+    return 0
+
+
+@settings.command("unset")
+@click.argument("key", shell_complete=complete_setting)
+@json_option
+@pass_console
+def unset_setting(console: Console, key: str) -> int:
+    """Forget KEY; an option has its default again."""
+    console.workspace().unset_setting(key)
+    console.reply({"key": key, "set": False}, f"{escape(key)} is not set any more")
+    return 0
+
+
+def _ask(key: str) -> str:
+    if sys.stdin.isatty():
+        answer: str = click.prompt(f"value of {key}", hide_input=is_credential(key), err=True)
+        return answer
+    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+
+
+def _shown(found: Mapping[str, object]) -> str:
+    value = found["value"]
+    if value is None:
+        return "not set"
+    return str(value).lower() if isinstance(value, bool) else escape(str(value))

@@ -1,0 +1,181 @@
+"""`pflow workflow …` and its short form `pflow describe`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from pflow.cli.completion import complete_saved, complete_workflow
+from pflow.cli.console import Console
+from pflow.cli.drawing import drawing_options, show_graph
+from pflow.cli.group import LazyGroup, json_option, pass_console
+from pflow.cli.render import columns
+from pflow.cli.source import check_workflow, find_workflow
+from pflow.core.errors import DocumentError, ExistsError, UsageError
+from pflow.core.render import escape, shorten
+
+if TYPE_CHECKING:
+    from pflow.workspace import Checked
+    from pflow.workspace.workspace import Workflow
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+@click.group(cls=LazyGroup)
+def workflow() -> None:
+    """Save, list, describe and delete workflows."""
+
+
+@workflow.command("list")
+@click.argument("query", required=False, default="")
+@click.option("--drafts", is_flag=True, help="Also those that are still being worked on.")
+@json_option
+@pass_console
+def list_workflows(console: Console, query: str, drafts: bool) -> int:
+    """Saved workflows, those that match QUERY."""
+    found = console.workspace().workflows(query, drafts=drafts)
+    rows = [
+        (escape(str(entry.get("name", ""))), _runs(entry), shorten(str(entry.get("description") or ""), 80))
+        for entry in found
+    ]
+    if not rows:
+        console.reply({"workflows": []}, "")
+        if not console.json:
+            console.say(
+                f"no saved workflow matches `{escape(query)}`"
+                if query
+                else "no workflow is saved yet\n\nhint: pflow workflow save FILE NAME"
+            )
+        return 0
+    console.reply({"workflows": found}, "\n".join(columns(rows, indent="")))
+    return 0
+
+
+@click.command(short_help="Show what a workflow takes, gives and does.")
+@click.argument("workflow", shell_complete=complete_workflow)
+@drawing_options
+@json_option
+@pass_console
+def describe(console: Console, workflow: str, svg: str | None, mermaid: bool) -> int:
+    """Show WORKFLOW: its inputs, its graph and its outputs."""
+    found = find_workflow(console, workflow)
+    checked = check_workflow(console, found, workflow)
+    plan = checked.ready()
+    if console.json and not (svg or mermaid):
+        console.reply(console.workspace().describe(found), "")
+    else:
+        show_graph(console, plan, svg=svg, mermaid=mermaid, about=_about(console, checked))
+    return 0
+
+
+workflow.add_command(describe, "describe")
+
+
+@workflow.command()
+@click.argument("document", metavar="WORKFLOW", shell_complete=complete_workflow)
+@click.argument("name", required=False)
+@click.option("--name", "named", metavar="NAME", help="The name to save it under; by default the document's own.")
+@click.option("--description", default="", help="What it is for, in a sentence.")
+@click.option("--overwrite", "--force", is_flag=True, help="Replace what is saved under that name.")
+@click.option("--draft", is_flag=True, help="Save it as a draft, which is deleted some day.")
+@json_option
+@pass_console
+def save(
+    console: Console,
+    document: str,
+    name: str | None,
+    named: str | None,
+    description: str,
+    overwrite: bool,
+    draft: bool,
+) -> int:
+    """Keep WORKFLOW (a path, `-`, or a pipeline in quotes) under NAME."""
+    found = _workflow_or_pipeline(console, document)
+    checked = check_workflow(console, found, document)
+    chosen = name or named or (checked.plan.name if checked.plan else "")
+    checked.ready()
+    if name and named and name != named:
+        raise UsageError(f"two names are given: `{name}` and `{named}`")
+    if not chosen:
+        raise UsageError("the workflow needs a name", suggestions=[f"pflow workflow save {document} NAME"])
+    if isinstance(found, dict):
+        found["name"] = chosen
+    try:
+        path = console.workspace().save(found, chosen, description, overwrite=overwrite, draft=draft)
+    except ExistsError as error:
+        hints = ["choose another name, or replace it with `--overwrite`"]
+        raise ExistsError(error.message, details=error.details, suggestions=hints) from None
+    what = "draft" if draft else "workflow"
+    console.reply(
+        {"name": chosen, "path": str(path)},
+        f"saved {what} `{escape(chosen)}`; run it with: pflow {escape(chosen)}",
+    )
+    return 0
+
+
+@workflow.command()
+@click.argument("name", shell_complete=complete_saved)
+@json_option
+@pass_console
+def delete(console: Console, name: str) -> int:
+    """Remove NAME from the saved workflows."""
+    console.workspace().delete(name)
+    console.reply({"deleted": name}, f"deleted `{escape(name)}`")
+    return 0
+
+
+@workflow.command("clean-temp")
+@click.option("--older-than", default="7d", metavar="AGE", help="Such as 7d, 12h or 30m.", show_default=True)
+@json_option
+@pass_console
+def clean_temp(console: Console, older_than: str) -> int:
+    """Delete drafts that have not changed for a while."""
+    gone = console.workspace().clean_drafts(read_age(older_than))
+    count = len(gone)
+    text = f"deleted {count} draft{'s' * (count != 1)}"
+    if gone:
+        text += ": " + ", ".join(escape(name) for name in gone)
+    console.reply({"deleted": gone}, text)
+    return 0
+
+
+def read_age(text: str) -> float:
+    """Seconds from an age such as `7d`."""
+    number, unit = text[:-1], text[-1:].lower()
+    if unit not in _UNITS or not (number.isascii() and number.isdecimal() and len(number) < 7):
+        raise UsageError(f"`{text}` is not an age", suggestions=["write a number and a unit: 30m, 12h, 7d or 2w"])
+    return int(number) * _UNITS[unit]
+
+
+def _workflow_or_pipeline(console: Console, word: str) -> Workflow:
+    from pflow.execution.pipeline import is_pipeline  # lazy: only when something is saved
+
+    if not is_pipeline([word]):
+        return find_workflow(console, word)
+    from pflow.cli.commands.pipeline import read_pipeline
+
+    try:
+        return read_pipeline(console, word).document
+    except DocumentError:
+        console.places = None
+        raise
+
+
+def _about(console: Console, checked: Checked) -> str:
+    """What the library knows of a workflow beyond its document."""
+    if not checked.library:
+        return ""
+    facts = console.workspace().describe(checked.library).get("statistics")
+    known = facts if isinstance(facts, Mapping) else {}
+    parts = [escape(str(known.get("description") or "")), _runs(known)]
+    return "\n".join(part for part in parts if part)
+
+
+def _runs(entry: Mapping[str, object]) -> str:
+    count = entry.get("execution_count")
+    if not isinstance(count, int) or not count:
+        return "never run"
+    last = str(entry.get("last_execution_at") or "")[:16].replace("T", " ")
+    return f"{count} run{'s' * (count != 1)}" + (f", last {escape(last)}" if last else "")

@@ -1,0 +1,137 @@
+"""What the shell offers at a word: node types, their flags, workflows, inputs, runs and settings.
+
+A completion that fails offers nothing; it never prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from pflow.cli.console import Console
+from pflow.core.errors import PflowError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from pflow.core.interface import Field
+
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+Offer = Iterable[tuple[str, str]]
+
+
+def _completer(offer: Callable[[Console, click.Context], Offer], *, files: bool = False) -> Complete:
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found = offered(ctx, incomplete, offer)
+        if files and not found:
+            from click.shell_completion import CompletionItem  # lazy: only while completing
+
+            return [CompletionItem(incomplete, type="file")]
+        return found
+
+    return complete
+
+
+def offered(
+    ctx: click.Context, incomplete: str, offer: Callable[[Console, click.Context], Offer]
+) -> list[CompletionItem]:
+    """What of an offer begins like the incomplete word."""
+    from click.shell_completion import CompletionItem  # lazy: only while completing
+
+    console = ctx.ensure_object(Console)
+    try:
+        pairs = list(offer(console, ctx))
+    except PflowError:
+        return []
+    return [
+        CompletionItem(value, help=" ".join(about.split())[:80] or None)
+        for value, about in dict(pairs).items()
+        if value.startswith(incomplete)
+    ]
+
+
+def complete_start(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Workflows and node types, for a first word that is no command."""
+    return offered(ctx, incomplete, lambda console, ctx: [*_workflows(console), *_node_types(console)])
+
+
+def _workflows(console: Console, *, drafts: bool = True) -> Offer:
+    for found in console.workspace().workflows(drafts=drafts):
+        yield str(found.get("name", "")), str(found.get("description") or "workflow")
+
+
+def _node_types(console: Console) -> Offer:
+    for entry in console.workspace().node_types():
+        data = entry.data.get("interface")
+        yield entry.name, str(data.get("description", "")) if isinstance(data, dict) else ""
+
+
+def _runs(console: Console, ctx: click.Context) -> Offer:
+    yield "latest", "the newest run"
+    for info in console.workspace().runs():
+        yield info.run_id, f"{info.status}, {info.workflow}"
+
+
+def _steps(console: Console, ctx: click.Context) -> Offer:
+    trace = console.workspace().show_run(str(ctx.params.get("run") or "latest"))
+    steps = trace.get("steps")
+    for step in steps if isinstance(steps, list) else ():
+        yield str(step.get("step")), str(step.get("status"))
+
+
+def _inputs(console: Console, ctx: click.Context) -> Offer:
+    """Inputs that are not given yet, as `name=`; the words of a shell may be split at the `=`."""
+    word = ctx.params.get("workflow")
+    if not isinstance(word, str) or word == "-":
+        return
+    given = {str(text).partition("=")[0] for text in ctx.params.get("inputs") or ()}
+    plan = console.workspace().check(word).plan
+    for name, declared in plan.inputs.items() if plan else ():
+        if name not in given:
+            yield f"{name}=", f"{declared.type}. {declared.description}"
+
+
+def _settings(console: Console, ctx: click.Context) -> Offer:
+    for found in console.workspace().settings():
+        yield str(found["key"]), str(found.get("description") or ("credential" if found["secret"] else ""))
+
+
+def _params(console: Console, ctx: click.Context) -> Offer:
+    name = str(ctx.params.get("node") or "")
+    for field in console.workspace().node_type(name).interface.params:
+        yield f"{field.name}=", _about(field)
+
+
+def offer_flags(console: Console, ctx: click.Context) -> Offer:
+    """Flags of the node that is being written, or the next node."""
+    words = [str(word) for word in ctx.params.get("words") or ()]
+    begin = len(words) - words[::-1].index(">>") if ">>" in words else 0
+    segment = words[begin:]
+    if not segment:
+        yield from _node_types(console)
+        return
+    interface = console.workspace().node_type(segment[0]).interface
+    given = {word[2:].partition("=")[0].replace("-", "_") for word in segment if word.startswith("--")}
+    for field in (*interface.params, *interface.reads):
+        if field.name not in given:
+            end = "" if field.type == "boolean" else "="
+            yield f"--{field.name.replace('_', '-')}{end}", _about(field)
+    yield "'>>'", "and then"
+
+
+def _about(field: Field) -> str:
+    needed = "required" if field.required else field.type
+    return f"{needed}. {field.description}" if field.description else needed
+
+
+complete_workflow = _completer(lambda console, ctx: _workflows(console), files=True)
+complete_saved = _completer(lambda console, ctx: _workflows(console, drafts=False))
+complete_node = _completer(lambda console, ctx: _node_types(console))
+complete_run = _completer(_runs)
+complete_step = _completer(_steps)
+complete_input = _completer(_inputs)
+complete_setting = _completer(_settings)
+complete_param = _completer(_params)
+complete_flag = _completer(offer_flags)

@@ -1,0 +1,180 @@
+"""Where a command's words go: data to stdout, everything else to stderr, each in a form that the receiver can take."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from pflow.core.errors import DocumentError, InputError, PflowError, StorageError
+from pflow.core.render import escape, render_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pflow.cli.progress import Progress
+    from pflow.core.place import Places
+    from pflow.workspace import Workspace
+
+
+BROKEN_PIPE = 141
+"""What a shell reports of a program that wrote to a reader that had left, as `| head` does."""
+
+
+class Console:
+    """One command's surroundings: its streams, whether it speaks JSON, and the workspace once it is needed."""
+
+    def __init__(self) -> None:
+        self.json = False
+        self.options: list[str] = []
+        self.places: Places | None = None
+        self.source = ""
+        self.progress: Progress | None = None
+        self._workspace: Workspace | None = None
+        self._told: set[str] = set()
+
+    def workspace(self) -> Workspace:
+        """The workspace that the environment names, opened on first use and watched where someone looks."""
+        if self._workspace is None:
+            from pflow.workspace import Workspace  # lazy: help and completion scripts need none
+
+            if shows_progress():
+                from pflow.cli.progress import Progress  # lazy: only on a terminal
+
+                self.progress = Progress(sys.stderr)
+            self._workspace = Workspace.open(observer=self.progress)
+        return self._workspace
+
+    def close(self) -> None:
+        """Pass on what the workspace has to say, and let it go."""
+        workspace, self._workspace = self._workspace, None
+        if workspace is None:
+            return
+        for notice in workspace.notices:
+            if notice not in self._told and not os.environ.get("_PFLOW_COMPLETE"):
+                self._told.add(notice)
+                self.say(f"note: {escape(notice)}")
+        workspace.close()
+
+    def data(self, value: object) -> None:
+        """Print a command's result: text as it is, other values as JSON."""
+        if isinstance(value, str):
+            self.text(value)
+        elif value is not None:
+            self._write(_json(value, indent=_is_terminal(sys.stdout)))
+
+    def text(self, text: str) -> None:
+        """Print text as a result, with a line end if it lacks one."""
+        self._write(text if text.endswith("\n") or not text else f"{text}\n")
+
+    def reply(self, data: Mapping[str, object], text: str) -> None:
+        """Print a result: `data` in the common envelope for programs, `text` for people."""
+        if self.json:
+            self.envelope({"success": True, "data": data})
+        else:
+            self.text(text)
+
+    def envelope(self, envelope: Mapping[str, object]) -> None:
+        """Print the one object that a program gets."""
+        self._write(_json(envelope, indent=_is_terminal(sys.stdout)))
+
+    def fail(self, error: PflowError) -> None:
+        """Say why the command did not do it; a document's issues where they stand in its text."""
+        if self.json:
+            self.envelope({"success": False, "error": error_object(error)})
+            return
+        if isinstance(error, InputError) and error.details.get("missing"):
+            from pflow.cli.render import render_missing  # lazy: only for this error
+
+            self.say(render_missing(error))
+            return
+        is_document = isinstance(error, DocumentError)
+        places, source = (self.places, self.source) if is_document else (None, "")
+        self.say(render_error(error, places, source=source))
+
+    def say(self, text: str) -> None:
+        """A message for the person; already escaped where it holds foreign text."""
+        if sys.stderr is None:
+            return
+        try:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass  # nobody listens; the exit code still tells
+
+    def _write(self, text: str) -> None:
+        stream = sys.stdout
+        if stream is None:
+            raise StorageError("the result cannot be printed: stdout is closed")
+        encoding = "utf-8"
+        if _is_terminal(stream):
+            text = "\n".join(_visible(line) for line in text.split("\n"))
+            encoding = stream.encoding or "utf-8"
+        try:
+            stream.flush()
+            stream.buffer.write(text.encode(encoding, "backslashreplace"))
+            stream.buffer.flush()
+        except BrokenPipeError as error:
+            drop_stdout()
+            raise click.exceptions.Exit(BROKEN_PIPE) from error
+        except OSError as error:
+            drop_stdout()
+            raise StorageError(f"the result cannot be printed: {error.strerror}") from error
+
+
+def drop_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush of what cannot be written does not fail."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+
+
+def error_object(error: PflowError) -> dict[str, object]:
+    """An error as programs get it."""
+    found: dict[str, object] = {
+        "type": error.code,
+        "message": error.message,
+        "node": error.node,
+        "details": error.details,
+        "suggestions": list(error.suggestions),
+    }
+    return {name: value for name, value in found.items() if value or name in ("type", "message")}
+
+
+def shows_progress() -> bool:
+    """Whether someone watches: stderr is a terminal that can move its cursor."""
+    return _is_terminal(sys.stderr) and os.environ.get("TERM", "") != "dumb"
+
+
+def speaks_unicode(stream: object) -> bool:
+    """Whether lines and arrows reach the reader of a stream."""
+    encoding = getattr(stream, "encoding", None) or ""
+    if not _is_terminal(stream):
+        return True  # what is not shown on a terminal is written as UTF-8
+    return encoding.lower().replace("-", "").startswith("utf")
+
+
+def _is_terminal(stream: object) -> bool:
+    try:
+        return bool(getattr(stream, "isatty", lambda: False)())
+    except ValueError:
+        return False  # closed
+
+
+def _visible(line: str) -> str:
+    return "\t".join(escape(part) for part in line.split("\t"))
+
+
+def _json(value: object, *, indent: bool) -> str:
+    import orjson  # lazy: help and completion print no JSON
+
+    options = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS | (orjson.OPT_INDENT_2 if indent else 0)
+    try:
+        return orjson.dumps(value, default=str, option=options).decode()
+    except orjson.JSONEncodeError:
+        import json  # lazy: integers beyond 64 bits and half surrogates are rare
+
+        return json.dumps(value, default=str, indent=2 if indent else None) + "\n"

@@ -1,0 +1,165 @@
+"""The command line's root: which commands there are, what a word that is none of them means, and how all end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from pflow.cli.console import Console
+from pflow.cli.group import SHORTHAND, LazyGroup, json_option
+from pflow.core.errors import PflowError, StorageError, UsageError
+from pflow.core.render import escape, render_error
+
+COMMANDS = {
+    "run": ("pflow.cli.commands.run:run", "Run a workflow."),
+    "validate": ("pflow.cli.commands.run:validate", "Check a workflow without running it."),
+    "describe": ("pflow.cli.commands.workflow:describe", "Show what a workflow takes, gives and does."),
+    "workflow": ("pflow.cli.commands.workflow:workflow", "Save, list, describe and delete workflows."),
+    "registry": ("pflow.cli.commands.registry:registry", "See which node types there are, and try them."),
+    "runs": ("pflow.cli.commands.runs:runs", "List, show, resume and cancel runs."),
+    "trace": ("pflow.cli.commands.runs:trace", "Show what a run did, step by step."),
+    "settings": ("pflow.cli.commands.settings:settings", "Store credentials and options."),
+    "completion": ("pflow.cli.commands.completion:completion", "Print a completion script for a shell."),
+}
+
+LEADING = {"--dry-run": 0, "--no-cache": 0, "--mermaid": 0, "--svg": 1}
+"""Options of `run` that may also stand before a short form, and how many words they take."""
+
+INTERRUPTED = 130
+
+EPILOG = """\b
+Examples:
+  pflow run report.json since=2026-01-01
+  pflow my-report since=2026-01-01
+  pflow "shell --command='git log --oneline' >> write-file --path=log.txt"
+"""
+
+
+class Root(LazyGroup):
+    """Commands by name; any other first word is a workflow, a node type or a pipeline."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words mean."""
+        if args[0] in self.lazy:
+            return super().resolve_command(ctx, args)
+        from pflow.cli.commands.pipeline import pipeline, starts_pipeline  # lazy: only for the short forms
+        from pflow.cli.commands.run import check_start, run
+
+        console = ctx.ensure_object(Console)
+        words = [*console.options, *args]
+        if starts_pipeline(console, args):
+            return "", pipeline, words
+        if not ctx.resilient_parsing:
+            check_start(console, args)
+        ctx.meta[SHORTHAND] = True
+        return "run", run, words
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[click.shell_completion.CompletionItem]:
+        """Commands, then the workflows and node types that need no command."""
+        from pflow.cli.completion import complete_start  # lazy: only while completing
+
+        return [*super().shell_complete(ctx, incomplete), *complete_start(ctx, incomplete)]
+
+
+@click.group(
+    cls=Root,
+    lazy=COMMANDS,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND | WORKFLOW | PIPELINE ...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--version", "-V", is_flag=True, is_eager=True, help="Print the version.")
+@json_option
+@click.pass_context
+def root(ctx: click.Context, version: bool) -> None:
+    """Run workflows: checked, durable, resumable.
+
+    WORKFLOW is the name of a saved workflow, a path, or `-` for a document on stdin. `pflow WORKFLOW key=value` is
+    short for `pflow run WORKFLOW key=value`.
+    """
+    if version:
+        from pflow import __version__  # lazy: the usual way to ask never gets here
+
+        ctx.ensure_object(Console).text(f"pflow {__version__}")
+        ctx.exit()
+    if ctx.invoked_subcommand is None:
+        ctx.ensure_object(Console).text(ctx.get_help())
+
+
+def run_command(words: Sequence[str]) -> int:
+    """Run one command line and return its exit code. Nothing escapes but a bug under PFLOW_DEBUG."""
+    console = Console()
+    args = _move_options(console, list(words))
+    try:
+        try:
+            code = root.main(args=args, prog_name="pflow", standalone_mode=False, obj=console)
+        finally:
+            console.close()
+        return code if isinstance(code, int) else 0
+    except PflowError as error:
+        return _report(console, error, words)
+    except click.exceptions.NoArgsIsHelpError as error:
+        console.say(error.ctx.get_help() if error.ctx else "")
+        return 2
+    except click.UsageError as error:
+        return _report(console, _usage(error), words)
+    except click.ClickException as error:
+        return _report(console, UsageError(error.format_message()), words)
+    except (click.Abort, KeyboardInterrupt):
+        console.say("interrupted")
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get("PFLOW_DEBUG"):
+            raise
+        bug = PflowError(
+            f"pflow has a bug: {type(error).__name__}: {error}",
+            suggestions=["set PFLOW_DEBUG=1 to see where, and report it"],
+        )
+        return _report(console, bug, words)
+
+
+def _move_options(console: Console, words: list[str]) -> list[str]:
+    """Put options that stand first where they belong: behind the command, or aside for the short forms."""
+    end = 0
+    while end < len(words) and (words[end] in LEADING or words[end] == "--json"):
+        end += 1 + LEADING.get(words[end], 0)
+    options, rest = words[:end], words[end:]
+    if not rest:
+        return words
+    if rest[0] in COMMANDS:
+        return [rest[0], *options, *rest[1:]] if any(option in LEADING for option in options) else words
+    console.json = "--json" in options
+    console.options = [option for option in options if option != "--json"]
+    return rest
+
+
+def _report(console: Console, error: PflowError, words: Sequence[str]) -> int:
+    plain = words[: words.index("--")] if "--" in words else words
+    console.json = console.json or "--json" in plain
+    try:
+        console.fail(error)
+    except click.exceptions.Exit as gone:
+        return gone.exit_code
+    except StorageError as lost:
+        console.say(render_error(lost))
+    return error.exit_code
+
+
+def _usage(error: click.UsageError) -> UsageError:
+    """Click's complaint in our words: no period at the end, the usage as advice."""
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    suggestions = []
+    possibilities = getattr(error, "possibilities", None)
+    if isinstance(error, click.NoSuchOption):
+        message = f"no such option `{error.option_name}`"
+        suggestions += [f"did you mean `{near}`?" for near in sorted(possibilities or ())[:1]]
+    if error.ctx is not None:
+        usage = error.ctx.get_usage().removeprefix("Usage: ")
+        suggestions.append(f"usage: {usage}")
+    return UsageError(escape(message), suggestions=suggestions)

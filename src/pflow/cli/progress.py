@@ -1,0 +1,208 @@
+"""Shows a run on a terminal while it happens: finished steps scroll up, running ones tick below them.
+
+Nothing is drawn for a run that ends at once. The picture is at most a few lines high, is rewritten in place ten
+times a second in one write, and leaves nothing but the finished steps behind.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import unicodedata
+from collections.abc import Mapping
+from typing import TextIO
+
+from pflow.cli.render import show_ms, show_seconds
+from pflow.core.event import (
+    Event,
+    ItemCompleted,
+    ItemFailed,
+    StepCompleted,
+    StepFailed,
+    StepStarted,
+)
+from pflow.core.render import escape, shorten
+
+_TICK = 0.1
+_MOST_RUNNING = 8
+_MOST_FINISHED = 8
+_NAME = 40
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_PLAIN = {"✓": "+", "✗": "x", "!": "!", "…": "...", "·": "-"}
+_COLOURS = {"✓": "32", "✗": "31", "!": "33"}
+_SOURCES = {"cache": "from the cache", "reuse": "kept"}
+
+
+class _Step:
+    """What is known of a running step."""
+
+    __slots__ = ("attempt", "began", "failed_items", "items", "message", "name")
+
+    def __init__(self, name: str, attempt: int, began: float) -> None:
+        self.name = name
+        self.attempt = attempt
+        self.began = began
+        self.message = ""
+        self.items = 0
+        self.failed_items = 0
+
+    def about(self, time: str) -> str:
+        """The time, the items, and what the step last said."""
+        parts = [time]
+        if self.items:
+            parts.append(f"{self.items} items")
+        if self.failed_items:
+            parts.append(f"{self.failed_items} failed")
+        if self.attempt > 1:
+            parts.append(f"attempt {self.attempt}")
+        if self.message:
+            parts.append(self.message)
+        return " · ".join(parts)
+
+
+class Progress:
+    """An observer that draws on a terminal. Use it as a context manager around the run."""
+
+    def __init__(self, stream: TextIO, *, environ: Mapping[str, str] | None = None) -> None:
+        variables = os.environ if environ is None else environ
+        self._stream = stream
+        self._colour = not variables.get("NO_COLOR")
+        self._unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
+        self._lock = threading.Lock()
+        self._running: dict[str, _Step] = {}
+        self._finished: list[tuple[str, str, str]] = []
+        self._drawn: list[int] = []
+        self._frame = 0
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.shown = False
+
+    def __enter__(self) -> Progress:
+        self._thread = threading.Thread(target=self._tick, name="pflow-progress", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self.shown:
+            self._running.clear()
+            self._draw()
+
+    def notify(self, run_id: str, event: Event) -> None:
+        """Take an event into account."""
+        now = time.monotonic()
+        with self._lock:
+            if isinstance(event, StepStarted):
+                self._running[event.step] = _Step(event.step, event.attempt, now)
+            elif isinstance(event, StepCompleted):
+                self._complete(event, now)
+            elif isinstance(event, StepFailed):
+                self._fail(event, now)
+            elif isinstance(event, ItemCompleted | ItemFailed):
+                self._item(event)
+
+    def report(self, run_id: str, step: str, message: str) -> None:
+        """Show what a step says it is doing."""
+        with self._lock:
+            found = self._running.get(step) or self._running.get(step.partition("[")[0])
+            if found is not None:
+                found.message = escape(message[:200])
+
+    def _complete(self, event: StepCompleted, now: float) -> None:
+        step = self._running.pop(event.step, None)
+        about = _SOURCES.get(event.source)
+        if about is None and step is not None:
+            step.message = ""
+            about = step.about(show_ms(event.ms))
+        if "[" not in event.step:
+            self._finished.append(("✓", event.step, about or ""))
+
+    def _fail(self, event: StepFailed, now: float) -> None:
+        cause = escape(str(event.error.get("message", "")))
+        if event.retry_in is not None:
+            step = self._running.get(event.step)
+            if step is not None:
+                step.message = f"failed, next attempt in {show_seconds(event.retry_in)}: {cause}"
+            return
+        self._running.pop(event.step, None)
+        mark, cause = ("✗", cause) if event.action is None else ("!", f"{cause}, goes on with `{event.action}`")
+        self._finished.append((mark, event.step, f"{show_ms(event.ms)} · {cause}"))
+
+    def _item(self, event: ItemCompleted | ItemFailed) -> None:
+        step = self._running.get(event.step)
+        if step is None:
+            return
+        if isinstance(event, ItemCompleted):
+            step.items += 1
+        elif event.final:
+            step.failed_items += 1
+
+    def _tick(self) -> None:
+        while not self._done.wait(_TICK):
+            self._draw()
+
+    def _draw(self) -> None:
+        try:
+            columns, rows = os.get_terminal_size(self._stream.fileno())
+        except (OSError, ValueError):
+            columns, rows = 80, 24
+        with self._lock:
+            finished, self._finished = self._finished, []
+            now = time.monotonic()
+            running = [(step.name, step.about(show_seconds(now - step.began))) for step in self._running.values()]
+        if not (finished or running or self._drawn):
+            return
+        room = max(1, min(_MOST_RUNNING, rows - 2))
+        lines = [self._line(*line, columns) for line in _fold(finished)]
+        spinner = _SPINNER[self._frame % len(_SPINNER)] if self._unicode else "|/-\\"[self._frame % 4]
+        live = [self._line(spinner, name, about, columns) for name, about in running[:room]]
+        if len(running) > room:
+            live[-1] = self._line(spinner, f"{len(running) - room + 1} more steps", "", columns)
+        self._frame += 1
+        above = sum(max(1, -(-width // max(1, columns))) for width in self._drawn)
+        frame = f"\x1b[{above}F" if above else ""
+        frame += "".join(f"{text}\x1b[K\n" for text, _ in (*lines, *live)) + ("\x1b[J" if above else "")
+        self._drawn = [width for _, width in live]
+        self.shown = True
+        try:
+            self._stream.write(frame)
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._done.set()  # the terminal is gone; the run is not
+
+    def _line(self, mark: str, name: str, about: str, columns: int) -> tuple[str, int]:
+        name = shorten(name, _NAME)
+        text = f"{name}  {about}" if about else name
+        if not self._unicode:
+            mark = _PLAIN.get(mark, mark)
+            for sign, plain in _PLAIN.items():
+                text = text.replace(sign, plain)
+            text = text.encode("ascii", "backslashreplace").decode()
+        text, width = _cut(text, max(1, columns - 3))
+        painted = f"\x1b[{_COLOURS.get(mark, '36')}m{mark}\x1b[0m" if self._colour else mark
+        return f"{painted} {text}", width + 2
+
+
+def _fold(finished: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Many quick steps as one line; failures always on their own."""
+    quick = [line for line in finished if line[0] == "✓"]
+    if len(quick) <= _MOST_FINISHED:
+        return finished
+    names = f"{quick[0][1]} … {quick[-1][1]}"
+    return [("✓", f"{len(quick)} steps", names), *(line for line in finished if line[0] != "✓")]
+
+
+def _cut(text: str, room: int) -> tuple[str, int]:
+    """The text as far as it fits, and how many cells it takes."""
+    if text.isascii() and len(text) <= room:
+        return text, len(text)
+    width = 0
+    for index, letter in enumerate(text):
+        cells = 0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        if width + cells > room:
+            return text[:index], width
+        width += cells
+    return text, width
