@@ -184,3 +184,16 @@ def test_a_large_body_of_a_redirect_is_not_read(tmp_path):
 
     written, _ = follow(tmp_path, handler, "/a", max_bytes=100_000)
     assert written["response"] == "ok"
+
+
+def test_a_hop_that_cannot_be_reached_is_the_one_that_is_named(tmp_path):
+    async def scenario():
+        async with LocalServer(lambda _: answer()) as gone:
+            there = gone.url("/there")
+        async with LocalServer(lambda _: redirect(there)) as server:
+            with pytest.raises(StepError) as caught:
+                await Step(tmp_path).run(Http, url=server.url())
+        return there, caught.value
+
+    there, error = asyncio.run(scenario())
+    assert error.message == f"`{there}` cannot be reached: nothing listens there"

@@ -26,7 +26,12 @@ from pflow.nodes.network_policy import NetworkPolicy, Resolve, checked_addresses
 MAX_REDIRECTS = 5
 _ERROR_BODY = 64 * 1024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_FAILURES = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException)
+_FAILURES = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.TimeoutException,
+    httpx2.DecodingError,
+)
 _HARMLESS = frozenset({"accept", "accept-language", "accept-encoding", "user-agent"})
 """Request headers that another origin may see; any other one may be a credential."""
 
@@ -50,8 +55,6 @@ class HttpClient:
                 f"`{request.method} {_place(url)}` took longer than {request.timeout:g} s",
                 details={"url": _place(url), "timeout": request.timeout},
             ) from error
-        except (*_FAILURES, httpx2.DecodingError) as error:
-            raise _network_error(request.method, _place(url), error) from error
 
     async def _follow(self, request: Request, url: httpx2.URL) -> Reply:
         method, content = request.method, request.content
@@ -87,20 +90,18 @@ class HttpClient:
     ) -> tuple[Reply, str | None]:
         encoded = [(name.encode("ascii"), value.encode()) for name, value in headers.items()]
         request = httpx2.Request(method, url, headers=encoded, content=content)
-        answer = await self._pool(url.scheme).handle_async_request(
-            httpcore2.Request(
-                method,
-                httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-                headers=request.headers.raw,
-                content=content or b"",
-            )
-        )
+        target = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         try:
-            location = _location(answer)
+            answer = await self._pool(url.scheme).handle_async_request(
+                httpcore2.Request(method, target, headers=request.headers.raw, content=content or b"")
+            )
             succeeded = 200 <= answer.status < 300
-            body, cut = await _read(answer, max_bytes if succeeded else min(max_bytes, _ERROR_BODY))
-        finally:
-            await answer.aclose()
+            try:
+                body, cut = await _read(answer, max_bytes if succeeded else min(max_bytes, _ERROR_BODY))
+            finally:
+                await answer.aclose()
+        except _FAILURES as error:
+            raise _network_error(method, _place(url), error) from error
         if cut and succeeded:
             raise StepError(
                 f"`{method} {_place(url)}` sends more than {max_bytes} bytes",
@@ -111,7 +112,7 @@ class HttpClient:
         for name, value in httpx2.Headers(answer.headers).multi_items():
             shown[name] = f"{shown[name]}, {value}" if name in shown else value
         reply = Reply(status=answer.status, headers=shown, url=str(url), place=_place(url), content=body, cut=cut)
-        return reply, location
+        return reply, _location(answer)
 
     def _pool(self, scheme: str) -> httpcore2.AsyncConnectionPool:
         pool = self._pools.get(scheme)
