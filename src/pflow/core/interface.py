@@ -51,8 +51,8 @@ class Interface(NamedTuple):
     echo_params: bool = False
 
     def param(self, name: str) -> Field | None:
-        """The parameter of that name."""
-        return next((field for field in self.params if field.name == name), None)
+        """The parameter of that name, or the natural key, which params can give as well."""
+        return next((field for field in (*self.params, *self.reads) if field.name == name), None)
 
     def output(self, name: str) -> Field | None:
         """The output of that name."""

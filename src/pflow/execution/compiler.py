@@ -188,8 +188,9 @@ class _Compiler:
             path: Path = ("nodes", index, "params", name)
             field = interface.param(name) if interface else None
             if interface and field is None and not interface.open_params:
-                known = tuple(f"{f.name} ({f.type})" for f in interface.params)
-                near = nearest(name, [f.name for f in interface.params], limit=1)
+                fields = (*interface.params, *interface.reads)
+                known = tuple(f"{f.name} ({f.type})" for f in fields)
+                near = nearest(name, [f.name for f in fields], limit=1)
                 self._report(
                     "unknown-param",
                     f"node `{spec.id}` ({spec.type}) has no parameter `{name}`",
