@@ -21,10 +21,14 @@ class Option:
         """What may be stored, for people."""
         if self.choices:
             return " or ".join(f"`{choice}`" for choice in self.choices)
+        if isinstance(self.default, str):
+            return "a text"
         return "`true` or `false`" if isinstance(self.default, bool) else "a whole number, 0 or more"
 
     def parse(self, value: object) -> str | int | bool | None:
         """The value as this option's type, from text or JSON; None if it is none of it."""
+        if isinstance(self.default, str) and not self.choices:
+            return value.strip() if isinstance(value, str) and value.isprintable() else None
         text = str(value).strip().lower() if isinstance(value, str | int) else ""
         if self.choices:
             return text if text in self.choices else None
@@ -43,6 +47,10 @@ OPTIONS = {
     "drafts.keep_days": Option(7, "days after which drafts are deleted"),
     "output.limit_kb": Option(20, "kilobytes of a value that an agent gets to see at once"),
     "http.allow_private": Option(False, "whether steps may reach addresses in private networks"),
+    "http.allow_hosts": Option(
+        "", "hosts that steps may reach wherever they are: `host`, `host:port`, `10.0.0.0/8`, …"
+    ),
+    "github.base_url": Option("", "the API of a GitHub Enterprise server"),
 }
 
 
@@ -55,9 +63,7 @@ def find_option(key: str) -> Option:
             f"there is no setting `{show(key)}`",
             details={"available": list(OPTIONS)},
             suggestions=[
-                f"did you mean `{near[0]}`?"
-                if near
-                else "options: " + ", ".join(f"`{name}`" for name in OPTIONS),
+                f"did you mean `{near[0]}`?" if near else "options: " + ", ".join(f"`{name}`" for name in OPTIONS),
                 "credentials are named like `GITHUB_TOKEN`: capitals, digits and `_`",
             ],
         )

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pflow.core.errors import SecurityError, StepError, StepTimeout, UnresolvedError
+from pflow.core.errors import StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
 from pflow.core.template import Reference
-from pflow.engine.failure import Halted, describe_failure, within
+from pflow.engine.failure import Halted, describe_failure, retry_wait, within
 from pflow.engine.history import same_work
 from pflow.engine.value import ITEMS_JSON
 
@@ -88,10 +88,10 @@ class _Batch:
                 raise
             except (Exception, SystemExit) as error:
                 described = describe_failure(error, node.id)
-                retry = node.retry
-                if retry and attempt < retry.attempts and not isinstance(error, SecurityError | UnresolvedError):
+                wait = None if run.stopping else retry_wait(node.retry, attempt, error)
+                if wait is not None:
                     await run.emit_grouped(ItemFailed(step=step, item=index, error=described, final=False))
-                    await asyncio.sleep(min(retry.wait * retry.backoff ** (attempt - 1), 3600.0))
+                    await asyncio.sleep(wait)
                     attempt += 1
                     await run.emit_grouped(ItemStarted(step=step, item=index, attempt=attempt))
                     continue

@@ -7,10 +7,14 @@ import traceback
 from collections.abc import Awaitable, Mapping
 from typing import TypeVar
 
-from pflow.core.errors import PflowError, StepError, StepTimeout
+from pflow.core.document import Retry
+from pflow.core.errors import PflowError, SecurityError, StepError, StepTimeout, UnresolvedError
 from pflow.core.interface import ERROR_ACTIONS
 
 T = TypeVar("T")
+
+LONGEST_WAIT = 3600.0
+"""Seconds between two attempts, at most."""
 
 
 class Halted(Exception):
@@ -28,6 +32,20 @@ async def within(seconds: float | None, work: Awaitable[T], what: str) -> T:
         if not limit.expired():
             raise
         raise StepTimeout(f"{what} took longer than {seconds:g} s") from error
+
+
+def retry_wait(retry: Retry | None, attempt: int, error: BaseException) -> float | None:
+    """Seconds until the next attempt, or None when this failure is final.
+
+    A server that said how long to wait is believed. What policy refused or a template cannot resolve stays so.
+    """
+    if retry is None or attempt >= retry.attempts or isinstance(error, SecurityError | UnresolvedError | SystemExit):
+        return None
+    wait = retry.wait * retry.backoff ** (attempt - 1)
+    asked = error.details.get("retry_after") if isinstance(error, StepError) else None
+    if isinstance(asked, int | float):
+        wait = max(wait, asked)
+    return min(wait, LONGEST_WAIT)
 
 
 def describe_failure(error: BaseException, node: str) -> dict[str, object]:

@@ -11,13 +11,13 @@ from typing import Any
 import orjson
 from pocketflow import AsyncNode
 
-from pflow.core.errors import PflowError, RunError, SecurityError, StepError, UnresolvedError
+from pflow.core.errors import PflowError, RunError, StepError, UnresolvedError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.interface import MISSING
 from pflow.core.template import Lookup, Reference, descend
 from pflow.engine.batch import run_batch
 from pflow.engine.binding import bind_inputs
-from pflow.engine.failure import Halted, describe_failure, pick_edge, within
+from pflow.engine.failure import Halted, describe_failure, pick_edge, retry_wait, within
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
 from pflow.engine.run import Run
 from pflow.engine.state import END, ScopeState
@@ -311,7 +311,8 @@ class Scope:
                 break
             except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary
                 event = self._failure(launch, error, _since(begin))
-                wait = self._retry_wait(launch, error)
+                final = launch.node.batch is not None or self.run.stopping  # items retry one by one
+                wait = None if final else retry_wait(launch.node.retry, launch.attempt, error)
             if wait is None:
                 break
             await self.run.emit_grouped(event._replace(retry_in=wait, action=None, params=None))
@@ -340,14 +341,6 @@ class Scope:
             self._remember(launch, action, writes)
         self.run.steps += 1
         return StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
-
-    def _retry_wait(self, launch: Launch, error: BaseException) -> float | None:
-        retry = launch.node.retry
-        if launch.node.batch is not None or retry is None or launch.attempt >= retry.attempts or self.run.stopping:
-            return None
-        if isinstance(error, SecurityError | UnresolvedError | SystemExit):
-            return None
-        return min(retry.wait * retry.backoff ** (launch.attempt - 1), 3600.0)
 
     def _failure(self, launch: Launch, error: BaseException, ms: float) -> StepFailed:
         node = launch.node

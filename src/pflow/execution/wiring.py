@@ -53,7 +53,8 @@ class Wiring:
     @cached_property
     def services(self) -> Services:
         """What steps may use."""
-        options = {key: str(self.settings.option(key)).lower() for key in OPTIONS}
+        values = {key: self.settings.option(key) for key in OPTIONS}
+        options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         return Services(home=self.home.root, settings=ChainMap(options, dict(self.settings.variables())))
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
