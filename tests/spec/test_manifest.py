@@ -25,9 +25,7 @@ def test_every_claim_names_an_entry():
 def test_an_entry_with_a_test_is_no_longer_pending():
     claims = load_claims()
     done = {e.id: claims[e.id] for e in load_entries() if e.pending and e.id in claims}
-    assert not done, "remove `pending` from:\n" + "\n".join(
-        f"  {name}: {places}" for name, places in done.items()
-    )
+    assert not done, "remove `pending` from:\n" + "\n".join(f"  {name}: {places}" for name, places in done.items())
 
 
 def test_entries_are_well_formed():
@@ -57,9 +55,7 @@ NUMBERED = {
 @pytest.mark.parametrize("document", NUMBERED)
 def test_every_numbered_statement_has_an_entry(document):
     ids = {entry.id for entry in load_entries()}
-    wanted = {
-        f"{document}:{kind}-{n}" for kind, count in NUMBERED[document].items() for n in range(1, count + 1)
-    }
+    wanted = {f"{document}:{kind}-{n}" for kind, count in NUMBERED[document].items() for n in range(1, count + 1)}
     assert wanted <= ids
     beyond = {f"{document}:{kind}-{count + 1}" for kind, count in NUMBERED[document].items()}
     assert not beyond & ids
