@@ -29,7 +29,7 @@ def rows() -> list[Row]:
         document = home / "two-steps.json"
         document.write_text(json.dumps(TWO_STEPS))
         pflow = str(Path(sys.executable).with_name("pflow"))
-        run = [pflow, "run", str(document), "name=Ada"]
+        run = [pflow, "run", str(document), "name=Ada", "--no-cache"]
         cpu = cpu_seconds({"floor": [sys.executable, "-c", "pass"], "version": [pflow, "--version"], "run": run}, home)
         loaded = {
             name: forbidden_imports(command, home)

@@ -35,7 +35,7 @@ def imports_of(args: tuple[str, ...], home: Path) -> set[str]:
 
 
 def test_importing_pflow_loads_nothing_else(home):
-    assert loaded("-c", "import pflow", home=home) == {"pflow"}
+    assert loaded("-c", "import pflow", home=home) <= {"pflow", "__future__"}
 
 
 def test_the_version_loads_almost_nothing(home):

@@ -204,6 +204,43 @@ def test_a_pocketflow_node_runs_as_a_step_unchanged(ws):
     assert outputs(ws, document, query="bugs") == {"found": "bugs:3"}
 
 
+class Lower(pocketflow.Node):
+    def prep(self, shared):
+        return shared["text"]
+
+    def exec(self, prep_res):
+        return prep_res.lower()
+
+    def post(self, shared, prep_res, exec_res):
+        shared["text"] = exec_res
+
+
+class Twice(Lower):
+    def exec(self, prep_res):
+        return prep_res * 2
+
+
+class Upper(Lower):
+    def exec(self, prep_res):
+        return prep_res.upper()
+
+    def post(self, shared, prep_res, exec_res):
+        shared["text"] = exec_res
+        return "short" if len(exec_res) < 4 else "default"
+
+
+@requirement("security:3-3")
+@pytest.mark.parametrize(("text", "result"), [("ab", "abab"), ("abcd", "ABCDABCD")])
+def test_a_python_composition_runs_on_the_same_engine(ws, text, result):
+    start, twice = Upper(), Twice()
+    start >> twice
+    start - "short" >> Lower() >> twice
+    shared = {"text": text}
+    assert ws.run_flow(start, shared).success
+    assert shared["text"] == result
+    assert ws.runs()[0].status == "completed"
+
+
 @requirement("security:3-4")
 def test_pocketflow_itself_is_not_changed():
     code = (
