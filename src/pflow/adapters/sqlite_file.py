@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from pflow.core.errors import CorruptError, StorageError
-from pflow.core.file import locked, make_folder, make_private, set_aside, sync_folder
+from pflow.core.file import locked, make_folder, set_aside, sync_folder
 from pflow.core.file_call import NOFOLLOW, not_regular, quietly, storage_error
 
 APPLICATION = 0x70666C77
@@ -47,6 +47,7 @@ SCHEMA = (
 _PAGE_SIZE = 8192
 _WAL_PAGES = 512
 _BUSY_SECONDS = 30.0
+_TRIES = 8
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -56,15 +57,20 @@ def open_database(
     """A connection to the journal's file, made if missing; a broken file is set aside with a notice."""
     try:
         make_folder(path.parent)
-        for _ in range(3):
+        for _ in range(_TRIES):
             _check_files(path, notices)
             if not path.exists():
                 with locked(path):
                     if not path.exists():
+                        _clear(path, notices)
                         _make(path, schema)
             try:
                 return _connect(path, notices, full_sync, schema)
+            except FileNotFoundError:
+                continue
             except sqlite3.DatabaseError as error:
+                if not path.exists():
+                    continue  # another process has just set it aside
                 if not is_broken(error):
                     raise
                 with locked(path):
@@ -146,11 +152,20 @@ def _check_files(path: Path, notices: list[str]) -> None:
             raise not_regular(file)
         if sys.platform != "win32" and found.st_mode & 0o077:
             try:
-                make_private(file)
-            except StorageError as error:
-                notices.append(f"other users can read `{file}`: {error.message}")
+                # Not through a descriptor: closing it would take SQLite's own locks from this process.
+                file.chmod(0o600)
+            except OSError as error:
+                notices.append(f"other users can read `{file}`: {error.strerror}")
             else:
                 notices.append(f"`{file}` was readable for other users; now only you can read it")
+
+
+def _clear(path: Path, notices: list[str]) -> None:
+    """Take the log of a file that is gone out of the way: SQLite would mix it into the new one."""
+    for file in _companions(path):
+        if file.exists():
+            aside = set_aside(file)
+            notices.append(f"`{file.name}` was left of a journal that is gone; it was set aside as `{aside.name}`")
 
 
 def _make(path: Path, schema: Sequence[str]) -> None:
@@ -256,11 +271,13 @@ def _migrate(path: Path, database: sqlite3.Connection, schema: Sequence[str], no
 
 def _set_aside_if_broken(path: Path, notices: list[str], schema: Sequence[str]) -> None:
     """Under the lock: another process may have put a good file there since."""
+    if not path.exists():
+        return
     try:
         with closing(_plain_connect(path, "mode=rw")) as database:
             _check(path, database, schema)
     except sqlite3.DatabaseError as error:
-        if is_broken(error) and path.exists():
+        if is_broken(error):
             _move_aside(path, notices)
 
 

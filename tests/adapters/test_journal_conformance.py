@@ -1,0 +1,449 @@
+"""What every journal does, shown on each of them by the same tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pflow.adapters.memory_journal import MemoryJournal, MemoryStore
+from pflow.adapters.sqlite_journal import SqliteJournal
+from pflow.core.errors import ConflictError, ExistsError, NotFoundError, StorageError
+from pflow.engine.ports import Journal, Record, RunInfo
+
+A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
+LARGE = bytes(range(256)) * 400
+
+Open = Callable[..., Journal]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def open_journal(request, tmp_path) -> Iterator[Open]:
+    """Opens one more journal on the same store, as another process would."""
+    store = MemoryStore()
+    opened: list[Journal] = []
+
+    def make(**options: int) -> Journal:
+        if request.param == "memory":
+            opened.append(MemoryJournal(store, **options))
+        else:
+            opened.append(SqliteJournal(tmp_path / "h" / "runs.db", **options))
+        return opened[-1]
+
+    yield make
+    for journal in opened:
+        journal.close()
+
+
+@pytest.fixture
+def journal(open_journal) -> Journal:
+    return open_journal()
+
+
+def kinds(journal: Journal, run_id: str, start: int = 0) -> str:
+    return "".join(record.kind for record in journal.read(run_id, start))
+
+
+# Creating and reading
+
+
+def test_a_new_run_has_its_first_records_and_is_ours(journal):
+    journal.create("r", "greet", 12.5, [A, B])
+    assert journal.read("r") == [A, B]
+    assert journal.info("r") == RunInfo(
+        run_id="r", workflow="greet", status="running", started_at=12.5, ended_at=None, events=2, alive=True
+    )
+
+
+def test_a_run_may_begin_without_records(journal):
+    journal.create("r", "", 0.0, [])
+    assert list(journal.read("r")) == []
+    journal.append("r", 0, [A])
+    assert journal.info("r").events == 1
+
+
+def test_an_id_is_given_once(open_journal):
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A])
+    for journal in (first, second):
+        with pytest.raises(ExistsError):
+            journal.create("r", "other", 2.0, [B])
+    assert first.info("r").workflow == "w"
+    assert kinds(second, "r") == "A"
+
+
+def test_reading_can_start_anywhere(journal):
+    journal.create("r", "w", 1.0, [A, B, C])
+    assert [kinds(journal, "r", start) for start in range(5)] == ["ABC", "BC", "C", "", ""]
+
+
+def test_others_read_what_was_appended_at_once(open_journal):
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A])
+    assert kinds(second, "r") == "A"
+    first.append("r", 1, [B])
+    assert kinds(second, "r") == "AB"
+    assert second.info("r").alive
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda journal: journal.claim("x"),
+        lambda journal: journal.append("x", 0, [A]),
+        lambda journal: journal.read("x"),
+        lambda journal: journal.value("x", "d"),
+        lambda journal: journal.info("x"),
+        lambda journal: journal.request_cancel("x"),
+        lambda journal: journal.info("\ud800"),
+        lambda journal: journal.info("'; DROP TABLE runs; --"),
+        lambda journal: journal.info("a\0b"),
+        lambda journal: journal.info("\x1b[31m" * 100),
+    ],
+)
+def test_a_run_that_does_not_exist_is_not_found(journal, call):
+    for _ in range(2):
+        with pytest.raises(NotFoundError) as caught:
+            call(journal)
+        assert caught.value.message.isprintable()
+        if "y" not in [info.run_id for info in journal.runs()]:
+            journal.create("y", "w", 1.0, [])
+
+
+@pytest.mark.parametrize("text", ["'; DROP TABLE runs; --", "a\0b", "é💥", "%_*?[", "x" * 5000, ""])
+def test_ids_and_names_are_data(journal, text):
+    journal.create(text, text, 1.0, [Record(text, text.encode())])
+    assert journal.info(text).workflow == text
+    assert journal.read(text) == [Record(text, text.encode())]
+    assert list(journal.find(text)) == [text]
+
+
+# Appending
+
+
+def test_records_are_appended_in_order(journal):
+    journal.create("r", "w", 1.0, [A])
+    journal.append("r", 1, [B])
+    journal.append("r", 2, [C, A])
+    journal.append("r", 4, [])
+    assert kinds(journal, "r") == "ABCA"
+    assert journal.info("r").events == 4
+
+
+def test_many_records_are_one_append(journal):
+    journal.create("r", "w", 1.0, [])
+    for seq, count in ((0, 500), (500, 17), (517, 16), (533, 1)):
+        journal.append("r", seq, [Record("E", b"%d" % (seq + number)) for number in range(count)])
+    assert [record.data for record in journal.read("r")] == [b"%d" % number for number in range(534)]
+
+
+@pytest.mark.parametrize("seq", [0, 1, 3, 100, -1])
+def test_a_number_that_is_not_the_next_is_refused_and_stores_nothing(journal, seq):
+    journal.create("r", "w", 1.0, [A, A])
+    with pytest.raises(ConflictError):
+        journal.append("r", seq, [B, B], "completed")
+    assert kinds(journal, "r") == "AA"
+    assert journal.info("r").status == "running"
+    journal.append("r", 2, [C])
+    assert kinds(journal, "r") == "AAC"
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "stopped", "cancelled", "damaged"])
+def test_a_status_ends_the_run_and_our_ownership(journal, status):
+    journal.create("r", "w", 1.0, [A])
+    journal.append("r", 1, [B], status)
+    info = journal.info("r")
+    assert (info.status, info.events, info.alive) == (status, 2, False)
+    assert info.ended_at is not None
+    with pytest.raises(ConflictError):
+        journal.append("r", 2, [C])
+
+
+def test_a_run_can_end_without_a_record_and_go_on_while_it_is_running(journal):
+    journal.create("r", "w", 1.0, [A])
+    journal.append("r", 1, [B], "running")
+    journal.append("r", 2, [], "completed")
+    assert journal.info("r").status == "completed"
+    assert kinds(journal, "r") == "AB"
+
+
+def test_a_run_of_another_is_refused(open_journal):
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A])
+    with pytest.raises(ConflictError):
+        second.append("r", 1, [B])
+    assert kinds(first, "r") == "A"
+
+
+# Large values
+
+
+def test_large_values_are_kept_beside_the_events(journal):
+    journal.create("r", "w", 1.0, [Record("A", b"{}", (("d0", b"zero"),))])
+    journal.append("r", 1, [Record("B", b"{}", (("d1", LARGE), ("d2", b""))), C])
+    assert journal.read("r") == [Record("A", b"{}"), Record("B", b"{}"), C]
+    assert [journal.value("r", digest) for digest in ("d0", "d1", "d2")] == [b"zero", LARGE, b""]
+
+
+def test_a_value_that_is_known_is_not_stored_again(journal):
+    journal.create("r", "w", 1.0, [Record("A", b"{}", (("d", b"first"),))])
+    journal.append("r", 1, [Record("B", b"{}", (("d", b"first"),))])
+    assert journal.value("r", "d") == b"first"
+
+
+def test_a_value_belongs_to_its_run(journal):
+    journal.create("r", "w", 1.0, [Record("A", b"{}", (("d", b"1"),))])
+    journal.create("s", "w", 1.0, [])
+    for run_id, digest in (("s", "d"), ("r", "other")):
+        with pytest.raises(NotFoundError):
+            journal.value(run_id, digest)
+
+
+def test_a_refused_append_stores_no_value(journal):
+    journal.create("r", "w", 1.0, [])
+    with pytest.raises(ConflictError):
+        journal.append("r", 5, [Record("A", b"{}", (("d", b"1"),))])
+    with pytest.raises(NotFoundError):
+        journal.value("r", "d")
+
+
+# Owning
+
+
+def test_a_run_in_progress_cannot_be_claimed(open_journal):
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A])
+    for journal in (first, second):
+        with pytest.raises(ConflictError) as caught:
+            journal.claim("r")
+        assert caught.value.code == "already_running"
+    first.append("r", 1, [B])
+
+
+def test_an_ended_run_goes_on_with_whoever_claims_it(open_journal):
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A])
+    first.append("r", 1, [B], "failed")
+    assert second.claim("r") == 2
+    info = first.info("r")
+    assert (info.status, info.ended_at, info.alive) == ("running", None, True)
+    with pytest.raises(ConflictError):
+        first.append("r", 2, [C])
+    with pytest.raises(ConflictError):
+        first.claim("r")
+    second.append("r", 2, [C], "completed")
+    assert kinds(first, "r") == "ABC"
+    assert first.claim("r") == 3
+
+
+def test_closing_makes_orphans_that_can_be_claimed(open_journal):
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A])
+    assert second.info("r").alive
+    first.close()
+    info = second.info("r")
+    assert (info.status, info.alive) == ("running", False)
+    assert second.claim("r") == 1
+    second.append("r", 1, [B])
+
+
+def test_a_damaged_run_cannot_be_claimed(journal):
+    journal.create("r", "w", 1.0, [A])
+    journal.append("r", 1, [], "damaged")
+    with pytest.raises(Exception) as caught:
+        journal.claim("r")
+    assert caught.value.code == "damaged"
+
+
+def test_a_closed_journal_says_so_and_closes_twice(journal):
+    journal.create("r", "w", 1.0, [A])
+    journal.close()
+    journal.close()
+    for call in (
+        lambda: journal.create("s", "w", 1.0, []),
+        lambda: journal.append("r", 1, [B]),
+        lambda: journal.claim("r"),
+        lambda: journal.read("r"),
+        lambda: journal.value("r", "d"),
+        lambda: journal.info("r"),
+        lambda: journal.runs(),
+        lambda: journal.find("r"),
+        lambda: journal.request_cancel("r"),
+        lambda: journal.cancel_requests(),
+        lambda: journal.delete(["r"]),
+        lambda: journal.cache_get("k"),
+        lambda: journal.cache_put("k", b""),
+    ):
+        with pytest.raises(StorageError, match="closed"):
+            call()
+
+
+# Lists
+
+
+def test_a_store_without_runs_is_empty(journal):
+    assert list(journal.runs()) == [] and list(journal.find("")) == []
+    assert journal.cancel_requests() == frozenset()
+    assert journal.cache_get("k") is None
+    journal.delete(["nothing"])
+
+
+def test_runs_are_listed_newest_first_whatever_the_clock_said(journal):
+    for number, started_at in enumerate([5.0, 1.0, 9.0, 9.0]):
+        journal.create(f"r{number}", f"w{number}", started_at, [])
+    assert [info.run_id for info in journal.runs()] == ["r3", "r2", "r1", "r0"]
+    assert [info.run_id for info in journal.runs(limit=2)] == ["r3", "r2"]
+    assert list(journal.runs(limit=0)) == []
+
+
+def test_runs_are_found_by_the_beginning_of_their_id(journal):
+    for run_id in ("abc", "abd", "b%c", "ABC", "ab"):
+        journal.create(run_id, "w", 1.0, [])
+    assert list(journal.find("ab")) == ["ab", "abd", "abc"]
+    assert list(journal.find("b%")) == ["b%c"]
+    assert list(journal.find("%")) == list(journal.find("_b")) == list(journal.find("abcd")) == []
+    assert len(journal.find("")) == 5
+    assert list(journal.find("\ud800")) == []
+
+
+# Cancelling
+
+
+def test_the_owner_hears_of_a_request_to_cancel(open_journal):
+    owner, other = open_journal(), open_journal()
+    for run_id in ("r", "s"):
+        owner.create(run_id, "w", 1.0, [])
+    other.create("t", "w", 1.0, [])
+    assert owner.cancel_requests() == frozenset()
+    other.request_cancel("r")
+    other.request_cancel("r")
+    owner.request_cancel("t")
+    assert owner.cancel_requests() == {"r"}
+    assert other.cancel_requests() == {"t"}
+    owner.append("r", 0, [A], "cancelled")
+    assert owner.cancel_requests() == frozenset()
+
+
+def test_a_request_does_not_outlive_the_run(open_journal):
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [])
+    first.append("r", 0, [], "stopped")
+    second.request_cancel("r")
+    assert second.claim("r") == 0
+    assert second.cancel_requests() == frozenset()
+    first.request_cancel("r")
+    second.close()
+    assert first.claim("r") == 0
+    assert first.cancel_requests() == frozenset()
+
+
+# Deleting
+
+
+def test_deleted_runs_are_gone_with_their_values(journal):
+    for run_id in ("r", "s"):
+        journal.create(run_id, "w", 1.0, [Record("A", b"{}", (("d", b"1"),))])
+        journal.append(run_id, 1, [], "completed")
+    journal.delete(["r", "unknown"])
+    for call in (journal.read, journal.info, lambda run_id: journal.value(run_id, "d")):
+        with pytest.raises(NotFoundError):
+            call("r")
+    assert [info.run_id for info in journal.runs()] == ["s"]
+    assert journal.value("s", "d") == b"1"
+    journal.create("r", "again", 2.0, [B])
+    assert kinds(journal, "r") == "B"
+    with pytest.raises(NotFoundError):
+        journal.value("r", "d")
+
+
+def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal):
+    first, second = open_journal(), open_journal()
+    first.create("done", "w", 1.0, [A])
+    first.append("done", 1, [], "completed")
+    first.create("r", "w", 1.0, [A])
+    for journal in (first, second):
+        with pytest.raises(ConflictError):
+            journal.delete(["done", "r"])
+    assert kinds(first, "done") == "A"
+    first.close()
+    second.delete(["done", "r"])
+    assert list(second.runs()) == []
+
+
+# The cache
+
+
+def test_the_cache_is_shared_and_keeps_the_last_value(open_journal):
+    first, second = open_journal(), open_journal()
+    assert first.cache_get("k") is None
+    first.cache_put("k", b"1")
+    assert second.cache_get("k") == b"1"
+    second.cache_put("k", b"2")
+    second.cache_put("empty", b"")
+    assert first.cache_get("k") == b"2"
+    assert first.cache_get("empty") == b""
+
+
+def test_the_cache_stays_within_its_size_and_drops_what_was_not_used_for_longest(open_journal):
+    journal = open_journal(cache_bytes=1000)
+    for key in "abcdefghij":
+        journal.cache_put(key, b"x" * 100)
+    assert journal.cache_get("a") is not None
+    journal.cache_put("k", b"x" * 100)
+    journal.cache_put("l", b"x" * 100)
+    assert [key for key in "abcdefghijkl" if journal.cache_get(key) is None] == ["b", "c"]
+    journal.cache_put("huge", b"x" * 1001)
+    assert journal.cache_get("huge") is None
+
+
+# Everything at once
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_sequence_of_calls_looks_the_same_in_every_journal(tmp_path_factory, data):
+    store = MemoryStore()
+    path = tmp_path_factory.mktemp("model") / "runs.db"
+    pairs = [(MemoryJournal(store), SqliteJournal(path)) for _ in range(2)]
+    run_ids = st.sampled_from(["r", "s", "t"])
+    try:
+        for _ in range(data.draw(st.integers(1, 15))):
+            memory, sqlite = pairs[data.draw(st.integers(0, 1))]
+            name, *arguments = data.draw(
+                st.one_of(
+                    st.tuples(st.just("create"), run_ids, st.just("w"), st.just(1.0), st.just([A])),
+                    st.tuples(st.just("claim"), run_ids),
+                    st.tuples(
+                        st.just("append"),
+                        run_ids,
+                        st.integers(0, 5),
+                        st.lists(st.sampled_from([A, B, Record("V", b"{}", (("d", b"v"),))]), max_size=2),
+                        st.sampled_from([None, "completed", "failed"]),
+                    ),
+                    st.tuples(st.just("request_cancel"), run_ids),
+                    st.tuples(st.just("delete"), st.lists(run_ids, max_size=2)),
+                )
+            )
+            assert outcome(memory, name, arguments) == outcome(sqlite, name, arguments)
+            for one, other in pairs:
+                assert view(one) == view(other)
+    finally:
+        for pair in pairs:
+            for journal in pair:
+                journal.close()
+
+
+def outcome(journal: Journal, name: str, arguments: list[object]) -> object:
+    try:
+        return getattr(journal, name)(*arguments)
+    except (ConflictError, ExistsError, NotFoundError) as error:
+        return type(error)
+
+
+def view(journal: Journal) -> object:
+    return [
+        (info.run_id, info.status, info.events, info.alive, info.ended_at is None, list(journal.read(info.run_id)))
+        for info in journal.runs()
+    ], journal.cancel_requests()
