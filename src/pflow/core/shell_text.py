@@ -20,7 +20,7 @@ from pflow.core.template import Compiled, Lookup, Problem, Reference, Refused, a
 __all__ = ["RESERVED_ENV", "ShellCommand", "check_env_name", "compile_shell"]
 
 _LONGEST = 120_000
-"""In bytes. Linux takes 131,072 for one variable or argument with its name."""
+"""Linux takes 131,072 bytes for one argument, or for one variable with its name."""
 
 _FORMS = {"none": '"${%s}"', "double": "${%s}", "single": "'\"${%s}\"'"}
 
@@ -50,10 +50,13 @@ class _Shell(Compiled):
 def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Problem]]:
     """A command with its templates as quoted variables; it renders to a `ShellCommand`, or to text without any."""
     references = [part for part in parts if isinstance(part, Reference)]
-    if not references:
-        return Compiled("".join(part for part in parts if isinstance(part, str))), []
-    if any(isinstance(part, str) and SLOT in part for part in parts):
+    literal = "".join(part for part in parts if isinstance(part, str))
+    if SLOT in literal:
         return _refuse(references, [Problem("the command holds a NUL character", "take it out")])
+    if len(literal) > _LONGEST:
+        return _refuse(references, [_too_long(len(literal))])
+    if not references:
+        return Compiled(literal), []
     try:
         slots = read_shell("".join(part if isinstance(part, str) else SLOT for part in parts))
     except Unclear as unclear:
@@ -83,11 +86,19 @@ def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Prob
         variables.setdefault(name, part)
         texts.append(_FORMS[str(slot)] % name)
     text = "".join(texts)
+    if len(text) > _LONGEST:
+        return _refuse(references, [_too_long(len(text))])
     return (_Shell(text, variables) if variables else Compiled(text)), []
 
 
 def _refuse(references: Sequence[Reference], problems: list[Problem]) -> tuple[Compiled, list[Problem]]:
     return Refused(references, problems[0]), problems
+
+
+def _too_long(size: int) -> Problem:
+    return Problem(
+        f"the command has {size:,} characters; a shell takes up to {_LONGEST:,}", "put the script in a file of its own"
+    )
 
 
 def _variable(reference: Reference, value: object) -> str:

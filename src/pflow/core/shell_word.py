@@ -250,6 +250,8 @@ class WordReader(ABC):
         while self.text[end : end + 1] != "`":
             if end >= len(self.text):
                 raise Unclear("a backquote has no end")
+            if self.text[end] == "\\" and self.text[end + 1 : end + 2] == SLOT:
+                raise Unclear("a backslash stands before it")
             end += 2 if self.text[end] == "\\" else 1
         inner = self.text[self.position + 1 : end]
         if inside == "body" and '\\"' in inner:
