@@ -26,7 +26,7 @@ STAGES = {
     "lint": ("ruff", "check"),
     "format": ("ruff", "format", "--check"),
     "types": ("mypy",),
-    "layers": ("lint-imports", "--no-cache"),
+    "layers": ("lint-imports", "--no-cache", "--no-logo"),
     "tests": ("pytest",),
 }
 

@@ -113,7 +113,7 @@ def test_a_check_runs_every_stage_and_sums_up(tmp_path, monkeypatch, capfd):
         "ran ruff check",
         "ran ruff format --check",
         "ran mypy",
-        "ran lint-imports --no-cache",
+        "ran lint-imports --no-cache --no-logo",
         "ran pytest",
     ]
     summary = [line.split()[:2] for line in err.split("──\n")[1].splitlines()]
