@@ -34,6 +34,7 @@ class Console:
         self.progress: Progress | None = None
         self._workspace: Workspace | None = None
         self._told: set[str] = set()
+        self._deaf = False
 
     def workspace(self) -> Workspace:
         """The workspace that the environment names, opened on first use and watched where someone looks."""
@@ -82,13 +83,13 @@ class Console:
 
     def fail(self, error: PflowError) -> None:
         """Say why the command did not do it; a document's issues where they stand in its text."""
-        if self.json:
+        if self.json and not self._deaf:
             self.envelope({"success": False, "error": error_object(error)})
             return
-        if isinstance(error, InputError) and error.details.get("missing"):
-            from pflow.cli.render import render_missing  # lazy: only for this error
+        if isinstance(error, InputError) and error.details.get("inputs"):
+            from pflow.cli.render import render_inputs  # lazy: only for this error
 
-            self.say(render_missing(error))
+            self.say(render_inputs(error))
             return
         is_document = isinstance(error, DocumentError)
         places, source = (self.places, self.source) if is_document else (None, "")
@@ -107,6 +108,7 @@ class Console:
     def _write(self, text: str) -> None:
         stream = sys.stdout
         if stream is None:
+            self._deaf = True
             raise StorageError("the result cannot be printed: stdout is closed")
         encoding = "utf-8"
         if _is_terminal(stream):
@@ -121,6 +123,7 @@ class Console:
             raise click.exceptions.Exit(BROKEN_PIPE) from error
         except OSError as error:
             drop_stdout()
+            self._deaf = True
             raise StorageError(f"the result cannot be printed: {error.strerror}") from error
 
 

@@ -27,7 +27,7 @@ def show_graph(console: Console, plan: Plan, *, svg: str | None, mermaid: bool, 
     from pflow.execution.draw import draw_mermaid, draw_text  # lazy: most runs draw nothing
 
     if svg is not None:
-        from pflow.execution.draw_svg import draw_svg
+        from pflow.execution.draw_svg import draw_svg  # lazy: only for pictures
 
         _write_picture(console, svg, draw_svg(plan))
     elif mermaid:

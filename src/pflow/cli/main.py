@@ -10,7 +10,7 @@ import click
 from pflow.cli.console import Console
 from pflow.cli.group import SHORTHAND, LazyGroup, json_option
 from pflow.core.errors import PflowError, StorageError, UsageError
-from pflow.core.render import escape, render_error
+from pflow.core.render import escape
 
 COMMANDS = {
     "run": ("pflow.cli.commands.run:run", "Run a workflow."),
@@ -145,8 +145,8 @@ def _report(console: Console, error: PflowError, words: Sequence[str]) -> int:
         console.fail(error)
     except click.exceptions.Exit as gone:
         return gone.exit_code
-    except StorageError as lost:
-        console.say(render_error(lost))
+    except StorageError:
+        console.fail(error)
     return error.exit_code
 
 

@@ -54,31 +54,32 @@ def main_output(outcome: Outcome) -> object:
 
 
 def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence[str]) -> InputError:
-    """The error with every missing input described, and the command line that would work."""
-    missing = error.details.get("missing")
-    problems = error.details.get("problems")
-    if not isinstance(missing, list) or not missing:
+    """The error with the inputs in question described, and the command line that would work."""
+    missing = [name for name in _names(error.details.get("missing")) if name in plan.inputs]
+    problems = [text for text in _names(error.details.get("problems")) if not text.startswith("missing input")]
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        problems.append(f"{len(missing)} input{'s' * (len(missing) > 1)} missing: {names}")
+    if not problems:
         return error
     from pflow.execution.draw import describe_input  # lazy: only for this error
 
-    shown = {
-        name: f"{describe_input(plan.inputs[name])}. {plan.inputs[name].description}".rstrip(". ")
-        for name in missing
-        if name in plan.inputs
+    about = {
+        name: f"{describe_input(declared)}. {declared.description}".rstrip(". ")
+        for name, declared in plan.inputs.items()
+        if name in missing or len(problems) > bool(missing)
     }
-    others = [
-        str(problem)
-        for problem in (problems if isinstance(problems, list) else ())
-        if not str(problem).startswith("missing input")
-    ]
-    count = len(missing)
-    message = f"{count} input{'s' * (count > 1)} missing: {', '.join(f'`{name}`' for name in missing)}"
-    command = ["pflow", "run", quote(workflow), *(quote(word) for word in words), *(f"{name}=…" for name in missing)]
+    command = ["pflow", "run", quote(workflow), *map(quote, words), *(f"{name}=…" for name in missing)]
+    works = [" ".join(command)] if missing and len(problems) == 1 else []
     return InputError(
-        "; ".join([message, *others]),
-        details={"missing": list(missing), "inputs": shown},
-        suggestions=[*error.suggestions, " ".join(command)],
+        "; ".join(problems),
+        details={"missing": missing, "problems": problems, "inputs": about},
+        suggestions=[*error.suggestions, *works],
     )
+
+
+def _names(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
 
 
 def _changes(outcome: Outcome) -> list[str]:

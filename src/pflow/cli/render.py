@@ -36,12 +36,15 @@ def render_failure(outcome: Outcome) -> str:
     return "\n".join([*lines, "", *advice, f"resume: {resume}"])
 
 
-def render_missing(error: InputError) -> str:
-    """The inputs that are missing, each on its line, and the command line that would work."""
+def render_inputs(error: InputError) -> str:
+    """What is wrong with the inputs, those in question each on its line, and the command line that would work."""
+    problems = error.details.get("problems")
+    heads = problems if isinstance(problems, list) else [error.message]
     about = error.details.get("inputs")
     rows = [(escape(name), escape(text)) for name, text in about.items()] if isinstance(about, Mapping) else []
+    lines = [*(f"error: {escape(str(head))}" for head in heads), *columns(rows)]
     hints = [f"hint: {escape(hint)}" for hint in error.suggestions]
-    return "\n".join([f"error: {escape(error.message)}", *columns(rows), "", *hints])
+    return "\n".join([*lines, "", *hints] if hints else lines)
 
 
 def columns(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pflow.cli.console import Console
-from pflow.core.errors import DocumentError, StorageError, UsageError
+from pflow.core.errors import DocumentError, NotFoundError, StorageError, UsageError
 
 if TYPE_CHECKING:
     from pflow.workspace import Checked
@@ -63,6 +63,8 @@ def read_inputs(console: Console, path: str) -> dict[str, object]:
 
     try:
         text = read_stdin(console, what="inputs") if path == "-" else Path(path).read_text("utf-8")
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no file `{path}`", suggestions=["check the path"]) from None
     except OSError as error:
         raise StorageError(f"`{path}` cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -13,7 +13,7 @@ from pflow.cli.drawing import drawing_options, show_graph
 from pflow.cli.group import LazyGroup, json_option, pass_console
 from pflow.cli.render import columns
 from pflow.cli.source import check_workflow, find_workflow
-from pflow.core.errors import DocumentError, ExistsError, UsageError
+from pflow.core.errors import ExistsError, UsageError
 from pflow.core.render import escape, shorten
 
 if TYPE_CHECKING:
@@ -150,17 +150,11 @@ def read_age(text: str) -> float:
 
 
 def _workflow_or_pipeline(console: Console, word: str) -> Workflow:
-    from pflow.execution.pipeline import is_pipeline  # lazy: only when something is saved
-
-    if not is_pipeline([word]):
-        return find_workflow(console, word)
+    # lazy: only when something is saved
     from pflow.cli.commands.pipeline import read_pipeline
+    from pflow.execution.pipeline import is_pipeline
 
-    try:
-        return read_pipeline(console, word).document
-    except DocumentError:
-        console.places = None
-        raise
+    return read_pipeline(console, word).document if is_pipeline([word]) else find_workflow(console, word)
 
 
 def _about(console: Console, checked: Checked) -> str:
