@@ -43,6 +43,13 @@ SCHEMA = (
 )
 """Scripts, each of which takes a database from the version that is its index to the next."""
 
+_COLUMNS = {
+    "runs": "key, run_id, workflow, status, started_at, ended_at, owner, cancel",
+    "events": "id, kind, data",
+    "run_values": "id, run, digest, data",
+    "cache": "key, data, size, used",
+}
+
 # Small appends cost the same as with 4 kB pages, values of a megabyte a third less.
 _PAGE_SIZE = 8192
 _WAL_PAGES = 512
@@ -224,7 +231,14 @@ def _check(path: Path, database: sqlite3.Connection, schema: Sequence[str]) -> i
             f"the journal `{path}` has version {version}; this pflow knows up to {len(schema)}",
             suggestions=["update pflow, or set PFLOW_HOME to another folder"],
         )
-    database.execute("SELECT max(key) FROM runs").fetchone()
+    try:
+        for table, columns in _COLUMNS.items():
+            database.execute(f"SELECT {columns} FROM {table} LIMIT 0").fetchone()
+        database.execute("SELECT max(key) FROM runs").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+            raise _broken("its tables are not ours") from error
+        raise
     return version
 
 

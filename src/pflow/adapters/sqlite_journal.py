@@ -80,7 +80,9 @@ class SqliteJournal:
                         "INSERT INTO runs (run_id, workflow, status, started_at, owner) VALUES (?, ?, 'running', ?, ?)",
                         (run_id, workflow, started_at, owner),
                     )
-                except sqlite3.IntegrityError:
+                except sqlite3.IntegrityError as error:
+                    if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+                        raise
                     raise ExistsError(f"there is already a run `{show(run_id)}`") from None
                 key = cursor.lastrowid or 0
                 insert(database, key, 0, records)
