@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pflow.core.errors import InDoubtError, PflowError, RunError
+from pflow.core.errors import CorruptError, InDoubtError, PflowError, RunError, StorageError
 from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
 from pflow.engine.codec import decode_events
 from pflow.engine.failure import describe_failure
@@ -71,6 +71,7 @@ class Executor:
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
         self._stop_reason = "interrupted"
+        self._watcher: asyncio.TimerHandle | None = None
 
     async def run(
         self,
@@ -182,7 +183,8 @@ class Executor:
         begin = time.perf_counter()
         task = asyncio.create_task(scope.execute())
         self._active[run.run_id] = (run, task)
-        watch = loop.call_later(_POLL, self._watch, loop, run.run_id)
+        if self._watcher is None:
+            self._watcher = loop.call_later(_POLL, self._watch, loop)
         outer_cancel = False
         try:
             await asyncio.wait([task])
@@ -192,20 +194,27 @@ class Executor:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         finally:
-            watch.cancel()
             del self._active[run.run_id]
+            if not self._active and self._watcher is not None:
+                self._watcher.cancel()
+                self._watcher = None
         ms = round((time.perf_counter() - begin) * 1000, 3)
-        result = self._conclude(run, scope, task, ms)
+        try:
+            result = self._conclude(run, scope, task, ms)
+        except StorageError as failure:
+            if not isinstance(failure, CorruptError):  # what the journal took before it failed is where to go on
+                failure.details["run_id"] = run.run_id
+                failure.suggestions = (*failure.suggestions, f"then go on with `pflow runs resume {run.run_id}`")
+            raise
         if outer_cancel:
             raise asyncio.CancelledError
         return result
 
-    def _watch(self, loop: asyncio.AbstractEventLoop, run_id: str) -> None:
-        if run_id not in self._active:
-            return
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Look, now and then, whether another process asked to cancel one of our runs."""
         for asked in self._journal.cancel_requests():
             self.cancel(asked)
-        loop.call_later(_POLL, self._watch, loop, run_id)
+        self._watcher = loop.call_later(_POLL, self._watch, loop)
 
     def _conclude(self, run: Run, scope: Scope, task: asyncio.Task[None], ms: float) -> RunResult:
         state, now = scope.state, time.time()
