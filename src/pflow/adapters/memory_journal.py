@@ -85,7 +85,7 @@ class MemoryJournal:
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Record]:
         """The run's records from `start` on."""
-        return self._find(run_id).records[start:]
+        return self._find(run_id).records[max(start, 0) :]
 
     def value(self, run_id: str, digest: str) -> bytes:
         """A large value of the run."""

@@ -58,6 +58,10 @@ _TRIES = 8
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
+DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+"""How a database fails; the last two when a damaged one makes the driver stumble over a text or a number."""
+
+
 def open_database(
     path: Path, notices: list[str], *, full_sync: bool, schema: Sequence[str] = SCHEMA
 ) -> sqlite3.Connection:
@@ -75,7 +79,7 @@ def open_database(
                 return _connect(path, notices, full_sync, schema)
             except FileNotFoundError:
                 continue
-            except sqlite3.DatabaseError as error:
+            except DATABASE_ERRORS as error:
                 if not path.exists():
                     continue  # another process has just set it aside
                 if not is_broken(error):
@@ -83,7 +87,7 @@ def open_database(
                 with locked(path):
                     _set_aside_if_broken(path, notices, schema)
         raise StorageError(f"the journal `{path}` is broken again and again", suggestions=["check the disk"])
-    except sqlite3.Error as error:
+    except DATABASE_ERRORS as error:
         raise sqlite_error(path, error) from error
     except OSError as error:
         raise storage_error("open", path, error) from error
@@ -101,9 +105,9 @@ def open_empty() -> sqlite3.Connection:
     return database
 
 
-def is_broken(error: sqlite3.Error) -> bool:
+def is_broken(error: Exception) -> bool:
     """Whether the error says that the file itself is damaged."""
-    return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF in _BROKEN
+    return not isinstance(error, sqlite3.Error) or _code(error) in _BROKEN
 
 
 def set_aside_database(path: Path, notices: list[str]) -> CorruptError:
@@ -120,9 +124,9 @@ def set_aside_database(path: Path, notices: list[str]) -> CorruptError:
     )
 
 
-def sqlite_error(path: Path, error: sqlite3.Error) -> StorageError:
+def sqlite_error(path: Path, error: Exception) -> StorageError:
     """What went wrong with the database, for people."""
-    code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+    code = _code(error)
     reason = {
         sqlite3.SQLITE_FULL: "the disk is full",
         sqlite3.SQLITE_READONLY: "it cannot be written to",
@@ -140,6 +144,10 @@ def sqlite_error(path: Path, error: sqlite3.Error) -> StorageError:
         details={"file": str(path), "sqlite": getattr(error, "sqlite_errorname", None)},
         suggestions=[advice],
     )
+
+
+def _code(error: Exception) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
 
 
 def _companions(path: Path) -> list[Path]:
@@ -193,7 +201,7 @@ def _make(path: Path, schema: Sequence[str]) -> None:
 
 
 def _plain_connect(path: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(
+    database = sqlite3.connect(
         f"file:{quote(str(path))}?{mode}",
         uri=True,
         timeout=_BUSY_SECONDS,
@@ -201,6 +209,12 @@ def _plain_connect(path: Path, mode: str) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=64,
     )
+    database.text_factory = _decode
+    return database
+
+
+def _decode(text: bytes) -> str:
+    return text.decode(errors="replace")
 
 
 def _connect(path: Path, notices: list[str], full_sync: bool, schema: Sequence[str]) -> sqlite3.Connection:
@@ -290,7 +304,7 @@ def _set_aside_if_broken(path: Path, notices: list[str], schema: Sequence[str]) 
     try:
         with closing(_plain_connect(path, "mode=rw")) as database:
             _check(path, database, schema)
-    except sqlite3.DatabaseError as error:
+    except DATABASE_ERRORS as error:
         if is_broken(error):
             _move_aside(path, notices)
 

@@ -16,6 +16,7 @@ from typing import get_args
 from pflow.adapters.lease import Lease, is_alive
 from pflow.adapters.sqlite_cache import CACHE_BYTES, Cache
 from pflow.adapters.sqlite_file import (
+    DATABASE_ERRORS,
     is_broken,
     open_database,
     open_empty,
@@ -124,7 +125,7 @@ class SqliteJournal:
             except (sqlite3.IntegrityError, ConflictError):
                 del self._owned[run_id]
                 raise taken_over() from None
-            except sqlite3.Error as error:
+            except DATABASE_ERRORS as error:
                 raise self._failed(error) from error
             owned.following += len(records)
             if ended:
@@ -139,7 +140,7 @@ class SqliteJournal:
                     "SELECT id, kind, data FROM events WHERE id BETWEEN ? AND ? ORDER BY id",
                     event_ids(key, start),
                 ).fetchall()
-            except sqlite3.DatabaseError as error:
+            except DATABASE_ERRORS as error:
                 if not is_broken(error):
                     raise
                 rows = [(None, None, None)]
@@ -161,7 +162,7 @@ class SqliteJournal:
                 row = database.execute(
                     "SELECT data FROM run_values WHERE run = ? AND digest = ?", (key, digest)
                 ).fetchone()
-            except sqlite3.DatabaseError as error:
+            except DATABASE_ERRORS as error:
                 if not is_broken(error):
                     raise
                 self._mark_damaged(key)
@@ -246,7 +247,7 @@ class SqliteJournal:
                     if self._cache.has_news():
                         with transaction(self._database):
                             self._cache.flush(self._database)
-                except sqlite3.Error:
+                except DATABASE_ERRORS:
                     pass  # which entries were used is not worth a failure at the end
                 self._database.close()
                 self._database = None
@@ -259,7 +260,7 @@ class SqliteJournal:
         with self._lock:
             try:
                 yield self._open()
-            except sqlite3.Error as error:
+            except DATABASE_ERRORS as error:
                 raise self._failed(error) from error
 
     @contextmanager
@@ -278,7 +279,7 @@ class SqliteJournal:
                             raise
                         database = borrowed = open_readonly(self.path)
                 yield database
-            except sqlite3.Error as error:
+            except DATABASE_ERRORS as error:
                 raise self._failed(error) from error
             finally:
                 if borrowed is not None:
@@ -316,7 +317,7 @@ class SqliteJournal:
         key, run_id, workflow, status, started_at, ended_at, owner = row
         try:
             events = count_events(database, key)
-        except sqlite3.DatabaseError as error:
+        except DATABASE_ERRORS as error:
             if not is_broken(error):
                 raise
             events, status = 0, "damaged"
@@ -350,7 +351,7 @@ class SqliteJournal:
             return error
         return ConflictError(f"run `{run_id}` does not belong to this process")
 
-    def _failed(self, error: sqlite3.Error) -> StorageError:
+    def _failed(self, error: Exception) -> StorageError:
         if not is_broken(error):
             return sqlite_error(self.path, error)
         # Moved before it is closed, or SQLite would still write its log into it.

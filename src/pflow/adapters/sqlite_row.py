@@ -111,7 +111,7 @@ def find_run(database: sqlite3.Connection, run_id: str) -> Row:
 
 def event_ids(key: int, start: int) -> tuple[int, int]:
     """The ids of a run's events, from one on: the first and the last that there could be."""
-    return key << _SEQ_BITS | start, key << _SEQ_BITS | _LAST_SEQ
+    return key << _SEQ_BITS | max(start, 0), key << _SEQ_BITS | _LAST_SEQ
 
 
 def count_events(database: sqlite3.Connection, key: int) -> int:
