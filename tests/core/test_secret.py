@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import dataclass
 from urllib.parse import quote, quote_plus
 
 import orjson
@@ -252,6 +253,18 @@ def test_bytes_in_a_result_are_looked_into():
     redactor = Redactor({"T": TOKEN})
     assert redactor.value(b"x" + TOKEN.encode()) == "x«secret:T»"
     assert redactor.value(b"\xff\x00") == b"\xff\x00"
+
+
+def test_the_fields_of_a_dataclass_are_looked_into():
+    @dataclass
+    class Account:
+        name: str
+        key: str
+
+    redactor = Redactor({"KEY": TOKEN})
+    harmless = Account("Ada", "none")
+    assert redactor.value([harmless])[0] is harmless
+    assert redactor.value(Account("Ada", TOKEN)) == {"name": "Ada", "key": "«secret:KEY»"}
 
 
 def test_values_that_are_no_json_pass_through():

@@ -120,7 +120,9 @@ def test_an_action_without_an_edge_is_an_error() -> None:
     document = {"nodes": [{"id": "a", "type": "odd"}, {"id": "b", "type": "echo"}]}
     result = run_plan(plan_of(document, odd=Odd, echo=Echo))
     assert result.status == "failed"
-    assert result.error is not None and result.error["message"] == "node `a` returned action `sideways`, which has no edge"
+    assert (
+        result.error is not None and result.error["message"] == "node `a` returned action `sideways`, which has no edge"
+    )
 
 
 def test_a_retry_counts_attempts_and_starts_each_from_nothing() -> None:
@@ -185,6 +187,20 @@ def test_a_loop_that_does_not_end_is_stopped_at_its_visits() -> None:
     result = run_plan(plan_of(document, again=Again))
     assert result.completed == ("a", "a#2", "a#3", "a#4", "a#5")
     assert result.error is not None and "visited 5 times" in str(result.error["message"])
+
+
+def test_a_loop_over_an_error_edge_is_stopped_as_well() -> None:
+    class Fails(AsyncNode):
+        async def exec_async(self, _: object) -> None:
+            raise ValueError("not yet")
+
+    document = {
+        "nodes": [{"id": "poll", "type": "fails", "max_visits": 3}, {"id": "wait", "type": "echo"}],
+        "edges": [{"from": "poll", "to": "wait", "action": "error"}, {"from": "wait", "to": "poll"}],
+    }
+    result = run_plan(plan_of(document, fails=Fails, echo=Echo))
+    assert (result.status, result.failed_node) == ("failed", "poll#4")
+    assert result.completed == ("wait", "wait#2", "wait#3")
 
 
 class TestBatch:
@@ -397,7 +413,10 @@ def test_pocketflow_nodes_run_unchanged() -> None:
         def post(self, shared: Any, _: object, result: str) -> None:
             shared["note"] = result
 
-    document = {"nodes": [{"id": "a", "type": "doubles"}, {"id": "b", "type": "unsure"}], "outputs": {"doubled": {}, "note": {}}}
+    document = {
+        "nodes": [{"id": "a", "type": "doubles"}, {"id": "b", "type": "unsure"}],
+        "outputs": {"doubled": {}, "note": {}},
+    }
     result = run_plan(plan_of(document, doubles=Doubles, unsure=Unsure), seed={"numbers": [1, 2]})
     assert result.outputs == {"doubled": [2, 4], "note": "gave up after try 2"}
 

@@ -12,7 +12,7 @@ import pytest
 from pflow.core.errors import ConflictError, NotFoundError, RunError, UsageError
 from pflow.core.path import Home
 from pflow.workspace import Workspace
-from tests.workspace.test_durability import MARK_NODE, in_child, place
+from tests.workspace.test_durability import in_child, place
 
 __all__ = ["place"]
 
@@ -90,7 +90,11 @@ def test_a_batch_goes_on_with_the_items_that_are_missing(workspace: Workspace, t
         ],
         "outputs": {"did": {"source": "${do.text}"}},
     }
-    items = [{"name": "a", "closed": "/nonexistent"}, {"name": "b", "closed": str(closed)}, {"name": "c", "closed": "/none"}]
+    items = [
+        {"name": "a", "closed": "/nonexistent"},
+        {"name": "b", "closed": str(closed)},
+        {"name": "c", "closed": "/none"},
+    ]
     document = {
         "nodes": [
             {
@@ -189,7 +193,9 @@ class TestEditAndContinue:
         assert effects_of(effects) == {"a": 1, "b": 1, "new": 1}
 
 
-def test_eight_processes_that_resume_one_run_do_its_work_once(workspace: Workspace, place: Home, tmp_path: Path) -> None:
+def test_eight_processes_that_resume_one_run_do_its_work_once(
+    workspace: Workspace, place: Home, tmp_path: Path
+) -> None:
     effects, closed = tmp_path / "effects", tmp_path / "closed"
     closed.touch()
     gate = {"id": "gate", "type": "gate", "params": {"closed": str(closed)}}
@@ -226,6 +232,29 @@ def test_a_run_without_an_owner_can_be_cancelled_for_good(workspace: Workspace, 
     assert workspace.cancel("orphan") == "cancelled"
     with pytest.raises(UsageError, match="cancelled already"):
         workspace.cancel("orphan")
+    with pytest.raises(RunError, match="was cancelled, for good"):
+        workspace.resume("orphan", rerun_in_doubt=True)
+    assert workspace.show_run("orphan")["status"] == "cancelled"
+
+
+def test_asking_to_resume_a_completed_run_leaves_it_completed(workspace: Workspace) -> None:
+    document = {"nodes": [{"id": "a", "type": "echo", "params": {"v": 1}}]}
+    run_id = workspace.run(document).run_id
+    with pytest.raises(RunError, match="nothing to resume"):
+        workspace.resume(run_id)
+    assert [run.status for run in workspace.runs()] == ["completed"]
+    assert workspace.show_run(run_id)["status"] == "completed"
+
+
+def test_a_failed_command_shows_its_text_and_values_without_secrets(workspace: Workspace) -> None:
+    document = {
+        "inputs": {"token": {"type": "string", "secret": True}, "who": {"type": "string"}},
+        "nodes": [{"id": "call", "type": "shell", "params": {"command": "echo ${who} ${token}; exit 3"}}],
+    }
+    outcome = workspace.run(document, {"token": "s3cret-and-long", "who": "Ada"})
+    shown = {"command": "echo ${who} ${token}; exit 3", "values": {"${who}": "Ada", "${token}": "«secret:token»"}}
+    assert outcome.params == shown
+    assert workspace.trace(outcome.run_id, step="call", field="params") == shown
 
 
 def test_an_unknown_run_is_not_found(workspace: Workspace) -> None:

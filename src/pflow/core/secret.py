@@ -152,8 +152,13 @@ class _Mask:
             text = value.decode(errors="replace")
             masked_text = self.text(text)
             return value if masked_text == text else masked_text
-        if self._numeric and isinstance(value, int | float):
-            return self._number(value)
+        if isinstance(value, int | float):
+            return self._number(value) if self._numeric else value
+        if fields := getattr(value, "__dataclass_fields__", None):
+            # Not JSON, but JSON writers take it for an object with these fields.
+            before = {name: getattr(value, name) for name in fields}
+            after = self.walk(before)
+            return value if after is before else after
         return value
 
     def _inside(self, text: str) -> str:

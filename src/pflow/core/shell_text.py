@@ -7,7 +7,7 @@ place where the shell, or a program it starts, would evaluate the value is a pro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pflow.core.env_name import RESERVED_ENV, check_env_name
 from pflow.core.errors import StepError
@@ -27,24 +27,31 @@ _FORMS = {"none": '"${%s}"', "double": "${%s}", "single": "'\"${%s}\"'"}
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """A command for the shell, and the variables that its text refers to."""
+    """A command for the shell, and the variables that its text refers to.
+
+    `written` is the author's own text, and `values` what its templates stand for: what people are shown.
+    """
 
     text: str
     env: dict[str, str]
+    written: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Shell(Compiled):
-    __slots__ = ("_text", "_variables")
+    __slots__ = ("_text", "_variables", "_written")
 
-    def __init__(self, text: str, variables: Mapping[str, Reference]) -> None:
+    def __init__(self, text: str, variables: Mapping[str, Reference], written: str) -> None:
         super().__init__(None)
         self.references = tuple(variables.values())
         self._text = text
         self._variables = variables
+        self._written = written
 
     def render(self, lookup: Lookup) -> object:
         env = {name: _variable(reference, lookup(reference)) for name, reference in self._variables.items()}
-        return ShellCommand(self._text, env)
+        values = {reference.text: env[name] for name, reference in self._variables.items()}
+        return ShellCommand(self._text, env, self._written, values)
 
 
 def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Problem]]:
@@ -88,7 +95,8 @@ def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Prob
     text = "".join(texts)
     if len(text) > _LONGEST:
         return _refuse(references, [_too_long(len(text))])
-    return (_Shell(text, variables) if variables else Compiled(text)), []
+    written = "".join(part if isinstance(part, str) else part.text for part in parts)
+    return (_Shell(text, variables, written) if variables else Compiled(text)), []
 
 
 def _refuse(references: Sequence[Reference], problems: list[Problem]) -> tuple[Compiled, list[Problem]]:

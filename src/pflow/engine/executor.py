@@ -106,12 +106,12 @@ class Executor:
 
         Raises `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
         """
+        _check_open(self.history(run_id), run_id, edited)
         run = self._new_run(run_id)
         run.seq = self._journal.claim(run_id)
         try:
             run.history = fold_history(decode_events(self._journal.read(run_id), run.values, self._redactor))
-            if run.history.finished and not edited:
-                raise RunError(f"run `{run_id}` is complete; there is nothing to resume")
+            _check_open(run.history, run_id, edited)  # another process may have ended it since
             doubts = in_doubt(plan, run.history)
             if doubts and not rerun_in_doubt:
                 raise InDoubtError(
@@ -121,7 +121,10 @@ class Executor:
                     suggestions=[f"pflow runs resume {run_id} --rerun-in-doubt   to run them again"],
                 )
         except PflowError:
-            run.emit(RunStopped(reason="in_doubt", at=time.time()), status="stopped")
+            if run.history.finished or run.history.cancelled:
+                self._journal.append(run_id, run.seq, (), "cancelled" if run.history.cancelled else "completed")
+            else:
+                run.emit(RunStopped(reason="in_doubt", at=time.time()), status="stopped")
             raise
         if edited:
             run.edited = True
@@ -242,7 +245,7 @@ class Executor:
             run.emit(RunFailed(error=error, at=now), status="failed")
         else:
             try:
-                outputs = scope.outputs()
+                outputs = scope.names.outputs()
                 status = "completed"
                 run.emit(RunCompleted(outputs=outputs, at=now), status="completed")
             except PflowError as problem:
@@ -258,9 +261,20 @@ class Executor:
             completed=tuple(state.completed),
             steps=run.steps,
             duration_ms=ms,
-            store=scope.store(),
+            store=scope.names.store(),
             reused=tuple(run.reused),
             reran=tuple(run.reran),
+        )
+
+
+def _check_open(history: History, run_id: str, edited: bool) -> None:
+    """Refuse to take up what has ended for good."""
+    if history.cancelled:
+        raise RunError(f"run `{run_id}` was cancelled, for good", suggestions=["start the workflow again"])
+    if history.finished and not edited:
+        raise RunError(
+            f"run `{run_id}` is complete; there is nothing to resume",
+            suggestions=[f"pflow runs resume {run_id} --with WORKFLOW   to continue with an edited document"],
         )
 
 

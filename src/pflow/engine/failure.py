@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Awaitable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pflow.core.document import Retry
 from pflow.core.errors import PflowError, SecurityError, StepError, StepTimeout, UnresolvedError
@@ -70,6 +70,17 @@ def describe_failure(error: BaseException, node: str) -> dict[str, object]:
         "action": "error",
         "details": {"at": f"{own.filename}:{own.lineno} in {own.name}"} if own else {},
     }
+
+
+def shown_params(params: Mapping[str, Any]) -> dict[str, object]:
+    """Parameters as a failure records them: a rendered command as its author wrote it, with its values beside it."""
+    shown: dict[str, object] = {}
+    for name, value in params.items():
+        if hasattr(value, "written"):
+            shown.update({name: value.written, "values": value.values})
+        else:
+            shown[name] = value
+    return shown
 
 
 def pick_edge(edges: Mapping[str, object], error: BaseException) -> str | None:

@@ -9,6 +9,7 @@ from pflow.core.event import (
     ItemCompleted,
     ItemFailed,
     ItemStarted,
+    RunCancelled,
     RunCompleted,
     RunResumed,
     RunStarted,
@@ -42,6 +43,7 @@ class History:
         self.items: dict[str, dict[int, ItemCompleted | ItemFailed | ItemStarted]] = {}
         self.past: dict[str, Past] = {}
         self.finished = False
+        self.cancelled = False
 
     def forget(self) -> None:
         """Begin anew, as an edit does; what steps and items did stays known for reuse."""
@@ -73,6 +75,8 @@ def fold_history(events: Iterable[Event]) -> History:
                 history.forget()
         elif isinstance(event, RunCompleted):
             history.finished = True
+        elif isinstance(event, RunCancelled):
+            history.cancelled = True
         elif isinstance(event, ItemStarted | ItemCompleted | ItemFailed):
             history.items.setdefault(event.step, {})[event.item] = event
         elif isinstance(event, StepStarted | StepCompleted | StepFailed):

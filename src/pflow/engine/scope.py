@@ -11,20 +11,19 @@ from typing import Any
 import orjson
 from pocketflow import AsyncNode
 
-from pflow.core.errors import PflowError, RunError, StepError, UnresolvedError
+from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
-from pflow.core.interface import MISSING
-from pflow.core.template import Lookup, Reference, descend
+from pflow.core.template import Lookup, Reference
 from pflow.engine.batch import run_batch
 from pflow.engine.binding import bind_inputs
-from pflow.engine.failure import Halted, describe_failure, pick_edge, retry_wait, within
+from pflow.engine.failure import Halted, describe_failure, pick_edge, retry_wait, shown_params, within
+from pflow.engine.names import Names
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
 from pflow.engine.run import Run
-from pflow.engine.state import END, ScopeState
+from pflow.engine.state import ScopeState
 from pflow.engine.store import NodeAwareSharedStore, StepStore
-from pflow.engine.value import Opaque, digest_all
+from pflow.engine.value import digest_all
 
-Item = Mapping[str, object]
 Result = tuple[str, Mapping[str, object], Mapping[str, str]]
 
 
@@ -58,11 +57,9 @@ class Scope:
     ) -> None:
         self.run = run
         self.plan = plan
-        self.inputs = inputs
-        self._seed = seed
-        self.seed = seed or {}
         self.depth = depth
         self.state = ScopeState(plan, prefix)
+        self.names = Names(self.state, inputs, seed)
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def execute(self) -> None:
@@ -113,61 +110,6 @@ class Scope:
             if not self._idle.done():
                 self._idle.set_exception(error)
 
-    def outputs(self) -> dict[str, object]:
-        """The declared outputs; without any, what the last steps wrote."""
-        if self.plan.outputs:
-            return {
-                name: source.render(lambda ref: self.lookup(END, ref)) for name, source in self.plan.outputs.items()
-            }
-        ended = list(dict.fromkeys(self.state.ended))
-        if len(ended) == 1:
-            return dict(self.state.outputs[ended[0]])
-        return {self.plan.nodes[index].id: dict(self.state.outputs[index]) for index in sorted(ended)}
-
-    def store(self) -> dict[str, object]:
-        """The shared store as a flow in Python leaves it: its seed, and the last writes over it."""
-        if self._seed is None:
-            return {}
-        kept = {key: value for key, value in self.seed.items() if not self.state.is_deleted(key)}
-        return {**kept, **{key: self.state.natural(END, key) for key in self.state.natural_keys(END)}}
-
-    def lookup(self, index: int, reference: Reference, item: Item | None = None) -> object:
-        """The value of a template for a node; raises `UnresolvedError`."""
-        root = reference.root
-        if item is not None and root in item:
-            value: object = item[root]
-        elif root in self.inputs:
-            value = self.inputs[root]
-        elif root in self.plan.by_id:
-            outputs = self.state.outputs.get(self.plan.by_id[root].number)
-            if outputs is None:
-                return self._missing(index, reference, f"node `{root}` has not run")
-            value = outputs
-        else:
-            try:
-                value = self.state.natural(index, root)
-            except KeyError:
-                if root not in self.seed:
-                    return self._missing(index, reference, f"there is no `{root}`")
-                value = self.seed[root]
-        found = descend(value, reference)
-        if isinstance(found, Opaque):
-            raise RunError(
-                f"`{reference.text}` was a `{found.kind}` that lived only in the process that made it",
-                suggestions=["run the workflow again from the start"],
-            )
-        return found
-
-    def _missing(self, index: int, reference: Reference, reason: str) -> object:
-        if reference.default is not MISSING:
-            return reference.default
-        exists = [*self.inputs, *(self.plan.nodes[i].id for i in self.state.outputs)]
-        raise UnresolvedError(
-            f"template `{reference.text}` not resolved: {reason}",
-            details={"missing": [reference.root], "exists": exists},
-            suggestions=[f"it can use: {', '.join(exists)}"] if exists else [],
-        )
-
     def _prepare(self, node: PlanNode, events: list[Event], launches: list[Launch]) -> None:
         """Start a node's next step, or end it at once: from the cache, from before an edit, or because it cannot."""
         state = self.state
@@ -185,6 +127,8 @@ class Scope:
             known = self._known_result(launch)
         except PflowError as error:
             known = self._failure(launch, error, 0.0)
+            if visit > node.max_visits:
+                known = known._replace(action=None)  # an error edge may well be what closes the loop
         events.append(self._started(launch))
         state.start(node.number, launch.step, visit)
         if known is None:
@@ -215,7 +159,7 @@ class Scope:
         seen: list[object] = []
 
         def lookup(reference: Reference) -> object:
-            value = self.lookup(node.number, reference)
+            value = self.names.lookup(node.number, reference)
             seen.append(value)
             return value
 
@@ -230,7 +174,7 @@ class Scope:
         keys = [node.definition.encode(), *map(self.run.values.key, seen)]
         for name in node.reads:
             try:
-                keys.append(self.run.values.key(self._natural(node.number, name)))
+                keys.append(self.run.values.key(self.names.read(node.number, name)))
             except KeyError:
                 keys.append(b"")
         launch.inputs = digest_all(keys)
@@ -249,14 +193,6 @@ class Scope:
                 details={"items": str(items)[:200]},
             )
         return items
-
-    def _natural(self, index: int, key: str) -> object:
-        if key in self.inputs:
-            return self.inputs[key]
-        try:
-            return self.state.natural(index, key)
-        except KeyError:
-            return self.seed[key]
 
     def _next_attempt(self, launch: Launch) -> int:
         """Attempts are counted across crashes, but a resume always gets at least one."""
@@ -292,7 +228,7 @@ class Scope:
             return "its inputs changed"
         for key, recorded in completed.reads.items():
             try:
-                now = digest_all([self.run.values.key(self._natural(launch.node.number, key))])
+                now = digest_all([self.run.values.key(self.names.read(launch.node.number, key))])
             except KeyError:
                 now = ""
             if now != recorded:
@@ -350,7 +286,7 @@ class Scope:
             ms=ms,
             attempt=launch.attempt,
             action=pick_edge(node.edges, error),
-            params=launch.params,
+            params=shown_params(launch.params),
         )
 
     async def run_node(self, node: PlanNode, params: dict[str, Any], step: str) -> Result:
@@ -358,7 +294,7 @@ class Scope:
         run = self.run
         instance = run.instance(node)
         instance.set_params(params)
-        store = StepStore(self.state, node.number, self.inputs, self.seed, trusted=node.trusted)
+        store = StepStore(self.names, node.number, trusted=node.trusted)
         shared: Any = store
         if node.mapping is not None:
             shared = NodeAwareSharedStore(
@@ -401,7 +337,7 @@ class Scope:
             )
         if self.run.stopping and (scope.state.waiting or scope.state.running):
             raise Halted
-        return "default", scope.outputs(), {}
+        return "default", scope.names.outputs(), {}
 
     def _remember(self, launch: Launch, action: str, writes: Mapping[str, object]) -> None:
         try:
