@@ -68,7 +68,10 @@ def test_a_reference_to_a_parallel_node_is_an_issue(workspace: Workspace) -> Non
 
 def test_a_loop_may_look_back(workspace: Workspace) -> None:
     document = {
-        "nodes": [{"id": "a", "type": "echo", "params": {"n": "${b.n:-0}"}}, {"id": "b", "type": "echo", "params": {"n": "${a.n}"}}],
+        "nodes": [
+            {"id": "a", "type": "echo", "params": {"n": "${b.n:-0}"}},
+            {"id": "b", "type": "echo", "params": {"n": "${a.n}"}},
+        ],
         "edges": [{"from": "a", "to": "b"}, {"from": "b", "to": "a", "action": "error"}],
     }
     assert issues_of(workspace, document) == []
@@ -134,6 +137,19 @@ def test_an_action_that_is_never_returned_is_an_issue(workspace: Workspace) -> N
     assert "resource_missing" in issue.known and issue.hint == "did you mean `resource_missing`?"
 
 
+def test_a_choice_without_an_edge_is_an_issue_also_where_only_the_default_has_one(workspace: Workspace) -> None:
+    workspace.home.nodes.mkdir(parents=True)
+    (workspace.home.nodes / "pick.py").write_text(
+        "from pocketflow import Node\n\nclass Pick(Node):\n    actions = ('left', 'right')\n    class Outputs: ...\n"
+    )
+    issues = issues_of(workspace, {"nodes": [{"id": "pick"}, echo(text="x")]})
+    assert [(issue.code, issue.hint) for issue in issues] == [
+        ("missing-edge", 'add {"from": "pick", "to": …, "action": "left"}'),
+        ("missing-edge", 'add {"from": "pick", "to": …, "action": "right"}'),
+    ]
+    assert issues_of(workspace, {"nodes": [echo(text="x"), {"id": "pick"}]}) == []
+
+
 def test_expressions_are_not_templates(workspace: Workspace) -> None:
     for text in ("${1+1}", "${a.b()}", "${a|f}", "${}", "${${a}}", "${", "${__class__}"):
         found = issues_of(workspace, {"nodes": [echo(text=text)]})
@@ -166,7 +182,11 @@ def test_templates_that_need_each_other_have_no_order(workspace: Workspace) -> N
 
 
 class TestSubWorkflows:
-    child = {"inputs": {"who": {"type": "string"}}, "nodes": [echo(text="${who}")], "outputs": {"said": {"source": "${show.text}"}}}
+    child = {
+        "inputs": {"who": {"type": "string"}},
+        "nodes": [echo(text="${who}")],
+        "outputs": {"said": {"source": "${show.text}"}},
+    }
 
     def _node(self, **params: Any) -> dict[str, Any]:
         return {"id": "sub", "type": "workflow", "params": {"workflow": self.child, **params}}
@@ -194,7 +214,10 @@ class TestSubWorkflows:
         assert issue.code == "nesting"
 
     def test_which_workflow_runs_must_be_known(self, workspace: Workspace) -> None:
-        document = {"inputs": {"w": {"type": "string"}}, "nodes": [{"id": "a", "type": "workflow", "params": {"workflow": "${w}"}}]}
+        document = {
+            "inputs": {"w": {"type": "string"}},
+            "nodes": [{"id": "a", "type": "workflow", "params": {"workflow": "${w}"}}],
+        }
         assert only(workspace, document).code == "template-here"
 
 

@@ -59,7 +59,7 @@ def check_child_inputs(index: int, spec: NodeSpec, child: Plan, report: Report) 
 def check_actions(
     index: int, document: Document, actions: tuple[str, ...], edges: Mapping[str, object], report: Report
 ) -> None:
-    """Edges wait for actions that the node can return, and once it branches, every action has one."""
+    """Edges wait for actions that the node can return, and where any edge leaves it, every choice has one."""
     spec = document.nodes[index]
     for action in edges:
         if action not in actions and action not in ("default", "error", "timeout"):
@@ -71,7 +71,7 @@ def check_actions(
                 known=actions,
                 hint=f"did you mean `{near[0]}`?" if near else "",
             )
-    if any(is_choice(action) for action in edges):
+    if edges:
         for action in actions:
             if is_choice(action) and action not in edges:
                 report(
