@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PARAM = 200
 _LINES = 20
-_HIDDEN = frozenset({"issues", "steps", "run_id", "type", "message", "frames", "source", "errno", "cause"})
+_HIDDEN = frozenset({"issues", "steps", "run_id", "type", "message", "frames", "source", "errno", "cause", "missing"})
 """Details for programs; the message says the same to people."""
 
 

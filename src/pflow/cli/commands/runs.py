@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -10,9 +10,9 @@ from pflow.cli.completion import complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.group import LazyGroup, json_option, pass_console
 from pflow.cli.outcome import run_watched, show_outcome
-from pflow.cli.render import ago, columns, show_ms
+from pflow.cli.render import ago, columns, quote, show_ms
 from pflow.cli.source import check_workflow, find_workflow, read_params
-from pflow.core.errors import DocumentError
+from pflow.core.errors import DocumentError, InputError
 from pflow.core.render import escape, shorten
 from pflow.engine.ports import RunInfo
 
@@ -104,7 +104,18 @@ def resume(
         if found is not None and edited is not None:
             check_workflow(console, found, edited)
         raise
+    except InputError as error:
+        raise _explain_missing(error, run, inputs) from None
     return show_outcome(console, outcome)
+
+
+def _explain_missing(error: InputError, run: str, words: Sequence[str]) -> InputError:
+    """The error with the command that would work: a secret is not recorded, so a resume needs it again."""
+    missing = error.details.get("missing")
+    if not isinstance(missing, list) or not missing:
+        return error
+    command = ["pflow", "runs", "resume", quote(run), *map(quote, words), *(f"{name}=…" for name in missing)]
+    return InputError(error.message, details=error.details, suggestions=[*error.suggestions, " ".join(command)])
 
 
 @runs.command()
@@ -175,7 +186,9 @@ def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
     about = shorten(str(error.get("message")), 80) if isinstance(error, Mapping) else ""
     if step.get("source") in ("cache", "reuse"):
         about = "from the cache" if step["source"] == "cache" else "kept from before the edit"
-    if step.get("items_completed"):
-        about = f"{step['items_completed']} items {about}".rstrip()
+    done = step.get("items_completed")
+    if isinstance(done, int) and done:
+        items = f"{done} item{'s' * (done != 1)} done"
+        about = f"{items}; {about}" if about else items
     status = str(step.get("status", "")).replace("in_doubt", "in doubt")
     return escape(str(step.get("step"))), status, time, about
