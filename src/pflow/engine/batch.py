@@ -107,7 +107,7 @@ class _Batch:
         item = {self.batch.name: self.launch.items[index], f"{self.batch.name}_index": index}
 
         def lookup(reference: Reference) -> object:
-            return scope.lookup(node.number, reference, item)
+            return scope.names.lookup(node.number, reference, item)
 
         params: Any = node.params.render(lookup)
         step = f"{self.launch.step}[{index}]"

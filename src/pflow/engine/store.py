@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from pflow.engine.state import ScopeState
+from pflow.engine.names import Names
 from pflow.engine.value import DELETED, EXACT, has_nan
 
 
@@ -63,21 +63,11 @@ class StepStore(MutableMapping[str, Any]):
     own copy then, and what differs at the end counts as written.
     """
 
-    __slots__ = ("_copies", "_index", "_inputs", "_seed", "_state", "_trusted", "reads", "writes")
+    __slots__ = ("_copies", "_names", "_node", "_trusted", "reads", "writes")
 
-    def __init__(
-        self,
-        state: ScopeState,
-        index: int,
-        inputs: Mapping[str, object],
-        seed: Mapping[str, object],
-        *,
-        trusted: bool,
-    ) -> None:
-        self._state = state
-        self._index = index
-        self._inputs = inputs
-        self._seed = seed
+    def __init__(self, names: Names, node: int, *, trusted: bool) -> None:
+        self._names = names
+        self._node = node
         self._trusted = trusted
         self._copies: dict[str, tuple[object, object]] = {}
         self.reads: dict[str, object] = {}
@@ -91,7 +81,7 @@ class StepStore(MutableMapping[str, Any]):
             return value
         if key in self._copies:
             return self._copies[key][1]
-        value = self._find(key)
+        value = self._names.read(self._node, key)
         self.reads[key] = value
         if self._trusted or not isinstance(value, dict | list):
             return value
@@ -113,9 +103,7 @@ class StepStore(MutableMapping[str, Any]):
         self.writes[key] = DELETED
 
     def __iter__(self) -> Iterator[str]:
-        names = dict.fromkeys(self._inputs)
-        names.update(dict.fromkeys(self._state.natural_keys(self._index)))
-        names.update(dict.fromkeys(self._seed))
+        names = dict.fromkeys(self._names.keys(self._node))
         names.update(dict.fromkeys(self.writes))
         return (key for key in names if self.writes.get(key) is not DELETED)
 
@@ -132,16 +120,6 @@ class StepStore(MutableMapping[str, Any]):
             if before != after:
                 self.writes[key] = after
         return self.writes
-
-    def _find(self, key: str) -> object:
-        if key in self._inputs:
-            return self._inputs[key]
-        try:
-            return self._state.natural(self._index, key)
-        except KeyError:
-            if key in self._seed:
-                return self._seed[key]
-            raise
 
 
 def _copy(value: object) -> object:
