@@ -45,8 +45,7 @@ print(finished.exit_code, finished.stdout.decode())
 def no_survivors(tmp_path):
     """No test may leave a process behind that wrote its number into `pids`."""
     yield
-    for pid in recorded(tmp_path):
-        assert not alive(pid)
+    wait_until(lambda: not any(alive(pid) for pid in recorded(tmp_path)))
 
 
 def run(command: str, **options: Any) -> Finished:
@@ -500,6 +499,23 @@ def test_after_kill_9_of_pflow_nothing_of_it_lives(tmp_path, start):
     wait_until(lambda: not any(alive(pid) for pid in pids))
 
 
+@pytest.mark.parametrize("command", ["exec sleep 60", "exec sleep 60 > /dev/null", "exec sleep 60 2> /dev/null"])
+def test_a_command_whose_pflow_dies_while_starting_it_is_found(tmp_path, start, command):
+    late = "while not os.path.exists(sys.argv[1] + '/pids'): pass"
+    dying = f"""
+import os, sys
+from pflow.engine.guardian import Guardian
+def die(*_):
+    {late}
+    os.kill(os.getpid(), 9)
+Guardian.add = die
+{RUNNER}"""
+    pflow = start(f"echo $$ > pids; {command}", dying)
+    assert pflow.wait(PATIENCE) == -signal.SIGKILL
+    wait_until(lambda: recorded(tmp_path))
+    wait_until(lambda: not alive(recorded(tmp_path)[0]))
+
+
 def test_the_guardian_gives_time_to_clean_up(tmp_path, start):
     pflow = start("exec 2> /dev/null; trap 'echo bye > clean; exit' TERM; echo $$ > pids; while :; do sleep 0.01; done")
     wait_until(lambda: recorded(tmp_path))
@@ -600,9 +616,9 @@ def test_only_groups_still_on_the_list_are_ended():
     sleepers = [subprocess.Popen(["sleep", "60"], start_new_session=True) for _ in range(4)]
     own = Guardian()
     try:
-        own.prepare()
         for sleeper in sleepers:
-            own.add(sleeper.pid)
+            own.expect([])
+            own.add(sleeper.pid, [])
         own.remove(sleepers[0].pid)
         own.remove(sleepers[2].pid)
         own.forget()  # the pipe closes, as it does when this process ends

@@ -1,9 +1,10 @@
 """A tiny helper process that ends the children of a pflow that was killed and could not do so itself.
 
 One per pflow process, a shell started with the first child, so that it costs about a millisecond and then
-nothing. It is told of every process group over a pipe that only pflow holds open; when the pipe closes, pflow
-is gone, and every group still on the list gets SIGTERM and a second later SIGKILL. What moved to a session of
-its own, as daemons do, is beyond it, and so is a child whose pflow dies in the instant of starting it.
+nothing. It learns of every process group over a pipe that only pflow holds open; when the pipe closes, pflow
+is gone, and every group still on the list gets SIGTERM and a second later SIGKILL. A child that was being
+started at that moment is found, on Linux, by the pipes that are its outputs. What moved to a session of its
+own, as daemons do, is beyond the helper.
 """
 
 from __future__ import annotations
@@ -12,20 +13,48 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Collection
 
-# `sleep 0.1` is no POSIX, but every system has it; where it fails, SIGKILL just comes sooner.
+# Lines: `? PIPE` a child that writes to it is about to start, `! PIPE` it started or failed to, `+ GROUP` and
+# `- GROUP` the list. Only a leader of a session can be our child; others may hold the pipe as copies of pflow.
+# `sleep 0.1` is not POSIX, but every system has it; where it fails, SIGKILL just comes sooner.
 _SCRIPT = """
 trap '' HUP INT QUIT TERM PIPE TSTP
 groups=' '
-while read -r line; do
-    case $line in
-        +*) groups="$groups${line#+} " ;;
-        -*) group=${line#-}
-            case $groups in
-                *" $group "*) groups="${groups%% "$group" *} ${groups#* "$group" }" ;;
-            esac ;;
+starting=' '
+
+without() {
+    case $1 in
+        *" $2 "*) rest="${1%% "$2" *} ${1#* "$2" }" ;;
+        *) rest=$1 ;;
+    esac
+}
+
+started() {
+    ls -l /proc/[0-9]*/fd | while read -r line; do
+        case $line in
+            /proc/*) process=${line%/fd:} ;;
+            *'pipe:['*)
+                pipe=${line##*'pipe:['}
+                case $starting in
+                    *" ${pipe%]} "*)
+                        read -r stat < "$process/stat" || continue
+                        set -- ${stat##*) }
+                        [ "$4" = "${process#/proc/}" ] && echo "$4" ;;
+                esac ;;
+        esac
+    done
+}
+
+while read -r kind number; do
+    case $kind in
+        '?') starting="$starting$number " ;;
+        '!') without "$starting" "$number"; starting=$rest ;;
+        '+') groups="$groups$number " ;;
+        '-') without "$groups" "$number"; groups=$rest ;;
     esac
 done
+[ "$starting" = ' ' ] || groups="$groups$(started)"
 for group in $groups; do kill -s TERM -- "-$group"; done
 for round in 1 2 3 4 5 6 7 8 9 10; do
     living=
@@ -42,42 +71,50 @@ class Guardian:
     """The list of live groups, kept twice: here, and in the helper that outlives a kill. `pid` is the helper's."""
 
     def __init__(self) -> None:
+        self.pid = 0
         self._lock = threading.Lock()
         self._groups: set[int] = set()
+        self._starting: set[int] = set()
         self._pipe = -1
-        self.pid = 0
 
-    def prepare(self) -> None:
-        """Have the helper running before there is a child to guard."""
+    def expect(self, pipes: Collection[int]) -> None:
+        """A child is about to start whose outputs are the pipes with these inode numbers."""
         with self._lock:
             if self._pipe < 0:
                 self._start()
+            self._starting.update(pipes)
+            self._tell(*(f"? {pipe}\n" for pipe in pipes))
 
-    def add(self, group: int) -> None:
-        """Guard a group from now on."""
+    def add(self, group: int | None, pipes: Collection[int]) -> None:
+        """The child did start, and its group is guarded from now on; without a group, it did not."""
         with self._lock:
-            self._groups.add(group)
-            self._tell(f"+{group}\n")
+            self._starting.difference_update(pipes)
+            lines = [f"! {pipe}\n" for pipe in pipes]
+            if group is not None:
+                self._groups.add(group)
+                lines.insert(0, f"+ {group}\n")
+            self._tell(*lines)
 
     def remove(self, group: int) -> None:
         """Forget a group, as soon as it is empty: its number may be given to another."""
         with self._lock:
             self._groups.discard(group)
-            self._tell(f"-{group}\n")
+            self._tell(f"- {group}\n")
 
     def forget(self) -> None:
         """In a fork of this process: the helper and the children belong to the parent alone."""
         self._lock = threading.Lock()
         self._groups.clear()
+        self._starting.clear()
         if self._pipe >= 0:
             os.close(self._pipe)
         self._pipe = -1
 
-    def _tell(self, line: str) -> None:
+    def _tell(self, *lines: str) -> None:
         if self._pipe < 0:
             return
         try:
-            os.write(self._pipe, line.encode())
+            os.write(self._pipe, "".join(lines).encode())
         except OSError:
             self._replace()
 
@@ -107,7 +144,8 @@ class Guardian:
             )
             # It ends when this process does and is waited for by nobody; Popen would warn of that.
             helper.returncode = 0
-            os.write(writing, "".join(f"+{group}\n" for group in self._groups).encode())
+            known = [f"+ {group}\n" for group in self._groups] + [f"? {pipe}\n" for pipe in self._starting]
+            os.write(writing, "".join(known).encode())
         except OSError:
             os.close(writing)  # no shell or no room for one: children run unguarded
         else:

@@ -153,7 +153,6 @@ class _Child:
         self.done: asyncio.Future[None] = self._loop.create_future()
         self._popen, self._stdin, out, err = spawn(argv, piped, env, cwd)
         self.pid = self._popen.pid
-        GUARDIAN.add(self.pid)
         self.stdout, self.stderr = _Output(out, limit), _Output(err, limit)
         self._open = {self.stdout, self.stderr}
 

@@ -14,11 +14,11 @@ from pflow.engine.guardian import GUARDIAN
 def spawn(
     argv: Sequence[str], piped: bool, env: Mapping[str, str], cwd: str | None
 ) -> tuple[subprocess.Popen[bytes], int, int, int]:
-    """The child, and our ends of its stdin (−1 without), stdout and stderr."""
+    """The child, and our ends of its stdin (−1 without), stdout and stderr. The guardian knows its group."""
     ours: list[int] = []
     theirs: list[int] = []
+    pipes: list[int] = []
     try:
-        GUARDIAN.prepare()
         for _ in range(3 if piped else 2):
             reading, writing = os.pipe()
             ours.append(reading)
@@ -27,6 +27,8 @@ def spawn(
             ours[2], theirs[2] = theirs[2], ours[2]
         for fd in ours:
             os.set_blocking(fd, False)
+        pipes = [os.fstat(fd).st_ino for fd in theirs[:2]]
+        GUARDIAN.expect(pipes)
         popen = subprocess.Popen(
             argv,
             stdin=theirs[2] if piped else subprocess.DEVNULL,
@@ -36,15 +38,15 @@ def spawn(
             cwd=cwd,
             start_new_session=True,
         )
-    except BaseException as error:
+    except (OSError, ValueError) as error:
         for fd in ours:
             os.close(fd)
-        if isinstance(error, OSError | ValueError):
-            raise _refusal(error, argv, env, cwd) from error
-        raise
+        GUARDIAN.add(None, pipes)
+        raise _refusal(error, argv, env, cwd) from error
     finally:
         for fd in theirs:
             os.close(fd)
+    GUARDIAN.add(popen.pid, pipes)
     return popen, ours[2] if piped else -1, ours[0], ours[1]
 
 
