@@ -94,7 +94,7 @@ def root(ctx: click.Context, version: bool) -> None:
 def run_command(words: Sequence[str]) -> int:
     """Run one command line and return its exit code. Nothing escapes but a bug under PFLOW_DEBUG."""
     console = Console()
-    args = _move_options(console, list(words))
+    args = _move_options(console, [_as_text(word) for word in words])
     try:
         try:
             code = root.main(args=args, prog_name="pflow", standalone_mode=False, obj=console)
@@ -121,6 +121,16 @@ def run_command(words: Sequence[str]) -> int:
             suggestions=["set PFLOW_DEBUG=1 to see where, and report it"],
         )
         return _report(console, bug, words)
+
+
+def _as_text(word: str) -> str:
+    """A word that a poor locale could not decode, as the UTF-8 that it is, if it is."""
+    if word.isascii():
+        return word
+    try:
+        return os.fsencode(word).decode()
+    except UnicodeError:
+        return word
 
 
 def _move_options(console: Console, words: list[str]) -> list[str]:

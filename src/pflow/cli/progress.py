@@ -89,7 +89,7 @@ class Progress:
             self._thread.join()
         if self.shown:
             self._running.clear()
-            self._draw()
+            self.draw()
 
     def notify(self, run_id: str, event: Event) -> None:
         """Take an event into account."""
@@ -142,9 +142,10 @@ class Progress:
 
     def _tick(self) -> None:
         while not self._done.wait(_TICK):
-            self._draw()
+            self.draw()
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Bring the terminal up to date."""
         try:
             columns, rows = os.get_terminal_size(self._stream.fileno())
         except (OSError, ValueError):

@@ -30,6 +30,7 @@ def find_workflow(console: Console, word: str) -> Workflow:
 
 def check_workflow(console: Console, workflow: Workflow, word: str) -> Checked:
     """The workflow after checking; its text is remembered, so that issues are shown where they stand."""
+    console.source = word if isinstance(workflow, str) else ""
     checked = console.workspace().check(workflow)
     console.places = checked.places
     console.source = {"-": "stdin"}.get(word, checked.source if isinstance(workflow, str) else "")

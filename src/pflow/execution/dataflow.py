@@ -80,15 +80,11 @@ class Connector:
         text = "" if target is None else stdin if isinstance(stdin, str) else stdin()
         if target is None or not text:
             return
-        name = "stdin"
-        if step.interface.param(target.name) is not None:
-            step.params[target.name] = "${stdin}"
-        else:
-            step.mapped[target.name] = name
+        step.params[target.name] = "${stdin}"
         declared = kinds(target)
         kind = "string" if "string" in declared or "any" in declared else declared[0]
-        self.declared[name] = {"type": kind, "required": True, "description": "what was piped in"}
-        self.inputs[name] = text
+        self.declared["stdin"] = {"type": kind, "required": True, "description": "what was piped in"}
+        self.inputs["stdin"] = text
 
     def _declare_data(self) -> None:
         written = {name for step in self.steps for name in step.outputs()}
@@ -115,10 +111,10 @@ class Connector:
         wanted = [param for param in step.interface.params if param.required and step.lacks(param.name)]
         used: set[str] = set()
         for param in wanted:
-            source = "path" if param.name == "from" else param.name
-            if _fits(outputs.get(source), param) and not _is_code(param):
-                self._take(step, param.name, previous, source)
-                used.add(source)
+            name = "path" if param.name == "from" else param.name
+            if _fits(outputs.get(name), param) and not _is_code(param):
+                self._take(step, param.name, previous, name)
+                used.add(name)
         for param in wanted:
             source = _by_type(outputs, param, used)
             if step.lacks(param.name) and source is not None:

@@ -27,6 +27,12 @@ def find_field(interface: Interface, flag: str) -> tuple[Field, bool] | None:
     return None
 
 
+def is_open(interface: Interface, flag: str) -> bool:
+    """Whether a flag is admitted only because the node takes any parameter."""
+    found = find_field(interface, flag)
+    return found is not None and found[0] not in (*interface.params, *interface.reads)
+
+
 def kinds(field: Field) -> list[str]:
     """The types that a field admits."""
     return field.type.split("|")

@@ -12,7 +12,7 @@ from pflow.core.interface import Field, Interface
 from pflow.core.issue import Issue
 from pflow.core.suggest import nearest
 from pflow.execution.dataflow import Connector, Stdin, Step
-from pflow.execution.flag import find_field, flag_name, kinds, read_flag
+from pflow.execution.flag import find_field, flag_name, is_open, kinds, read_flag
 
 Lookup = Callable[[str], Interface | None]
 
@@ -121,7 +121,7 @@ class _Reader:
                 continue
             name, equals, value = word[2:].partition("=")
             found = find_field(step.interface, name)
-            if found is None:
+            if found is None or (not equals and is_open(step.interface, name) and name in self._options):
                 if name in self._options:
                     self.left.append(word)
                     if self._options[name] and not equals and words:

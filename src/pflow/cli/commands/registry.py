@@ -111,7 +111,7 @@ def validate(console: Console, everything: bool) -> int:
 
 
 def _check_given(entry: Entry, given: Mapping[str, str], words: Sequence[str]) -> None:
-    missing = [field for field in entry.interface.params if field.required and field.name not in given]
+    missing = [field for field in _required(entry) if field.name not in given]
     if not missing:
         return
     names = [field.name for field in missing]
@@ -148,9 +148,13 @@ def _describe(entry: Entry) -> str:
     facts = [f"actions: {', '.join(escape(action) for action in actions)}"] if actions else []
     facts += [_PURITY[interface.purity], f"from {_source(entry)}"]
     blocks.append("\n".join(facts))
-    needed = " ".join(f"{field.name}=…" for field in interface.params if field.required)
+    needed = " ".join(f"{field.name}=…" for field in _required(entry))
     blocks.append(f"try it: pflow registry run {escape(entry.name)} {needed}".rstrip())
     return "\n\n".join(blocks)
+
+
+def _required(entry: Entry) -> list[Field]:
+    return [field for field in (*entry.interface.params, *entry.interface.reads) if field.required]
 
 
 def _state(field: Field, title: str) -> str:

@@ -110,9 +110,9 @@ def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFou
 
 
 def check_start(console: Console, words: list[str]) -> None:
-    """Flags that `run` does not have most likely belong to a mistyped node type; do not blame the flags."""
+    """Words that `run` cannot use most likely follow a mistyped command or node type; do not blame the words."""
     known = {name for param in run.params for name in param.opts}
-    if all(word.partition("=")[0] in known for word in words[1:] if word.startswith("--")):
+    if all(word.partition("=")[0] in known if word.startswith("-") else "=" in word for word in words[1:]):
         return
     try:
         console.workspace().check(words[0])

@@ -1,0 +1,83 @@
+"""What the shell offers at each word, through the protocol that the completion scripts speak."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from tests.cli.conftest import Pflow
+
+
+@pytest.fixture
+def offered(pflow: Pflow, monkeypatch: pytest.MonkeyPatch):
+    def complete(*words: str) -> list[str]:
+        monkeypatch.setenv("COMP_WORDS", "\n".join(["pflow", *words]))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        monkeypatch.setenv("_PFLOW_COMPLETE", "bash_complete")
+        said = pflow()
+        monkeypatch.delenv("_PFLOW_COMPLETE")
+        assert said.err == ""
+        return [line.partition(",")[2] for line in said.out.splitlines() if line]
+
+    return complete
+
+
+def test_commands_workflows_and_nodes_at_the_first_word(offered, pflow):
+    pflow("workflow", "save", "echo --a=1 >> echo", "ready")
+    assert offered("re") == ["registry", "ready", "read-file"]
+
+
+def test_commands_of_a_group(offered):
+    assert offered("runs", "") == ["cancel", "list", "resume", "show"]
+
+
+def test_inputs_that_are_not_given_yet(offered, write):
+    document = write("a.json", {"id": "echo"}, inputs={"since": {}, "style": {}, "count": {}})
+    assert offered("run", document, "s") == ["since=", "style="]
+    assert offered(f"./{document}", "since=1", "") == ["style=", "count="]
+
+
+def test_flags_of_the_node_that_is_being_written(offered):
+    assert offered("read-file", "--") == ["--path=", "--encoding=", "--max-size="]
+    assert offered("read-file", "--path=x", ">>", "write-file", "--path=y", "--") == [
+        "--content=",
+        "--append",
+        "--encoding=",
+    ]
+    assert "http" in offered("read-file", "--path=x", ">>", "")
+
+
+def test_runs_steps_settings_and_nodes(offered, pflow):
+    pflow("echo", "--x=1")
+    assert len(offered("runs", "show", "2")) == 1
+    assert offered("trace", "latest", "--step", "") == ["echo"]
+    assert offered("settings", "get", "trace.") == ["trace.keep_days", "trace.max_mb"]
+    assert offered("registry", "describe", "read") == ["read-file"]
+    assert offered("registry", "run", "read-file", "p") == ["path="]
+
+
+def test_a_path_is_left_to_the_shell(offered):
+    assert offered("run", "./a") == ["./a"]
+
+
+def test_what_cannot_be_found_out_offers_nothing(offered, write, tmp_path):
+    (tmp_path / "bad.json").write_text("{")
+    assert offered("run", "bad.json", "") == []
+    assert offered("run", "none", "") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_one_that_its_shell_can_read(pflow, shell, tmp_path):
+    script = pflow("completion", shell).out
+    assert "_PFLOW_COMPLETE" in script
+    program = shutil.which(shell)
+    if program is None:
+        return  # the shell is not here to ask
+    (tmp_path / "script").write_text(script)
+    assert subprocess.run([program, "-n", "script"], cwd=tmp_path, check=False).returncode == 0
+
+
+def test_an_unknown_shell_is_refused(pflow):
+    assert pflow("completion", "tcsh").code == 2

@@ -1,0 +1,337 @@
+"""`pflow run`: inputs in, outputs out, and what a person reads when it does not work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+GREET = {"id": "greet", "type": "echo", "params": {"text": "Hello, ${name}!"}}
+NAME = {"name": {"type": "string", "description": "Who to greet"}}
+
+
+def test_a_single_text_is_printed_as_it_is(pflow, write):
+    said = pflow("run", write("a.json", GREET, inputs=NAME), "name=Ada")
+    assert (said.code, said.out, said.err) == (0, "Hello, Ada!\n", "")
+
+
+def test_text_that_ends_its_line_gets_no_second_end(pflow, write):
+    document = write("a.json", {"id": "echo", "params": {"text": "two\nlines\n"}})
+    assert pflow("run", document).out == "two\nlines\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [(5, "5\n"), ([1, 2], "[1,2]\n"), ({"a": None}, '{"a":null}\n'), (True, "true\n"), ("", "")],
+)
+def test_other_values_are_printed_as_json_on_one_line(pflow, write, value, printed):
+    assert pflow("run", write("a.json", {"id": "echo", "params": {"x": value}})).out == printed
+
+
+def test_the_declared_output_is_what_is_printed(pflow, write):
+    document = write(
+        "a.json", {"id": "echo", "params": {"a": "no", "b": "yes"}}, outputs={"it": {"source": "${echo.b}"}}
+    )
+    assert pflow("run", document).out == "yes\n"
+
+
+def test_several_outputs_are_one_json_object(pflow, write):
+    outputs = {"a": {"source": "${echo.a}"}, "b": {"source": "${echo.b}"}}
+    document = write("a.json", {"id": "echo", "params": {"a": 1, "b": "é"}}, outputs=outputs)
+    assert pflow("run", document).out == '{"a":1,"b":"é"}\n'
+
+
+def test_the_first_word_may_be_the_workflow(pflow, write):
+    assert pflow("./" + write("a.json", GREET, inputs=NAME), "name=Ada").out == "Hello, Ada!\n"
+
+
+def test_a_value_is_what_stands_behind_the_first_equals_sign(pflow, write):
+    assert pflow("run", write("a.json", GREET, inputs=NAME), "name=a=b=@c").out == "Hello, a=b=@c!\n"
+
+
+def test_values_are_read_as_the_declared_type_only(pflow, write):
+    kinds = {"n": "integer", "s": "string", "b": "boolean", "l": "array", "f": "number"}
+    document = write(
+        "a.json",
+        {"id": "echo", "params": {name: f"${{{name}}}" for name in kinds}},
+        inputs={name: {"type": kind} for name, kind in kinds.items()},
+    )
+    said = pflow("run", document, "n=007", "s=007", "b=no", "l=[1]", "f=1e3")
+    assert json.loads(said.out) == {"n": 7, "s": "007", "b": False, "l": [1], "f": 1000.0}
+
+
+def test_programs_get_the_common_envelope(pflow, write, home):
+    said = pflow("run", write("a.json", GREET, inputs=NAME), "name=Ada", "--json")
+    envelope = said.json
+    assert envelope["success"] is True
+    assert envelope["data"]["outputs"] == {"text": "Hello, Ada!"}
+    assert envelope["data"]["steps"] == 1
+    assert set(envelope["data"]) == {"outputs", "run_id", "duration_ms", "steps"}
+    assert Path(envelope["trace_path"]).parent == home / "debug"
+    assert said.err == ""
+
+
+def test_json_may_be_asked_for_before_the_command(pflow, write):
+    assert pflow("--json", "run", write("a.json", GREET, inputs=NAME), "name=Ada").json["success"] is True
+
+
+def test_a_document_can_come_from_stdin(pflow):
+    assert pflow("run", "-", stdin='{"nodes": [{"id": "echo", "params": {"x": 1}}]}').out == "1\n"
+    assert pflow("run", "-", stdin="nodes:\n- id: echo\n  params: {x: yes}\n").out == "yes\n"
+
+
+def test_a_document_can_be_a_word(pflow):
+    assert pflow("run", '{"nodes": [{"id": "echo", "params": {"x": 1}}]}').out == "1\n"
+
+
+def test_an_input_named_stdin_takes_what_is_piped_in(pflow, write):
+    document = write("a.json", {"id": "echo", "params": {"x": "<${stdin}>"}}, inputs={"stdin": {"default": "nothing"}})
+    assert pflow("run", document, stdin="piped é\n").out == "<piped é\n>\n"
+    assert pflow("run", document, "stdin=given", stdin="piped").out == "<given>\n"
+
+
+def test_stdin_that_is_not_text_is_refused(pflow, write):
+    document = write("a.json", {"id": "echo", "params": {"x": "${stdin}"}}, inputs={"stdin": {}})
+    said = pflow("run", document, stdin=b"ab\xff")
+    assert (said.code, said.err) == (
+        2,
+        "error: stdin is not UTF-8 text: byte 2 is 0xff\n\n"
+        "hint: convert it, for example with `iconv -f latin1 -t utf-8`\n",
+    )
+
+
+def test_inputs_can_come_from_a_file_and_words_win(pflow, write, tmp_path):
+    document = write("a.json", {"id": "echo", "params": {"x": "${a} ${b}"}}, inputs={"a": {}, "b": {}})
+    (tmp_path / "in.yaml").write_text("a: 1\nb: [2]\n")
+    assert pflow("run", document, "-i", "in.yaml", "b=3").out == "1 3\n"
+    (tmp_path / "in.json").write_text("[1]")
+    assert pflow("run", document, "-i", "in.json").err.startswith("error: `in.json` does not hold an object\n")
+    (tmp_path / "in.json").write_text('{"a": }')
+    said = pflow("run", document, "-i", "in.json")
+    assert said.code == 2
+    assert "in.json:1:7" in said.err
+    assert pflow("run", document, "-i", "none.json").code == 2
+
+
+def test_missing_inputs_are_described_with_the_command_that_works(pflow, write):
+    inputs = {
+        "since": {"type": "string", "description": "The first day."},
+        "count": {"type": "integer"},
+        "token": {"type": "string", "secret": True},
+        "style": {"type": "string", "default": "plain"},
+    }
+    said = pflow("run", write("my report.json", GREET | {"params": {}}, inputs=inputs), "style=it's")
+    assert said.code == 2
+    assert said.out == ""
+    assert said.err == (
+        "error: 3 inputs missing: `since`, `count`, `token`\n"
+        "  since  string, required. The first day\n"
+        "  count  integer, required\n"
+        "  token  string, required, secret\n"
+        "\n"
+        "hint: pflow run 'my report.json' 'style=it'\"'\"'s' since=… count=… token=…\n"
+    )
+    error = pflow("run", "my report.json", "--json").json["error"]
+    assert error["type"] == "template_error"
+    assert error["details"]["missing"] == ["since", "count", "token"]
+
+
+def test_wrong_inputs_are_all_reported_together(pflow, write):
+    inputs = {"count": {"type": "integer", "description": "How many"}, "name": {"type": "string"}}
+    said = pflow("run", write("a.json", GREET | {"params": {}}, inputs=inputs), "count=abc", "nmae=x")
+    assert said.code == 2
+    assert said.err == (
+        "error: unknown input `nmae`, it has: count, name\n"
+        "error: input `count` must be an integer, not `abc`\n"
+        "error: 1 input missing: `name`\n"
+        "  count  integer, required. How many\n"
+        "  name   string, required\n"
+        "\n"
+        "hint: did you mean `name`?\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("name=1", "name=2"), "error: input `name` is given twice\n"),
+        (
+            ("Ada",),
+            "error: `Ada` is not an input\n\nhint: inputs are written `key=value`, for example `Ada=…`\n",
+        ),
+        (("=x",), "error: `=x` has no name before the `=`\n\nhint: write `key=value`\n"),
+    ],
+)
+def test_words_that_are_no_inputs_are_refused(pflow, write, words, message):
+    said = pflow("run", write("a.json", GREET, inputs=NAME), *words)
+    assert (said.code, said.err) == (2, message)
+
+
+def test_a_failed_step_says_everything_needed_to_go_on(pflow, write):
+    document = write(
+        "a.json",
+        {"id": "start", "type": "echo", "params": {"folder": "none"}},
+        {"id": "read", "type": "read-file", "params": {"path": "${start.folder}/file.txt"}},
+    )
+    said = pflow("run", document)
+    assert said.code == 1
+    assert said.out == ""
+    assert said.steady == (
+        "error: step `read` failed: cannot read `none/file.txt`: it does not exist\n"
+        "  params:\n"
+        '    path: "none/file.txt"\n'
+        "  completed: start\n"
+        "\n"
+        "resume: pflow runs resume RUN\n"
+    )
+
+
+def test_a_failed_step_gives_programs_its_checkpoint(pflow, write):
+    document = write(
+        "a.json",
+        {"id": "start", "type": "echo", "params": {"x": 1}},
+        {"id": "read", "type": "read-file", "params": {"path": "none"}},
+    )
+    said = pflow("run", document, "--json")
+    assert said.code == 1
+    assert said.json["success"] is False
+    assert said.json["error"]["type"] == "execution"
+    assert said.json["error"]["node"] == "read"
+    assert said.json["checkpoint"]["completed_nodes"] == ["start"]
+    assert said.json["checkpoint"]["failed_node"] == "read"
+    assert said.err == ""
+
+
+def test_secrets_are_masked_in_the_parameters_of_a_failed_step(pflow, write):
+    token = "ghp_abcdefghijklmnop1234"
+    document = write(
+        "a.json",
+        {"id": "call", "type": "shell", "params": {"command": "exit 1", "env": {"TOKEN": "${token}"}}},
+        inputs={"token": {"type": "string", "secret": True}},
+    )
+    said = pflow("run", document, f"token={token}")
+    assert said.code == 1
+    assert "TOKEN" in said.err
+    assert token not in said.err
+
+
+def test_code_over_several_lines_is_shown_as_a_block(pflow, write):
+    code = "\n".join([f"a{n} = 1" for n in range(30)] + ["1 / 0"])
+    said = pflow("run", write("a.json", {"id": "code", "params": {"code": code}}))
+    assert "    code:\n      …\n      a11 = 1\n" in said.err
+    assert "      1 / 0\n" in said.err
+
+
+def test_a_malformed_document_shows_the_line_and_a_caret(pflow, tmp_path, home):
+    (tmp_path / "bad.json").write_text('{\n  "nodes": [\n    {"id" "a"}\n  ]\n}\n')
+    said = pflow("run", "bad.json")
+    assert said.code == 2
+    assert "bad.json:3:11" in said.err
+    assert '  3 |     {"id" "a"}\n    |           ^\n' in said.err
+    assert not (home / "runs.db").exists()
+
+
+def test_all_issues_are_shown_at_once_where_they_stand(pflow, tmp_path):
+    (tmp_path / "bad.yaml").write_text(
+        "nodes:\n- id: a\n  type: ech\n- id: b\n  type: echo\n  parms: {}\n"
+        "edges: [{from: a, to: b}, {from: a, to: c}]\n"
+    )
+    for command in ("validate", "run"):
+        said = pflow(command, "bad.yaml")
+        assert said.code == 2
+        assert said.out == ""
+        assert said.err.count("error: ") == 3
+        assert "hint: did you mean `echo`?" in said.err
+        assert "hint: did you mean `params`?" in said.err
+        assert "  6 |   parms: {}\n" in said.err
+    envelope = pflow("validate", "bad.yaml", "--json").json
+    assert envelope["error"]["type"] == "validation"
+    assert [issue["line"] for issue in envelope["error"]["details"]["issues"]] == [6, 7, 3]
+
+
+def test_a_dry_run_draws_and_runs_nothing(pflow, write, tmp_path, home):
+    document = write("a.json", {"id": "touch", "type": "shell", "params": {"command": "touch made"}})
+    said = pflow("run", document, "--dry-run")
+    assert (said.code, said.out) == (0, "a\n\n●   touch  shell\n")
+    assert not (tmp_path / "made").exists()
+    assert not (home / "runs.db").exists()
+
+
+def test_validate_says_what_it_found(pflow, write):
+    assert pflow("validate", write("a.json", GREET, inputs=NAME)).out == "`a` is valid: 1 node\n"
+    assert pflow("validate", "a.json", "--json").json["data"] == {
+        "valid": True,
+        "name": "a",
+        "nodes": 1,
+        "inputs": ["name"],
+    }
+
+
+@pytest.mark.parametrize("word", ["../x", "con", "-x", "a b", "\x1b[31m", "ñ"])
+def test_a_hostile_name_is_refused_by_policy(pflow, word):
+    said = pflow("workflow", "delete", "--", word)
+    assert said.code == 3
+    assert "\x1b" not in said.err
+    assert said.err.startswith("error: workflow name `")
+
+
+def test_a_word_that_means_nothing_lists_what_was_meant(pflow):
+    for words in (("rnus",), ("rnus", "list"), ("rnus", "--x"), ("rnus", "a=1")):
+        said = pflow(*words)
+        assert said.code == 2
+        assert said.err.startswith(
+            "error: `rnus` is no command, no saved workflow and no node type\n\nhint: did you mean `pflow runs`?\n"
+        )
+    assert "did you mean `pflow shell`?" in pflow("shel", "--command=ls").err
+    assert pflow("run", "none.json").err.startswith("error: there is no file `none.json`\n")
+    assert pflow("shell", "command=ls").err.startswith(
+        "error: `shell` is a node type, and no workflow is saved under that name\n\n"
+        "hint: its parameters are flags: `pflow shell --name=value`\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("run", "a.json", "--jsno"),
+            "error: no such option `--jsno`\n\nhint: did you mean `--json`?\n"
+            "hint: usage: pflow run [OPTIONS] WORKFLOW [key=value]...\n",
+        ),
+        (
+            ("runs", "lsit"),
+            "error: `pflow runs` has no command `lsit`; did you mean `list`?\n\n"
+            "hint: usage: pflow runs [OPTIONS] COMMAND [ARGS]...\n",
+        ),
+        (
+            ("run",),
+            "error: missing argument 'WORKFLOW'\n\nhint: usage: pflow run [OPTIONS] WORKFLOW [key=value]...\n",
+        ),
+    ],
+)
+def test_wrong_usage_says_what_is_right(pflow, words, message):
+    said = pflow(*words)
+    assert (said.code, said.err) == (2, message)
+
+
+def test_wrong_usage_is_an_object_for_programs(pflow):
+    said = pflow("run", "--json", "--nope")
+    assert said.code == 2
+    assert said.json["error"]["type"] == "usage"
+    assert said.err == ""
+
+
+def test_help_lists_every_command_without_loading_them(pflow):
+    said = pflow()
+    assert said.code == 0
+    for name in ("run", "validate", "describe", "workflow", "registry", "runs", "trace", "settings", "completion"):
+        assert f"\n  {name} " in said.out
+    assert pflow("--help").out == said.out
+    assert pflow("--version").out == "pflow 0.1.0\n"
+
+
+def test_a_group_without_a_command_explains_itself(pflow):
+    said = pflow("runs")
+    assert said.code == 2
+    assert "resume  Take RUN up where it ended" in said.err
