@@ -258,9 +258,7 @@ def succeeds(command: list[str]) -> bool:
 def report(command: list[str], done: subprocess.CompletedProcess[str]) -> str:
     """A failed command with the end of what it said."""
     lines = done.stdout.strip().splitlines()[-20:]
-    return "\n".join(
-        [f"  $ {shlex.join(command)}  (exit {done.returncode})", *(f"    {line}" for line in lines)]
-    )
+    return "\n".join([f"  $ {shlex.join(command)}  (exit {done.returncode})", *(f"    {line}" for line in lines)])
 
 
 def say(text: str) -> None:
@@ -277,10 +275,7 @@ def main(argv: list[str]) -> int:
         wants_help = not argv or argv[0] in ("-h", "--help", "help")
         if not wants_help:
             say(f"no command `{argv[0]}`")
-        say(
-            "usage: python3 dev.py COMMAND\n"
-            + "\n".join(f"  {command.__doc__}" for command in COMMANDS.values())
-        )
+        say("usage: python3 dev.py COMMAND\n" + "\n".join(f"  {command.__doc__}" for command in COMMANDS.values()))
         return 0 if wants_help and argv else 2
     try:
         ensure_environment()
