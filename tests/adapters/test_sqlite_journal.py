@@ -465,7 +465,8 @@ def test_a_journal_that_breaks_while_open_is_set_aside(path):
 def test_a_journal_deleted_while_open_is_begun_anew(journal, path):
     journal.create("r", "w", 1.0, [A])
     path.unlink()
-    journal.append("r", 1, [B])
+    with pytest.raises(CorruptError, match="was moved, deleted or set aside under run `r`"):
+        journal.append("r", 1, [B])
     journal.create("s", "w", 1.0, [A])
     assert [info.run_id for info in journal.runs()] == ["s"]
     assert "moved or deleted" in journal.notices[0]

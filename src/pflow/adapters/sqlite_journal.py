@@ -6,6 +6,7 @@ else from the next checkpoint on. A run belongs to whoever holds the lease that 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,6 +40,7 @@ from pflow.adapters.sqlite_row import (
 )
 from pflow.core.errors import (
     ConflictError,
+    CorruptError,
     DamagedError,
     ExistsError,
     NotFoundError,
@@ -67,6 +69,7 @@ class SqliteJournal:
         self._file: tuple[int, int] | None = None
         self._lease: Lease | None = None
         self._owned: dict[str, _Owned] = {}
+        self._lost: set[str] = set()
         self._cache = Cache(cache_bytes)
         self._lock = threading.RLock()
         self._closed = False
@@ -114,6 +117,8 @@ class SqliteJournal:
         """Store records from `seq` on, all or none."""
         with self._lock:
             owned, database, lease = self._owned.get(run_id), self._database, self._lease
+            if database is not None and self._is_moved():
+                owned = None  # what is appended to a file that nobody finds again is not stored
             if owned is None or database is None or lease is None:
                 raise self._not_ours(run_id)
             if seq != owned.following:
@@ -227,15 +232,24 @@ class SqliteJournal:
             database.executescript(f"PRAGMA incremental_vacuum({_FREED_PAGES})")
 
     def cache_get(self, key: str) -> bytes | None:
-        """What a pure step wrote for this key."""
+        """What a pure step wrote for this key; nothing where the cache is damaged, which runs need not suffer from."""
         with self._reading() as database:
-            return self._cache.get(database, key)
+            try:
+                return self._cache.get(database, key)
+            except DATABASE_ERRORS as error:
+                if not is_broken(error):
+                    raise
+                return None
 
     def cache_put(self, key: str, data: bytes) -> None:
         """Remember what a pure step wrote; what was not used for longest makes room."""
         with self._writing() as database:
-            with transaction(database):
-                self._cache.put(database, key, data)
+            try:
+                with transaction(database):
+                    self._cache.put(database, key, data)
+            except DATABASE_ERRORS as error:
+                if not is_broken(error):
+                    raise
 
     def close(self) -> None:
         """Let go of everything; runs still owned become orphans that can be claimed."""
@@ -269,7 +283,7 @@ class SqliteJournal:
         with self._lock:
             borrowed: sqlite3.Connection | None = None
             try:
-                if self._database is None and not self._closed and not self.path.exists():
+                if self._database is None and not self._closed and not os.path.lexists(self.path):
                     database = borrowed = open_empty()
                 else:
                     try:
@@ -288,19 +302,25 @@ class SqliteJournal:
     def _open(self) -> sqlite3.Connection:
         if self._closed:
             raise StorageError("the journal is closed")
-        if self._database is not None:
-            if self._file == _identity(self.path):
-                return self._database
-            self.notices.append(f"the journal `{self.path}` was moved or deleted; a new one was begun")
-            self._let_go()
+        if self._database is not None and not self._is_moved():
+            return self._database
         self._database = open_database(self.path, self.notices, full_sync=self._full_sync)
         self._file = _identity(self.path)
         return self._database
+
+    def _is_moved(self) -> bool:
+        """Whether our file is not the journal any more; then it is let go of, with the runs in it."""
+        if self._file == _identity(self.path):
+            return False
+        self.notices.append(f"the journal `{self.path}` was moved or deleted; a new one was begun")
+        self._let_go()
+        return True
 
     def _let_go(self) -> None:
         if self._database is not None:
             self._database.close()
         self._database = None
+        self._lost.update(self._owned)
         self._owned.clear()
 
     def _owner(self) -> str:
@@ -345,6 +365,12 @@ class SqliteJournal:
     def _not_ours(self, run_id: str) -> PflowError:
         if self._closed:
             return StorageError("the journal is closed")
+        if run_id in self._lost:
+            return CorruptError(
+                f"the journal `{self.path}` was moved, deleted or set aside under run `{run_id}`",
+                details={"file": str(self.path), "run_id": run_id},
+                suggestions=["the run ends here; what it has done is recorded where the journal is now, if anywhere"],
+            )
         try:
             self.info(run_id)
         except NotFoundError as error:

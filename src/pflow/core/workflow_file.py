@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import orjson
 
 from pflow.core.errors import DocumentError
 from pflow.core.name import show
+
+if TYPE_CHECKING:
+    from pflow.core.issue import Issue
 
 MAX_DOCUMENT = 5 << 20
 """Bytes of a normalised document: more than an author may write, since every node may have gained an edge."""
@@ -84,19 +88,16 @@ def _parse_strictly(name: str, data: bytes) -> Json:
     content = load_json(text, issues)
     found = issues.found()
     if found:
-        first = found[0]
-        raise DocumentError(
-            f"`{name}` cannot be read: line {first.line}, column {first.column}: {first.message}",
-            issues=found,
-            suggestions=[first.hint] if first.hint else (),
-        )
+        reason = f"line {found[0].line}, column {found[0].column}: {found[0].message}"
+        raise _unreadable(name, reason, found)
     if not isinstance(content, dict):
         raise _unreadable(name, "it is not an object")
     return content
 
 
-def _unreadable(name: str, reason: str) -> DocumentError:
+def _unreadable(name: str, reason: str, issues: Sequence[Issue] = ()) -> DocumentError:
     return DocumentError(
         f"`{name}` cannot be read: {reason}",
+        issues=issues,
         suggestions=["repair the file by hand, delete the workflow, or save it again"],
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from pflow.core.file import make_folder
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -31,7 +33,7 @@ class StepContext:
     def folder(self) -> Path:
         """The run's own folder, made on first use, for files too big or too binary for the journal."""
         folder = self.services.home / "runs" / self.run_id
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
         return folder
 
     def report(self, message: str) -> None:

@@ -18,7 +18,7 @@ from typing import Protocol
 
 import orjson
 
-from pflow.core.errors import RunError, StepError
+from pflow.core.errors import DamagedError, RunError, StepError
 
 INLINE_BYTES = 1024
 EXACT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
@@ -79,6 +79,16 @@ class Encoded:
 def digest(data: bytes) -> str:
     """The content address of some bytes."""
     return blake2b(data, digest_size=20).hexdigest()
+
+
+def check_value(data: bytes, sha: str) -> bytes:
+    """The bytes of a large value, if they are still what was stored under that digest."""
+    if digest(data) != sha:
+        raise DamagedError(
+            f"the journal holds a value `{sha}` that is not what was stored",
+            suggestions=["start the workflow again; other runs are not affected"],
+        )
+    return data
 
 
 def digest_all(parts: Iterable[bytes]) -> str:
@@ -167,7 +177,7 @@ class ValueTable:
             return _untag(encoded["tagged"])
         sha = str(encoded["sha"])
         if sha not in self._decoded:
-            value: object = orjson.loads(self._redactor.restore(self._load(sha)))
+            value: object = orjson.loads(self._redactor.restore(check_value(self._load(sha), sha)))
             if encoded.get("tagged"):
                 value = _untag(value)
             self._decoded[sha] = value

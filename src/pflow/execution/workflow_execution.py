@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from pflow.core.errors import DocumentError, StorageError
+from pflow.core.errors import DocumentError, PflowError
 from pflow.core.parse import Parsed, parse_value
 from pflow.core.path import Home, find_home
 from pflow.engine.binding import bind_inputs
@@ -117,7 +117,7 @@ def _write_trace(wiring: Wiring, run_id: str, notices: list[str]) -> str | None:
     try:
         records = wiring.journal.read(run_id)
         return str(write_trace(wiring.home.debug, run_id, records, keep_days=keep_days, max_mb=max_mb))
-    except StorageError as error:
+    except PflowError as error:  # whatever is wrong with the home by now, the run did what it did
         notices.append(f"the trace was not written: {error.message}")
         return None
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import orjson
 
 from pflow.core.errors import NotFoundError, UsageError
-from pflow.core.interface import MISSING
+from pflow.core.place import show_path
 from pflow.core.suggest import nearest
-from pflow.core.template import Reference, descend, references_of
+from pflow.core.template import references_of
 from pflow.engine.ports import Journal
+from pflow.engine.value import check_value
 
 PAGE = 20_000
 
@@ -32,9 +33,25 @@ def select(
     if len(found) != 1:
         raise UsageError(f"`{field}` is not a path", suggestions=["write `outputs.report` or `outputs.items[0].title`"])
     run_id = str(trace.get("run_id", ""))
-    for key in found[0].path:
-        value = descend(_whole(value, journal, run_id), Reference("trace", (key,), MISSING, f"${{{field}}}", 0))
+    for depth, key in enumerate(found[0].path):
+        place = f"`{show_path(found[0].path[:depth])}`" if depth else "the trace" if step is None else f"step `{step}`"
+        value = _enter(_whole(value, journal, run_id), key, place)
     return _page(_whole(value, journal, run_id), offset, limit)
+
+
+def _enter(value: object, key: str | int, place: str) -> object:
+    """What stands under one key of a value that itself stands at `place`."""
+    if isinstance(value, Mapping) and str(key) in value:
+        return value[str(key)]
+    if isinstance(value, list) and isinstance(key, int) and key < len(value):
+        return value[key]
+    if isinstance(value, Mapping):
+        names = [str(name) for name in value]
+        near = nearest(str(key), names, limit=1)
+        hints = [f"did you mean `{near[0]}`?"] if near else []
+        raise NotFoundError(f"{place} has no `{key}`", details={"it has": names}, suggestions=hints)
+    kind = f"an array of {len(value)}" if isinstance(value, list) else "a single value"
+    raise NotFoundError(f"{place} is {kind} and has no `{key}`")
 
 
 def _step(trace: Mapping[str, object], name: str) -> Mapping[str, object]:
@@ -54,7 +71,8 @@ def _step(trace: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 def _whole(value: object, journal: Journal, run_id: str) -> object:
     if isinstance(value, Mapping) and isinstance(value.get("$value"), str):
-        return orjson.loads(journal.value(run_id, str(value["$value"])))
+        sha = str(value["$value"])
+        return orjson.loads(check_value(journal.value(run_id, sha), sha))
     return value
 
 
