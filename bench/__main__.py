@@ -23,12 +23,14 @@ def main() -> int:
     unknown = sorted(set(options.groups) - set(GROUPS))
     if unknown:
         parser.error(f"no group `{unknown[0]}`; there are: {', '.join(GROUPS)}")
+    load = os.getloadavg()[0]
     rows: list[Row] = []
     for group in options.groups or GROUPS:
         print(f"measuring {group} …", file=sys.stderr, flush=True)
         rows += importlib.import_module(f"bench.{group}").rows()
     print(table(rows))
     machine = f"{os.cpu_count()} CPUs, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    machine += f", load {load:.1f} before"
     broken = sum(not row.holds for row in rows)
     print(f"\n{machine}; {len(rows) - broken} of {len(rows)} budgets hold")
     report = {"machine": machine, "rows": [row.as_dict() for row in rows]}

@@ -11,7 +11,6 @@ MOST_LINES = 400
 
 # Modules that are longer, and how long they may be. The numbers only go down.
 LONGER = {
-    "engine/scope.py": 430,
     "workspace/workspace.py": 440,
 }
 
