@@ -32,6 +32,13 @@ def test_saving_tells_the_command_that_runs_it(pflow, write):
     assert pflow("workflow", "save", "a.json", "--name", "third", "--json").json["data"]["name"] == "third"
 
 
+def test_a_workflow_named_like_a_command_is_run_in_full(pflow, write):
+    for name in ("runs", "echo"):
+        said = pflow("workflow", "save", write("a.json", NODE, **MORE), name)
+        assert said.out == f"saved workflow `{name}`; run it with: pflow run {name}\n"
+        assert pflow("run", name, "name=Ada").out == "Hello, Ada!\n"
+
+
 def test_a_taken_name_is_not_overwritten_unasked(pflow, saved, write):
     said = pflow("workflow", "save", "a.json")
     assert said.code == 2

@@ -258,6 +258,14 @@ def test_a_dry_run_draws_and_runs_nothing(pflow, write, tmp_path, home):
     assert not (home / "runs.db").exists()
 
 
+def test_a_dry_run_refuses_inputs_that_do_not_fit(pflow, write):
+    document = write("a.json", GREET | {"params": {}}, inputs={"n": {"type": "integer"}, "s": {}})
+    assert pflow("run", document, "--dry-run", "n=1").code == 0
+    said = pflow("run", document, "--dry-run", "n=x")
+    assert said.code == 2
+    assert said.err.startswith("error: input `n` must be an integer, not `x`\n")
+
+
 def test_validate_says_what_it_found(pflow, write):
     assert pflow("validate", write("a.json", GREET, inputs=NAME)).out == "`a` is valid: 1 node\n"
     assert pflow("validate", "a.json", "--json").json["data"] == {
@@ -297,6 +305,7 @@ def test_a_word_that_means_nothing_lists_what_was_meant(pflow):
         (
             ("run", "a.json", "--jsno"),
             "error: no such option `--jsno`\n\nhint: did you mean `--json`?\n"
+            "hint: an input is written without dashes: `jsno=value`\n"
             "hint: usage: pflow run [OPTIONS] WORKFLOW [key=value]...\n",
         ),
         (

@@ -91,9 +91,10 @@ class Console:
 
             self.say(render_inputs(error))
             return
-        is_document = isinstance(error, DocumentError)
-        places, source = (self.places, self.source) if is_document else (None, "")
-        self.say(render_error(error, places, source=source))
+        if isinstance(error, DocumentError):
+            self.say(render_error(error, self.places, source=self.source))
+        else:
+            self.say(render_error(_without_echo(error)))
 
     def say(self, text: str) -> None:
         """A message for the person; already escaped where it holds foreign text."""
@@ -145,6 +146,17 @@ def error_object(error: PflowError) -> dict[str, object]:
         "suggestions": list(error.suggestions),
     }
     return {name: value for name, value in found.items() if value or name in ("type", "message")}
+
+
+def _without_echo(error: PflowError) -> PflowError:
+    """The error without the details that its message or its advice already tells."""
+    told = " ".join([error.message, *error.suggestions])
+    details = {}
+    for name, value in error.details.items():
+        parts = value if isinstance(value, list | tuple) else [value]
+        if not all(str(part) in told for part in parts):
+            details[name] = value
+    return PflowError(error.message, node=error.node, details=details, suggestions=error.suggestions)
 
 
 def shows_progress() -> bool:

@@ -169,6 +169,8 @@ def _usage(error: click.UsageError) -> UsageError:
     if isinstance(error, click.NoSuchOption):
         message = f"no such option `{error.option_name}`"
         suggestions += [f"did you mean `{near}`?" for near in sorted(possibilities or ())[:1]]
+        if error.ctx is not None and error.ctx.info_name == "run":
+            suggestions.append(f"an input is written without dashes: `{error.option_name.lstrip('-')}=value`")
     if error.ctx is not None:
         usage = error.ctx.get_usage().removeprefix("Usage: ")
         suggestions.append(f"usage: {usage}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pflow.cli.console import Console
@@ -51,6 +51,19 @@ def main_output(outcome: Outcome) -> object:
     if len(outputs) == 1:
         return next(iter(outputs.values()))
     return outputs or None
+
+
+def check_given(plan: Plan, given: Mapping[str, object]) -> None:
+    """Refuse inputs that do not fit; a graph can be drawn while others are missing."""
+    from pflow.engine.binding import bind_inputs  # lazy: only for a dry run
+
+    try:
+        bind_inputs(plan, given, text=True)
+    except InputError as error:
+        problems = [text for text in _names(error.details.get("problems")) if not text.startswith("missing input")]
+        if problems:
+            details = {**error.details, "missing": [], "problems": problems}
+            raise InputError(problems[0], details=details, suggestions=error.suggestions) from None
 
 
 def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence[str]) -> InputError:

@@ -10,7 +10,7 @@ from pflow.cli.completion import complete_input, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.drawing import drawing_options, show_graph
 from pflow.cli.group import SHORTHAND, json_option, pass_console
-from pflow.cli.outcome import explain_inputs, run_watched, show_outcome
+from pflow.cli.outcome import check_given, explain_inputs, run_watched, show_outcome
 from pflow.cli.source import check_workflow, find_workflow, has_stdin, read_inputs, read_params, read_stdin
 from pflow.core.errors import DocumentError, InputError, NotFoundError
 from pflow.core.render import escape
@@ -49,7 +49,9 @@ def run(
     found = find_workflow(console, workflow)
     try:
         if dry_run or svg or mermaid:
-            show_graph(console, check_workflow(console, found, workflow).ready(), svg=svg, mermaid=mermaid)
+            plan = check_workflow(console, found, workflow).ready()
+            check_given(plan, given)
+            show_graph(console, plan, svg=svg, mermaid=mermaid)
             return 0
         if has_stdin() and "-" not in (workflow, file) and "stdin" not in given:
             plan = check_workflow(console, found, workflow).ready()

@@ -108,9 +108,9 @@ def save(
         hints = ["choose another name, or replace it with `--overwrite`"]
         raise ExistsError(error.message, details=error.details, suggestions=hints) from None
     what = "draft" if draft else "workflow"
+    command = f"pflow run {chosen}" if _is_taken(console, chosen) else f"pflow {chosen}"
     console.reply(
-        {"name": chosen, "path": str(path)},
-        f"saved {what} `{escape(chosen)}`; run it with: pflow {escape(chosen)}",
+        {"name": chosen, "path": str(path)}, f"saved {what} `{escape(chosen)}`; run it with: {escape(command)}"
     )
     return 0
 
@@ -155,6 +155,13 @@ def _workflow_or_pipeline(console: Console, word: str) -> Workflow:
     from pflow.execution.pipeline import is_pipeline
 
     return read_pipeline(console, word).document if is_pipeline([word]) else find_workflow(console, word)
+
+
+def _is_taken(console: Console, name: str) -> bool:
+    """Whether a name alone means something else on the command line."""
+    from pflow.cli.main import COMMANDS  # lazy: the root imports this module
+
+    return name in COMMANDS or any(entry.name == name for entry in console.workspace().node_types())
 
 
 def _about(console: Console, checked: Checked) -> str:
