@@ -422,7 +422,7 @@ def test_a_template_that_would_be_evaluated_is_a_problem_with_its_fix(text, mess
         "cat <<E\n\\${x}\nE", 'echo "\\${x}"', "echo `echo \\\\\\${x}`", "echo $'a\\'b' ${x}",
         "x=$(cat <<E)\n${x}\nE\n", "cat <<E $(a\nb) ${x}\nE\n", "echo $${a ${x}", "(echo ${x}", "echo ${x};;",
         "case ${x} of", "case a in b ${x}", "esac ${x}", "echo (${x})", "a=( ${x}", "[[ a ${x}",
-        "echo $\\\n(echo ${x})", "cat <\\\n<E\n${x}\nE", "echo \"$${a:-it's}\" ${x}",
+        "echo $\\\n(echo ${x})", "cat <\\\n<E\n${x}\nE", "echo \"$${a:-it's}\" ${x}", "echo \"$${a:-'}'}\" ${x}",
         "echo " + "$(" * 60 + "${x}" + ")" * 60, "echo a | >", "cat <<E\n`a \\\" ${x}`\nE",
     ],
 )  # fmt: skip
@@ -479,7 +479,13 @@ def test_what_the_shell_takes_as_data_is_allowed(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["echo '${x}' \"${x}\" '\\${x}' \\\\${x}", "cat <<E\n\\\\${x} ${x}'\nE", "cat <<\tE;\n${x}\nE\n"]
+    "text",
+    [
+        "echo '${x}' \"${x}\" '\\${x}' \\\\${x}",
+        "cat <<E\n\\\\${x} ${x}'\nE",
+        "cat <<\tE;\n${x}\nE\n",
+        "cat <<E\na\\\nE\n'${x}\nE\n",
+    ],
 )
 @pytest.mark.parametrize("shell", SHELLS)
 def test_backslashes_before_backslashes_do_not_count(shell, text, folder):

@@ -364,6 +364,26 @@ def test_a_megabyte_of_anything_is_parsed(piece):
     assert "".join(part if isinstance(part, str) else part.text for part in parts) == text.replace("$${", "${")
 
 
+class Watched(str):
+    """A text that knows how much of it was searched."""
+
+    searched = 0
+
+    def find(self, sub, start=0, end=None):
+        found = super().find(sub, start, len(self) if end is None else end)
+        self.searched += (len(self) if found < 0 else found) - start
+        return found
+
+
+@pytest.mark.parametrize(
+    "text", ["${" * 1000, "${" * 1000 + "}", "${ }" * 1000, "${ " * 500 + "}" * 500, "${ }${" * 500]
+)
+def test_a_text_is_searched_only_once(text):
+    watched = Watched(text)
+    assert len(split_text(watched)[1]) == text.count("${")
+    assert watched.searched <= 2 * len(text)
+
+
 def test_problems_show_little_of_a_long_text():
     [problem] = split_text("${" + "x " * 100_000)[1]
     assert len(problem.message) < 120
