@@ -16,10 +16,11 @@ import threading
 from collections.abc import Collection
 
 # Lines: `? PIPE` a child that writes to it is about to start, `! PIPE` it started or failed to, `+ GROUP` and
-# `- GROUP` the list. Only a leader of a session can be our child; others may hold the pipe as copies of pflow.
+# `- GROUP` the list. Whoever holds the pipe in the session of pflow itself is a copy of pflow and no child.
 # `sleep 0.1` is not POSIX, but every system has it; where it fails, SIGKILL just comes sooner.
 _SCRIPT = """
 trap '' HUP INT QUIT TERM PIPE TSTP
+session=$1
 groups=' '
 starting=' '
 
@@ -40,7 +41,7 @@ started() {
                     *" ${pipe%]} "*)
                         read -r stat < "$process/stat" || continue
                         set -- ${stat##*) }
-                        [ "$4" = "${process#/proc/}" ] && echo "$4" ;;
+                        [ "$4" = "$session" ] || echo "$3" ;;
                 esac ;;
         esac
     done
@@ -54,13 +55,18 @@ while read -r kind number; do
         '-') without "$groups" "$number"; groups=$rest ;;
     esac
 done
-[ "$starting" = ' ' ] || groups="$groups$(started)"
 for group in $groups; do kill -s TERM -- "-$group"; done
 for round in 1 2 3 4 5 6 7 8 9 10; do
+    found=
+    [ "$starting" = ' ' ] || found=$(started)
+    for group in $found; do kill -s TERM -- "-$group"; done
     living=
-    for group in $groups; do kill -s 0 -- "-$group" && living="$living $group"; done
+    for group in $groups $found; do kill -s 0 -- "-$group" && living="$living $group"; done
     groups=$living
-    [ -n "$groups" ] || exit 0
+    if [ -z "$groups" ]; then
+        # What forks while it is looked for can be missed once, but not again and again.
+        if [ "$starting" = ' ' ] || [ "$round" -gt 2 ]; then exit 0; fi
+    fi
     sleep 0.1
 done
 for group in $groups; do kill -s KILL -- "-$group"; done
@@ -134,7 +140,7 @@ class Guardian:
         try:
             os.set_blocking(writing, False)
             helper = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT],
+                ["/bin/sh", "-c", _SCRIPT, "pflow-guardian", str(os.getsid(0))],
                 stdin=reading,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -280,7 +280,10 @@ class _Child:
             return True
         except PermissionError:
             return False
-        return thorough and _is_dead(self.pid)
+        if not thorough or not _is_dead(self.pid):
+            return False
+        self.signal(signal.SIGKILL)  # for what was forked while we looked
+        return True
 
     def _reap(self) -> None:
         """Wait, without waiting, for the leader, and for orphans of its group if they fell to us."""
