@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from pflow.core.errors import DocumentError, InputError, NotFoundError, StepError
+from pflow.core.errors import DocumentError, NotFoundError, StepError
 from pflow.core.issue import Issue
 from pflow.core.parse import parse_text, parse_value
 from pflow.core.render import escape, render_error, render_issues
@@ -114,13 +114,6 @@ error: the request failed
 hint: check the address
 hint: see `pflow trace latest`\
 """)
-
-
-def test_several_problems_with_inputs_stand_on_lines_of_their_own():
-    one = InputError("input `i` must be an integer", details={"missing": [], "problems": ["p"], "inputs": {"i": "x"}})
-    assert render_error(one) == "error: input `i` must be an integer"
-    two = InputError("2 problems with the inputs: p; q", details={"problems": ["p", "q"]}, suggestions=["r"])
-    assert render_error(two) == "error: 2 problems with the inputs\n  p\n  q\n\nhint: r"
 
 
 def test_an_error_without_details_is_one_line():

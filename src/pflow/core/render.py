@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from pflow.core.errors import DocumentError, InputError, PflowError
+from pflow.core.errors import DocumentError, PflowError
 from pflow.core.issue import Issue
 from pflow.core.place import Places, read_path
 
@@ -43,8 +43,6 @@ def render_error(error: PflowError, places: Places | None = None, *, source: str
     """The error with the details that help; a document's error as its issues."""
     if isinstance(error, DocumentError) and error.issues:
         text = render_issues(error.issues, places, source=source)
-    elif isinstance(error, InputError):
-        text = _render_inputs(error)
     else:
         lines = [f"error: {escape(error.message)}"]
         if error.node and f"`{error.node}`" not in error.message:
@@ -53,15 +51,6 @@ def render_error(error: PflowError, places: Places | None = None, *, source: str
         text = "\n".join(lines)
     hints = [f"hint: {escape(suggestion)}" for suggestion in error.suggestions]
     return "\n\n".join([text, "\n".join(hints)] if hints else [text])
-
-
-def _render_inputs(error: InputError) -> str:
-    """The message, or, when it joins several problems, each of them on its line."""
-    problems = error.details.get("problems")
-    if not isinstance(problems, list) or len(problems) < 2:
-        return f"error: {escape(error.message)}"
-    lines = [f"  {escape(str(problem))}" for problem in problems]
-    return "\n".join([f"error: {len(problems)} problems with the inputs", *lines])
 
 
 def _render_issue(issue: Issue, places: Places | None, source: str) -> str:
