@@ -13,7 +13,7 @@ from pflow.core.parse import Parsed, parse_value
 from pflow.core.path import Home
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Journal
-from pflow.execution.compiler import compile_plan
+from pflow.execution.compiler import Load, compile_plan
 from pflow.execution.wiring import Wiring
 
 NODES = '''
@@ -91,7 +91,7 @@ def make_home(home: Path) -> Home:
     return place
 
 
-def no_workflow(name: object) -> Parsed:
+def no_workflow(name: object) -> tuple[Parsed, Load]:
     """These documents contain no others."""
     raise NotFoundError(f"there is no workflow `{name}`")
 

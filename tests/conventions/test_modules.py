@@ -10,9 +10,7 @@ from tests.conventions.source import module_paths, text_of, tree_of
 MOST_LINES = 400
 
 # Modules that are longer, and how long they may be. The numbers only go down.
-LONGER = {
-    "workspace/workspace.py": 440,
-}
+LONGER: dict[str, int] = {}
 
 # Where everything may be caught and kept: the step boundary, the MCP edge, the command line's main.
 CATCH_ALL = {

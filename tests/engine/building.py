@@ -56,10 +56,10 @@ class Workflow:
 def plan_of(document: Mapping[str, Any], **classes: type) -> Plan:
     kinds = Kinds({name.replace("_", "-"): Kind(cls) for name, cls in {**classes, "workflow": Workflow}.items()})
 
-    def load(wanted: object) -> Parsed:
+    def load(wanted: object) -> tuple[Parsed, Any]:
         if isinstance(wanted, str):
             raise NotFoundError(wanted)
-        return parse_value(wanted)
+        return parse_value(wanted), load
 
     compiled = compile_plan(parse_value(document), kinds, load)
     assert compiled.plan is not None, [issue.as_dict() for issue in compiled.issues]

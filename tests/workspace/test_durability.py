@@ -61,9 +61,7 @@ class Killer(SqliteJournal):
 
 def document(effects: Path) -> dict[str, Any]:
     """Twenty steps in a chain with a fan-out and a join in the middle, each with a side effect."""
-    nodes = [
-        {"id": f"s{n}", "type": "mark", "params": {"file": str(effects), "text": f"s{n}"}} for n in range(STEPS)
-    ]
+    nodes = [{"id": f"s{n}", "type": "mark", "params": {"file": str(effects), "text": f"s{n}"}} for n in range(STEPS)]
     edges = [{"from": f"s{n}", "to": f"s{n + 1}"} for n in range(STEPS - 1) if n not in (9, 10)]
     edges += [{"from": "s9", "to": "s10"}, {"from": "s9", "to": "s11"}, {"from": "s10", "to": "s12"}]
     return {"name": "marks", "nodes": nodes, "edges": edges}

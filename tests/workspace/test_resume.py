@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from pflow.core.errors import ConflictError, NotFoundError, RunError, UsageError
@@ -135,6 +136,25 @@ def test_a_saved_child_that_changes_meanwhile_does_not_change_the_run(workspace:
     closed.unlink()
     assert workspace.resume(failed.run_id).success
     assert effects_of(effects) == {"old": 1}
+
+
+def test_the_paths_in_a_child_start_from_where_the_child_lies(workspace: Workspace, tmp_path: Path) -> None:
+    effects, closed = tmp_path / "effects", tmp_path / "closed"
+    closed.touch()
+    gate = {"id": "gate", "type": "gate", "params": {"closed": str(closed)}}
+    deep = tmp_path / "lib" / "deep"
+    deep.mkdir(parents=True)
+    (deep / "leaf.json").write_bytes(orjson.dumps({"nodes": [gate, mark("leaf", effects)]}))
+    middle = {"nodes": [{"id": "leaf", "type": "workflow", "params": {"workflow": "deep/leaf.json"}}]}
+    (tmp_path / "lib" / "middle.json").write_bytes(orjson.dumps(middle))
+    top = {"nodes": [{"id": "middle", "type": "workflow", "params": {"workflow": "./lib/middle.json"}}]}
+    (tmp_path / "top.json").write_bytes(orjson.dumps(top))
+    failed = workspace.run(str(tmp_path / "top.json"))
+    assert failed.failed_node == "middle"
+    (deep / "leaf.json").unlink()
+    closed.unlink()
+    assert workspace.resume(failed.run_id).success
+    assert effects_of(effects) == {"leaf": 1}
 
 
 class TestEditAndContinue:

@@ -10,8 +10,7 @@ from pflow.cli.console import Console
 from pflow.core.errors import DocumentError, NotFoundError, StorageError, UsageError
 
 if TYPE_CHECKING:
-    from pflow.workspace import Checked
-    from pflow.workspace.workspace import Workflow
+    from pflow.workspace import Checked, Workflow
 
 _PATIENCE = 2.0
 """Seconds without a byte on stdin after which a person is told what is waited for."""

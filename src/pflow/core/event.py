@@ -18,7 +18,7 @@ class RunStarted(NamedTuple):
 
     workflow: str
     document: object
-    inputs: object
+    inputs: Json
     at: float
 
 
@@ -27,12 +27,12 @@ class RunResumed(NamedTuple):
 
     at: float
     document: object = None
-    inputs: object = None
+    inputs: Mapping[str, object] = {}
     rerun: tuple[str, ...] = ()
 
 
 class StepStarted(NamedTuple):
-    """A step is about to take effect. Without an end event it is in doubt."""
+    """A step is about to take effect, a batch with so many items. Without an end event it is in doubt."""
 
     step: str
     node: str
@@ -40,6 +40,7 @@ class StepStarted(NamedTuple):
     inputs: str
     at: float
     attempt: int = 1
+    items: int = 0
 
 
 class StepCompleted(NamedTuple):
@@ -66,7 +67,7 @@ class StepFailed(NamedTuple):
     attempt: int = 1
     retry_in: float | None = None
     action: str | None = None
-    params: object = None
+    params: Mapping[str, object] = {}
 
 
 class ItemStarted(NamedTuple):
@@ -97,7 +98,7 @@ class ItemFailed(NamedTuple):
 class RunCompleted(NamedTuple):
     """The run reached its end."""
 
-    outputs: object
+    outputs: Json
     at: float
 
 

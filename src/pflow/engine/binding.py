@@ -46,7 +46,8 @@ def bind_inputs(
             try:
                 bound[name] = _coerce(params[name], declared.type) if text else _fit(params[name], declared.type)
             except ValueError as error:
-                problems.append(f"input `{name}` {error}")
+                problem = f"must be {_article(declared.type)}" if declared.secret else error
+                problems.append(f"input `{name}` {problem}")
         elif declared.secret and secrets and (name in secrets or name.upper() in secrets):
             bound[name] = secrets.get(name, secrets.get(name.upper()))
         elif declared.has_default:
@@ -72,7 +73,7 @@ def bind_inputs(
 def coerce_text(value: str, kind: str, name: str) -> object:
     """A word of a command line as one of the types in `kind` (`integer`, `object|string`); raises `InputError`."""
     kinds = kind.split("|")
-    for choice in sorted(kinds, key=_STRICTEST.index):
+    for choice in [known for known in _STRICTEST if known in kinds] or ["any"]:
         try:
             return _coerce(value, choice)
         except ValueError as error:

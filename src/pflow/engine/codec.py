@@ -12,12 +12,17 @@ from pflow.core.event import EVENTS, Event, ItemCompleted, StepCompleted, StepSt
 from pflow.engine.ports import Record
 from pflow.engine.value import Redacting, ValueTable
 
-_VALUES = {
-    "RunStarted": ("document", "inputs"),
-    "RunResumed": ("document", "inputs"),
+_MAPS = {
+    "RunStarted": ("inputs",),
+    "RunResumed": ("inputs",),
     "StepFailed": ("params",),
+    "StepCompleted": ("writes",),
+    "ItemCompleted": ("writes",),
     "RunCompleted": ("outputs",),
 }
+"""Fields that map names to values: each value is recorded on its own, so that none is stored twice."""
+
+_VALUES = {"RunStarted": ("document",), "RunResumed": ("document",)}
 _NAMES = {kind: tuple(cls._fields) for kind, cls in EVENTS.items()}
 
 
@@ -34,6 +39,7 @@ def encode_event(event: Event, values: ValueTable, redactor: Redacting) -> Recor
             "inputs": event.inputs,
             "at": event.at,
             "attempt": event.attempt,
+            "items": event.items,
         }
     elif isinstance(event, StepCompleted):
         fields = {
@@ -50,6 +56,8 @@ def encode_event(event: Event, values: ValueTable, redactor: Redacting) -> Recor
         fields = {name: getattr(event, name) for name in _NAMES[kind]}
         for name in _VALUES.get(kind, ()):
             fields[name] = _fragment(fields[name], values, blobs)
+        for name in _MAPS.get(kind, ()):
+            fields[name] = _fragments(fields[name], values, blobs)
     return Record(kind, redactor.data(orjson.dumps(fields)), tuple(blobs))
 
 
@@ -72,8 +80,8 @@ def decode_event(record: Record, values: ValueTable, redactor: Redacting) -> Eve
         fields = orjson.loads(redactor.restore(record.data))
         for name in _VALUES.get(record.kind, ()):
             fields[name] = values.decode(fields[name])
-        if "writes" in fields:
-            fields["writes"] = {key: values.decode(value) for key, value in fields["writes"].items()}
+        for name in _MAPS.get(record.kind, ()):
+            fields[name] = {key: values.decode(value) for key, value in fields[name].items()}
         if "rerun" in fields:
             fields["rerun"] = tuple(fields["rerun"])
         return EVENTS[record.kind](**fields)

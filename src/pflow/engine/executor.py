@@ -134,7 +134,7 @@ class Executor:
             RunResumed(
                 at=time.time(),
                 document=plan.raw if edited else None,
-                inputs=recorded if edited else None,
+                inputs=recorded if edited else {},
                 rerun=tuple(doubts),
             )
         )

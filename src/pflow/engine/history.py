@@ -67,11 +67,11 @@ def fold_history(events: Iterable[Event]) -> History:
     for event in events:
         if isinstance(event, RunStarted):
             history.document, history.workflow = event.document, event.workflow
-            history.inputs = dict(event.inputs) if isinstance(event.inputs, dict) else {}
+            history.inputs = dict(event.inputs)
         elif isinstance(event, RunResumed):
             if event.document is not None:
                 history.document = event.document
-                history.inputs = dict(event.inputs) if isinstance(event.inputs, dict) else {}
+                history.inputs = dict(event.inputs)
                 history.forget()
         elif isinstance(event, RunCompleted):
             history.finished = True

@@ -148,6 +148,7 @@ class Scope:
             inputs=launch.inputs,
             at=time.time(),
             attempt=launch.attempt,
+            items=len(launch.items),
         )
 
     def _resolve(self, launch: Launch) -> None:
@@ -251,7 +252,7 @@ class Scope:
                 wait = None if final else retry_wait(launch.node.retry, launch.attempt, error)
             if wait is None:
                 break
-            await self.run.emit_grouped(event._replace(retry_in=wait, action=None, params=None))
+            await self.run.emit_grouped(event._replace(retry_in=wait, action=None, params={}))
             await asyncio.sleep(wait)
             launch.attempt += 1
             await self.run.emit_grouped(self._started(launch))

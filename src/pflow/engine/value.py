@@ -37,6 +37,12 @@ ITEMS_JSON = b'{"items":true}'
 class Redacting(Protocol):
     """Replaces secrets in encoded JSON by markers, and back."""
 
+    def add(self, name: str, value: str) -> None:
+        """Know one more secret."""
+
+    def ends(self, value: object) -> object:
+        """An error without what cuts left of secrets."""
+
     def data(self, data: bytes) -> bytes:
         """The bytes without secrets."""
 
@@ -46,6 +52,13 @@ class Redacting(Protocol):
 
 class NoSecrets:
     """A redactor for runs that have nothing to hide."""
+
+    def add(self, name: str, value: str) -> None:
+        """Whatever it is, it is not hidden."""
+
+    def ends(self, value: object) -> object:
+        """The error as it is."""
+        return value
 
     def data(self, data: bytes) -> bytes:
         """The bytes as they are."""

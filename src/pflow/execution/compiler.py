@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -21,8 +21,12 @@ from pflow.engine.value import digest, digest_all
 from pflow.execution.node_check import check_actions, check_child_inputs, check_constant, is_choice, visible_outputs
 from pflow.execution.reference import References
 
-Load = Callable[[object], Parsed]
-"""Finds the document that a `workflow` node names; raises `NotFoundError`."""
+
+class Load(Protocol):
+    """Finds the document that a `workflow` node names, and how to find those that it names in turn."""
+
+    def __call__(self, wanted: object, /) -> tuple[Parsed, Load]:
+        """Raises `NotFoundError`."""
 
 
 class TypeEntry(Protocol):
@@ -60,6 +64,11 @@ class Compilation(NamedTuple):
     plan: Plan | None
     issues: tuple[Issue, ...]
     children: Mapping[str, object]
+
+
+def child_key(wanted: object) -> str:
+    """How a document's `children` name one of them: by its reference, or by its content where it stands inline."""
+    return wanted if isinstance(wanted, str) else digest(orjson.dumps(wanted))
 
 
 def compile_plan(parsed: Parsed, types: Types, load: Load, *, name: str = "") -> Compilation:
@@ -153,7 +162,7 @@ class _Compiler:
                 path,
             )
             return None
-        shown = wanted if isinstance(wanted, str) else digest(orjson.dumps(wanted))
+        key = child_key(wanted)
         if isinstance(wanted, str) and "${" in wanted:
             self._report(
                 "template-here",
@@ -162,20 +171,20 @@ class _Compiler:
                 hint="branch to several `workflow` nodes instead",
             )
             return None
-        if shown in self.trail or len(self.trail) >= MAX_DEPTH:
-            reason = "includes itself" if shown in self.trail else f"is nested more than {MAX_DEPTH} deep"
+        if key in self.trail or len(self.trail) >= MAX_DEPTH:
+            reason = "includes itself" if key in self.trail else f"is nested more than {MAX_DEPTH} deep"
             self._report("nesting", f"workflow `{wanted if isinstance(wanted, str) else spec.id}` {reason}", path)
             return None
         try:
-            parsed = self.load(wanted)
+            parsed, load = self.load(wanted)
         except PflowError as error:
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
-        inner = _Compiler(parsed, self.types, self.load, "", (*self.trail, shown))
+        inner = _Compiler(parsed, self.types, load, "", (*self.trail, key))
         result = inner.compile()
-        self.children.update(result.children)
-        if isinstance(wanted, str) and parsed.document is not None:
-            self.children[wanted] = parsed.document.raw
+        if parsed.document is not None and (isinstance(wanted, str) or result.children):
+            written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
+            self.children[key] = {**written, "children": result.children}
         for issue in result.issues:
             at = f" (at {issue.path})" if issue.path else ""
             self._report(issue.code, f"in workflow of node `{spec.id}`: {issue.message}{at}", path, hint=issue.hint)

@@ -46,7 +46,7 @@ def _step_of(data: bytes) -> str:
 
 def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], kind: str, event: dict[str, object]) -> None:
     if kind == "RunStarted":
-        trace.update(workflow=event["workflow"], started_at=event["at"], inputs=_show(event["inputs"]))
+        trace.update(workflow=event["workflow"], started_at=event["at"], inputs=_show_all(event["inputs"]))
     elif kind == "RunResumed":
         trace["resumed"] = [*_list(trace.get("resumed")), event["at"]]
         trace["status"] = "running"
@@ -64,7 +64,7 @@ def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], kind: st
             "attempt": event["attempt"],
         }
     elif kind == "StepCompleted":
-        shown = {str(key): _show(value) for key, value in _dict(event["writes"]).items()}
+        shown = _show_all(event["writes"])
         entry = steps.setdefault(str(event["step"]), {"step": event["step"]})
         entry.update(status="completed", ms=event["ms"], action=event["action"], source=event["source"], outputs=shown)
     elif kind == "StepFailed":
@@ -74,7 +74,7 @@ def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], kind: st
         if event["action"] is not None:
             entry.update(action=event["action"])
         if not retrying:
-            entry["params"] = _show(event["params"])
+            entry["params"] = _show_all(event["params"])
     elif kind == "ItemFailed":
         entry = steps.setdefault(str(event["step"]), {"step": event["step"]})
         entry["item_errors"] = [
@@ -91,7 +91,11 @@ def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], kind: st
             if name in event:
                 trace[name] = event[name]
         if "outputs" in event:
-            trace["outputs"] = _show(event["outputs"])
+            trace["outputs"] = _show_all(event["outputs"])
+
+
+def _show_all(encoded: object) -> dict[str, object]:
+    return {str(key): _show(value) for key, value in _dict(encoded).items()}
 
 
 def _show(encoded: object) -> object:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pflow.core.errors import DocumentError, PflowError
-from pflow.core.parse import Parsed, parse_value
 from pflow.core.path import Home, find_home
 from pflow.engine.binding import bind_inputs
 from pflow.engine.executor import Executor, RunResult
@@ -15,6 +14,7 @@ from pflow.engine.ports import Observer
 from pflow.execution.compiler import compile_plan
 from pflow.execution.outcome import Outcome
 from pflow.execution.session import Session
+from pflow.execution.source import find_source
 from pflow.execution.trace import write_trace
 from pflow.execution.wiring import Wiring
 
@@ -38,7 +38,8 @@ def execute_workflow(
     """
     wiring = Wiring(home or find_home())
     try:
-        compiled = compile_plan(parse_value(workflow_ir), wiring.registry, _inline_only)
+        source = find_source(workflow_ir, wiring.home)
+        compiled = compile_plan(source.parsed, wiring.registry, source.load)
         if compiled.plan is None:
             raise DocumentError(f"{len(compiled.issues)} issues in the document", issues=compiled.issues)
         plan = compiled.plan
@@ -103,12 +104,6 @@ def conclude(
         notices=tuple(said),
         limit=wiring.settings.number("output.limit_kb") << 10,
     )
-
-
-def _inline_only(wanted: object) -> Parsed:
-    from pflow.core.workflow_manager import WorkflowManager  # lazy: only documents with sub-workflows need it
-
-    return parse_value(WorkflowManager().load_ir(wanted) if isinstance(wanted, str) else wanted)
 
 
 def _write_trace(wiring: Wiring, run_id: str, notices: list[str]) -> str | None:

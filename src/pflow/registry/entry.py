@@ -18,13 +18,14 @@ VIRTUAL = "virtual://"
 class Entry:
     """A node type. `data` is its form in `registry.json`; the interface is built from it on first use."""
 
-    __slots__ = ("_folder", "_interface", "data", "name")
+    __slots__ = ("_class", "_folder", "_interface", "data", "name")
 
     def __init__(self, name: str, data: Mapping[str, object], folder: Path) -> None:
         self.name = name
         self.data = data
         self._folder = folder
         self._interface: Interface | None = None
+        self._class: type | None = None
 
     def __repr__(self) -> str:
         return f"Entry({self.name!r})"
@@ -80,6 +81,11 @@ class Entry:
         Raises `NotFoundError` when the file cannot be imported or holds no such class, `SecurityError` when
         the entry points anywhere but at pflow's nodes and the person's own.
         """
+        if self._class is None:
+            self._class = self._import()
+        return self._class
+
+    def _import(self) -> type:
         if not self.module:
             module = self._import_file()
         elif self.module.startswith("pflow."):

@@ -1,5 +1,7 @@
 """Every use case of pflow, for the layers above and for Python programs."""
 
-from pflow.workspace.workspace import Checked, Workspace
+from pflow.execution.outcome import Outcome
+from pflow.execution.source import Checked, Workflow
+from pflow.workspace.workspace import Workspace
 
-__all__ = ["Checked", "Workspace"]
+__all__ = ["Checked", "Outcome", "Workflow", "Workspace"]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
-from pflow.core.errors import DocumentError, NotFoundError, PflowError, SecurityError, StorageError, UsageError
+from pflow.core.errors import NotFoundError, PflowError, SecurityError, StorageError, UsageError
 from pflow.core.issue import Issue
-from pflow.core.parse import Parsed, parse_text, parse_value, read_file
+from pflow.core.parse import Parsed, parse_text
 from pflow.core.path import Home, find_home
-from pflow.core.place import Places
 from pflow.core.settings import Settings
-from pflow.core.workflow_manager import WorkflowManager, resolve
+from pflow.core.workflow_manager import WorkflowManager
 from pflow.engine.binding import coerce_text
 from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan
@@ -22,39 +21,12 @@ from pflow.engine.ports import Journal, Observer, RunInfo
 from pflow.execution.compiler import compile_plan
 from pflow.execution.describe import describe_plan
 from pflow.execution.outcome import Outcome
+from pflow.execution.source import Checked, Source, Workflow, find_source, recorded_source
 from pflow.execution.trace import build_trace, find_trace
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_execution import Work, bind, block_on, conclude
 from pflow.registry.entry import Entry
 from pflow.workspace.selection import select
-
-Workflow = str | Mapping[str, object] | Parsed
-"""A workflow: its name, a path, a document, or a text that was parsed already."""
-
-
-class Checked(NamedTuple):
-    """A workflow after checking: a plan, or everything that is wrong with it. `library` is its name in the library."""
-
-    plan: Plan | None
-    issues: tuple[Issue, ...]
-    places: Places
-    source: str
-    library: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it can run."""
-        return self.plan is not None
-
-    def ready(self) -> Plan:
-        """The plan; raises `DocumentError` with all issues."""
-        if self.plan is None:
-            count = len(self.issues)
-            raise DocumentError(
-                self.issues[0].message if count == 1 else f"{count} issues in `{self.source}`",
-                issues=self.issues,
-            )
-        return self.plan
 
 
 class Workspace:
@@ -101,14 +73,11 @@ class Workspace:
 
     def check(self, workflow: Workflow) -> Checked:
         """Everything that would keep a workflow from running. Starts nothing."""
-        parsed, source, library, folder = self._load(workflow)
-        name = library or (parsed.document.name if parsed.document else "") or Path(source).stem
-        compiled = compile_plan(parsed, self._wiring.registry, self._loader(folder), name=name)
-        return Checked(plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=source, library=library)
+        return self._compile(find_source(workflow, self.home))
 
     def run(
         self,
-        workflow: Workflow,
+        workflow: Workflow | Checked,
         params: Mapping[str, object] | None = None,
         *,
         text: bool = False,
@@ -121,7 +90,7 @@ class Workspace:
         With `text` the params are words of a command line. With `signals` SIGINT and SIGTERM stop the run,
         resumable. Raises `PflowError` when it cannot begin; a failure on the way is an outcome.
         """
-        checked = self.check(workflow)
+        checked = workflow if isinstance(workflow, Checked) else self.check(workflow)
         plan = checked.ready()
         inputs = bind(self._wiring, plan, params or {}, text=text)
         outcome = self._block(lambda executor: executor.run(plan, inputs, run_id=run_id), plan, cache, signals)
@@ -169,14 +138,12 @@ class Workspace:
         executor = self._wiring.executor(None)
         history = executor.history(run_id)
         executor.close()
-        if edited is None:
-            recorded = history.document if isinstance(history.document, dict) else {}
-            children = recorded.get("children") or {}
-            parsed = parse_value(recorded.get("document"))
-            compiled = compile_plan(parsed, self._wiring.registry, self._loader(None, children), name=history.workflow)
-            checked = Checked(plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=history.workflow)
-        else:
-            checked = self.check(edited)
+        source = (
+            recorded_source(history.document, history.workflow, self.home)
+            if edited is None
+            else find_source(edited, self.home)
+        )
+        checked = self._compile(source)
         plan = checked.ready()
         known = {name: value for name, value in history.inputs.items() if name in plan.inputs}
         if edited is None and params:
@@ -375,6 +342,12 @@ class Workspace:
 
     # Inside
 
+    def _compile(self, source: Source) -> Checked:
+        parsed, shown, library, load = source
+        name = library or (parsed.document.name if parsed.document else "") or Path(shown).stem
+        compiled = compile_plan(parsed, self._wiring.registry, load, name=name)
+        return Checked(compiled.plan, compiled.issues, parsed.places, shown, library)
+
     def _block(self, work: Work, plan: Plan, cache: bool, signals: bool) -> Outcome:
         outcome = block_on(self._wiring, work, plan, self._observer, cache=cache, signals=signals)
         self._own_notices.extend(outcome.notices)
@@ -382,35 +355,6 @@ class Workspace:
 
     def _library(self) -> WorkflowManager:
         return WorkflowManager(self.home)
-
-    def _load(self, workflow: Workflow, folder: Path | None = None) -> tuple[Parsed, str, str, Path | None]:
-        """The parsed document, what to call it, its library name, and the folder that its paths start from."""
-        if isinstance(workflow, Parsed):
-            return workflow, "document", "", None
-        if not isinstance(workflow, str):
-            return parse_value(workflow), "document", "", None
-        if folder is not None and not workflow.startswith(("~", "/")) and ("/" in workflow or "." in workflow):
-            workflow = str(folder / workflow)  # a document's own paths start from where it lies
-        found = resolve(workflow, self.home)
-        if found.kind == "path":
-            return read_file(found.path), workflow, "", found.path.parent
-        manager = self._library() if found.kind == "library" else WorkflowManager.for_drafts(self.home)
-        return (
-            parse_value(manager.load_ir(found.name)),
-            found.name,
-            found.name if found.kind == "library" else "",
-            None,
-        )
-
-    def _loader(self, folder: Path | None, recorded: Mapping[str, object] | None = None) -> Callable[[object], Parsed]:
-        def load(wanted: object) -> Parsed:
-            if recorded is not None and isinstance(wanted, str) and wanted in recorded:
-                return parse_value(recorded[wanted])
-            if isinstance(wanted, str):
-                return self._load(wanted, folder)[0]
-            return parse_value(wanted)
-
-        return load
 
     def _record(self, name: str, outcome: Outcome) -> None:
         try:

@@ -16,7 +16,7 @@ from pflow.core.errors import DocumentError, InputError, NotFoundError
 from pflow.core.render import escape
 
 if TYPE_CHECKING:
-    from pflow.workspace.workspace import Workflow
+    from pflow.workspace import Workflow
 
 
 @click.command(short_help="Run a workflow.")

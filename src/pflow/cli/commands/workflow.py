@@ -17,8 +17,7 @@ from pflow.core.errors import ExistsError, UsageError
 from pflow.core.render import escape, shorten
 
 if TYPE_CHECKING:
-    from pflow.workspace import Checked
-    from pflow.workspace.workspace import Workflow
+    from pflow.workspace import Checked, Workflow
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
