@@ -7,10 +7,13 @@ for certain is refused. Even a mistake here could at worst split a value into wo
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
-from pflow.core.shell_code import DYNAMIC, SLOT, Refusal, Word, reads_code, refused_words, sets_integers
+from pflow.core.render import shorten
+from pflow.core.shell_code import DYNAMIC, INSTEAD, SLOT, Refusal, Word, reads_code, refused_words, sets_integers
 from pflow.core.shell_word import Quotes, Unclear, WordReader, refusal_at
+from pflow.core.template import Problem, Reference
 
 Closer = Literal["", ")", "esac"]
 
@@ -48,18 +51,25 @@ class _Command:
         self.start = start
 
 
-def read_shell(text: str) -> list[Quotes | Refusal]:
-    """For each `SLOT` in the text the quotes it stands in, or why it cannot; raises `Unclear`."""
+def place_slots(
+    parts: Sequence[str | Reference], references: Sequence[Reference]
+) -> tuple[list[Quotes], list[Problem]]:
+    """The quotes that each template stands in, or the problems with where they stand."""
     slots: list[Quotes | Refusal] = []
-    count = text.count(SLOT)
     try:
-        _Lexer(text, slots, 0, None).read()
-        if len(slots) != count:
+        _Lexer("".join(part if isinstance(part, str) else SLOT for part in parts), slots, 0, None).read()
+        if len(slots) != len(references):
             raise Unclear("the command has a form that is not understood")
     except Unclear as unclear:
-        unclear.slot = min(len(slots), count - 1)
-        raise
-    return slots
+        at = references[min(len(slots), len(references) - 1)]
+        message = f"cannot tell how the shell would read `{shorten(at.text)}`: {unclear}"
+        return [], [Problem(message, INSTEAD, (), at.offset)]
+    problems = [
+        Problem(f"`{shorten(reference.text)}` {slot.why}", slot.hint, (), reference.offset)
+        for reference, slot in zip(references, slots, strict=True)
+        if isinstance(slot, Refusal)
+    ]
+    return [slot for slot in slots if not isinstance(slot, Refusal)], problems
 
 
 class _Lexer(WordReader):

@@ -11,10 +11,6 @@ from dataclasses import dataclass, field
 
 from pflow.core.env_name import RESERVED_ENV, check_env_name
 from pflow.core.errors import StepError
-from pflow.core.render import shorten
-from pflow.core.shell_code import INSTEAD, SLOT, Refusal
-from pflow.core.shell_lexer import read_shell
-from pflow.core.shell_word import Unclear
 from pflow.core.template import Compiled, Lookup, Problem, Reference, Refused, as_text
 
 __all__ = ["RESERVED_ENV", "ShellCommand", "check_env_name", "compile_shell"]
@@ -58,23 +54,15 @@ def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Prob
     """A command with its templates as quoted variables; it renders to a `ShellCommand`, or to text without any."""
     references = [part for part in parts if isinstance(part, Reference)]
     literal = "".join(part for part in parts if isinstance(part, str))
-    if SLOT in literal:
+    if "\0" in literal:
         return _refuse(references, [Problem("the command holds a NUL character", "take it out")])
     if len(literal) > _LONGEST:
         return _refuse(references, [_too_long(len(literal))])
     if not references:
         return Compiled(literal), []
-    try:
-        slots = read_shell("".join(part if isinstance(part, str) else SLOT for part in parts))
-    except Unclear as unclear:
-        first = references[unclear.slot]
-        message = f"cannot tell how the shell would read `{shorten(first.text)}`: {unclear}"
-        return _refuse(references, [Problem(message, INSTEAD, (), first.offset)])
-    problems = [
-        Problem(f"`{shorten(reference.text)}` {slot.why}", slot.hint, (), reference.offset)
-        for reference, slot in zip(references, slots, strict=True)
-        if isinstance(slot, Refusal)
-    ]
+    from pflow.core.shell_lexer import place_slots  # lazy: it costs 5 ms, and most commands have no templates
+
+    slots, problems = place_slots(parts, references)
     if problems:
         return _refuse(references, problems)
     names: dict[str, str] = {}
@@ -91,7 +79,7 @@ def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Prob
             continue
         name = names.setdefault(part.text, f"PFLOW_{len(names) + 1}")
         variables.setdefault(name, part)
-        texts.append(_FORMS[str(slot)] % name)
+        texts.append(_FORMS[slot] % name)
     text = "".join(texts)
     if len(text) > _LONGEST:
         return _refuse(references, [_too_long(len(text))])
@@ -111,19 +99,18 @@ def _too_long(size: int) -> Problem:
 
 def _variable(reference: Reference, value: object) -> str:
     text = as_text(value)
-    shown = shorten(reference.text)
     if "\0" in text:
-        raise StepError(
-            f"the value of `{shown}` holds a NUL character, which no command line can carry",
-            suggestions=["pass it as `stdin`"],
-        )
+        raise _unfit(reference, "holds a NUL character, which no command line can carry")
     try:
         size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError as error:
-        raise StepError(f"the value of `{shown}` is not valid Unicode") from error
+        raise _unfit(reference, "is not valid Unicode", "clean it in a `code` step") from error
     if size > _LONGEST:
-        raise StepError(
-            f"the value of `{shown}` has {size:,} bytes; a command takes up to {_LONGEST:,} in one value",
-            suggestions=["pass it as `stdin`"],
-        )
+        raise _unfit(reference, f"has {size:,} bytes; a command takes up to {_LONGEST:,} in one value")
     return text
+
+
+def _unfit(reference: Reference, why: str, instead: str = "pass it as `stdin`") -> StepError:
+    from pflow.core.render import shorten  # lazy: only failures show text
+
+    return StepError(f"the value of `{shorten(reference.text)}` {why}", suggestions=[instead])

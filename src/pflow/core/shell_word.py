@@ -35,9 +35,7 @@ _PLACES = {
 
 
 class Unclear(Exception):
-    """The text cannot be read for certain; says what is in the way, and `slot` at which template."""
-
-    slot = 0
+    """The text cannot be read for certain; says what is in the way."""
 
 
 def refusal_at(place: str) -> Refusal:

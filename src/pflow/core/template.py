@@ -130,11 +130,11 @@ def compile_value(value: object, slot: Slot = "value") -> tuple[Compiled, list[P
     problems: list[Problem] = []
     if slot == "raw" or not isinstance(value, str) or slot == "value":
         return (Compiled(value) if slot == "raw" else _compile(value, (), problems)), problems
+    if slot == "url" and "${" not in value:
+        return Compiled(value), problems
     parts, problems = split_text(value)
     if slot == "shell":
-        from pflow.core.shell_text import (
-            compile_shell,  # lazy: only documents with shell steps need the lexer
-        )
+        from pflow.core.shell_text import compile_shell  # lazy: only documents with shell steps need it
 
         compiled, found = compile_shell(parts)
     else:
