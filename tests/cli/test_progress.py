@@ -46,8 +46,8 @@ class Shown:
         return [line[2:] if line[:1] in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" else line for line in self.screen.lines]
 
 
-def begin(step: str, attempt: int = 1) -> StepStarted:
-    return StepStarted(step=step, node=step, definition="", inputs="", at=0.0, attempt=attempt)
+def begin(step: str, attempt: int = 1, total: int = 0) -> StepStarted:
+    return StepStarted(step=step, node=step, definition="", inputs="", at=0.0, attempt=attempt, items=total)
 
 
 def end(step: str, ms: float = 20.0, source: str = "run") -> StepCompleted:
@@ -69,12 +69,12 @@ def test_finished_steps_stay_and_running_ones_tick_below():
 def test_items_reports_and_attempts_are_shown():
     shown = Shown()
     items = [ItemCompleted(step="a", item=n, writes={}) for n in range(3)]
-    assert shown.see(begin("a"), *items) == ["a  0.0 s · 3 items"]
+    assert shown.see(begin("a", total=5), *items) == ["a  0.0 s · 3/5 items"]
     failed = ItemFailed(step="a", item=3, error={})
-    assert shown.see(failed) == ["a  0.0 s · 3 items · 1 failed"]
+    assert shown.see(failed) == ["a  0.0 s · 3/5 items · 1 failed"]
     shown.progress.report("run", "a[4]", "reading")
-    assert shown.see() == ["a  0.0 s · 3 items · 1 failed · reading"]
-    assert shown.see(end("a")) == ["✓ a  20 ms · 3 items · 1 failed"]
+    assert shown.see() == ["a  0.0 s · 3/5 items · 1 failed · reading"]
+    assert shown.see(end("a")) == ["✓ a  20 ms · 3/5 items · 1 failed"]
     assert shown.see(begin("b"), fail("b", retry_in=2.0))[-1] == "b  0.0 s · failed, next attempt in 2.0 s: no luck"
     assert shown.see(begin("b", 2))[-1] == "b  0.0 s · attempt 2"
 

@@ -156,6 +156,10 @@ def test_expressions_are_not_templates(workspace: Workspace) -> None:
         assert [issue.code for issue in found if issue.code == "template"], text
 
 
+def test_names_of_parameters_are_not_templates(workspace: Workspace) -> None:
+    assert only(workspace, {"nodes": [echo(**{"${x}": 1})]}).code == "template-here"
+
+
 def test_python_that_cannot_be_parsed_is_found_before_running(workspace: Workspace) -> None:
     document = {"nodes": [{"id": "c", "type": "code", "params": {"code": "x = 1\nresult = ${show.x}\n"}}]}
     found = issues_of(workspace, document)

@@ -82,13 +82,20 @@ def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence
         for name, declared in plan.inputs.items()
         if name in missing or len(problems) > bool(missing)
     }
-    command = ["pflow", "run", quote(workflow), *map(quote, words), *(f"{name}=…" for name in missing)]
+    given = [_unless_secret(plan, word) for word in words]
+    command = ["pflow", "run", quote(workflow), *given, *(f"{name}=…" for name in missing)]
     works = [" ".join(command)] if missing and len(problems) == 1 else []
     return InputError(
         "; ".join(problems),
         details={"missing": missing, "problems": problems, "inputs": about},
         suggestions=[*error.suggestions, *works],
     )
+
+
+def _unless_secret(plan: Plan, word: str) -> str:
+    """A word as a shell takes it; of a secret input only its name."""
+    name = word.partition("=")[0]
+    return f"{name}=…" if name in plan.inputs and plan.inputs[name].secret else quote(word)
 
 
 def _names(value: object) -> list[str]:

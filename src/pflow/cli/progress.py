@@ -37,11 +37,12 @@ _SOURCES = {"cache": "from the cache", "reuse": "kept"}
 class _Step:
     """What is known of a running step."""
 
-    __slots__ = ("attempt", "began", "failed_items", "items", "message", "name")
+    __slots__ = ("attempt", "began", "failed_items", "items", "message", "name", "total")
 
-    def __init__(self, name: str, attempt: int, began: float) -> None:
+    def __init__(self, name: str, attempt: int, total: int, began: float) -> None:
         self.name = name
         self.attempt = attempt
+        self.total = total
         self.began = began
         self.message = ""
         self.items = 0
@@ -50,8 +51,8 @@ class _Step:
     def about(self, time: str) -> str:
         """The time, the items, and what the step last said."""
         parts = [time]
-        if self.items:
-            parts.append(f"{self.items} items")
+        if self.total:
+            parts.append(f"{self.items}/{self.total} items")
         if self.failed_items:
             parts.append(f"{self.failed_items} failed")
         if self.attempt > 1:
@@ -96,7 +97,7 @@ class Progress:
         now = time.monotonic()
         with self._lock:
             if isinstance(event, StepStarted):
-                self._running[event.step] = _Step(event.step, event.attempt, now)
+                self._running[event.step] = _Step(event.step, event.attempt, event.items, now)
             elif isinstance(event, StepCompleted):
                 self._complete(event, now)
             elif isinstance(event, StepFailed):

@@ -208,6 +208,9 @@ class _Compiler:
                     hint=f"did you mean `{near[0]}`?" if near else "",
                 )
                 continue
+            if "${" in name:
+                self._report("template-here", f"templates do not apply in names of parameters: `{name}`", path)
+                continue
             if spec.type == "workflow" and name == "workflow":
                 continue
             compiled[name], problems = compile_value(value, field.slot if field else "value")

@@ -12,7 +12,7 @@ from pflow.cli.drawing import drawing_options, show_graph
 from pflow.cli.group import SHORTHAND, json_option, pass_console
 from pflow.cli.outcome import check_given, explain_inputs, run_watched, show_outcome
 from pflow.cli.source import check_workflow, find_workflow, has_stdin, read_inputs, read_params, read_stdin
-from pflow.core.errors import DocumentError, InputError, NotFoundError
+from pflow.core.errors import InputError, NotFoundError
 from pflow.core.render import escape
 
 if TYPE_CHECKING:
@@ -48,27 +48,22 @@ def run(
     given: dict[str, object] = {**(read_inputs(console, file) if file else {}), **read_params(inputs)}
     found = find_workflow(console, workflow)
     try:
+        checked = check_workflow(console, found, workflow)
+    except NotFoundError as error:
+        raise explain_missing(console, workflow, error) if SHORTHAND in ctx.meta else error from None
+    plan = checked.ready()
+    try:
         if dry_run or svg or mermaid:
-            plan = check_workflow(console, found, workflow).ready()
             check_given(plan, given)
             show_graph(console, plan, svg=svg, mermaid=mermaid)
             return 0
-        if has_stdin() and "-" not in (workflow, file) and "stdin" not in given:
-            plan = check_workflow(console, found, workflow).ready()
-            if "stdin" in plan.inputs:
-                given["stdin"] = read_stdin(console, what="input `stdin`")
+        if has_stdin() and "-" not in (workflow, file) and "stdin" in plan.inputs and "stdin" not in given:
+            given["stdin"] = read_stdin(console, what="input `stdin`")
         outcome = run_watched(
-            console, lambda workspace: workspace.run(found, given, text=True, cache=not no_cache, signals=True)
+            console, lambda workspace: workspace.run(checked, given, text=True, cache=not no_cache, signals=True)
         )
-    except DocumentError:
-        if console.places is None:
-            check_workflow(console, found, workflow)
-        raise
     except InputError as error:
-        plan = check_workflow(console, found, workflow).ready()
         raise explain_inputs(error, plan, workflow, inputs) from None
-    except NotFoundError as error:
-        raise explain_missing(console, workflow, error) if SHORTHAND in ctx.meta else error from None
     return show_outcome(console, outcome)
 
 

@@ -114,7 +114,8 @@ def _explain_missing(error: InputError, run: str, words: Sequence[str]) -> Input
     missing = error.details.get("missing")
     if not isinstance(missing, list) or not missing:
         return error
-    command = ["pflow", "runs", "resume", quote(run), *map(quote, words), *(f"{name}=…" for name in missing)]
+    names = [*(word.partition("=")[0] for word in words), *missing]  # what is given here is mostly secret
+    command = ["pflow", "runs", "resume", quote(run), *(f"{name}=…" for name in names)]
     return InputError(error.message, details=error.details, suggestions=[*error.suggestions, " ".join(command)])
 
 
