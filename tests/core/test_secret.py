@@ -220,6 +220,34 @@ def test_a_secret_that_is_unknown_later_stays_a_marker_and_is_restored_when_know
     assert Redactor({"T": "rotated-value"}).restore(masked) == orjson.dumps({"a": "xrotated-valuey"})
 
 
+def test_secrets_that_could_not_be_restored_are_named():
+    stored = Redactor({"A_TOKEN": TOKEN}).data(orjson.dumps({"a": TOKEN, "b": "«secret:NOT_ONE»"}))
+    forgetful = Redactor()
+    forgetful.restore(stored)
+    assert forgetful.unknown == {"A_TOKEN"}
+
+
+@given(
+    before=st.text(" .:x", max_size=30),
+    after=st.text(" .:x", max_size=30),
+    cuts=st.tuples(st.integers(0), st.integers(0)),
+)
+def test_what_a_cut_left_of_a_secret_is_hidden(before, after, cuts):
+    text = f"{before}{TOKEN}{after}"
+    start, end = sorted(cut % (len(text) + 1) for cut in cuts)
+    redactor = Redactor({"T": TOKEN})
+    for cut in (text[start:end], f"it said …{text[start:end]}… and", f"`x` is {text[start:end]!r}, which"):
+        shown = str(redactor.value(redactor.ends({"said": [cut]})))
+        assert not any(TOKEN[at : at + 8] in shown for at in range(len(TOKEN) - 7))
+
+
+def test_only_the_ends_of_texts_are_taken_for_cuts():
+    redactor = Redactor({"URL": "https://user:pass@db.example.org/app"})
+    kept = ["db.example.org is down", "see https://user.example.org for more", "x", ""]
+    assert redactor.ends(kept) is kept
+    assert redactor.ends("…ample.org/app is down") == "…«part of a secret» is down"
+
+
 def test_a_name_that_would_give_a_secret_away_is_not_shown():
     secrets = {"correct-horse": "battery-staple", "other": "correct-horse"}
     redactor = Redactor(secrets)

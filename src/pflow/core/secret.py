@@ -26,13 +26,20 @@ _CLOSE = "»"
 _ESCAPE = f"{_OPEN}!"
 _NUMBER = f"{_OPEN}#{_CLOSE}"
 _SMALL = 4096
+_PART = "«part of a secret»"
+_PART_SIZE = 6
+_CUTS = ("…", "'", '"', "`")
 _DIGITS = frozenset("0123456789+-.eE")
 
 
 class Redactor:
-    """Replaces the secrets it knows. Cheap where there is none to replace."""
+    """Replaces the secrets it knows. Cheap where there is none to replace.
+
+    `unknown` collects the names of secrets that `restore` met and did not know.
+    """
 
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
+        self.unknown: set[str] = set()
         self._secrets: dict[str, str] = {}
         self._patterns: list[_Pattern] | None = None
         self._needles: tuple[bytes, ...] = ()
@@ -61,6 +68,13 @@ class Redactor:
         """A result or an error to be shown; the same object where nothing is secret."""
         return _Mask(self._compiled(), self._whole, exact=False).walk(value)
 
+    def ends(self, value: object) -> object:
+        """An error to be stored or shown, whose texts may have been cut: what a cut left of a secret is replaced.
+
+        A cut is the end of a text, an ellipsis or a quote. Whole secrets are left to `value` and `data`.
+        """
+        return _Ends(self._compiled(), self._whole).walk(value)
+
     def data(self, data: bytes) -> bytes:
         """Encoded JSON (as orjson writes it) to be stored; the same object where nothing is secret."""
         patterns = self._compiled()
@@ -73,7 +87,7 @@ class Redactor:
         """What `data` was given, as far as the secrets in it are known."""
         if data.isascii() or _OPEN_BYTES not in data:
             return data
-        return orjson.dumps(_unmask(orjson.loads(data), _forms(self._secrets)))
+        return orjson.dumps(_unmask(orjson.loads(data), _forms(self._secrets), self.unknown))
 
     def _is_hit(self, data: bytes) -> bool:
         """Whether encoded JSON may hold a secret, or text that looks like a marker."""
@@ -188,21 +202,63 @@ class _Mask:
         return f"{_NUMBER}{masked}" if self._exact else masked
 
 
-def _unmask(value: object, forms: Mapping[str, str]) -> object:
+class _Ends(_Mask):
+    """Takes the rests of patterns out of values: their last characters behind a cut, their first before one."""
+
+    __slots__ = ()
+
+    def __init__(self, patterns: Iterable[_Pattern], whole: Mapping[str, str]) -> None:
+        super().__init__(patterns, whole, exact=False)
+        self._texts = [pattern.text for pattern in self._long]
+        self._numeric = False
+
+    def text(self, text: str) -> str:
+        return self._inside(text)
+
+    def _inside(self, text: str) -> str:
+        text = self._trim(text)
+        for cut in _CUTS:
+            if cut in text:
+                text = cut.join(map(self._trim, text.split(cut)))
+        return text
+
+    def _trim(self, text: str) -> str:
+        if not any(map(text.startswith, self._texts)):
+            found = max((_rest(text, secret) for secret in self._texts), default=0)
+            text = f"{_PART}{text[found:]}" if found else text
+        if not any(map(text.endswith, self._texts)):
+            found = max((_rest(text[::-1], secret[::-1]) for secret in self._texts), default=0)
+            text = f"{text[:-found]}{_PART}" if found else text
+        return text
+
+
+def _rest(text: str, secret: str) -> int:
+    """How much of the end of a secret a text begins with; of its middle, if the text holds nothing else."""
+    if _PART_SIZE <= len(text) < len(secret) and text in secret:
+        return len(text)
+    at = secret.find(text[:_PART_SIZE], 1) if len(text) >= _PART_SIZE else -1
+    while at > 0:
+        if text.startswith(secret[at:]):
+            return len(secret) - at
+        at = secret.find(text[:_PART_SIZE], at + 1)
+    return 0
+
+
+def _unmask(value: object, forms: Mapping[str, str], unknown: set[str]) -> object:
     if isinstance(value, str):
         if value.startswith(_NUMBER):
-            text = _unmask_text(value[len(_NUMBER) :], forms)
+            text = _unmask_text(value[len(_NUMBER) :], forms, unknown)
             # While the secret is unknown it stays a text, to be restored another time.
             return value if _OPEN in text else orjson.loads(text)
-        return _unmask_text(value, forms)
+        return _unmask_text(value, forms, unknown)
     if isinstance(value, dict):
-        return {_unmask_text(key, forms): _unmask(item, forms) for key, item in value.items()}
+        return {_unmask_text(key, forms, unknown): _unmask(item, forms, unknown) for key, item in value.items()}
     if isinstance(value, list):
-        return [_unmask(item, forms) for item in value]
+        return [_unmask(item, forms, unknown) for item in value]
     return value
 
 
-def _unmask_text(text: str, forms: Mapping[str, str]) -> str:
+def _unmask_text(text: str, forms: Mapping[str, str], unknown: set[str]) -> str:
     first, *rest = text.split(_OPEN)
     restored = [first]
     for piece in rest:
@@ -213,6 +269,8 @@ def _unmask_text(text: str, forms: Mapping[str, str]) -> str:
             restored += (forms[label], after)
         else:
             restored += (_OPEN, piece)
+            if piece.startswith(":") and close:
+                unknown.add(_name(label))
     return "".join(restored)
 
 
@@ -269,6 +327,13 @@ def _plain_label(name: str) -> str:
     from urllib.parse import quote
 
     return quote(name, safe="", errors="surrogatepass")
+
+
+def _name(label: str) -> str:
+    # lazy: only needed when a secret is not known any more
+    from urllib.parse import unquote
+
+    return unquote(label.partition(":")[0])
 
 
 def _hashed_label(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
 from pflow.core.template import Reference
-from pflow.engine.failure import Halted, describe_failure, retry_wait, within
+from pflow.engine.failure import Halted, retry_wait, within
 from pflow.engine.history import same_work
 from pflow.engine.value import ITEMS_JSON
 
@@ -87,7 +87,7 @@ class _Batch:
             except Halted:
                 raise
             except (Exception, SystemExit) as error:
-                described = describe_failure(error, node.id)
+                described = run.describe(error, node.id)
                 wait = None if run.stopping else retry_wait(node.retry, attempt, error)
                 if wait is not None:
                     await run.emit_grouped(ItemFailed(step=step, item=index, error=described, final=False))

@@ -8,10 +8,9 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pflow.core.errors import CorruptError, InDoubtError, PflowError, RunError, StorageError
+from pflow.core.errors import CorruptError, InDoubtError, InputError, PflowError, RunError, StorageError
 from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
 from pflow.engine.codec import decode_events
-from pflow.engine.failure import describe_failure
 from pflow.engine.history import History, fold_history, in_doubt
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Journal, Observer, Services
@@ -106,7 +105,9 @@ class Executor:
 
         Raises `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
         """
+        self._redactor.unknown.clear()
         _check_open(self.history(run_id), run_id, edited)
+        _check_known(self._redactor.unknown)
         run = self._new_run(run_id)
         run.seq = self._journal.claim(run_id)
         try:
@@ -249,7 +250,7 @@ class Executor:
                 status = "completed"
                 run.emit(RunCompleted(outputs=outputs, at=now), status="completed")
             except PflowError as problem:
-                status, error = "failed", {**describe_failure(problem, "outputs"), "node": None}
+                status, error = "failed", {**run.describe(problem, "outputs"), "node": None}
                 run.emit(RunFailed(error=error, at=now), status="failed")
         return RunResult(
             run_id=run.run_id,
@@ -275,6 +276,18 @@ def _check_open(history: History, run_id: str, edited: bool) -> None:
         raise RunError(
             f"run `{run_id}` is complete; there is nothing to resume",
             suggestions=[f"pflow runs resume {run_id} --with WORKFLOW   to continue with an edited document"],
+        )
+
+
+def _check_known(unknown: set[str]) -> None:
+    """Refuse to go on with markers in place of values."""
+    missing = sorted(unknown)
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        raise InputError(
+            f"the run holds values that were secret and are not known now: {names}",
+            details={"secrets": missing},
+            suggestions=[f"`pflow settings set {missing[0]}` stores it, or set it in the environment as it was"],
         )
 
 

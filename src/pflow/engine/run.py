@@ -11,6 +11,7 @@ from pflow.core.errors import PflowError
 from pflow.core.event import Event
 from pflow.engine.codec import encode_event
 from pflow.engine.context import StepContext, enter_step
+from pflow.engine.failure import describe_failure
 from pflow.engine.history import History
 from pflow.engine.plan import PlanNode
 from pflow.engine.ports import Journal, Observer, Services, Status
@@ -81,6 +82,10 @@ class Run:
             loop.call_soon(self._flush)
         self._group.extend(events)
         return self._flushed
+
+    def describe(self, error: BaseException, node: str) -> dict[str, object]:
+        """What is recorded of a failure."""
+        return {name: self.redactor.ends(value) for name, value in describe_failure(error, node).items()}
 
     def instance(self, node: PlanNode) -> Any:
         """A copy of the plan node's PocketFlow node, one for each step, as PocketFlow itself makes them."""

@@ -16,7 +16,7 @@ from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.template import Lookup, Reference
 from pflow.engine.batch import run_batch
 from pflow.engine.binding import bind_inputs
-from pflow.engine.failure import Halted, describe_failure, pick_edge, retry_wait, shown_params, within
+from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
 from pflow.engine.names import Names
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
 from pflow.engine.run import Run
@@ -283,7 +283,7 @@ class Scope:
         node = launch.node
         return StepFailed(
             step=launch.step,
-            error=describe_failure(error, node.id),
+            error=self.run.describe(error, node.id),
             ms=ms,
             attempt=launch.attempt,
             action=pick_edge(node.edges, error),

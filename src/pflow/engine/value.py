@@ -35,10 +35,9 @@ ITEMS_JSON = b'{"items":true}'
 
 
 class Redacting(Protocol):
-    """Replaces secrets in encoded JSON by markers, and back."""
+    """Replaces secrets in encoded JSON by markers, and back. `unknown` names those that could not be put back."""
 
-    def add(self, name: str, value: str) -> None:
-        """Know one more secret."""
+    unknown: set[str]
 
     def ends(self, value: object) -> object:
         """An error without what cuts left of secrets."""
@@ -53,8 +52,8 @@ class Redacting(Protocol):
 class NoSecrets:
     """A redactor for runs that have nothing to hide."""
 
-    def add(self, name: str, value: str) -> None:
-        """Whatever it is, it is not hidden."""
+    def __init__(self) -> None:
+        self.unknown: set[str] = set()
 
     def ends(self, value: object) -> object:
         """The error as it is."""
@@ -146,7 +145,9 @@ class ValueTable:
         data = self._redactor.data(plain)
         sha = digest(data)
         shown = {"sha": sha, "size": len(data), **({"tagged": True} if tagged else {})}
-        encoded = Encoded(orjson.dumps(shown), sha.encode(), None if sha in self._stored else (sha, data))
+        # What holds a secret is known by what it is, not by what is left of it: another secret is another value.
+        key = sha if data is plain else digest(plain)
+        encoded = Encoded(orjson.dumps(shown), key.encode(), None if sha in self._stored else (sha, data))
         self._large[id(value)] = (value, encoded)
         return encoded
 
@@ -190,12 +191,15 @@ class ValueTable:
             return _untag(encoded["tagged"])
         sha = str(encoded["sha"])
         if sha not in self._decoded:
-            value: object = orjson.loads(self._redactor.restore(check_value(self._load(sha), sha)))
+            data = check_value(self._load(sha), sha)
+            plain = self._redactor.restore(data)
+            value: object = orjson.loads(plain)
             if encoded.get("tagged"):
                 value = _untag(value)
             self._decoded[sha] = value
             self._stored.add(sha)
-            self._large[id(value)] = (value, Encoded(orjson.dumps(encoded), sha.encode()))
+            key = sha if plain is data else digest(plain)
+            self._large[id(value)] = (value, Encoded(orjson.dumps(encoded), key.encode()))
         return self._decoded[sha]
 
 

@@ -166,12 +166,17 @@ def _report_cuts(finished: Finished) -> None:
 def _failure(code: int, stdout: str, stderr: str) -> StepError:
     """What went wrong, with the last of what the command said about it."""
     ended = f"the command was ended by {_signal(-code)}" if code < 0 else f"the command ended with exit code {code}"
-    lines = [line.strip()[:_LINE] for line in stderr[-_LINES * 1000 :].splitlines() if line.strip()]
+    last = stderr[-_LINES * 1000 :]
+    lines = [_cut(line.strip()) for line in (last if last == stderr else f"…{last}").splitlines() if line.strip()]
     return StepError(
         ": ".join([ended, "; ".join(lines[-_LINES:])] if lines else [ended]),
         details={"exit_code": code, "stdout": stdout[-_TAIL:], "stderr": stderr[-_TAIL:]},
         suggestions=[_advice(code)] if code > 0 else [],
     )
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LINE else f"{line[:_LINE]}…"
 
 
 def _advice(code: int) -> str:

@@ -137,7 +137,6 @@ class Workspace:
         run_id = self.find_run(run_id)
         executor = self._wiring.executor(None)
         history = executor.history(run_id)
-        executor.close()
         source = (
             recorded_source(history.document, history.workflow, self.home)
             if edited is None
@@ -153,6 +152,11 @@ class Workspace:
                     f"the inputs of a run are recorded; `{unknown[0]}` cannot change on a plain resume",
                     suggestions=["add `--with WORKFLOW` to continue with other inputs"],
                 )
+        if any(declared.secret for declared in plan.inputs.values()):
+            # Binding makes the secret inputs known; only then can others that hold one of them be read.
+            bind(self._wiring, plan, {**known, **(params or {})}, text=text)
+            recorded = executor.history(run_id).inputs
+            known = {name: recorded[name] for name in known}
         inputs = bind(self._wiring, plan, {**known, **(params or {})}, text=text)
         return self._block(
             lambda executor: executor.resume(
