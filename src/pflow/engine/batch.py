@@ -81,9 +81,10 @@ class _Batch:
         while True:
             try:
                 writes = await self._once(index)
+                done = run.encode(ItemCompleted(step=step, item=index, writes=writes))
                 self.results[index] = writes
                 run.steps += 1
-                return ItemCompleted(step=step, item=index, writes=writes)
+                return done
             except Halted:
                 raise
             except (Exception, SystemExit) as error:

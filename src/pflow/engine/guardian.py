@@ -78,8 +78,8 @@ class Guardian:
 
     def __init__(self) -> None:
         self.pid = 0
+        self.groups: set[int] = set()
         self._lock = threading.Lock()
-        self._groups: set[int] = set()
         self._starting: set[int] = set()
         self._pipe = -1
 
@@ -97,20 +97,20 @@ class Guardian:
             self._starting.difference_update(pipes)
             lines = [f"! {pipe}\n" for pipe in pipes]
             if group is not None:
-                self._groups.add(group)
+                self.groups.add(group)
                 lines.insert(0, f"+ {group}\n")
             self._tell(*lines)
 
     def remove(self, group: int) -> None:
         """Forget a group, as soon as it is empty: its number may be given to another."""
         with self._lock:
-            self._groups.discard(group)
+            self.groups.discard(group)
             self._tell(f"- {group}\n")
 
     def forget(self) -> None:
         """In a fork of this process: the helper and the children belong to the parent alone."""
         self._lock = threading.Lock()
-        self._groups.clear()
+        self.groups.clear()
         self._starting.clear()
         if self._pipe >= 0:
             os.close(self._pipe)
@@ -150,7 +150,7 @@ class Guardian:
             )
             # It ends when this process does and is waited for by nobody; Popen would warn of that.
             helper.returncode = 0
-            known = [f"+ {group}\n" for group in self._groups] + [f"? {pipe}\n" for pipe in self._starting]
+            known = [f"+ {group}\n" for group in self.groups] + [f"? {pipe}\n" for pipe in self._starting]
             os.write(writing, "".join(known).encode())
         except OSError:
             os.close(writing)  # no shell or no room for one: children run unguarded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pflow.core.errors import PflowError
 from pflow.core.event import Event
@@ -14,9 +14,11 @@ from pflow.engine.context import StepContext, enter_step
 from pflow.engine.failure import describe_failure
 from pflow.engine.history import History
 from pflow.engine.plan import PlanNode
-from pflow.engine.ports import Journal, Observer, Services, Status
+from pflow.engine.ports import Journal, Observer, Record, Services, Status
 from pflow.engine.thread import Threads
 from pflow.engine.value import Redacting, ValueTable
+
+E = TypeVar("E", bound=Event)
 
 
 class Run:
@@ -50,6 +52,7 @@ class Run:
         self._observer = observer
         self._prototypes: dict[int, Any] = {}
         self._group: list[Event] = []
+        self._encoded: dict[int, Record] = {}
         self._flushed: asyncio.Future[None] | None = None
         self._broken: PflowError | None = None
 
@@ -65,7 +68,7 @@ class Run:
         if self._group:
             events = (*self._group, *events)
             self._group = []
-        records = [encode_event(event, self.values, self.redactor) for event in events]
+        records = [self._record(event) for event in events]
         try:
             self.journal.append(self.run_id, self.seq, records, status)
         except PflowError as error:
@@ -73,6 +76,11 @@ class Run:
             raise
         self.seq += len(records)
         self._notify(events)
+
+    def encode(self, event: E) -> E:
+        """Encode ahead what is emitted next, where a value that cannot be recorded is still a step's own failure."""
+        self._encoded[id(event)] = encode_event(event, self.values, self.redactor)
+        return event
 
     def emit_grouped(self, *events: Event) -> asyncio.Future[None]:
         """Like `emit`, but together with what others emit in this turn of the loop; await the result."""
@@ -103,6 +111,11 @@ class Run:
     def enter(self, node: str, step: str) -> None:
         """Give the current task its step context."""
         enter_step(StepContext(self.run_id, node, step, self.services, self._observer))
+
+    def _record(self, event: Event) -> Record:
+        if id(event) in self._encoded:
+            return self._encoded.pop(id(event))
+        return encode_event(event, self.values, self.redactor)
 
     def _notify(self, events: Sequence[Event]) -> None:
         if self._observer is not None:

@@ -27,6 +27,10 @@ from pflow.engine.value import digest_all
 Result = tuple[str, Mapping[str, object], Mapping[str, str]]
 
 
+_CHAIN = 16
+"""Steps of a sequence that one task runs before it lets others have a turn."""
+
+
 class Launch:
     """A step that is about to start: its name, its rendered params, and what identifies its inputs."""
 
@@ -71,47 +75,65 @@ class Scope:
         self._idle = self._loop.create_future()
         self._context = contextvars.copy_context()
         try:
-            self._advance([])
+            self._spawn(self._advance([]))
             await self._idle
         finally:
             await self._abandon()
 
-    def _advance(self, events: list[Event]) -> None:
-        """Record what ended together with what starts next, then start it.
+    def _advance(self, events: list[Event]) -> list[Launch]:
+        """Record what ended together with what starts next, and return that.
 
         The state runs ahead of the journal within this call only: nothing is visible or started before the
         events are durable, and if they cannot be, the run is over.
         """
-        state = self.state
+        state, nodes = self.state, self.plan.nodes
         launches: list[Launch] = []
-        while not (self.run.stopping or state.failed):
-            ready = state.ready()
-            if not ready:
-                break
-            for index in ready:
-                self._prepare(self.plan.nodes[index], events, launches)
+        again = True
+        while again and not (self.run.stopping or state.failed):
+            again = False
+            for number in state.ready():
+                if self._prepare(nodes[number], events, launches):
+                    again = True
         if events:
             self.run.emit(*events)
+        return launches
+
+    def _spawn(self, launches: list[Launch]) -> None:
         for launch in launches:
-            task = self._loop.create_task(self._step(launch), context=self._context.copy())
+            task = self._loop.create_task(self._work(launch), context=self._context.copy())
             self._tasks[launch.step] = task
         if not self._tasks and not self._idle.done():
             self._idle.set_result(None)
 
-    def _settle(self, launch: Launch, event: StepCompleted | StepFailed | None) -> None:
-        del self._tasks[launch.step]
-        try:
-            if isinstance(event, StepCompleted):
-                self.state.complete(launch.node.number, event)
-            elif event is not None:
-                self.state.fail(launch.node.number, event)
-            self._advance([] if event is None else [event])
-        except PflowError as error:
-            if not self._idle.done():
-                self._idle.set_exception(error)
+    async def _work(self, launch: Launch) -> None:
+        """Run a step, and the steps that follow it one by one.
 
-    def _prepare(self, node: PlanNode, events: list[Event], launches: list[Launch]) -> None:
-        """Start a node's next step, or end it at once: from the cache, from before an edit, or because it cannot."""
+        A chain of short steps need not go through the event loop for each, but must not keep it from others.
+        """
+        for _ in range(_CHAIN):
+            event = await self._step(launch)
+            task = self._tasks.pop(launch.step)
+            try:
+                if isinstance(event, StepCompleted):
+                    self.state.complete(launch.node.number, event)
+                elif event is not None:
+                    self.state.fail(launch.node.number, event)
+                launches = self._advance([] if event is None else [event])
+            except PflowError as error:
+                if not self._idle.done():
+                    self._idle.set_exception(error)
+                return
+            if len(launches) != 1 or self._tasks:
+                break
+            [launch] = launches
+            self._tasks[launch.step] = task
+        self._spawn(launches)
+
+    def _prepare(self, node: PlanNode, events: list[Event], launches: list[Launch]) -> bool:
+        """Start a node's next step, or end it at once: from the cache, from before an edit, or because it cannot.
+
+        Returns whether it ended.
+        """
         state = self.state
         visit = state.visits.get(node.number, 0) + 1
         launch = Launch(node, state.step_name(node.number, visit))
@@ -123,8 +145,9 @@ class Scope:
                     suggestions=["check the action that leaves the loop", "raise the node's `max_visits`"],
                 )
             self._resolve(launch)
-            launch.attempt = self._next_attempt(launch)
-            known = self._known_result(launch)
+            if node.purity == "pure" or self.run.history.past:
+                launch.attempt = self._next_attempt(launch)
+                known = self._known_result(launch)
         except PflowError as error:
             known = self._failure(launch, error, 0.0)
             if visit > node.max_visits:
@@ -133,12 +156,13 @@ class Scope:
         state.start(node.number, launch.step, visit)
         if known is None:
             launches.append(launch)
-            return
+            return False
         events.append(known)
         if isinstance(known, StepCompleted):
             state.complete(node.number, known)
         else:
             state.fail(node.number, known)
+        return True
 
     def _started(self, launch: Launch) -> StepStarted:
         return StepStarted(
@@ -236,27 +260,24 @@ class Scope:
                 return f"`{key}` changed"
         return ""
 
-    async def _step(self, launch: Launch) -> None:
-        event: StepCompleted | StepFailed | None
+    async def _step(self, launch: Launch) -> StepCompleted | StepFailed | None:
+        """One step with its attempts; None when it stopped half-way because the run is stopping."""
         begin = time.perf_counter()
         while True:
             try:
-                event = await self._attempt(launch, begin)
-                break
+                return await self._attempt(launch, begin)
             except Halted:
-                event = None
-                break
+                return None
             except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary
                 event = self._failure(launch, error, _since(begin))
                 final = launch.node.batch is not None or self.run.stopping  # items retry one by one
                 wait = None if final else retry_wait(launch.node.retry, launch.attempt, error)
             if wait is None:
-                break
+                return event
             await self.run.emit_grouped(event._replace(retry_in=wait, action=None, params={}))
             await asyncio.sleep(wait)
             launch.attempt += 1
             await self.run.emit_grouped(self._started(launch))
-        self._settle(launch, event)
 
     async def _attempt(self, launch: Launch, begin: float) -> StepCompleted:
         node = launch.node
@@ -276,8 +297,9 @@ class Scope:
             )
         if launch.cache_key and not reads.keys() - set(node.reads):
             self._remember(launch, action, writes)
+        done = StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
         self.run.steps += 1
-        return StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
+        return self.run.encode(done)
 
     def _failure(self, launch: Launch, error: BaseException, ms: float) -> StepFailed:
         node = launch.node
@@ -309,9 +331,6 @@ class Scope:
         else:
             action = await run.threads.call(instance._run, shared)
         writes = store.commit()
-        if not node.trusted:
-            for value in writes.values():
-                run.values.encode(value)  # a value that cannot be recorded is this step's failure
         if node.mapping is not None:
             for name, key in node.mapping.output_mappings.items():
                 if key in writes:

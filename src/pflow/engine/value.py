@@ -104,12 +104,8 @@ def check_value(data: bytes, sha: str) -> bytes:
 
 
 def digest_all(parts: Iterable[bytes]) -> str:
-    """One digest for several byte strings, unambiguous about where each ends."""
-    state = blake2b(digest_size=20)
-    for part in parts:
-        state.update(len(part).to_bytes(8, "little"))
-        state.update(part)
-    return state.hexdigest()
+    """One digest for several byte strings without NUL, as JSON and digests are."""
+    return blake2b(b"\0".join(parts), digest_size=20).hexdigest()
 
 
 class ValueTable:
