@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import http.server
 import json
 import os
+import pty
 import signal
+import struct
+import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +19,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from pflow.cli.main import run_command
 from tests.robust.world import Ended, Forked, pflow, program, until
 
 GIVEN = "canary-GIVEN-4f9a1c77e0b35d28"
@@ -314,6 +320,55 @@ def test_the_command_that_would_work_does_not_repeat_a_secret(home, tmp_path):
     done = silent(pflow("run", str(file), f"given={GIVEN}"))
     assert done.code == 2 and "since=…" in done.err and "given=…" in done.err
     silent(pflow("run", str(file), f"given={GIVEN}", "--json"))
+
+
+def test_secrets_inside_objects_and_numbers_are_hidden_as_well(home, tmp_path):
+    inputs = {"login": {"type": "object", "secret": True}, "pin": {"type": "integer", "secret": True}}
+    file = tmp_path / "doc.json"
+    nodes = [
+        step("echo", login="${login}", pin="${pin}"),
+        step(
+            "shell",
+            command="echo ${login.key} ${login.more[0]} ${pin} >&2; echo ${pin} > own; exit 1",
+            cwd=str(tmp_path),
+        ),
+    ]
+    file.write_text(json.dumps({"inputs": inputs, "nodes": nodes}))
+    given = {"login": {"key": GIVEN, "more": [AMBIENT]}, "pin": 9182736450918273}
+    for words in (("run", str(file), "--json"), ("run", str(file))):
+        done = silent(pflow(*words, "-i", "-", stdin=json.dumps(given).encode()))
+        assert done.code == 1 and "9182736450918273" not in done.said
+    assert (tmp_path / "own").read_text() == "9182736450918273\n"
+    assert not any(b"9182736450918273" in path.read_bytes() for path in home.rglob("*") if path.is_file())
+    search(home)
+
+
+def test_a_terminal_shows_progress_and_no_canary(place, tmp_path):
+    """Progress tells of failures as they happen, before the run has an outcome."""
+    bad = {**step("shell", "bad", command="echo ${given} >&2; exit 1"), "retry": {"attempts": 2, "wait": 0.3}}
+    file = write(tmp_path, bad)
+    inputs = tmp_path / "inputs.json"
+    inputs.write_text(json.dumps({"given": GIVEN}))
+    terminal, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+    pid = os.fork()
+    if pid == 0:
+        for fd in range(3):
+            os.dup2(theirs, fd)
+        os.environ.update(ENV, TERM="xterm")
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+        os._exit(run_command(["run", file, "-i", str(inputs)]))
+    os.close(theirs)
+    seen = bytearray()
+    try:
+        while chunk := os.read(terminal, 65536):
+            seen += chunk
+    except OSError:
+        pass  # how a terminal says that nobody writes to it any more
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+    assert b"next attempt in" in seen and "«secret:given»".encode() in seen
+    assert hits(bytes(seen)) == []
 
 
 def test_a_run_that_is_killed_leaves_no_canary(place, tmp_path):

@@ -7,6 +7,7 @@ from collections import ChainMap
 from collections.abc import Mapping
 from functools import cached_property
 
+from pflow.core.event import Event, ItemFailed, RunFailed, StepFailed
 from pflow.core.option import OPTIONS
 from pflow.core.path import Home
 from pflow.core.secret import Redactor
@@ -59,7 +60,8 @@ class Wiring:
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
-        return Executor(self.journal, self.services, observer=observer, redactor=self.redactor, use_cache=use_cache)
+        watched = None if observer is None else _Discreet(observer, self.redactor)
+        return Executor(self.journal, self.services, observer=watched, redactor=self.redactor, use_cache=use_cache)
 
     def notices(self) -> list[str]:
         """What the parts that were used have to say, each thing once."""
@@ -74,3 +76,22 @@ class Wiring:
         journal = self.__dict__.pop("journal", None)
         if journal is not None:
             journal.close()
+
+
+class _Discreet:
+    """Passes on to whoever watches, without the secrets in what went wrong and in what steps say."""
+
+    def __init__(self, observer: Observer, redactor: Redactor) -> None:
+        self._observer = observer
+        self._redactor = redactor
+
+    def notify(self, run_id: str, event: Event) -> None:
+        """An event took effect."""
+        if isinstance(event, StepFailed | ItemFailed | RunFailed):
+            shown = {name: self._redactor.value(value) for name, value in event.error.items()}
+            event = event._replace(error=shown)
+        self._observer.notify(run_id, event)
+
+    def report(self, run_id: str, step: str, message: str) -> None:
+        """A step says what it is doing."""
+        self._observer.report(run_id, step, self._redactor.text(message))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from pflow.core.errors import DocumentError, PflowError
@@ -56,10 +56,22 @@ def bind(wiring: Wiring, plan: Plan, params: Mapping[str, object], *, text: bool
     variables = wiring.settings.variables() if wants_secret else {}
     inputs = bind_inputs(plan, params, text=text, secrets=variables)
     for name, declared in plan.inputs.items():
-        value = inputs.get(name)
-        if declared.secret and isinstance(value, str) and value:
-            wiring.redactor.add(name, value)
+        if declared.secret:
+            for path, leaf in _leaves(name, inputs.get(name)):
+                wiring.redactor.add(path, leaf)
     return inputs
+
+
+def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
+    """Every text and number in a value, under a name of its own."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(f"{name}.{key}", item)
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            yield from _leaves(f"{name}.{number}", item)
+    elif value is not None and not isinstance(value, bool):
+        yield name, str(value)
 
 
 def block_on(
