@@ -1,0 +1,213 @@
+"""The documentation is true: its examples behave as shown, and its tables leave nothing out."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import pflow.core.errors
+import pflow.core.parse
+from pflow.cli.group import LazyGroup
+from pflow.cli.main import root
+from pflow.core.event import EVENTS
+from pflow.core.option import OPTIONS
+from pflow.core.path import Home
+from pflow.engine import process
+from pflow.execution import compiler, node_check, reference
+from pflow.execution.outcome import Outcome
+from pflow.workspace import Workspace
+from tests.docs.node_table import builtin_nodes, node_part, written_nodes
+from tests.docs.page import PAGES, blocks_of, headings_of, read_page
+from tests.docs.session import Session, matches
+
+CELL = re.compile(r"`([^`]+)`")
+
+
+def part(page: str, name: str) -> str:
+    """What a page says between the comments `name` and `end`."""
+    [found] = re.findall(rf"<!-- {name} -->\n(.*?)<!-- end -->", read_page(page), flags=re.DOTALL)
+    return str(found)
+
+
+def rows(page: str, name: str) -> list[list[str]]:
+    """The cells of a table, without its head."""
+    lines = [line for line in part(page, name).splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def first_cells(page: str, name: str) -> list[str]:
+    """The names in the first column of a table."""
+    return [name for row in rows(page, name) for name in CELL.findall(row[0])]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_example_behaves_as_the_page_says(page: str, tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    blocks = blocks_of(read_page(page))
+    assert blocks
+    wrong = [f"docs/{page}:{block.line}: {problem}" for block in blocks for problem in session.try_block(block)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_an_example_that_does_not_behave_is_noticed(tmp_path: Path) -> None:
+    page = """
+```json bad.json
+{"nodes": [{"id": "a", "type": "ecko"}]}
+```
+```json good.json invalid
+{"nodes": [{"id": "echo", "params": {"text": "hello"}}]}
+```
+```console
+$ pflow run good.json
+goodbye
+$ echo $?
+0
+$ pflow run nothing.json
+…
+$ echo $?
+0
+```
+```python
+print("one")
+```
+```text output
+two
+```
+```python
+raise SystemExit(3)
+```
+"""
+    session = Session(tmp_path)
+    wrong = [(block.line, problem) for block in blocks_of(page) for problem in session.try_block(block)]
+    assert [line for line, _ in wrong] == [2, 5, 8, 8, 21, 24]
+    assert wrong[2][1] == "`pflow run good.json` (exit code 0) said:\nhello\n"
+
+
+@pytest.mark.parametrize(
+    ("shown", "said", "same"),
+    [
+        ("a … c\n", "a b c\n", True),
+        ("a … c\n", "a b d\n", False),
+        ("a\n…\nc\n", "a\nb\nb\nc\n", True),
+        ("a\n…\nc\n", "a\nb\n", False),
+        ("run 20261116-035545-d0656b67799eb302 took 5 ms\n", "run 20270101-000000-0123456789abcdef took 1.2 s\n", True),
+        ("3 items\n", "4 items\n", False),
+        ("", "anything\n", False),
+    ],
+)
+def test_only_what_changes_from_run_to_run_may_differ(shown: str, said: str, same: bool) -> None:
+    assert matches(shown, said) is same
+
+
+def test_links_lead_somewhere() -> None:
+    anchors = {page: headings_of(read_page(page)) for page in PAGES}
+    dead = []
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?://)([^)\s]+)\)", read_page(page)):
+            name, _, anchor = target.partition("#")
+            if (name or page) not in anchors or (anchor and anchor not in anchors[name or page]):
+                dead.append(f"{page}: {target}")
+    assert not dead
+
+
+def test_the_page_of_nodes_says_what_the_registry_knows(home: Path) -> None:
+    known = {name: node_part(entry) for name, entry in builtin_nodes(home).items()}
+    assert written_nodes(read_page("nodes.md")) == known, "run `python -m tests.docs.node_table`"
+
+
+def commands(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command below one, by the words that call it."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    names = [*command.lazy] if isinstance(command, LazyGroup) and command.lazy else [*command.commands]
+    for name in names:
+        inner = command.get_command(context, name)
+        assert inner is not None
+        yield from commands(inner, f"{words} {name}")
+
+
+COMMANDS = dict(commands(root, "pflow"))
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_command_has_an_example_and_its_options_are_named(words: str) -> None:
+    text = read_page("cli.md")
+    consoles = "".join(block.text for block in blocks_of(text) if block.language == "console")
+    assert re.search(rf"^\$ (.*\| )?{words}( |$)", consoles, flags=re.MULTILINE)
+    for param in COMMANDS[words].params:
+        if isinstance(param, click.Option) and not param.hidden:
+            assert all(name in text for name in param.opts), param.opts
+
+
+FIELDS: dict[str, tuple[dict[str, Any], str]] = {
+    "document": ({"zz": 1, "nodes": [{"id": "echo"}]}, "zz"),
+    "input": ({"inputs": {"a": {"zz": 1}}, "nodes": [{"id": "echo"}]}, "inputs.a.zz"),
+    "output": ({"outputs": {"a": {"zz": 1}}, "nodes": [{"id": "echo"}]}, "outputs.a.zz"),
+    "node": ({"nodes": [{"id": "echo", "zz": 1}]}, "nodes[0].zz"),
+    "batch": ({"nodes": [{"id": "echo", "batch": {"items": [], "zz": 1}}]}, "nodes[0].batch.zz"),
+    "retry": ({"nodes": [{"id": "echo", "retry": {"zz": 1}}]}, "nodes[0].retry.zz"),
+    "edge": (
+        {"nodes": [{"id": "echo"}, {"id": "b", "type": "echo"}], "edges": [{"from": "echo", "to": "b", "zz": 1}]},
+        "edges[0].zz",
+    ),
+    "mapping": ({"nodes": [{"id": "echo"}], "mappings": {"echo": {"zz": {}}}}, "mappings.echo.zz"),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_table_of_fields_is_complete(name: str, home: Path) -> None:
+    document, path = FIELDS[name]
+    with Workspace(Home(home)) as workspace:
+        [issue] = [issue for issue in workspace.check(document).issues if issue.path == path]
+    assert sorted(first_cells("documents.md", f"fields {name}")) == sorted(issue.known)
+
+
+def test_every_issue_code_is_listed() -> None:
+    listed = re.findall(r"^([a-z-]+)  +\S", pflow.core.parse.__doc__ or "", flags=re.MULTILINE)
+    source = "".join(map(inspect.getsource, (compiler, node_check, reference)))
+    reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
+    assert set(first_cells("documents.md", "codes")) == {*listed, *reported}
+
+
+def test_every_setting_is_listed_with_its_default() -> None:
+    shown = {CELL.findall(row[0])[0]: row[1].strip("`") for row in rows("runs.md", "settings")}
+    assert shown == {name: str(option.default).lower() for name, option in OPTIONS.items()}
+
+
+def test_every_error_type_is_listed_with_its_exit_code() -> None:
+    tree: dict[str, set[int]] = {}
+    for _, found in inspect.getmembers(pflow.core.errors, inspect.isclass):
+        if issubclass(found, pflow.core.errors.PflowError):
+            tree.setdefault(found.code, set()).add(found.exit_code)
+    listed = {CELL.findall(row[0])[0]: int(row[1]) for row in rows("runs.md", "error types")}
+    assert listed.keys() == tree.keys()
+    assert all(listed[code] in codes for code, codes in tree.items())
+    exits = {int(code) for row in rows("runs.md", "exit codes") for code in row[0].split(",")}
+    assert exits >= {code for codes in tree.values() for code in codes}
+
+
+def test_every_variable_that_programs_inherit_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = set(CELL.findall(part("security.md", "environment")))
+    candidates = set(re.findall(r'"([A-Za-z_]{2,})"', inspect.getsource(process))) | {"MY_TOKEN"}
+    for name in (*candidates, *(name.replace("*", "X") for name in listed)):
+        monkeypatch.setenv(name, "x")
+    inherited = {re.sub(r"^(LC|XDG)_.*", r"\1_*", name) for name in process.child_environment()}
+    assert inherited == listed
+
+
+def test_what_python_programs_use_is_listed() -> None:
+    methods = {name for name in vars(Workspace) if not name.startswith("_")} - {"open"}
+    named = {re.match(r"\w+", name)[0] for name in first_cells("python.md", "workspace")}  # type: ignore[index]
+    assert named == methods
+    members = {name for name in dir(Outcome) if not name.startswith("_")} - set(dir(tuple))
+    told_elsewhere = {"primary", "notices", "limit", "output_data", "shared_after"}
+    assert {name.rstrip("()") for name in first_cells("python.md", "outcome")} == members - told_elsewhere
+    assert set(first_cells("python.md", "events")) == set(EVENTS)
