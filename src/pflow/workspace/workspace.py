@@ -137,6 +137,11 @@ class Workspace:
         run_id = self.find_run(run_id)
         executor = self._wiring.executor(None)
         history = executor.history(run_id)
+        if edited is None and not history.document:
+            raise UsageError(
+                f"run `{run_id}` is a flow of Python nodes, which only its program has",
+                suggestions=["run the program again"],
+            )
         source = (
             recorded_source(history.document, history.workflow, self.home)
             if edited is None
