@@ -194,10 +194,24 @@ def _make(path: Path, schema: Sequence[str]) -> None:
             database.execute("PRAGMA auto_vacuum = INCREMENTAL")
             database.execute(f"PRAGMA application_id = {APPLICATION}")
             _upgrade(database, 0, schema)
+        _mark_wal(temp)
         temp.replace(path)
     finally:
         quietly(os.unlink, temp)
     sync_folder(path.parent)
+
+
+def _mark_wal(file: Path) -> None:
+    """Write into the header of a closed database that it uses a log.
+
+    The statement for this would leave a log behind if it were killed, and where several processes give it at
+    once, SQLite tells all but one that the file is locked, without waiting.
+    """
+    with file.open("r+b") as header:
+        header.seek(18)
+        header.write(b"\x02\x02")
+        header.flush()
+        os.fsync(header.fileno())
 
 
 def _plain_connect(path: Path, mode: str) -> sqlite3.Connection:
