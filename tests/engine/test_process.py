@@ -16,7 +16,7 @@ import pytest
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.engine import process
-from pflow.engine.guardian import Guardian
+from pflow.engine.guardian import GUARDIAN, Guardian
 from pflow.engine.process import Finished, child_environment, run_process
 
 PATIENCE = 20.0
@@ -24,10 +24,13 @@ PATIENCE = 20.0
 # A leader, a child and a grandchild that ignore SIGTERM and write their numbers down once they do.
 STUBBORN = """
 trap '' TERM
-sh -c 'sh -c "echo \\$\\$ >> pids; while :; do sleep 60; done" & echo $$ >> pids; while :; do sleep 60; done' &
+sh -c 'sh -c "echo \\$\\$ >> pids; sleep 60; :" & echo $$ >> pids; sleep 60; :' &
 echo $$ >> pids
-while :; do sleep 60; done
+sleep 60
 """
+
+# Cleans up when it is asked to end.
+TIDY = "trap 'echo bye > clean; exit' TERM; echo $$ > pids; sleep 60 & wait"
 
 # Runs `argv[2]` in the folder `argv[1]` with a shell, as pflow would.
 RUNNER = """
@@ -45,7 +48,11 @@ print(finished.exit_code, finished.stdout.decode())
 def no_survivors(tmp_path):
     """No test may leave a process behind that wrote its number into `pids`."""
     yield
-    wait_until(lambda: not any(alive(pid) for pid in recorded(tmp_path)))
+    try:
+        wait_until(lambda: not any(alive(pid) for pid in recorded(tmp_path)))
+    finally:
+        for pid in filter(alive, recorded(tmp_path)):
+            os.kill(pid, signal.SIGKILL)
 
 
 def run(command: str, **options: Any) -> Finished:
@@ -204,6 +211,7 @@ def test_a_hundred_runs_leave_no_files_open_and_no_zombies():
     asyncio.run(main())
     assert open_files() == files
     assert children() == []
+    assert GUARDIAN.groups == set()
 
 
 # What cannot be started
@@ -300,9 +308,8 @@ def test_a_timeout_says_what_was_written_so_far():
 
 
 def test_a_timeout_lets_the_command_clean_up(tmp_path):
-    command = "trap 'echo bye > clean; exit' TERM; echo $$ > pids; while :; do sleep 0.01; done"
     with pytest.raises(StepTimeout):
-        run(command, cwd=str(tmp_path), timeout=0.3)
+        run(TIDY, cwd=str(tmp_path), timeout=0.3)
     assert (tmp_path / "clean").read_text() == "bye\n"
 
 
@@ -447,6 +454,21 @@ print(child.stdout.read().decode(), end="")
 """
 
 
+def test_what_a_daemon_leaves_no_time_to_read_is_read_anyway(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "_LINGER", 0.0)
+    script = """
+import fcntl, os, subprocess
+fcntl.fcntl(1, 1031, 1 << 20)  # as much as a pipe can hold
+os.write(1, b"x" * (1 << 20))
+daemon = subprocess.Popen(["sleep", "60"], start_new_session=True)
+os.write(2, str(daemon.pid).encode())
+os._exit(0)
+"""
+    finished = asyncio.run(run_process([sys.executable, "-c", script], env=child_environment()))
+    os.kill(int(finished.stderr), signal.SIGKILL)
+    assert len(finished.stdout) == 1 << 20
+
+
 def test_orphans_that_nobody_waits_for_do_not_count_as_alive(tmp_path):
     patient = RUNNER.replace("finished =", "process.GRACE = 3600; finished =")
     args = [sys.executable, "-c", ADOPTER, patient, str(tmp_path), "sleep 60 & echo $! > pids; echo done"]
@@ -517,7 +539,7 @@ Guardian.add = die
 
 
 def test_the_guardian_gives_time_to_clean_up(tmp_path, start):
-    pflow = start("exec 2> /dev/null; trap 'echo bye > clean; exit' TERM; echo $$ > pids; while :; do sleep 0.01; done")
+    pflow = start(TIDY)
     wait_until(lambda: recorded(tmp_path))
     pflow.kill()
     wait_until(lambda: (tmp_path / "clean").exists())

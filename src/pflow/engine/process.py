@@ -78,7 +78,7 @@ async def run_process(
     and when the calling task is cancelled, the whole process group gets SIGTERM, and SIGKILL after `GRACE`
     seconds or at a second cancellation; this returns when the group is gone. A command that ends by itself
     and leaves others of its group in the background has them ended in the same way; those that still hold an
-    output open get a moment to finish first. Processes that made a session of their own, and those of
+    output open get a moment to finish first. Processes that made a group or session of their own, and those of
     another user, are out of reach; their output is not waited for. If pflow itself is killed, the guardian
     ends the group.
 
