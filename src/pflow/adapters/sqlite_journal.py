@@ -12,12 +12,12 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import get_args
 
 from pflow.adapters.lease import Lease, is_alive
 from pflow.adapters.sqlite_cache import CACHE_BYTES, Cache
 from pflow.adapters.sqlite_file import (
     DATABASE_ERRORS,
+    file_identity,
     is_broken,
     open_database,
     open_empty,
@@ -35,6 +35,7 @@ from pflow.adapters.sqlite_row import (
     find_run,
     insert,
     is_text,
+    run_info,
     taken_over,
     transaction,
 )
@@ -51,7 +52,6 @@ from pflow.core.errors import (
 from pflow.core.name import show
 from pflow.engine.ports import Record, RunInfo, Status
 
-_STATUSES: dict[object, Status] = {status: status for status in get_args(Status)}
 _FREED_PAGES = 8192
 
 
@@ -62,6 +62,7 @@ class SqliteJournal:
         if sync not in ("normal", "full"):
             raise UsageError(f"`{show(sync)}` is no way to sync a journal", suggestions=["use `normal` or `full`"])
         self.path = path
+        self._name = os.fspath(path)
         self.notices: list[str] = []
         self._owners = path.parent / "owners"
         self._full_sync = sync == "full"
@@ -305,12 +306,12 @@ class SqliteJournal:
         if self._database is not None and not self._is_moved():
             return self._database
         self._database = open_database(self.path, self.notices, full_sync=self._full_sync)
-        self._file = _identity(self.path)
+        self._file = file_identity(self._name)
         return self._database
 
     def _is_moved(self) -> bool:
         """Whether our file is not the journal any more; then it is let go of, with the runs in it."""
-        if self._file == _identity(self.path):
+        if self._file == file_identity(self._name):
             return False
         self.notices.append(f"the journal `{self.path}` was moved or deleted; a new one was begun")
         self._let_go()
@@ -334,23 +335,13 @@ class SqliteJournal:
         return (self._lease is not None and owner == self._lease.owner) or is_alive(self._owners, owner)
 
     def _info(self, database: sqlite3.Connection, row: Row) -> RunInfo:
-        key, run_id, workflow, status, started_at, ended_at, owner = row
         try:
-            events = count_events(database, key)
+            events: int | None = count_events(database, row[0])
         except DATABASE_ERRORS as error:
             if not is_broken(error):
                 raise
-            events, status = 0, "damaged"
-        sound = isinstance(workflow, str) and isinstance(started_at, float)
-        return RunInfo(
-            run_id=str(run_id),
-            workflow=str(workflow),
-            status=_STATUSES.get(status, "damaged") if sound else "damaged",
-            started_at=started_at if isinstance(started_at, float) else 0.0,
-            ended_at=ended_at if isinstance(ended_at, float) else None,
-            events=events,
-            alive=self._is_alive(owner),
-        )
+            events = None
+        return run_info(row, events, self._is_alive(row[-1]))
 
     def _mark_damaged(self, key: int) -> None:
         """Let lists show it too; not for a run that someone is still writing, nor at the price of an error."""
@@ -394,14 +385,6 @@ class _Owned:
     def __init__(self, key: int, following: int) -> None:
         self.key = key
         self.following = following
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _damaged(run_id: str) -> DamagedError:
