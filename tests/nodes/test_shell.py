@@ -53,9 +53,9 @@ class Listener:
 # What comes back
 
 
-def test_output_is_kept_exactly():
-    assert run(r"printf ' a\r\n\n'; printf '\303\251!' >&2") == {
-        "stdout": " a\r\n\n",
+def test_output_is_kept_but_for_the_newlines_at_its_end():
+    assert run(r"printf '\n a\n\tb \r\n\n'; printf '\303\251!\n' >&2") == {
+        "stdout": "\n a\n\tb \r",
         "stderr": "é!",
         "exit_code": 0,
     }
@@ -81,7 +81,7 @@ def test_long_output_is_cut_and_the_run_is_told(tmp_path):
     }
     with Workspace(Home(tmp_path / "home"), observer=listener) as workspace:
         outcome = workspace.run(document, {})
-    assert outcome.outputs == {"count": "10485760\n"}
+    assert outcome.outputs == {"count": "10485760"}
     assert listener.lines == [("flood", "stdout is longer than 10 MiB; the rest was dropped")]
 
 
@@ -116,7 +116,7 @@ def test_any_value_arrives_as_it_is(value):
     [
         (None, ""),
         ("", ""),
-        ("é\n", "é\n"),
+        ("\né", "\né"),
         (b"raw", "raw"),
         ({"a": [1, None]}, '{"a":[1,null]}'),
         (0, "0"),
@@ -137,10 +137,10 @@ def test_variables_are_added_to_a_bare_environment(monkeypatch):
 
 def test_the_command_runs_in_its_folder(tmp_path, monkeypatch):
     (tmp_path / "a folder").mkdir()
-    assert stdout("pwd", cwd=str(tmp_path / "a folder")) == f"{tmp_path}/a folder\n"
-    assert stdout("pwd", cwd="~/a folder") == f"{tmp_path}/a folder\n"
+    assert stdout("pwd", cwd=str(tmp_path / "a folder")) == f"{tmp_path}/a folder"
+    assert stdout("pwd", cwd="~/a folder") == f"{tmp_path}/a folder"
     monkeypatch.chdir(tmp_path)
-    assert stdout("pwd") == f"{tmp_path}\n"
+    assert stdout("pwd") == f"{tmp_path}"
 
 
 # What its failures say
@@ -151,8 +151,8 @@ def test_a_failure_quotes_the_last_lines_of_stderr():
     assert error.message == "the command ended with exit code 2: line 2; line 3; line 4"
     assert error.details == {
         "exit_code": 2,
-        "stdout": "partial\n",
-        "stderr": "line 1\nline 2\nline 3\nline 4\n\n",
+        "stdout": "partial",
+        "stderr": "line 1\nline 2\nline 3\nline 4",
     }
     assert error.suggestions == ("if exit code 2 is no failure, add it to `ok_codes`",)
     assert (error.code, error.action) == ("execution", "error")
@@ -218,7 +218,7 @@ def test_a_run_follows_the_edges_of_a_failed_command(tmp_path):
     }
     with Workspace(Home(tmp_path / "home")) as workspace:
         outcome = workspace.run(document, {})
-    assert outcome.outputs == {"end": "handled\n"}
+    assert outcome.outputs == {"end": "handled"}
 
 
 @pytest.mark.parametrize(

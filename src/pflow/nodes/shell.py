@@ -32,8 +32,8 @@ class Shell(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
 
     A template in the command reaches it as an environment variable, so no value is ever executed. Of pflow's
     own environment the command sees what commands ordinarily need, and no keys or tokens: name those in
-    `env`. Output is text (bytes that are no UTF-8 become U+FFFD), kept exactly as written, the last newline
-    too, and cut after 10 MiB. What the command leaves running in the background is ended with it.
+    `env`. Output is text (bytes that are no UTF-8 become U+FFFD) as `$(…)` would give it, without the newlines
+    at its end, and cut after 10 MiB. What the command leaves running in the background is ended with it.
     """
 
     name = "shell"
@@ -151,7 +151,9 @@ def _ok_codes(value: object) -> frozenset[int]:
 
 
 def _texts(finished: Finished) -> tuple[str, str]:
-    return finished.stdout.decode(errors="replace"), finished.stderr.decode(errors="replace")
+    # A newline at the end would make a path, an address or a word of whatever uses the output another one.
+    stdout, stderr = (stream.decode(errors="replace").rstrip("\n") for stream in (finished.stdout, finished.stderr))
+    return stdout, stderr
 
 
 def _report_cuts(finished: Finished) -> None:
