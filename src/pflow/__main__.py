@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from pflow import __version__
@@ -11,11 +12,18 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     words = sys.argv[1:]
     if words in (["--version"], ["-V"]):
-        sys.stdout.write(f"pflow {__version__}\n")
-        return
-    from pflow.cli.main import run_command  # lazy: `--version` must stay within twice an empty program
+        try:
+            os.write(1, f"pflow {__version__}\n".encode())
+            return
+        except OSError:
+            pass  # the command line knows what to say about it
+    try:
+        from pflow.cli.main import run_command  # lazy: `--version` must stay within twice an empty program
 
-    sys.exit(run_command(words))
+        code = run_command(words)
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
 
 
 if __name__ == "__main__":

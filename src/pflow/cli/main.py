@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from pflow.cli.console import Console
+from pflow.cli.console import BROKEN_PIPE, Console
 from pflow.cli.group import SHORTHAND, LazyGroup, json_option
 from pflow.core.errors import PflowError, StorageError, UsageError
 from pflow.core.render import escape
@@ -113,6 +113,8 @@ def run_command(words: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         console.say("interrupted")
         return INTERRUPTED
+    except SystemExit:
+        return BROKEN_PIPE  # click's answer when nobody reads the help that it prints by itself
     except Exception as error:
         if os.environ.get("PFLOW_DEBUG"):
             raise
