@@ -47,9 +47,7 @@ OPTIONS = {
     "drafts.keep_days": Option(7, "days after which drafts are deleted"),
     "output.limit_kb": Option(20, "kilobytes of a value that an agent gets to see at once"),
     "http.allow_private": Option(False, "whether steps may reach addresses in private networks"),
-    "http.allow_hosts": Option(
-        "", "hosts that steps may always reach: `host`, `host:port`, `10.0.0.0/8`, …"
-    ),
+    "http.allow_hosts": Option("", "hosts that steps may always reach: `host`, `host:port`, `10.0.0.0/8`, …"),
     "github.base_url": Option("", "the API of a GitHub Enterprise server"),
 }
 

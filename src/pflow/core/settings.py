@@ -187,9 +187,7 @@ class Settings:
     def _note_unknown(self) -> None:
         for key in self._options:
             if key not in OPTIONS:
-                self.notices.append(
-                    f"`{self._path.name}` holds an unknown option `{show(key)}`; it has no effect"
-                )
+                self.notices.append(f"`{self._path.name}` holds an unknown option `{show(key)}`; it has no effect")
 
     def _change(self, part: str, key: str, value: object) -> None:
         def change(content: dict[str, object]) -> dict[str, object]:
@@ -223,9 +221,7 @@ def _check_secret(key: str, value: str) -> None:
     if len(value) < MIN_SECRET:
         raise UsageError(
             f"the value of `{key}` has {len(value)} characters; credentials need at least {MIN_SECRET}",
-            suggestions=[
-                "a shorter one could not be hidden in outputs without hiding ordinary words as well"
-            ],
+            suggestions=["a shorter one could not be hidden in outputs without hiding ordinary words as well"],
         )
     if len(value) > MAX_VALUE:
         raise UsageError(f"the value of `{key}` is longer than {MAX_VALUE} characters")
@@ -261,8 +257,6 @@ def _texts(content: Mapping[str, object]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for name, value in _part(content, "env").items():
         if not isinstance(value, str):
-            raise StorageError(
-                f"`env.{show(name)}` in `settings.json` is not a text", suggestions=["put it in quotes"]
-            )
+            raise StorageError(f"`env.{show(name)}` in `settings.json` is not a text", suggestions=["put it in quotes"])
         texts[name] = value
     return texts
