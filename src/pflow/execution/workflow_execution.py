@@ -13,6 +13,7 @@ from pflow.engine.plan import Plan
 from pflow.engine.ports import Observer
 from pflow.execution.compiler import compile_plan
 from pflow.execution.outcome import Outcome
+from pflow.execution.retention import clean_home, is_due
 from pflow.execution.session import Session
 from pflow.execution.source import find_source
 from pflow.execution.trace import write_trace
@@ -98,6 +99,8 @@ def conclude(
     error: Any = redactor.value(result.error) if result.error is not None else None
     code = signalled or _EXIT_CODES.get(str((error or {}).get("type")), 1)
     outputs: Any = redactor.value(dict(result.outputs))
+    trace_path = _write_trace(wiring, result.run_id, said)
+    _clean(wiring, result.run_id, said)
     return Outcome(
         status=result.status,
         exit_code=0 if result.status == "completed" else code,
@@ -110,7 +113,7 @@ def conclude(
         completed=result.completed,
         steps=result.steps,
         duration_ms=result.duration_ms,
-        trace_path=_write_trace(wiring, result.run_id, said),
+        trace_path=trace_path,
         reused=result.reused,
         reran=result.reran,
         notices=tuple(said),
@@ -127,6 +130,18 @@ def _write_trace(wiring: Wiring, run_id: str, notices: list[str]) -> str | None:
     except PflowError as error:  # whatever is wrong with the home by now, the run did what it did
         notices.append(f"the trace was not written: {error.message}")
         return None
+
+
+def _clean(wiring: Wiring, run_id: str, notices: list[str]) -> None:
+    """Once a day, let old runs and drafts go."""
+    if not is_due(wiring.home):
+        return
+    settings = wiring.settings
+    days = {"runs_days": settings.number("runs.keep_days"), "drafts_days": settings.number("drafts.keep_days")}
+    try:
+        clean_home(wiring.home, wiring.journal, **days, keep=run_id)
+    except PflowError as error:  # the run did what it did; cleaning can wait for another day
+        notices.append(f"old runs were not deleted: {error.message}")
 
 
 def _primary(wiring: Wiring, plan: Plan, outputs: Mapping[str, object]) -> str | None:

@@ -1,0 +1,62 @@
+"""Lets go of what a home has kept long enough: runs that nobody runs any more, their files, and drafts."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from pflow.core.errors import NotFoundError, StorageError
+from pflow.core.file import write_atomic
+from pflow.core.path import Home
+from pflow.engine.ports import Journal
+
+DAY = 86_400
+
+_DATED = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]+")
+_AT_ONCE = 1000
+
+
+def is_due(home: Home) -> bool:
+    """Whether a day has passed since the last time."""
+    try:
+        return time.time() - (home.root / ".cleaned").stat().st_mtime >= DAY
+    except OSError:
+        return True
+
+
+def clean_home(home: Home, journal: Journal, *, runs_days: int, drafts_days: int, keep: str = "") -> list[str]:
+    """Delete runs that began, and drafts that changed, longer ago than that; the runs that are gone.
+
+    The run `keep` stays. Raises `StorageError`.
+    """
+    from pflow.core.workflow_manager import WorkflowManager  # lazy: once a day at most
+
+    write_atomic(home.root / ".cleaned", b"")  # first, so that what cannot be deleted is not tried after every run
+    WorkflowManager.for_drafts(home).clean(drafts_days * DAY)
+    # A run's id begins with the moment it began. Ids that a program chose say nothing, so those runs stay.
+    oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - runs_days * DAY))
+    old = [run_id for run_id in journal.find("") if run_id < oldest and run_id != keep and _DATED.fullmatch(run_id)]
+    gone = [run_id for run_id in old[-_AT_ONCE:] if not _is_running(journal, run_id)]
+    if gone:
+        journal.delete(gone)
+        _delete_files(home, gone)
+    return gone
+
+
+def _is_running(journal: Journal, run_id: str) -> bool:
+    try:
+        return journal.info(run_id).alive
+    except NotFoundError:
+        return False
+
+
+def _delete_files(home: Home, run_ids: list[str]) -> None:
+    import shutil  # lazy: once a day at most
+
+    for run_id in run_ids:
+        try:
+            shutil.rmtree(home.runs / run_id)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StorageError(f"the files of run `{run_id}` cannot be deleted: {error.strerror}") from error
