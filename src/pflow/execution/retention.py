@@ -29,10 +29,11 @@ def clean_home(home: Home, journal: Journal, *, runs_days: int, drafts_days: int
 
     The run `keep` stays. Raises `StorageError`.
     """
-    from pflow.core.workflow_manager import WorkflowManager  # lazy: once a day at most
-
     write_atomic(home.root / ".cleaned", b"")  # first, so that what cannot be deleted is not tried after every run
-    WorkflowManager.for_drafts(home).clean(drafts_days * DAY)
+    if home.drafts.is_dir():
+        from pflow.core.workflow_manager import WorkflowManager  # lazy: once a day at most
+
+        WorkflowManager.for_drafts(home).clean(drafts_days * DAY)
     # A run's id begins with the moment it began. Ids that a program chose say nothing, so those runs stay.
     oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - runs_days * DAY))
     old = [run_id for run_id in journal.find("") if run_id < oldest and run_id != keep and _DATED.fullmatch(run_id)]
