@@ -18,7 +18,7 @@ def test_nodes_are_chained_in_one_quoted_word(pflow, tmp_path):
 def test_nodes_are_chained_by_a_word_of_their_own(pflow, tmp_path):
     said = pflow("shell", "--command=echo 'a >> b'", ">>", "write-file", "--path", "out.txt")
     assert said.code == 0
-    assert (tmp_path / "out.txt").read_text() == "a >> b\n"
+    assert (tmp_path / "out.txt").read_text() == "a >> b"
 
 
 def test_one_node_runs_by_its_name(pflow):
