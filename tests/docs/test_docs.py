@@ -105,6 +105,14 @@ def test_only_what_changes_from_run_to_run_may_differ(shown: str, said: str, sam
     assert matches(shown, said) is same
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_reader_sees_the_name_of_every_file(page: str) -> None:
+    text = read_page(page)
+    for block in blocks_of(text):
+        before = [line for line in text.splitlines()[: block.line - 1] if line.strip()]
+        assert block.file is None or f"`{block.file}`" in before[-1], f"docs/{page}:{block.line}"
+
+
 def test_links_lead_somewhere() -> None:
     anchors = {page: headings_of(read_page(page)) for page in PAGES}
     dead = []
