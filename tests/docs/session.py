@@ -105,7 +105,7 @@ class Session:
         done = subprocess.run(
             ["/bin/sh", "-c", command],
             cwd=self.folder,
-            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+            env=self._environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -123,6 +123,9 @@ class Session:
                 code = 70
                 try:
                     os.chdir(self.folder)
+                    environment = self._environment()
+                    os.environ.clear()
+                    os.environ.update(environment)
                     nothing = os.open(os.devnull, os.O_RDONLY)
                     for target, source in ((0, nothing), (1, output.fileno()), (2, output.fileno())):
                         os.dup2(source, target)
@@ -138,6 +141,16 @@ class Session:
             output.seek(0)
             code = os.waitstatus_to_exitcode(status)
             return self._said(output.read(), code if code >= 0 else 128 - code)
+
+    def _environment(self) -> dict[str, str]:
+        """A reader's environment, without what the tests' own holds: a key there would be hidden in the outputs."""
+        programs = f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
+        return {
+            "PATH": programs,
+            "HOME": str(self._person),
+            "PFLOW_HOME": str(self._person / ".pflow"),
+            "LANG": "C.UTF-8",
+        }
 
     def _said(self, output: bytes, code: int) -> Said:
         return Said(output.decode(errors="replace").replace(str(self._person), READER), code)
