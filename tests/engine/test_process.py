@@ -521,7 +521,15 @@ def test_after_kill_9_of_pflow_nothing_of_it_lives(tmp_path, start):
     wait_until(lambda: not any(alive(pid) for pid in pids))
 
 
-@pytest.mark.parametrize("command", ["exec sleep 60", "exec sleep 60 > /dev/null", "exec sleep 60 2> /dev/null"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo $$ > pids; exec sleep 60",
+        "echo $$ > pids; exec sleep 60 > /dev/null",
+        "echo $$ > pids; exec sleep 60 2> /dev/null",
+        "sleep 60 > /dev/null 2>&1 & echo $! > pids",
+    ],
+)
 def test_a_command_whose_pflow_dies_while_starting_it_is_found(tmp_path, start, command):
     late = "while not os.path.exists(sys.argv[1] + '/pids'): pass"
     dying = f"""
@@ -532,7 +540,7 @@ def die(*_):
     os.kill(os.getpid(), 9)
 Guardian.add = die
 {RUNNER}"""
-    pflow = start(f"echo $$ > pids; {command}", dying)
+    pflow = start(command, dying)
     assert pflow.wait(PATIENCE) == -signal.SIGKILL
     wait_until(lambda: recorded(tmp_path))
     wait_until(lambda: not alive(recorded(tmp_path)[0]))

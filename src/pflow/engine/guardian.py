@@ -3,8 +3,8 @@
 One per pflow process, a shell started with the first child, so that it costs about a millisecond and then
 nothing. It learns of every process group over a pipe that only pflow holds open; when the pipe closes, pflow
 is gone, and every group still on the list gets SIGTERM and a second later SIGKILL. A child that was being
-started at that moment is found, on Linux, by the pipes that are its outputs. What moved to a session of its
-own, as daemons do, is beyond the helper.
+started at that moment is found, on Linux, by the pipes that it was given. What moved to a session of its own,
+as daemons do, is beyond the helper.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import subprocess
 import threading
 from collections.abc import Collection
 
-# Lines: `? PIPE` a child that writes to it is about to start, `! PIPE` it started or failed to, `+ GROUP` and
+# Lines: `? PIPE` a child that is given it is about to start, `! PIPE` it started or failed to, `+ GROUP` and
 # `- GROUP` the list. Whoever holds the pipe in the session of pflow itself is a copy of pflow and no child.
 # `sleep 0.1` is not POSIX, but every system has it; where it fails, SIGKILL just comes sooner.
 _SCRIPT = """
@@ -84,7 +84,7 @@ class Guardian:
         self._pipe = -1
 
     def expect(self, pipes: Collection[int]) -> None:
-        """A child is about to start whose outputs are the pipes with these inode numbers."""
+        """A child is about to start that is given the pipes with these inode numbers."""
         with self._lock:
             if self._pipe < 0:
                 self._start()

@@ -27,7 +27,9 @@ def spawn(
             ours[2], theirs[2] = theirs[2], ours[2]
         for fd in ours:
             os.set_blocking(fd, False)
-        pipes = [os.fstat(fd).st_ino for fd in theirs[:2]]
+        # By this one the guardian knows whoever sent its outputs elsewhere; nothing is ever written to it.
+        theirs += os.pipe()
+        pipes = [os.fstat(fd).st_ino for fd in (*theirs[:2], theirs[-1])]
         GUARDIAN.expect(pipes)
         popen = subprocess.Popen(
             argv,
@@ -37,6 +39,7 @@ def spawn(
             env=env,
             cwd=cwd,
             start_new_session=True,
+            pass_fds=theirs[-1:],
         )
     except (OSError, ValueError) as error:
         for fd in ours:
