@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from pflow.core.frozen import Frozen
 
 IR_VERSION = "0.1.0"
 
 
-class Input(NamedTuple):
+class Input(Frozen):
     """A declared input. `default` counts only when `has_default`.
 
     `type` is `string`, `integer`, `number`, `boolean`, `array`, `object` or `any`, aliases resolved.
@@ -24,7 +25,7 @@ class Input(NamedTuple):
     secret: bool = False
 
 
-class Output(NamedTuple):
+class Output(Frozen):
     """A declared output; `source` is a template, by default the natural key of the output's name."""
 
     type: str = "any"
@@ -32,7 +33,7 @@ class Output(NamedTuple):
     source: object = None
 
 
-class Batch(NamedTuple):
+class Batch(Frozen):
     """Run the node once per item. `on_error`: `stop` fails the step, `continue` keeps partial results."""
 
     items: object
@@ -41,7 +42,7 @@ class Batch(NamedTuple):
     on_error: str = "stop"
 
 
-class Retry(NamedTuple):
+class Retry(Frozen):
     """How often to try in all, and how long to wait: `wait` seconds, times `backoff` after each attempt."""
 
     attempts: int = 1
@@ -49,7 +50,7 @@ class Retry(NamedTuple):
     backoff: float = 1.0
 
 
-class NodeSpec(NamedTuple):
+class NodeSpec(Frozen):
     """One node as written. `max_visits` overrides how often a loop may come back to it."""
 
     id: str
@@ -64,7 +65,7 @@ class NodeSpec(NamedTuple):
     mcp_tool: str | None = None
 
 
-class Edge(NamedTuple):
+class Edge(Frozen):
     """From one node to another, for one action."""
 
     source: str
@@ -72,14 +73,14 @@ class Edge(NamedTuple):
     action: str = "default"
 
 
-class KeyMapping(NamedTuple):
+class KeyMapping(Frozen):
     """How one node's natural keys translate to the store's: `{node key: store key}`."""
 
     input_mappings: Mapping[str, str] = {}
     output_mappings: Mapping[str, str] = {}
 
 
-class Document(NamedTuple):
+class Document(Frozen):
     """A whole workflow.
 
     `edges` are written out also when the author gave none (document order); only for `"edges": "data"` are

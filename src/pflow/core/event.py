@@ -8,12 +8,13 @@ value, see `pflow.engine.value`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from pflow.core.frozen import Frozen
 
 Json = Mapping[str, object]
 
 
-class RunStarted(NamedTuple):
+class RunStarted(Frozen):
     """A run exists. `document` is the value that was checked; `inputs` are bound, secrets left out."""
 
     workflow: str
@@ -22,7 +23,7 @@ class RunStarted(NamedTuple):
     at: float
 
 
-class RunResumed(NamedTuple):
+class RunResumed(Frozen):
     """A process took the run up again. `document` is set when it was edited; `rerun` lists what it said may rerun."""
 
     at: float
@@ -31,7 +32,7 @@ class RunResumed(NamedTuple):
     rerun: tuple[str, ...] = ()
 
 
-class StepStarted(NamedTuple):
+class StepStarted(Frozen):
     """A step is about to take effect, a batch with so many items. Without an end event it is in doubt."""
 
     step: str
@@ -43,7 +44,7 @@ class StepStarted(NamedTuple):
     items: int = 0
 
 
-class StepCompleted(NamedTuple):
+class StepCompleted(Frozen):
     """A step's writes, all of them, and the action that picks what comes next.
 
     `source` says where the writes came from: `run`, `cache` (another run's pure step) or `reuse` (this run,
@@ -58,7 +59,7 @@ class StepCompleted(NamedTuple):
     reads: Mapping[str, str] = {}
 
 
-class StepFailed(NamedTuple):
+class StepFailed(Frozen):
     """A step failed. `retry_in` is set when another attempt follows; `action` when an error edge takes over."""
 
     step: str
@@ -70,7 +71,7 @@ class StepFailed(NamedTuple):
     params: Mapping[str, object] = {}
 
 
-class ItemStarted(NamedTuple):
+class ItemStarted(Frozen):
     """A batch item is about to take effect."""
 
     step: str
@@ -78,7 +79,7 @@ class ItemStarted(NamedTuple):
     attempt: int = 1
 
 
-class ItemCompleted(NamedTuple):
+class ItemCompleted(Frozen):
     """A batch item's outputs."""
 
     step: str
@@ -86,7 +87,7 @@ class ItemCompleted(NamedTuple):
     writes: Mapping[str, object]
 
 
-class ItemFailed(NamedTuple):
+class ItemFailed(Frozen):
     """A batch item failed; `final` when no further attempt follows."""
 
     step: str
@@ -95,28 +96,28 @@ class ItemFailed(NamedTuple):
     final: bool = True
 
 
-class RunCompleted(NamedTuple):
+class RunCompleted(Frozen):
     """The run reached its end."""
 
     outputs: Json
     at: float
 
 
-class RunFailed(NamedTuple):
+class RunFailed(Frozen):
     """The run stopped at a failure. It can be resumed."""
 
     error: Json
     at: float
 
 
-class RunStopped(NamedTuple):
+class RunStopped(Frozen):
     """The run was interrupted (`reason`: `interrupted`, `disconnected`, `in_doubt`). It can be resumed."""
 
     reason: str
     at: float
 
 
-class RunCancelled(NamedTuple):
+class RunCancelled(Frozen):
     """The run was cancelled for good."""
 
     at: float

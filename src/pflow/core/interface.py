@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from pflow.core.frozen import Frozen
 
 Purity = Literal["pure", "read", "impure"]
 Slot = Literal["value", "shell", "url", "raw"]
@@ -15,7 +17,7 @@ ERROR_ACTIONS = ("rate_limited", "auth_failed", "resource_missing", "timeout", "
 """Actions that a failed step can take, the general one last."""
 
 
-class Field(NamedTuple):
+class Field(Frozen):
     """A parameter, a natural key or an output.
 
     `type` is one of the document's types or a union of them (`object|string`). `schema` is a JSON Schema
@@ -32,7 +34,7 @@ class Field(NamedTuple):
     slot: Slot = "value"
 
 
-class Interface(NamedTuple):
+class Interface(Frozen):
     """Everything about a node type that can be known without running it.
 
     `pure` nodes may be cached and rerun, `read` nodes may be rerun, `impure` ones neither. `open_params`

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from pflow.core.frozen import Frozen
 
 
-class Issue(NamedTuple):
+class Issue(Frozen):
     """One finding about a document.
 
     `path` is where it is (`nodes[2].params.url`), `line` and `column` count from 1 and are 0 when the

@@ -37,11 +37,11 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import NamedTuple
 
 from pflow.core.document import Document
 from pflow.core.errors import NotFoundError, StorageError
 from pflow.core.form import build_document
+from pflow.core.frozen import Frozen
 from pflow.core.issue import Issue
 from pflow.core.json_text import load_json, scan_json
 from pflow.core.place import Issues, Places
@@ -50,7 +50,7 @@ from pflow.core.snapshot import MAX_SIZE, TOO_LARGE, TOO_LARGE_HINT, is_plain, t
 from pflow.core.yaml_text import load_yaml
 
 
-class Parsed(NamedTuple):
+class Parsed(Frozen):
     """What a text holds: the document, as far as it could be built, and every issue of its form."""
 
     document: Document | None

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pflow.core.errors import SecurityError, StorageError
 
 
-@dataclass(frozen=True, slots=True)
 class Home:
     """The folder that holds everything pflow remembers."""
 
-    root: Path
+    __slots__ = ("root",)
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
 
     @property
     def workflows(self) -> Path:

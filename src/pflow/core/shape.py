@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
+from pflow.core.frozen import Frozen
 from pflow.core.interface import Field
 
 Schema = Mapping[str, object]
 _MAX_REFS = 32
 
 
-class DeadEnd(NamedTuple):
+class DeadEnd(Frozen):
     """A path that cannot exist: how far it led, what is there, and what that has."""
 
     at: tuple[str | int, ...]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +31,7 @@ from pflow.core.file import (
     write_atomic,
 )
 from pflow.core.file_call import Calls, storage_error
+from pflow.core.frozen import Frozen
 from pflow.core.name import check_name, is_name, show
 from pflow.core.path import Home, absolute, find_home
 from pflow.core.suggest import nearest
@@ -295,8 +296,7 @@ class WorkflowManager:
         return _missing(f"there is no {self._what()} `{name}`", name, self.names())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
+class Resolved(Frozen):
     """What a reference to a workflow means. `path` is the file; `name` is that of a path's file, too."""
 
     kind: Literal["library", "draft", "path"]
@@ -335,13 +335,13 @@ def _resolve_path(reference: str) -> Resolved:
     path = absolute(os.path.expanduser(reference))  # noqa: PTH111 - Path raises on an unknown user
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            raise storage_error("read", path, error) from error
         raise NotFoundError(
             f"there is no file `{show_path(reference)}`",
             suggestions=["saved workflows are run by name; `pflow workflow list` shows them"],
         ) from None
-    except OSError as error:
-        raise storage_error("read", path, error) from error
     if not stat.S_ISREG(found.st_mode):
         raise NotFoundError(f"`{show_path(reference)}` is not a file")
     return Resolved(kind="path", name=path.name.split(".", 1)[0], path=path)

@@ -6,10 +6,10 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from pflow.core.errors import CorruptError, InDoubtError, InputError, PflowError, RunError, StorageError
 from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
+from pflow.core.frozen import Frozen
 from pflow.engine.codec import decode_events
 from pflow.engine.history import History, fold_history, in_doubt
 from pflow.engine.plan import Plan
@@ -22,7 +22,7 @@ from pflow.engine.value import NoSecrets, Redacting, ValueTable
 _POLL = 0.25
 
 
-class RunResult(NamedTuple):
+class RunResult(Frozen):
     """How a run ended. `status`: `completed`, `failed`, `stopped` or `cancelled`.
 
     `store` is what a flow leaves in its shared store, when it was given one. `steps` counts what this process

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pflow.core.document import Input, KeyMapping, Retry
+from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
 from pflow.engine.graph import back_edges, predecessors, reach_masks
 
@@ -17,7 +18,7 @@ MAX_VISITS = 1000
 MAX_DEPTH = 20
 
 
-class PlanBatch(NamedTuple):
+class PlanBatch(Frozen):
     """A batch node's items and how to go through them."""
 
     items: Compiled
@@ -26,7 +27,7 @@ class PlanBatch(NamedTuple):
     keep_going: bool
 
 
-class PlanNode(NamedTuple):
+class PlanNode(Frozen):
     """One node of a plan.
 
     `make` imports and builds the PocketFlow node. `definition` identifies what would run: type, code, params

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from pflow.core.event import Event
+from pflow.core.frozen import Frozen
 
 Status = Literal["running", "completed", "failed", "stopped", "cancelled", "damaged"]
 
@@ -19,7 +20,7 @@ class Record(NamedTuple):
     values: tuple[tuple[str, bytes], ...] = ()
 
 
-class RunInfo(NamedTuple):
+class RunInfo(Frozen):
     """A run as a list shows it. `alive` says whether its owner's process still runs."""
 
     run_id: str
@@ -109,7 +110,7 @@ class LLM(Protocol):
         """The provider's answer: `response`, `usage`, `cost`. Raises `StepError`."""
 
 
-class Services(NamedTuple):
+class Services(Frozen):
     """What steps may use. `setting` looks a name up in the settings, then in the environment."""
 
     home: Path

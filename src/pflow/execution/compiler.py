@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import orjson
 
 from pflow.core.document import Document, NodeSpec
 from pflow.core.errors import NotFoundError, PflowError
+from pflow.core.frozen import Frozen
 from pflow.core.interface import Interface
 from pflow.core.issue import Issue
 from pflow.core.parse import Parsed
@@ -58,7 +59,7 @@ class Types(Protocol):
         """All names."""
 
 
-class Compilation(NamedTuple):
+class Compilation(Frozen):
     """A plan, or the issues that stand in its way, never both. `children` are documents that it includes."""
 
     plan: Plan | None

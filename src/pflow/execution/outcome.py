@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import orjson
+
+from pflow.core.frozen import Frozen
 
 PREVIEW = 400
 _SHAPE_KEYS = 20
 
 
-class Outcome(NamedTuple):
+class Outcome(Frozen):
     """A run's end. `primary` names the main output when the document declares none.
 
     `reused` and `reran` say what an edited document kept and what it ran again, each with its reason.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pflow.core.errors import DocumentError
+from pflow.core.frozen import Frozen
 from pflow.core.issue import Issue
 from pflow.core.parse import Parsed, parse_value, read_file
 from pflow.core.path import Home
@@ -28,7 +29,7 @@ class Source(NamedTuple):
     load: Load
 
 
-class Checked(NamedTuple):
+class Checked(Frozen):
     """A workflow after checking: a plan, or everything that is wrong with it. `library` is its name in the library."""
 
     plan: Plan | None

@@ -19,14 +19,12 @@ from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Journal, Observer, RunInfo
 from pflow.execution.compiler import compile_plan
-from pflow.execution.describe import describe_plan
 from pflow.execution.outcome import Outcome
 from pflow.execution.source import Checked, Source, Workflow, find_source, recorded_source
 from pflow.execution.trace import build_trace, find_trace
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_execution import Work, bind, block_on, conclude
 from pflow.registry.entry import Entry
-from pflow.workspace.selection import select
 
 
 class Workspace:
@@ -247,6 +245,8 @@ class Workspace:
         limit: int | None = None,
     ) -> object:
         """A run's trace, one step of it, or one value in it, paged by characters of JSON or text."""
+        from pflow.workspace.selection import select  # lazy: not for runs
+
         trace = find_trace(self.home.debug, reference, self._wiring.journal)
         return select(trace, self._wiring.journal, step=step, field=field, offset=offset, limit=limit)
 
@@ -256,6 +256,8 @@ class Workspace:
         """What a workflow takes, gives and does."""
         checked = self.check(workflow)
         plan = checked.ready()
+        from pflow.execution.describe import describe_plan  # lazy: not for runs
+
         found = describe_plan(plan)
         if checked.library:
             found["statistics"] = self._library().load(checked.library).get("metadata", {})
@@ -355,7 +357,7 @@ class Workspace:
         parsed, shown, library, load = source
         name = library or (parsed.document.name if parsed.document else "") or Path(shown).stem
         compiled = compile_plan(parsed, self._wiring.registry, load, name=name)
-        return Checked(compiled.plan, compiled.issues, parsed.places, shown, library)
+        return Checked(plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=shown, library=library)
 
     def _block(self, work: Work, plan: Plan, cache: bool, signals: bool) -> Outcome:
         outcome = block_on(self._wiring, work, plan, self._observer, cache=cache, signals=signals)

@@ -1,0 +1,47 @@
+"""The base of plain values: fields by annotation, made by keyword, never changed. As light to define as a class can be.
+
+Like a frozen dataclass to whoever uses or type-checks it. It exists because defining forty of those, or of named
+tuples, costs more start-up time than all the work of a short run.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self, dataclass_transform
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Frozen:
+    """Subclasses annotate their fields; a class attribute is a field's default."""
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _known: ClassVar[frozenset[str]] = frozenset()
+    _required: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = tuple(cls.__annotations__)
+        cls._known = frozenset(cls._fields)
+        cls._required = frozenset(name for name in cls._fields if name not in cls.__dict__)
+
+    def __init__(self, **values: Any) -> None:
+        if not (self._required <= values.keys() <= self._known):
+            missing, unknown = self._required - values.keys(), values.keys() - self._known
+            raise TypeError(f"{type(self).__name__}: missing {sorted(missing)}, unknown {sorted(unknown)}")
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} does not change: `{name}`")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self._fields)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
+        return f"{type(self).__name__}({shown})"
+
+    def _replace(self, **changes: Any) -> Self:
+        """The same value with some fields changed."""
+        return type(self)(**{**self.__dict__, **changes})
