@@ -716,7 +716,7 @@ def test_a_run_folder_is_its_owners_alone(home):
 
     before = os.umask(0)
     try:
-        folder = StepContext("run-1", "a", "a", Services(home=home, settings={}), None).folder()
+        folder = StepContext("run-1", "a", "a", Services(home=home, settings={}), lambda step, message: None).folder()
     finally:
         os.umask(before)
     assert {stat.S_IMODE(path.stat().st_mode) for path in (home, folder.parent, folder)} == {0o700}
