@@ -237,6 +237,22 @@ class TestBatch:
         assert result.error is not None and result.error["message"] == "item 1 of `each` failed: 3 is odd"
         assert result.error["details"]["completed_items"] == 1  # type: ignore[index]
 
+    def test_items_that_are_running_finish_before_the_step_fails(self) -> None:
+        release = asyncio.Event()
+        finished: list[int] = []
+
+        class Race(AsyncNode):
+            async def exec_async(self, _: object) -> None:
+                if self.params["n"] == 1:
+                    release.set()
+                    raise StepError("no")
+                await release.wait()
+                finished.append(self.params["n"])
+
+        node = {**self.document["nodes"][0], "batch": {"items": "${items}", "concurrency": 3}}  # type: ignore[dict-item]
+        result = run_plan(plan_of({**self.document, "nodes": [node]}, half=Race), {"items": [0, 1, 2, 3, 4]})
+        assert result.status == "failed" and sorted(finished) == [0, 2]
+
     def test_no_items_is_a_result(self) -> None:
         result = run_plan(plan_of(self.document, half=self.Half), {"items": []})
         assert result.outputs == {"results": [], "errors": [], "count": 0}

@@ -185,6 +185,10 @@ def test_templates_that_need_each_other_have_no_order(workspace: Workspace) -> N
     assert "data-cycle" in [issue.code for issue in issues_of(workspace, document)]
 
 
+def test_a_start_makes_no_sense_where_the_templates_give_the_order(workspace: Workspace) -> None:
+    assert only(workspace, {"edges": "data", "start_node": "read", "nodes": [read()]}).code == "start-node"
+
+
 class TestSubWorkflows:
     child = {
         "inputs": {"who": {"type": "string"}},

@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ class Step:
         """What the node wrote, its action under `action`."""
 
         async def step() -> dict[str, Any]:
-            enter_step(StepContext("run", "node", "node", self.services, self))
+            enter_step(StepContext("run", "node", "node", self.services, partial(self.report, "run")))
             node = node_class()
             node.set_params(params)
             shared: dict[str, Any] = {}

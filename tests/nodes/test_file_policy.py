@@ -149,7 +149,7 @@ def in_step(home: Path, kind: type, **params: object) -> None:
     """Run a node as a step of the run `r1`."""
 
     def step() -> None:
-        enter_step(StepContext("r1", "node", "node", Services(home=home, settings={}), None))
+        enter_step(StepContext("r1", "node", "node", Services(home=home, settings={}), lambda step, message: None))
         run(kind, **params)
 
     copy_context().run(step)

@@ -29,6 +29,8 @@ async def run_batch(scope: Scope, launch: Launch) -> Result:
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+    if work.failure is not None:
+        raise work.failure
     if scope.run.stopping and work.left():
         raise Halted
     scope.run.values.adopt(work.results, ITEMS_JSON)
@@ -51,6 +53,7 @@ class _Batch:
         self.todo = [index for index in range(len(launch.items)) if not self._known(index)]
         self._next: Iterator[int] = iter(self.todo)
         self._taken = 0
+        self.failure: StepError | None = None
 
     def _known(self, index: int) -> bool:
         item = self._past.get(index)
@@ -67,7 +70,7 @@ class _Batch:
         step, run = self.launch.step, self.scope.run
         done: list[Event] = []
         for index in self._next:
-            if run.stopping:
+            if run.stopping or self.failure is not None:
                 break
             self._taken += 1
             await run.emit_grouped(*done, ItemStarted(step=step, item=index))
@@ -87,7 +90,7 @@ class _Batch:
                 return done
             except Halted:
                 raise
-            except (Exception, SystemExit) as error:
+            except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary, per item
                 described = run.describe(error, node.id)
                 wait = None if run.stopping else retry_wait(node.retry, attempt, error)
                 if wait is not None:
@@ -96,12 +99,10 @@ class _Batch:
                     attempt += 1
                     await run.emit_grouped(ItemStarted(step=step, item=index, attempt=attempt))
                     continue
-                failed = ItemFailed(step=step, item=index, error=described)
-                if not self.batch.keep_going:
-                    await run.emit_grouped(failed)
-                    raise _stopped(error, node.id, index, self._done_count()) from error
+                if not self.batch.keep_going and self.failure is None:
+                    self.failure = _stopped(error, node.id, index, self._done_count())
                 self.errors[index] = described
-                return failed
+                return ItemFailed(step=step, item=index, error=described)
 
     async def _once(self, index: int) -> Mapping[str, object]:
         scope, node = self.scope, self.node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -10,20 +11,23 @@ from pflow.core.file import make_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pflow.engine.ports import Observer, Services
+    from pflow.engine.ports import Services
+
+Report = Callable[[str, str], None]
+"""Shows what a step says it is doing: its name, the message."""
 
 
 class StepContext:
     """One step's surroundings. `idempotency_key` is the same for every attempt at the step, also after a crash."""
 
-    __slots__ = ("_observer", "node", "run_id", "services", "step")
+    __slots__ = ("_report", "node", "run_id", "services", "step")
 
-    def __init__(self, run_id: str, node: str, step: str, services: Services, observer: Observer | None) -> None:
+    def __init__(self, run_id: str, node: str, step: str, services: Services, report: Report) -> None:
         self.run_id = run_id
         self.node = node
         self.step = step
         self.services = services
-        self._observer = observer
+        self._report = report
 
     @property
     def idempotency_key(self) -> str:
@@ -38,8 +42,7 @@ class StepContext:
 
     def report(self, message: str) -> None:
         """Show a line of progress to whoever watches the run."""
-        if self._observer is not None:
-            self._observer.report(self.run_id, self.step, message)
+        self._report(self.step, message)
 
 
 _current: ContextVar[StepContext] = ContextVar("pflow_step")

@@ -110,7 +110,11 @@ class Run:
 
     def enter(self, node: str, step: str) -> None:
         """Give the current task its step context."""
-        enter_step(StepContext(self.run_id, node, step, self.services, self._observer))
+        enter_step(StepContext(self.run_id, node, step, self.services, self._report))
+
+    def _report(self, step: str, message: str) -> None:
+        if self._observer is not None:
+            self._observer.report(self.run_id, step, self.redactor.text(message))
 
     def _record(self, event: Event) -> Record:
         if id(event) in self._encoded:

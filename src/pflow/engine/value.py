@@ -39,6 +39,9 @@ class Redacting(Protocol):
 
     unknown: set[str]
 
+    def text(self, text: str) -> str:
+        """A text for people without secrets."""
+
     def ends(self, value: object) -> object:
         """An error without what cuts left of secrets."""
 
@@ -54,6 +57,10 @@ class NoSecrets:
 
     def __init__(self) -> None:
         self.unknown: set[str] = set()
+
+    def text(self, text: str) -> str:
+        """The text as it is."""
+        return text
 
     def ends(self, value: object) -> object:
         """The error as it is."""

@@ -242,6 +242,10 @@ class _Compiler:
         ids = {spec.id: index for index, spec in enumerate(document.nodes)}
         edges: list[dict[str, tuple[int, ...]]] = [{} for _ in document.nodes]
         if document.data_edges:
+            if document.start_node is not None:
+                self._report(
+                    "start-node", "`start_node` means nothing where the templates give the order", ("start_node",)
+                )
             has_source = set()
             for index in range(len(document.nodes)):
                 compiled = [*params[index].values(), *([batch.items] if (batch := batches[index]) else [])]
