@@ -239,7 +239,7 @@ def test_what_is_no_file_of_its_own_is_neither_followed_nor_replaced(lived_in, t
     assert str(lived_in) not in done.err and str(outside) not in done.err
     assert (outside.read_bytes(), (lived_in / name).lstat().st_mode) == (before, mode)
     assert not outside.with_name("nowhere").exists()
-    for command in (("runs", "list"), ("settings", "list"), ("registry", "scan")):
+    for command in (("runs", "list"), ("registry", "scan")):
         assert quiet(pflow(*command))
     assert outside.read_bytes() == before
 
