@@ -23,6 +23,7 @@ def test_nodes_are_chained_by_a_word_of_their_own(pflow, tmp_path):
 
 def test_one_node_runs_by_its_name(pflow):
     assert pflow("shell", "--command=echo $((6*7))").out == "42\n"
+    assert pflow("shell --command='echo $((6*7))'").out == "42\n"
 
 
 @requirement("security:6.3-3")

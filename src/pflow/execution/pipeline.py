@@ -34,8 +34,13 @@ class Pipeline:
 
 
 def is_pipeline(words: Sequence[str]) -> bool:
-    """Whether a command line connects nodes: `>>` as a word of its own, or inside the first word."""
-    return CONNECTOR in words or (bool(words) and CONNECTOR in words[0].split())
+    """Whether a command line is one of nodes: `>>` as a word of its own, or a first word that holds several.
+
+    `write-file --path=x` in quotes is one: no workflow has a name with ` --` in it.
+    """
+    inside = words[0].split() if words else []
+    flags = bool(inside) and "/" not in inside[0] and any(word.startswith("--") for word in inside[1:])
+    return CONNECTOR in words or CONNECTOR in inside or flags
 
 
 def parse_pipeline(
