@@ -80,13 +80,21 @@ def read_inputs(top: Fields) -> dict[str, Input]:
                 (*path, "default"),
                 hint="change the default or the type",
             )
+        secret = fields.flag("secret", False)
+        if secret and default not in (None, ""):
+            top.issues.add(
+                "bad-default",
+                f"`{shorten(name)}` is secret and cannot have a default: a document is no place for a secret",
+                (*path, "secret"),
+                hint="remove the default; the value is given for each run, or comes from settings or environment",
+            )
         inputs[name] = Input(
             type=kind,
             required=fields.flag("required", not has_default),
             default=default,
             has_default=has_default,
             description=fields.text("description"),
-            secret=fields.flag("secret", False),
+            secret=secret,
         )
     return inputs
 
