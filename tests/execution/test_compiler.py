@@ -104,6 +104,16 @@ def test_an_unknown_type_and_an_unknown_parameter_come_together(workspace: Works
     assert ("unknown-param", "did you mean `path`?") in found
 
 
+def test_the_templates_of_an_unknown_parameter_are_checked_too(workspace: Workspace) -> None:
+    found = [issue.code for issue in issues_of(workspace, {"nodes": [read(params={"path": "x", "pth": "${nope}"})]})]
+    assert found == ["unknown-param", "unknown-name"]
+
+
+def test_what_flows_by_is_not_offered_as_a_command(workspace: Workspace) -> None:
+    document = {"inputs": {"comand": {"type": "string"}}, "nodes": [{"id": "s", "type": "shell"}]}
+    assert only(workspace, document).hint == "give `command` in `params`"
+
+
 def test_a_missing_parameter_is_filled_by_its_natural_name(workspace: Workspace) -> None:
     document = {"nodes": [read(), {"id": "copy", "type": "write-file", "params": {"path": "y"}}]}
     assert issues_of(workspace, document) == []

@@ -208,7 +208,6 @@ class _Compiler:
                     known=known,
                     hint=f"did you mean `{near[0]}`?" if near else "",
                 )
-                continue
             if "${" in name:
                 self._report("template-here", f"templates do not apply in names of parameters: `{name}`", path)
                 continue

@@ -82,6 +82,8 @@ class References:
 
     def mapping_hint(self, index: int, node: str, field: Field) -> str:
         """How to feed a parameter or key that nothing before the node is called."""
+        if field.slot != "value":
+            return f"give `{field.name}` in `params`"  # what flows by never becomes a command or an address
         names = [*self._document.inputs, *self.natural_names(index)]
         close = nearest(field.name, names, limit=1)
         if not close:

@@ -12,7 +12,7 @@ class Echo(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
     """Give every parameter back as an output of the same name."""
 
     name = "echo"
-    purity = "pure"
+    purity = "read"  # pure, but looking up what it gave would cost more than giving it again
     open_params = True
     echo_params = True
     actions = ("default",)
