@@ -58,7 +58,7 @@ PROTECTED = [
     ("/proc/self/mem", "devices and the kernel's files"),
     ("/sys/power/state", "devices and the kernel's files"),
     ("/dev/sda", "devices and the kernel's files"),
-    ("../work/../.ssh/config", "SSH keys and settings"),
+    ("../place/../.ssh/config", "SSH keys and settings"),
     ("/proc/self/cwd/.git/hooks/x", "git hooks or git settings"),
 ]
 
