@@ -287,6 +287,22 @@ def test_an_error_of_a_server_names_the_secret_and_not_its_value(place, tmp_path
     search(place)
 
 
+@pytest.mark.parametrize("answer", ["echo", "401", "404"])
+def test_a_stored_github_token_is_used_and_not_shown(home, tmp_path, server, answer):
+    with Workspace(Home(home), environ={}) as workspace:
+        workspace.set_setting("GITHUB_TOKEN", GIVEN)
+        workspace.set_setting("http.allow_hosts", "127.0.0.1")
+        workspace.set_setting("github.base_url", server)
+    file = tmp_path / "doc.json"
+    keep = step("write-file", path=str(tmp_path / "own.txt"), content="${hub.response}")
+    file.write_text(json.dumps({"nodes": [step("github", "hub", path=f"/{answer}"), keep]}))
+    for words in (("run", str(file), "--json"), ("run", str(file)), ("trace", "latest")):
+        assert silent(pflow(*words)).code == (0 if answer == "echo" or words[0] == "trace" else 1)
+    if answer == "echo":
+        assert GIVEN in (tmp_path / "own.txt").read_text(), "the server did get it"
+    search(home)
+
+
 def test_output_that_is_cut_within_a_secret_shows_no_part_of_it(place, tmp_path):
     """What commands say is cut to its last characters; the cut may go through a canary at any place."""
     parts = [GIVEN[:size] for size in range(8, len(GIVEN))] + [GIVEN[-size:] for size in range(8, len(GIVEN))]
