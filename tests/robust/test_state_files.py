@@ -573,6 +573,28 @@ def test_a_home_that_cannot_be_made_is_named(tmp_path):
         assert quiet(done) and done.code == 1 and str(home) in done.err
 
 
+@pytest.mark.parametrize(
+    "name", ["sp ace", "a?b#c%41&d", "é😀", "new\nline", "'\"`$(x)", "-dash", os.fsdecode(b"\xff\xfe")]
+)
+def test_a_home_may_have_any_name_that_a_folder_can_have(tmp_path, name):
+    env = {"PFLOW_HOME": str(tmp_path / name)}
+    text = document({"id": "a", "type": "shell", "params": {"command": "echo hi"}}).encode()
+    done = pflow("run", "-", "--json", env=env, stdin=text)
+    assert done.code == 0 and done.json["success"], done
+    assert pflow("trace", "latest", env=env).code == 0
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("end", ["import sys; sys.exit(3)", "raise SystemExit", "1 / 0", "def"])
+def test_a_node_of_a_person_that_cannot_be_loaded_is_named(home, end):
+    (home / "nodes").mkdir(parents=True)
+    text = f'from pocketflow import Node\n\nclass Bad(Node):\n    """Bad."""\n\n{end}\n'
+    (home / "nodes" / "bad.py").write_text(text)
+    done = pflow("registry", "validate")
+    assert done.code in (0, 1) and "bad" in done.err and quiet(done)
+    assert pflow("--json", "echo", "--x=1").json["success"]
+
+
 @pytest.mark.parametrize("value", [None, "", "relative", "with\nnewline"])
 def test_without_a_home_folder_the_way_out_is_named(value):
     done = program("run", "-", env={"HOME": value, "PFLOW_HOME": None, "USERPROFILE": None}, stdin=b'{"nodes": []}')

@@ -225,7 +225,7 @@ def _mark_wal(file: Path) -> None:
 
 def _plain_connect(path: Path, mode: str) -> sqlite3.Connection:
     database = sqlite3.connect(
-        f"file:{quote(str(path))}?{mode}",
+        f"file:{quote(os.fsencode(path))}?{mode}",
         uri=True,
         timeout=_BUSY_SECONDS,
         isolation_level=None,

@@ -129,7 +129,7 @@ class Entry:
         try:
             # Not through the loader: its bytecode cache goes by whole seconds and would miss a quick edit.
             exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
-        except Exception as error:  # a person's module may raise anything while it is imported
+        except (Exception, SystemExit) as error:  # a person's module may raise anything while it is imported
             del sys.modules[name]
             raise self._unusable(f"{type(error).__name__}: {error}") from error
         return module
