@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Protocol
 
 import orjson
@@ -21,6 +21,7 @@ import orjson
 from pflow.core.errors import DamagedError, RunError, StepError
 
 INLINE_BYTES = 1024
+_DIGITS = 40
 EXACT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 """Options under which only what JSON really has is written."""
 
@@ -97,7 +98,7 @@ class Encoded:
 
 def digest(data: bytes) -> str:
     """The content address of some bytes."""
-    return blake2b(data, digest_size=20).hexdigest()
+    return sha256(data).hexdigest()[:_DIGITS]
 
 
 def check_value(data: bytes, sha: str) -> bytes:
@@ -112,7 +113,7 @@ def check_value(data: bytes, sha: str) -> bytes:
 
 def digest_all(parts: Iterable[bytes]) -> str:
     """One digest for several byte strings without NUL, as JSON and digests are."""
-    return blake2b(b"\0".join(parts), digest_size=20).hexdigest()
+    return digest(b"\0".join(parts))
 
 
 class ValueTable:
@@ -141,7 +142,7 @@ class ValueTable:
                 tagged = True
             except TypeError:
                 return _opaque(value)
-        if b"null" in plain and has_nan(value):
+        if not isinstance(value, str) and b"null" in plain and has_nan(value):
             raise StepError("the result holds a number that JSON does not have (NaN or Infinity)")
         if len(plain) <= INLINE_BYTES:
             return Encoded(b'{"tagged":%b}' % plain if tagged else b"[%b]" % plain, plain)
