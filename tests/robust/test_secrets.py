@@ -93,7 +93,7 @@ def silent(ended: Ended) -> Ended:
     return ended
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The address of a server in a process of its own that sends every request back; `/401` and `/500` as errors."""
 
