@@ -16,6 +16,10 @@ PflowError              pflow             1
     StepError           execution         1
         StepTimeout     timeout           1
         UnresolvedError template_error    1
+        ServerError     mcp               1
+            ServerGone  mcp_gone          1
+            ReplyError  mcp_reply         1
+            InputNeeded mcp_input         1
 """
 
 from __future__ import annotations
@@ -166,3 +170,33 @@ class UnresolvedError(StepError):
     """A template names something that does not exist when its step starts."""
 
     code = "template_error"
+
+
+class ServerError(StepError):
+    """An MCP server that cannot be started or does not speak the protocol."""
+
+    code = "mcp"
+
+
+class ServerGone(ServerError):
+    """The connection to an MCP server ended; the next call needs a new one."""
+
+    code = "mcp_gone"
+
+
+class ReplyError(ServerError):
+    """An MCP server answered with an error: its JSON-RPC `number`, and what it said in `details`."""
+
+    code = "mcp_reply"
+
+    def __init__(
+        self, message: str, *, number: int, details: Mapping[str, object] | None = None, suggestions: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message, details=details, suggestions=suggestions)
+        self.number = number
+
+
+class InputNeeded(ServerError):
+    """A tool asks for something that only a person can give, and nobody is there to answer."""
+
+    code = "mcp_input"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pflow.core.errors import StepError, StepTimeout
-from pflow.engine.guardian import GUARDIAN
+from pflow.engine.group import Group
 from pflow.engine.spawn import spawn
 
 GRACE = 2.0
@@ -20,7 +18,6 @@ GRACE = 2.0
 _LINGER = 0.1
 _CHUNK = 1 << 16
 _LAST_READ = 1 << 20
-_SHORTEST, _LONGEST = 0.0005, 0.05
 _TAIL = 2000
 
 _INHERITED = frozenset(
@@ -95,19 +92,19 @@ async def run_process(
         await child.end()
         raise
     except BaseException:
-        child.abandon()
+        child.group.abandon()
         raise
     finally:
         child.close()
     if child.late:
         raise StepTimeout(f"`{argv[0]}` took longer than {timeout:g} s", details=child.tails())
-    if child.exit_code is None:
+    if child.group.exit_code is None:
         raise StepError(
             f"the exit code of `{argv[0]}` was lost",
             suggestions=["start pflow without ignoring SIGCHLD", "check whether the command is still running"],
         )
     return Finished(
-        exit_code=child.exit_code,
+        exit_code=child.group.exit_code,
         stdout=bytes(child.stdout.kept),
         stderr=bytes(child.stderr.kept),
         stdout_cut=child.stdout.cut,
@@ -141,18 +138,14 @@ class _Child:
     """A running child with its group, its pipes and its end."""
 
     def __init__(self, argv: Sequence[str], piped: bool, env: Mapping[str, str], cwd: str | None, limit: int) -> None:
-        self.exit_code: int | None = None
         self.late = False
         self._exited = False
-        self._reaped = False
-        self._ended = False
-        self._exit_fd = -1
         self._input = memoryview(b"")
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = self._loop.create_future()
-        self._popen, self._stdin, out, err = spawn(argv, piped, env, cwd)
-        self.pid = self._popen.pid
+        popen, self._stdin, out, err = spawn(argv, piped, env, cwd)
+        self.group = Group(popen)
         self.stdout, self.stderr = _Output(out, limit), _Output(err, limit)
         self._open = {self.stdout, self.stderr}
 
@@ -165,54 +158,17 @@ class _Child:
             self._loop.add_writer(self._stdin, self._write)
         if timeout is not None:
             self._timers["timeout"] = self._loop.call_later(timeout, self._expire)
-        try:
-            self._exit_fd = os.pidfd_open(self.pid)
-        except (AttributeError, OSError):
-            self._poll_exit(_SHORTEST)
-        else:
-            self._loop.add_reader(self._exit_fd, self._exit)
+        self.group.watch(self._exit)
 
     async def end(self) -> None:
-        """End the group and wait until it is gone. A cancellation meanwhile is raised when that is done."""
-        if self._ended:
-            return
-        cancelled = False
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            # An exited leader is not waited for before its first signal: until then the number is its group's.
-            self.signal(number)
-            until, pause = self._loop.time() + GRACE, _SHORTEST
-            while not (gone := self._gone(pause >= _LONGEST)) and self._loop.time() < until:
-                try:
-                    await asyncio.sleep(pause)
-                except asyncio.CancelledError:
-                    cancelled = True
-                    if number == signal.SIGTERM:
-                        break
-                pause = min(pause * 2, _LONGEST)
-            if gone:
-                break
-        self._ended = True
-        for output in self._open:
-            left = _LAST_READ
-            while left > 0 and (count := output.read()) > 0:
-                left -= count
-        if cancelled:
-            raise asyncio.CancelledError
-
-    def abandon(self) -> None:
-        """End the group at once, for when the loop goes away and nothing can be awaited."""
-        self.signal(signal.SIGKILL)
-        for _ in range(100):
-            if self._gone(False):
-                break
-            time.sleep(_SHORTEST)
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the whole group."""
+        """End the group, wait until it is gone, and take what it wrote last."""
         try:
-            os.killpg(self.pid, number)
-        except (ProcessLookupError, PermissionError):
-            pass
+            await self.group.end(GRACE)
+        finally:
+            for output in self._open:
+                left = _LAST_READ
+                while left > 0 and (count := output.read()) > 0:
+                    left -= count
 
     def close(self) -> None:
         """Let go of everything that is held for the child."""
@@ -221,8 +177,7 @@ class _Child:
         for output in tuple(self._open):
             self._close_output(output)
         self._close_stdin()
-        self._close_exit()
-        GUARDIAN.remove(self.pid)
+        self.group.forget()
 
     def tails(self) -> dict[str, str]:
         """The last of what the child wrote, as far as it was kept."""
@@ -253,49 +208,14 @@ class _Child:
 
     def _exit(self) -> None:
         self._exited = True
-        self._close_exit()
         if self._open:
             self._timers["linger"] = self._loop.call_later(_LINGER, self._finish)
         else:
             self._finish()
 
-    def _poll_exit(self, pause: float) -> None:
-        self._reap()
-        if self._reaped:
-            self._exit()
-        else:
-            self._timers["exit"] = self._loop.call_later(pause, self._poll_exit, min(pause * 2, _LONGEST))
-
     def _finish(self) -> None:
         if not self.done.done():
             self.done.set_result(None)
-
-    def _gone(self, thorough: bool) -> bool:
-        self._reap()
-        if not self._reaped:
-            return False
-        try:
-            os.killpg(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
-        if not thorough or not _is_dead(self.pid):
-            return False
-        self.signal(signal.SIGKILL)  # for what was forked while we looked
-        return True
-
-    def _reap(self) -> None:
-        """Wait, without waiting, for the leader, and for orphans of its group if they fell to us."""
-        try:
-            while (found := os.waitpid(-self.pid, os.WNOHANG))[0]:
-                if found[0] == self.pid:
-                    self._reaped = True
-                    self.exit_code = self._popen.returncode = os.waitstatus_to_exitcode(found[1])
-        except ChildProcessError:
-            self._reaped = True
-            if self._popen.returncode is None:
-                self._popen.returncode = 0  # someone else waited; what Popen would make of it, too
 
     def _close_output(self, output: _Output) -> None:
         self._open.discard(output)
@@ -307,26 +227,3 @@ class _Child:
             self._loop.remove_writer(self._stdin)
             os.close(self._stdin)
             self._stdin = -1
-
-    def _close_exit(self) -> None:
-        if self._exit_fd >= 0:
-            self._loop.remove_reader(self._exit_fd)
-            os.close(self._exit_fd)
-            self._exit_fd = -1
-
-
-def _is_dead(group: int) -> bool:
-    """Whether a group has only zombies left, which stay where nobody waits for orphans."""
-    try:
-        pids = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
-    except OSError:
-        return False
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
-                state, _, own = file.read().rpartition(b")")[2].split(maxsplit=3)[:3]
-        except (OSError, ValueError):
-            continue
-        if int(own) == group and state not in (b"Z", b"X"):
-            return False
-    return bool(pids)
