@@ -11,7 +11,52 @@ from typing import Any
 
 LIMIT = 128
 
-_Job = tuple[asyncio.AbstractEventLoop, "asyncio.Future[Any]", contextvars.Context, Callable[..., Any], tuple[Any, ...]]
+_PATIENCE = 0.0002
+"""Seconds to wait for a lone job on the spot: many nodes are done sooner than the event loop would notice."""
+
+
+class _Job:
+    """One call on its way to a thread and back."""
+
+    __slots__ = ("args", "context", "done", "failure", "function", "future", "loop", "result", "waiting")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.loop = loop
+        self.function = function
+        self.args = args
+        self.context = contextvars.copy_context()
+        self.future: asyncio.Future[Any] | None = None
+        self.result: Any = None
+        self.failure: BaseException | None = None
+        self.done = threading.Lock()
+        self.done.acquire()
+        self.waiting = False
+
+    def run(self) -> None:
+        try:
+            self.result = self.context.run(self.function, *self.args)
+        except BaseException as error:  # noqa: BLE001 the step boundary decides, in the loop's thread
+            self.failure = error
+        self.done.release()
+        if self.waiting:
+            try:
+                self.loop.call_soon_threadsafe(self.settle)
+            except RuntimeError:
+                pass  # the loop is gone, and with it whoever waited
+
+    def settle(self) -> None:
+        """Hand the outcome to whoever awaits it. May be called twice: both sides look after saying what they did."""
+        if self.future is None or self.future.done():
+            return
+        if self.failure is None:
+            self.future.set_result(self.result)
+        else:
+            self.future.set_exception(_awaitable(self.failure))
+
+    def outcome(self) -> Any:
+        if self.failure is not None:
+            raise _awaitable(self.failure)
+        return self.result
 
 
 class Threads:
@@ -25,14 +70,20 @@ class Threads:
     async def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run `function` in a thread, in the caller's context. Cancelling stops the waiting, not the thread."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
         self._busy += 1
-        if self._busy > self._count and self._count < LIMIT:
-            self._count += 1
-            threading.Thread(target=self._work, name=f"pflow-step-{self._count}", daemon=True).start()
-        self._jobs.put((loop, future, contextvars.copy_context(), function, args))
         try:
-            return await future
+            if self._busy > self._count and self._count < LIMIT:
+                self._count += 1
+                threading.Thread(target=self._work, name=f"pflow-step-{self._count}", daemon=True).start()
+            job = _Job(loop, function, args)
+            self._jobs.put(job)
+            if self._busy == 1 and job.done.acquire(timeout=_PATIENCE):
+                return job.outcome()
+            job.future = loop.create_future()
+            job.waiting = True
+            if job.done.acquire(blocking=False):
+                return job.outcome()
+            return await job.future
         finally:
             self._busy -= 1
 
@@ -43,25 +94,9 @@ class Threads:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            loop, future, context, function, args = job
-            result: Any = None
-            failure: BaseException | None = None
-            try:
-                result = context.run(function, *args)
-            except BaseException as error:  # noqa: BLE001 the step boundary decides, in the loop's thread
-                failure = error
-            try:
-                loop.call_soon_threadsafe(_settle, future, result, failure)
-            except RuntimeError:
-                return  # the loop is gone, and with it whoever waited
+            job.run()
 
 
-def _settle(future: asyncio.Future[Any], result: Any, failure: BaseException | None) -> None:
-    if future.done():
-        return
-    if failure is None:
-        future.set_result(result)
-    elif isinstance(failure, StopIteration):
-        future.set_exception(RuntimeError("the node raised StopIteration"))
-    else:
-        future.set_exception(failure)
+def _awaitable(failure: BaseException) -> BaseException:
+    # A future cannot hold a StopIteration: it would end whoever awaits it.
+    return RuntimeError("the node raised StopIteration") if isinstance(failure, StopIteration) else failure
