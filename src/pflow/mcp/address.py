@@ -1,0 +1,55 @@
+"""Which addresses of remote servers may be configured: encrypted ones, and any on this machine. Resolves nothing."""
+
+from __future__ import annotations
+
+import re
+
+from pflow.core.errors import SecurityError, UsageError
+from pflow.core.name import show
+
+_HEAD = re.compile(r"[^/?#]*//[^/?#]*")
+_WRONG = re.compile(r"[\x00-\x20\x7f\\]")
+
+
+def has_reference(text: str) -> bool:
+    """Whether a text holds a `${…}` that is filled in when the server is connected to."""
+    return "${" in text
+
+
+def check_address(url: str, *, insecure: bool) -> None:
+    """Raises unless `url` may be talked to. What a `${…}` leaves open is checked again once it is filled in."""
+    from ipaddress import ip_address  # lazy: most servers are programs, not addresses
+    from urllib.parse import urlsplit
+
+    begin = _HEAD.match(url)
+    head = begin[0] if begin else url
+    if has_reference(head):
+        return
+    plain = not has_reference(url)
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        host, parts = "", None
+    if parts is None or not host or parts.scheme not in ("http", "https") or _WRONG.search(url if plain else head):
+        raise UsageError(
+            "the URL of a server has the form `https://host/path`",
+            details={"url": show(head)},
+            suggestions=["check it for spaces, a missing `https://` or a wrong port"],
+        )
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            "a URL with a user name or password in it is not stored",
+            suggestions=["give the credential as a header: `--header 'Authorization: Bearer ${TOKEN}'`"],
+        )
+    if parts.scheme == "https" or insecure:
+        return
+    try:
+        loopback = ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        loopback = host.rstrip(".") == "localhost"
+    if not loopback:
+        raise SecurityError(
+            f"`http://{show(host)}` is not encrypted: others could read and change what is sent",
+            suggestions=["use `https://`", "or allow it for this server with `--insecure`, for testing"],
+        )
