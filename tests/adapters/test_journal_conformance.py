@@ -181,6 +181,22 @@ def test_a_run_of_another_is_refused(open_journal):
 # Large values
 
 
+def test_appends_of_several_runs_become_durable_together(open_journal):
+    journal, other = open_journal(), open_journal()
+    for run_id in ("a", "b", "c"):
+        journal.create(run_id, "w", 1.0, [A])
+    with journal.together():
+        journal.append("a", 1, [B])
+        with pytest.raises(ConflictError):
+            journal.append("b", 7, [B])
+        journal.append("c", 1, [Record("L", b"{}", (("d" * 40, LARGE),)), C])
+        journal.append("a", 2, [C])
+        journal.append("b", 1, [B], "completed")
+    assert [kinds(other, run_id) for run_id in ("a", "b", "c")] == ["ABC", "AB", "ALC"]
+    assert other.value("c", "d" * 40) == LARGE
+    assert other.info("b").status == "completed"
+
+
 def test_large_values_are_kept_beside_the_events(journal):
     journal.create("r", "w", 1.0, [Record("A", b"{}", (("d0", b"zero"),))])
     journal.append("r", 1, [Record("B", b"{}", (("d1", LARGE), ("d2", b""))), C])

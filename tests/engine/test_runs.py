@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pocketflow import AsyncNode, BatchNode, Node
 
 from pflow.adapters.memory_journal import MemoryJournal
-from pflow.core.errors import StepError
+from pflow.adapters.sqlite_journal import SqliteJournal
+from pflow.core.errors import ConflictError, StepError
 from pflow.engine.executor import RunResult
 from tests.engine.building import executor_over, plan_of, run_plan
 
@@ -490,6 +492,35 @@ class TestStopping:
             return await task
 
         assert asyncio.run(go()).status == "cancelled"
+
+
+def test_a_run_whose_journal_fails_does_not_take_others_with_it(tmp_path: Path) -> None:
+    class Taken(SqliteJournal):
+        """A journal in which somebody else has taken over one of the runs."""
+
+        def append(self, run_id: str, seq: int, records: Any, status: Any = None) -> None:
+            if run_id == "bad" and seq > 3:
+                raise ConflictError("another process took the run over")
+            super().append(run_id, seq, records, status)
+
+    async def go() -> list[Any]:
+        document = {"nodes": [{"id": f"s{i}", "type": "echo", "params": {"v": i}} for i in range(9)]}
+        plan = plan_of(document, echo=Pause)
+        journal = Taken(tmp_path / "runs.db")
+        executor = executor_over(journal)  # type: ignore[arg-type]
+        try:
+            ids = ["a", "bad", "b"]
+            return await asyncio.gather(*(executor.run(plan, {}, run_id=i) for i in ids), return_exceptions=True)
+        finally:
+            journal.close()
+
+    class Pause(Echo):
+        async def exec_async(self, _: object) -> None:
+            await asyncio.sleep(0)
+
+    first, bad, second = asyncio.run(go())
+    assert (first.status, second.status) == ("completed", "completed")
+    assert isinstance(bad, ConflictError)
 
 
 def test_a_hundred_runs_at_once_keep_apart() -> None:

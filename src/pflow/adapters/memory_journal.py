@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from pflow.core.errors import ConflictError, DamagedError, ExistsError, NotFoundError, StorageError
 from pflow.core.name import show
@@ -82,6 +83,10 @@ class MemoryJournal:
         run.add(records)
         if status is not None and status != "running":
             run.status, run.owner, run.ended_at, run.cancel = status, None, time.time(), False
+
+    def together(self) -> AbstractContextManager[None]:
+        """Memory needs no transactions."""
+        return nullcontext()
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Record]:
         """The run's records from `start` on."""

@@ -118,7 +118,7 @@ class SqliteJournal:
         """Store records from `seq` on, all or none."""
         with self._lock:
             owned, database, lease = self._owned.get(run_id), self._database, self._lease
-            if database is not None and self._is_moved():
+            if database is not None and not database.in_transaction and self._is_moved():
                 owned = None  # what is appended to a file that nobody finds again is not stored
             if owned is None or database is None or lease is None:
                 raise self._not_ours(run_id)
@@ -136,6 +136,12 @@ class SqliteJournal:
             owned.following += len(records)
             if ended:
                 del self._owned[run_id]
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """One transaction for several appends."""
+        with self._writing() as database, transaction(database):
+            yield
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Record]:
         """The run's records from `start` on."""

@@ -88,14 +88,15 @@ def insert(database: sqlite3.Connection, key: int, seq: int, records: Sequence[R
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing, with nobody else writing meanwhile."""
-    database.execute("BEGIN IMMEDIATE")
+    """All or nothing, with nobody else writing meanwhile. One inside another is a part of it that can fail alone."""
+    nested: bool = database.in_transaction
+    database.execute("SAVEPOINT part" if nested else "BEGIN IMMEDIATE")
     try:
         yield
-        database.execute("COMMIT")
+        database.execute("RELEASE part" if nested else "COMMIT")
     except BaseException:
         if database.in_transaction:
-            database.execute("ROLLBACK")
+            database.execute("ROLLBACK TO part" if nested else "ROLLBACK")
         raise
 
 

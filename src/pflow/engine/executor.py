@@ -11,6 +11,7 @@ from pflow.core.errors import CorruptError, InDoubtError, InputError, PflowError
 from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
 from pflow.core.frozen import Frozen
 from pflow.engine.codec import decode_events
+from pflow.engine.commit import Commits
 from pflow.engine.history import History, fold_history, in_doubt
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Journal, Observer, Services
@@ -67,6 +68,7 @@ class Executor:
         self._redactor = redactor or NoSecrets()
         self._use_cache = use_cache
         self._threads = Threads()
+        self._commits = Commits(journal)
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
         self._stop_reason = "interrupted"
@@ -179,6 +181,7 @@ class Executor:
             observer=self._observer,
             services=self._services,
             threads=self._threads,
+            commits=self._commits,
             use_cache=self._use_cache,
         )
 
@@ -187,6 +190,7 @@ class Executor:
         begin = time.perf_counter()
         task = asyncio.create_task(scope.execute())
         self._active[run.run_id] = (run, task)
+        self._commits.runs = len(self._active)
         if self._watcher is None:
             self._watcher = loop.call_later(_POLL, self._watch, loop)
         outer_cancel = False
@@ -199,6 +203,7 @@ class Executor:
             await asyncio.gather(task, return_exceptions=True)
         finally:
             del self._active[run.run_id]
+            self._commits.runs = len(self._active)
             if not self._active and self._watcher is not None:
                 self._watcher.cancel()
                 self._watcher = None

@@ -62,6 +62,11 @@ class Group:
         if cancelled:
             raise asyncio.CancelledError
 
+    def terminate(self) -> None:
+        """Send SIGTERM, and learn the leader's exit code if it has exited."""
+        self.signal(signal.SIGTERM)
+        self.is_gone(False)
+
     def abandon(self) -> None:
         """End the group at once, for when the loop goes away and nothing can be awaited."""
         self.signal(signal.SIGKILL)
@@ -71,7 +76,9 @@ class Group:
             time.sleep(_SHORTEST)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the whole group."""
+        """Send a signal to the whole group, unless it is known to be gone: its number may be another's by now."""
+        if self._ended:
+            return
         try:
             os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):
@@ -104,6 +111,7 @@ class Group:
         try:
             os.killpg(self.pid, 0)
         except ProcessLookupError:
+            self._ended = True
             return True
         except PermissionError:
             return False

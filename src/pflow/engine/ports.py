@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
@@ -50,6 +51,12 @@ class Journal(Protocol):
 
         Raises `ConflictError` when `seq` is not the next number or the run is no longer ours. A `status`
         other than `running` ends our ownership in the same transaction.
+        """
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make what is appended inside durable only when it ends, all at once; an append that fails fails alone.
+
+        Raises `StorageError` at the end when nothing of it could be stored.
         """
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Record]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pflow.core.errors import PflowError
 from pflow.core.event import Event
 from pflow.engine.codec import encode_event
+from pflow.engine.commit import Commits
 from pflow.engine.context import StepContext, enter_step
 from pflow.engine.failure import describe_failure
 from pflow.engine.history import History
@@ -33,6 +34,7 @@ class Run:
         observer: Observer | None,
         services: Services,
         threads: Threads,
+        commits: Commits,
         use_cache: bool,
     ) -> None:
         self.run_id = run_id
@@ -51,7 +53,9 @@ class Run:
         self.reran: list[tuple[str, str]] = []
         self._observer = observer
         self._prototypes: dict[int, Any] = {}
+        self._commits = commits
         self._group: list[Event] = []
+        self._sent: list[Event] = []
         self._encoded: dict[int, Record] = {}
         self._flushed: asyncio.Future[None] | None = None
         self._broken: PflowError | None = None
@@ -65,16 +69,9 @@ class Run:
 
     def emit(self, *events: Event, status: Status | None = None) -> None:
         """Make events durable, then tell whoever watches."""
-        if self._group:
-            events = (*self._group, *events)
-            self._group = []
-        records = [self._record(event) for event in events]
-        try:
-            self.journal.append(self.run_id, self.seq, records, status)
-        except PflowError as error:
-            self._broken = error
-            raise
-        self.seq += len(records)
+        events = (*self._group, *events)
+        self._group = []
+        self._append(events, status)
         self._notify(events)
 
     def encode(self, event: E) -> E:
@@ -85,11 +82,39 @@ class Run:
     def emit_grouped(self, *events: Event) -> asyncio.Future[None]:
         """Like `emit`, but together with what others emit in this turn of the loop; await the result."""
         if self._flushed is None:
-            loop = asyncio.get_running_loop()
-            self._flushed = loop.create_future()
-            loop.call_soon(self._flush)
+            self._flushed = asyncio.get_running_loop().create_future()
+            self._commits.join(self)
         self._group.extend(events)
         return self._flushed
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other run is under way that a commit could be shared with."""
+        return self._commits.runs < 2
+
+    def write(self) -> None:
+        """Append the group. Not yet durable when this returns."""
+        self._sent, self._group = self._group, []
+        if self._sent:
+            try:
+                self._append(self._sent, None)
+            except PflowError:
+                self._sent = []  # `settle` tells those who wait
+
+    def settle(self, failure: PflowError | None) -> None:
+        """Tell those who wait that the group is durable, or why it is not."""
+        self._broken = self._broken or failure
+        flushed, self._flushed = self._flushed, None
+        if self._broken is None:
+            self._notify(self._sent)
+        self._sent = []
+        if flushed is None or flushed.done():
+            return
+        if self._broken is None:
+            flushed.set_result(None)
+        else:
+            flushed.set_exception(self._broken)
+            flushed.exception()  # those who waited may be gone already
 
     def describe(self, error: BaseException, node: str) -> dict[str, object]:
         """What is recorded of a failure."""
@@ -126,16 +151,11 @@ class Run:
             for event in events:
                 self._observer.notify(self.run_id, event)
 
-    def _flush(self) -> None:
-        flushed, self._flushed = self._flushed, None
-        assert flushed is not None
+    def _append(self, events: Sequence[Event], status: Status | None) -> None:
+        records = [self._record(event) for event in events]
         try:
-            if self._group:
-                self.emit()
-        except PflowError:
-            pass
-        if self._broken is None:
-            flushed.set_result(None)
-        else:
-            flushed.set_exception(self._broken)
-            flushed.exception()  # those who waited may be gone already
+            self.journal.append(self.run_id, self.seq, records, status)
+        except PflowError as error:
+            self._broken = error
+            raise
+        self.seq += len(records)

@@ -75,12 +75,12 @@ class Scope:
         self._idle = self._loop.create_future()
         self._context = contextvars.copy_context()
         try:
-            self._spawn(self._advance([]))
+            self._spawn(await self._advance([]))
             await self._idle
         finally:
             await self._abandon()
 
-    def _advance(self, events: list[Event]) -> list[Launch]:
+    async def _advance(self, events: list[Event]) -> list[Launch]:
         """Record what ended together with what starts next, and return that.
 
         The state runs ahead of the journal within this call only: nothing is visible or started before the
@@ -95,7 +95,10 @@ class Scope:
                 if self._prepare(nodes[number], events, launches):
                     again = True
         if events:
-            self.run.emit(*events)
+            if self.run.is_alone:
+                self.run.emit(*events)
+            else:
+                await self.run.emit_grouped(*events)
         return launches
 
     def _spawn(self, launches: list[Launch]) -> None:
@@ -112,17 +115,17 @@ class Scope:
         """
         for _ in range(_CHAIN):
             event = await self._step(launch)
-            task = self._tasks.pop(launch.step)
             try:
                 if isinstance(event, StepCompleted):
                     self.state.complete(launch.node.number, event)
                 elif event is not None:
                     self.state.fail(launch.node.number, event)
-                launches = self._advance([] if event is None else [event])
+                launches = await self._advance([] if event is None else [event])
             except PflowError as error:
                 if not self._idle.done():
                     self._idle.set_exception(error)
                 return
+            task = self._tasks.pop(launch.step)
             if len(launches) != 1 or self._tasks:
                 break
             [launch] = launches
