@@ -351,10 +351,21 @@ class Workspace:
         """Forget a credential or an option."""
         Settings(self.home).unset(key)
 
+    # MCP servers
+
+    @property
+    def servers(self) -> Servers:
+        """The configured MCP servers."""
+        from pflow.workspace.servers import Servers  # lazy: runs need no configuring
+
+        return Servers(self.home, environ=self._wiring.environ, notices=self._own_notices)
+
     # Inside
 
     def _compile(self, source: Source) -> Checked:
         parsed, shown, library, load = source
+        if parsed.document is None:  # nothing is read or written for a text that is no document
+            return Checked(plan=None, issues=parsed.issues, places=parsed.places, source=shown, library=library)
         name = library or (parsed.document.name if parsed.document else "") or Path(shown).stem
         compiled = compile_plan(parsed, self._wiring.registry, load, name=name)
         return Checked(plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=shown, library=library)
