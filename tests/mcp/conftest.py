@@ -1,0 +1,25 @@
+"""No test of MCP servers may leave a process or a file descriptor behind."""
+
+import os
+
+import pytest
+
+from pflow.engine.guardian import GUARDIAN
+from tests.mcp.kit import Kit, alive
+
+
+@pytest.fixture
+def kit(tmp_path, monkeypatch):
+    monkeypatch.setattr("pflow.mcp.stdio.PATIENCE", 0.2)
+    kit = Kit(tmp_path)
+    GUARDIAN.expect([])  # the helper that guards children holds a descriptor for good
+    before = len(os.listdir("/dev/fd"))
+    yield kit
+    assert [pid for pid in kit.pids() if alive(pid)] == []
+    assert GUARDIAN.groups == set()
+    assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def era(request):
+    return request.param
