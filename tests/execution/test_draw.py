@@ -274,3 +274,9 @@ def test_a_huge_graph_is_drawn_all_the_same(width):
     drawn = plan({name: edges.get(name, {}) for name in names})
     assert len(boxes(draw_svg(drawn))) == count
     assert draw_text(drawn).count("● ") >= count - 1
+
+
+def test_a_picture_is_coloured_in_programs_that_know_no_css_variables():
+    picture = draw_svg(plan({"a": {}}))
+    assert "var(" not in picture
+    assert ".paper{fill:#ffffff}" in picture.partition("@media")[0]

@@ -18,19 +18,26 @@ _ID, _TYPE, _LABEL, _TITLE = 7.85, 6.65, 6.3, 9.7
 _HEIGHT, _LINE, _RISE, _GAP, _MARGIN = 30.0, 15.0, 62.0, 30.0, 24.0
 _LETTERS = 34
 
-_STYLE = """
-:root{--paper:#ffffff;--ink:#1f2733;--soft:#5b6675;--box:#f4f6f9;--rim:#b7c0cc;--line:#8590a0;--bad:#c2413b;\
---start:#2f7d5b}
-@media (prefers-color-scheme:dark){:root{--paper:#14181f;--ink:#e7ebf0;--soft:#9aa5b4;--box:#1f2530;--rim:#465062;\
---line:#7c8798;--bad:#f0837c;--start:#5fc196}}
-.paper{fill:var(--paper)}.box{fill:var(--box);stroke:var(--rim)}.first{stroke:var(--start);stroke-width:1.6}
-.line{fill:none;stroke:var(--line);stroke-width:1.4}.bad{stroke:var(--bad)}.back{stroke-dasharray:5 4}
-.tip{fill:var(--line)}.badtip{fill:var(--bad)}
-text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:var(--ink)}
-.id{font-size:13px;font-weight:600;text-anchor:middle}.about{font-size:11px;fill:var(--soft);text-anchor:middle}
-.action{font-size:10.5px;fill:var(--soft);text-anchor:middle}.badtext{fill:var(--bad)}.title{font-size:16px;font-weight:600}
-.note{font-size:11px;fill:var(--soft)}
+_SHAPES = """
+.first{stroke-width:1.6}.line{fill:none;stroke-width:1.4}.back{stroke-dasharray:5 4}
+text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
+.id{font-size:13px;font-weight:600;text-anchor:middle}.about{font-size:11px;text-anchor:middle}
+.action{font-size:10.5px;text-anchor:middle}.title{font-size:16px;font-weight:600}.note{font-size:11px}
 """
+
+
+def _colours(paper: str, ink: str, soft: str, box: str, rim: str, line: str, bad: str, start: str) -> str:
+    # Plain values: many programs that show an SVG know no CSS variables, and would paint everything black.
+    return (
+        f".paper{{fill:{paper}}}.box{{fill:{box};stroke:{rim}}}.first{{stroke:{start}}}.line{{stroke:{line}}}"
+        f".tip{{fill:{line}}}text{{fill:{ink}}}.about,.action,.note{{fill:{soft}}}"
+        f".bad{{stroke:{bad}}}.badtip,.badtext{{fill:{bad}}}"
+    )
+
+
+_LIGHT = _colours("#ffffff", "#1f2733", "#5b6675", "#f4f6f9", "#b7c0cc", "#8590a0", "#c2413b", "#2f7d5b")
+_DARK = _colours("#14181f", "#e7ebf0", "#9aa5b4", "#1f2530", "#465062", "#7c8798", "#f0837c", "#5fc196")
+_STYLE = f"{_SHAPES}{_LIGHT}\n@media (prefers-color-scheme:dark){{{_DARK}}}\n"
 
 
 def draw_svg(plan: Plan) -> str:
