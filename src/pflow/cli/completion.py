@@ -98,6 +98,10 @@ def _settings(console: Console, ctx: click.Context) -> Offer:
         yield str(found["key"]), str(found.get("description") or ("credential" if found["secret"] else ""))
 
 
+def _servers(console: Console, ctx: click.Context) -> Offer:
+    yield from ((name, "MCP server") for name in console.workspace().servers.names())
+
+
 def _params(console: Console, ctx: click.Context) -> Offer:
     name = str(ctx.params.get("node") or "")
     for field in console.workspace().node_type(name).interface.params:
@@ -133,5 +137,6 @@ complete_run = _completer(_runs)
 complete_step = _completer(_steps)
 complete_input = _completer(_inputs)
 complete_setting = _completer(_settings)
+complete_server = _completer(_servers)
 complete_param = _completer(_params)
 complete_flag = _completer(offer_flags)

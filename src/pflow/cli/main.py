@@ -18,6 +18,7 @@ COMMANDS = {
     "describe": ("pflow.cli.commands.workflow:describe", "Show what a workflow takes, gives and does."),
     "workflow": ("pflow.cli.commands.workflow:workflow", "Save, list, describe and delete workflows."),
     "registry": ("pflow.cli.commands.registry:registry", "See which node types there are, and try them."),
+    "mcp": ("pflow.cli.commands.mcp:mcp", "Configure MCP servers."),
     "runs": ("pflow.cli.commands.runs:runs", "List, show, resume and cancel runs."),
     "trace": ("pflow.cli.commands.runs:trace", "Show what a run did, step by step."),
     "settings": ("pflow.cli.commands.settings:settings", "Store credentials and options."),

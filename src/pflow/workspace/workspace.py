@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -26,6 +26,9 @@ from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_execution import Work, bind, block_on, conclude
 from pflow.registry.entry import Entry
 
+if TYPE_CHECKING:
+    from pflow.workspace.servers import Servers
+
 
 class Workspace:
     """pflow over one home. Cheap to make; parts are loaded when they are needed."""
@@ -40,6 +43,7 @@ class Workspace:
     ) -> None:
         self.home = home
         self._observer = observer
+        self._environ = environ
         self._wiring = Wiring(home, environ=environ, journal=journal)
         self._own_notices: list[str] = []
 
@@ -333,7 +337,7 @@ class Workspace:
                 found.append(Issue(code=error.code, message=error.message, path=name))
         return found
 
-    # Settings
+    # Settings and servers
 
     def setting(self, key: str) -> dict[str, object]:
         """One setting; a credential comes back masked."""
@@ -351,14 +355,12 @@ class Workspace:
         """Forget a credential or an option."""
         Settings(self.home).unset(key)
 
-    # MCP servers
-
     @property
     def servers(self) -> Servers:
         """The configured MCP servers."""
         from pflow.workspace.servers import Servers  # lazy: runs need no configuring
 
-        return Servers(self.home, environ=self._wiring.environ, notices=self._own_notices)
+        return Servers(self.home, environ=self._environ, notices=self._own_notices)
 
     # Inside
 

@@ -1,0 +1,147 @@
+"""`pflow mcp …`: the MCP servers that a person lets pflow use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+import click
+
+from pflow.cli.completion import complete_server
+from pflow.cli.console import Console
+from pflow.cli.group import LazyGroup, json_option, pass_console
+from pflow.cli.render import columns, quote
+from pflow.core.errors import UsageError
+from pflow.core.path import absolute
+from pflow.core.render import escape
+
+Json = Mapping[str, object]
+
+
+@click.group(cls=LazyGroup)
+def mcp() -> None:
+    """Configure MCP servers. Nothing is started, and nothing is read from the current folder by itself."""
+
+
+@mcp.command()
+@click.argument("name")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND [ARG]...]")
+@click.option("--url", help="Address of a remote server.")
+@click.option("--socket", metavar="PATH", help="Socket of a running server.")
+@click.option("--transport", metavar="NAME", help="stdio, sse, stream-http (or http), uds, pipe.")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable; '${VAR}' is filled in at the start.")
+@click.option("--cwd", metavar="DIR", help="The folder it starts in.")
+@click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="A header of every request.")
+@click.option("--token-env", metavar="NAME", help="The variable or setting that holds its token.")
+@click.option("--scope", multiple=True, help="A scope that the token needs.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="How long it may be silent; 30 by default.")
+@click.option("--pin-file", metavar="FILE", help="Certificates to accept, no others.")
+@click.option("--insecure", is_flag=True, help="Allow http:// to another machine. For testing.")
+@click.option("--trust-readonly", is_flag=True, help="Believe it which tools only read; their results are cached.")
+@click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
+@json_option
+@pass_console
+def add(console: Console, /, name: str, words: tuple[str, ...], overwrite: bool, **given: object) -> int:
+    """Configure the server NAME: a COMMAND to start, behind `--`, or `--url`."""
+    added = console.workspace().servers.add(name, _fields(words, given), overwrite=overwrite)
+    console.reply(added, f"added server `{name}`: {_target(added)}")
+    _say_notes(console, added["warnings"])
+    return 0
+
+
+@mcp.command("list")
+@json_option
+@pass_console
+def list_servers(console: Console) -> int:
+    """Every configured server. Of variables and headers only the names are shown."""
+    found = console.workspace().servers.list()
+    rows = [(str(server["name"]), _transport(server), _target(server)) for server in found]
+    if not found and not console.json:
+        console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
+    console.reply({"servers": found}, "\n".join(columns(rows, indent="")))
+    return 0
+
+
+@mcp.command()
+@click.argument("name", shell_complete=complete_server)
+@json_option
+@pass_console
+def remove(console: Console, name: str) -> int:
+    """Forget the server NAME."""
+    console.workspace().servers.remove(name)
+    console.reply({"name": name, "removed": True}, f"removed server `{escape(name)}`")
+    return 0
+
+
+@mcp.command("import")
+@click.argument("source", metavar="FILE|claude|cursor|vscode|codex|gemini")
+@click.option("--dry-run", is_flag=True, help="Show what would be taken over.")
+@click.option("--overwrite", is_flag=True, help="Replace servers of the same names.")
+@json_option
+@pass_console
+def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool) -> int:
+    """Take over the servers that another program has configured, or those in FILE."""
+    found = console.workspace().servers.import_from(source, dry_run=dry_run, overwrite=overwrite)
+    added = cast("list[Json]", found["added"])
+    verb = "would add" if dry_run else "added"
+    lines = [f"{verb} server `{server['name']}`: {_target(server)}" for server in added]
+    kept = cast("list[str]", found["kept"])
+    if kept:
+        lines.append(f"kept as configured: {', '.join(kept)}")
+    console.reply(found, "\n".join(lines or ["no servers to take over"]))
+    _say_notes(console, found["notes"])
+    return 0
+
+
+def _fields(words: tuple[str, ...], given: Mapping[str, object]) -> dict[str, object]:
+    """The server's fields in the file, from the options of the command line."""
+    fields: dict[str, object] = {key: given[key] for key in ("url", "transport", "timeout") if given[key] is not None}
+    if words:
+        fields["command"], fields["args"] = words[0], list(words[1:])
+    for key in ("socket", "cwd", "pin_file"):
+        path = given[key]
+        if isinstance(path, str):
+            fields[key] = (
+                path if path[:1] == "~" or "${" in path or given["transport"] == "pipe" else str(absolute(path))
+            )
+    for key, values, mark in (("env", given["env"], "="), ("headers", given["header"], ":")):
+        pairs = [_pair(text, mark, key) for text in cast("Iterable[str]", values)]
+        if pairs:
+            fields[key] = dict(pairs)
+    if given["token_env"] or given["scope"]:
+        fields["auth"] = {"token_env": given["token_env"] or "", "scopes": list(cast("Iterable[str]", given["scope"]))}
+    for key in ("insecure", "trust_readonly"):
+        if given[key]:
+            fields[key] = True
+    if not words and not given["url"] and not given["socket"]:
+        raise UsageError(
+            "a server has a command to start, or an address",
+            suggestions=["pflow mcp add NAME -- COMMAND ARGS", "pflow mcp add NAME --url https://host/path"],
+        )
+    return fields
+
+
+def _pair(text: str, mark: str, key: str) -> tuple[str, str]:
+    name, found, value = text.partition(mark)
+    if not found:
+        option, example = ("--env", "NAME=VALUE") if key == "env" else ("--header", "'NAME: VALUE'")
+        raise UsageError(f"a value of `{option}` has no `{mark}`", suggestions=[f"write `{option} {example}`"])
+    return (name, value) if key == "env" else (name.strip(), value.strip())
+
+
+def _transport(server: Json) -> str:
+    return f"{server['transport']}, insecure" if server.get("insecure") else str(server["transport"])
+
+
+def _target(server: Json) -> str:
+    """What is started or talked to, whole and escaped."""
+    if "command" not in server:
+        return escape(str(server.get("url") or server.get("socket")))
+    words = [str(server["command"]), *(str(arg) for arg in cast("Iterable[object]", server.get("args", ())))]
+    return " ".join(escape(quote(word)) for word in words)
+
+
+def _say_notes(console: Console, notes: object) -> None:
+    if not console.json:
+        for note in cast("Iterable[str]", notes):
+            console.say(f"note: {escape(note)}")
