@@ -328,8 +328,18 @@ def call(number, params):
             send(good)
 
 
+def confess(number, frame):
+    """Write down that SIGTERM came, then die of it."""
+    if "LOG" in os.environ:
+        with open(os.environ["LOG"] + ".term", "w"):
+            pass
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
 def start():
     note(os.getpid())
+    signal.signal(signal.SIGTERM, confess)
     if BEHAVIOUR == "grandchildren":
         code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
         for _ in range(2):
