@@ -162,7 +162,7 @@ def test_the_servers_of_another_program_are_taken_over(pflow, servers, tmp_path)
     assert said.out == f"added server `git-hub`: {sys.executable}\n"
     assert said.err.splitlines() == [
         "note: `far` is not taken over: `http://x.org` is not encrypted: others could read and change what is sent; "
-        "or allow it for this server with `--insecure`, for testing",
+        "or allow it with `pflow mcp add … --insecure`, for testing",
         "note: `Git Hub` is called `git-hub` here",
     ]
     assert servers() == {"git-hub": {"transport": "stdio", "command": sys.executable}}

@@ -135,7 +135,7 @@ def test_a_remote_address_must_be_encrypted(url):
     assert "is not encrypted" in caught.value.message
     assert caught.value.suggestions == (
         "use `https://`",
-        "or allow it for this server with `--insecure`, for testing",
+        "or allow it with `pflow mcp add … --insecure`, for testing",
     )
 
 
@@ -240,6 +240,15 @@ def test_unknown_fields_are_kept_and_reported():
     server = read_server("s", {"command": "x", "disabled": True, "auth": None})
     assert server.as_fields() == {"transport": "stdio", "command": "x", "disabled": True}
     assert advise(server) == ("server `s` has a field `disabled` that is unknown; it is kept and has no effect",)
+
+
+def test_what_is_unknown_about_a_token_is_kept_and_not_shown():
+    fields = {"url": "https://x.org", "auth": {"token_env": "T", "client_secret": "hush"}}
+    server = read_server("s", fields)
+    assert server.as_fields() == {"transport": "stream-http", **fields}
+    assert view(server)["auth"] == {"token_env": "T"}
+    assert view(server)["unknown"] == ["auth.client_secret"]
+    assert "hush" not in f"{view(server)}{advise(server)}"
 
 
 @pytest.mark.parametrize(

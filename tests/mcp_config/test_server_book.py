@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from pflow.core.errors import CorruptError, ExistsError, NotFoundError, SecurityError, UsageError
+from pflow.core.errors import CorruptError, ExistsError, NotFoundError, SecurityError, StorageError, UsageError
 from pflow.core.path import Home
 from pflow.mcp.config import ServerConfig, read_server
 from pflow.mcp.server_book import ServerBook
@@ -122,6 +122,15 @@ def test_what_is_unknown_in_the_file_is_kept_and_reported(book, file):
     assert book.get("a").unknown == {"shiny": {"n": 1}}
     book.remove("Bad Name")
     assert book.names() == ["a", "b"]
+
+
+def test_what_is_nested_too_deeply_to_be_written_again_stays_as_it_is(book, file):
+    text = '{"servers": {"a": {"command": "x", "odd": ' + "[" * 500 + "]" * 500 + "}}}"
+    file.write_text(text)
+    with pytest.raises(StorageError, match="nested too deeply"):
+        book.add(server("b"))
+    assert file.read_text() == text
+    assert book.names() == ["a"]
 
 
 def test_a_file_that_others_can_read_is_made_private(book, file):

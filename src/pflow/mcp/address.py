@@ -51,5 +51,5 @@ def check_address(url: str, *, insecure: bool) -> None:
     if not loopback:
         raise SecurityError(
             f"`http://{show(host)}` is not encrypted: others could read and change what is sent",
-            suggestions=["use `https://`", "or allow it for this server with `--insecure`, for testing"],
+            suggestions=["use `https://`", "or allow it with `pflow mcp add … --insecure`, for testing"],
         )

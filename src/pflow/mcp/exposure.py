@@ -53,7 +53,10 @@ def view(config: ServerConfig) -> dict[str, object]:
     for part in ("env", "headers"):
         if part in fields:
             fields[part] = sorted(getattr(config, part))
-    unknown = {"unknown": sorted(config.unknown)} if config.unknown else {}
+    if config.auth:
+        auth = {"token_env": config.auth.token_env, "scopes": list(config.auth.scopes)}
+        fields["auth"] = {key: value for key, value in auth.items() if value}
+    unknown = {"unknown": _unknown(config)} if _unknown(config) else {}
     return {"name": config.name, **{key: fields[key] for key in fields if key not in config.unknown}, **unknown}
 
 
@@ -84,9 +87,12 @@ def _advise(config: ServerConfig) -> Iterator[str]:
         yield f"server `{name}` is insecure: its connection may be unencrypted or to anyone"
     if " " in config.command and not re.search(r"[/\\]", config.command):
         yield f"the command of server `{name}` is one program with spaces in its name; its words belong in `args`"
-    unknown = [*config.unknown, *(f"auth.{key}" for key in (config.auth.unknown if config.auth else ()))]
-    for key in unknown:
+    for key in _unknown(config):
         yield f"server `{name}` has a field `{show(key)}` that is unknown; it is kept and has no effect"
+
+
+def _unknown(config: ServerConfig) -> list[str]:
+    return [*sorted(config.unknown), *(f"auth.{key}" for key in sorted(config.auth.unknown if config.auth else ()))]
 
 
 def _secret_args(config: ServerConfig) -> set[int]:

@@ -90,7 +90,14 @@ class ServerBook:
                 raise corrupt_error(self._path, set_aside(self._path, calls=self._calls))
             return {**content, "servers": dict(sorted(change(servers).items()))}
 
-        update_json(self._path, change_content, calls=self._calls)
+        try:
+            update_json(self._path, change_content, calls=self._calls)
+        except TypeError:
+            # Reading takes deeper nesting than writing.
+            raise StorageError(
+                f"`{self._path}` holds values that are nested too deeply to be kept",
+                suggestions=["repair it by hand"],
+            ) from None
 
     def _read(self) -> Json:
         try:
