@@ -170,9 +170,10 @@ def test_what_is_no_address_is_refused(url):
         read_server("s", {"url": url})
 
 
-def test_a_password_in_an_address_is_refused_and_not_repeated():
+@pytest.mark.parametrize("host", ["x.org", "x .org", "x.org:99999"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(host):
     with pytest.raises(UsageError) as caught:
-        read_server("s", {"url": "https://ada:hunter2222@x.org/mcp"})
+        read_server("s", {"url": f"https://ada:hunter2222@{host}/mcp"})
     assert "hunter2222" not in repr(caught.value.__dict__)
 
 
@@ -198,7 +199,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated():
         ({"command": "x", "env": {"A=B": ""}}, "`A=B` cannot be the name of an environment variable"),
         ({"url": "https://x.org", "headers": {"A B": ""}}, "`A B` cannot be the name of a header"),
         ({"command": "x", "insecure": "no"}, "`insecure` of server `s` is a text; it should be `true` or `false`"),
-        ({"command": "x", "cwd": "sub"}, "`cwd` of server `s` is `sub`; give an absolute path"),
+        ({"command": "x", "cwd": "sub/x"}, "`cwd` of server `s` is `sub/x`; give an absolute path"),
         (
             {"command": "x", "timeout": 0},
             "`timeout` of server `s` is a number; it should be a number of seconds, more than 0 and at most 86400",

@@ -6,8 +6,10 @@ import re
 
 from pflow.core.errors import SecurityError, UsageError
 from pflow.core.name import show
+from pflow.core.render import shorten
 
 _HEAD = re.compile(r"[^/?#]*//[^/?#]*")
+_USER = re.compile(r"//.*@", re.DOTALL)
 _WRONG = re.compile(r"[\x00-\x20\x7f\\]")
 
 
@@ -34,7 +36,7 @@ def check_address(url: str, *, insecure: bool) -> None:
     if parts is None or not host or parts.scheme not in ("http", "https") or _WRONG.search(url if plain else head):
         raise UsageError(
             "the URL of a server has the form `https://host/path`",
-            details={"url": show(head)},
+            details={"url": shorten(_USER.sub("//…@", head))},
             suggestions=["check it for spaces, a missing `https://` or a wrong port"],
         )
     if parts.username is not None or parts.password is not None:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from pflow.core.errors import UsageError
 from pflow.core.frozen import Frozen
 from pflow.core.name import show
+from pflow.core.render import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.address import check_address, has_reference
 from pflow.mcp.tool_name import MAX_PART, sanitise
@@ -134,7 +135,7 @@ def check_server(config: ServerConfig) -> ServerConfig:
         if path and not (
             config.transport == "pipe" or Path(path).is_absolute() or path[0] == "~" or has_reference(path)
         ):
-            raise UsageError(f"`{field}` of server `{config.name}` is `{show(path)}`; give an absolute path")
+            raise UsageError(f"`{field}` of server `{config.name}` is `{shorten(path)}`; give an absolute path")
     if config.url:
         check_address(config.url, insecure=config.insecure)
     return config

@@ -8,6 +8,7 @@ from pathlib import Path
 from pflow.core.errors import UsageError
 from pflow.core.frozen import Frozen
 from pflow.core.name import show
+from pflow.core.render import shorten
 from pflow.mcp.config import ALIASES, FIELDS
 
 _INPUT = re.compile(r"\$\{input:([^{}]{1,100})\}")
@@ -130,7 +131,7 @@ def _fill(value: object, origin: Origin, remarks: list[str]) -> object:
 
     text = _INPUT.sub(question, _PLACES.sub(folder, value))
     if "${" in _REFERENCE.sub("", text):
-        remarks.append(f"`{show(text)}` holds a variable of that program, which has no value here")
+        remarks.append(f"`{shorten(text)}` holds a variable of that program, which has no value here")
     return text
 
 

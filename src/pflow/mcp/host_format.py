@@ -14,6 +14,7 @@ from pflow.core.file import parse_object
 from pflow.core.file_call import BINARY, NONBLOCK
 from pflow.core.frozen import Frozen
 from pflow.core.name import show
+from pflow.core.render import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.config import ServerConfig, read_server
 from pflow.mcp.host_entry import Origin, translate
@@ -44,7 +45,7 @@ def read_host(source: str, *, home: Path, environ: Mapping[str, str]) -> Importe
         if not re.search(r"[/\\.~]", source) and not os.path.lexists(source):
             near = nearest(source, HOSTS, limit=1)
             raise NotFoundError(
-                f"`{show(source)}` is neither a file nor a program whose servers can be imported",
+                f"`{shorten(source)}` is neither a file nor a program whose servers can be imported",
                 details={"known": list(HOSTS)},
                 suggestions=[f"did you mean `{near[0]}`?"] if near else [],
             )
@@ -90,14 +91,16 @@ def read_host_file(path: Path, *, home: Path, empty: bool = False) -> Imported:
     for entries, where in _tables(content, origin):
         known = True
         if len(entries) > MAX_SERVERS:
-            raise UsageError(f"`{show(path.name)}` holds {len(entries)} servers; at most {MAX_SERVERS} are read")
+            raise UsageError(
+                f"`{shorten(str(path), 200)}` holds {len(entries)} servers; at most {MAX_SERVERS} are read"
+            )
         for raw, fields in entries.items():
             found = _take(raw, fields, where, notes)
             if found is not None:
                 named.append((raw, found))
     if not known and not empty:
         raise UsageError(
-            f"`{show(path.name)}` holds no MCP servers",
+            f"`{shorten(str(path), 200)}` holds no MCP servers",
             suggestions=[f"it should have {_FORMS}"],
         )
     servers = _with_own_names(named, notes)
@@ -165,17 +168,19 @@ def _read(path: Path) -> bytes:
         fd = os.open(path, os.O_RDONLY | NONBLOCK | BINARY)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise StorageError(f"cannot read `{show(path.name)}`: it is no file")
+                raise StorageError(f"cannot read `{shorten(str(path), 200)}`: it is no file")
             with open(fd, "rb", closefd=False) as file:
                 data = file.read(MAX_FILE + 1)
         finally:
             os.close(fd)
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFoundError(f"there is no file `{show(str(path), 200)}`") from None
+        raise NotFoundError(f"there is no file `{shorten(str(path), 200)}`") from None
     except (OSError, ValueError) as error:
-        raise StorageError(f"cannot read `{show(path.name)}`: {getattr(error, 'strerror', None) or error}") from None
+        raise StorageError(
+            f"cannot read `{shorten(str(path), 200)}`: {getattr(error, 'strerror', None) or error}"
+        ) from None
     if len(data) > MAX_FILE:
-        raise StorageError(f"`{show(path.name)}` is larger than {MAX_FILE} bytes")
+        raise StorageError(f"`{shorten(str(path), 200)}` is larger than {MAX_FILE} bytes")
     return data
 
 
@@ -185,7 +190,7 @@ def _parse(path: Path, data: bytes) -> dict[str, object]:
     if content is None:
         form = "TOML" if path.suffix == ".toml" else "a JSON object"
         raise UsageError(
-            f"`{show(path.name)}` is not {form}",
+            f"`{shorten(str(path), 200)}` is not {form}",
             suggestions=["check the file with the program that it belongs to"],
         )
     return content
