@@ -110,6 +110,41 @@ def test_gemini_calls_http_by_another_name(take):
     assert found.notes == ("`old`: its `trust` is not taken over", "`old`: its `includeTools` is not taken over")
 
 
+def test_gemini_writes_variables_without_braces(take):
+    found = take(
+        ".gemini/settings.json",
+        {
+            "mcp": {"excluded": ["off"]},
+            "mcpServers": {
+                "a": {"command": "x", "env": {"KEY": "$MY_KEY", "OTHER": "a-${B}-$C"}, "args": ["$", "$1"]},
+                "off": {"command": "x"},
+            },
+        },
+    )
+    assert fields(found) == {
+        "a": {
+            "transport": "stdio",
+            "command": "x",
+            "args": ["$", "$1"],
+            "env": {"KEY": "${MY_KEY}", "OTHER": "a-${B}-${C}"},
+        }
+    }
+    assert found.notes == ("`off`: it is switched off there and not taken over",)
+    elsewhere = take("m.json", {"mcpServers": {"a": {"command": "x", "args": ["$HOME"]}}})
+    assert elsewhere.servers[0].args == ("$HOME",)
+
+
+def test_gemini_may_allow_only_some(take):
+    content = {"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}
+    assert [server.name for server in take(".gemini/settings.json", content).servers] == ["a"]
+
+
+def test_a_server_that_claude_has_switched_off_in_a_project_is_left_there(take):
+    project = {"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}, "disabledMcpServers": ["a"]}
+    found = take(".claude.json", {"projects": {"/p": project}})
+    assert [server.name for server in found.servers] == ["b"]
+
+
 def test_vscode_asks_for_inputs_and_knows_folders(take, tmp_path):
     found = take(
         "project/.vscode/mcp.json",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from pflow.core.render import shorten
 from pflow.mcp.config import ALIASES, FIELDS
 
 _INPUT = re.compile(r"\$\{input:([^{}]{1,100})\}")
-_PLACES = re.compile(r"\$\{(workspaceFolder|workspaceRoot|userHome|pathSeparator)\}|\$\{/\}")
+_PLACES = re.compile(
+    r"\$\{(workspaceFolder|workspaceFolderBasename|workspaceRoot|cwd|userHome|pathSeparator)\}|\$\{/\}"
+)
 _REFERENCE = re.compile(r"\$\{(?:env:)?[A-Za-z_][A-Za-z0-9_]*(?::-[^{}]*)?\}")
+_BARE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _RELATIVE = re.compile(r"\.\.?(?:[/\\]|\Z)")
 _SILENT = frozenset(["type", "transport", "disabled", "enabled", "httpUrl", "description", "name", "id"])
 _TAKEN = frozenset(FIELDS) - {"insecure", "trust_readonly", "trust_idempotent", "timeout"}
@@ -114,12 +118,14 @@ def _texts(value: object) -> object:
 
 def _fill(value: object, origin: Origin, remarks: list[str]) -> object:
     """A text with the host's own variables replaced: folders by what they are, questions by variables."""
-    if not isinstance(value, str) or "${" not in value:
+    if not isinstance(value, str) or "$" not in value:
         return value
+    if origin.gemini:
+        value = _BARE.sub(r"${\1}", value)
 
     def folder(match: re.Match[str]) -> str:
-        known = {"userHome": str(origin.home), "pathSeparator": "/", None: "/"}
-        return known.get(match[1], str(origin.folder))
+        known = {"userHome": str(origin.home), "workspaceFolderBasename": origin.folder.name}
+        return known.get(match[1], os.sep if match[1] in (None, "pathSeparator") else str(origin.folder))
 
     def question(match: re.Match[str]) -> str:
         words = re.sub(r"[^A-Z0-9]+", "_", match[1].upper()).strip("_")

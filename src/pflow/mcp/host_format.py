@@ -6,8 +6,10 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+import orjson
 
 from pflow.core.errors import NotFoundError, PflowError, StorageError, UsageError
 from pflow.core.file import parse_object
@@ -23,8 +25,12 @@ from pflow.mcp.tool_name import MAX_PART, sanitise
 
 HOSTS = ("claude", "cursor", "vscode", "codex", "gemini")
 MAX_FILE = 64 << 20
-MAX_TOML = 1 << 20
+MAX_WRITTEN = 1 << 20
+"""Bytes of a file that people write, with comments; programs write more, and plain JSON."""
+
 MAX_SERVERS = 1000
+
+IsOff = Callable[[str], bool]
 
 _FORMS = "`mcpServers`, `servers` or `[mcp_servers.NAME]`"
 
@@ -88,14 +94,14 @@ def read_host_file(path: Path, *, home: Path, empty: bool = False) -> Imported:
     notes: list[str] = []
     named: list[tuple[str, ServerConfig]] = []
     known = False
-    for entries, where in _tables(content, origin):
+    for entries, where, is_off in _tables(content, origin):
         known = True
         if len(entries) > MAX_SERVERS:
             raise UsageError(
                 f"`{shorten(str(path), 200)}` holds {len(entries)} servers; at most {MAX_SERVERS} are read"
             )
         for raw, fields in entries.items():
-            found = _take(raw, fields, where, notes)
+            found = _take(raw, {"disabled": True} if is_off(raw) else fields, where, notes)
             if found is not None:
                 named.append((raw, found))
     if not known and not empty:
@@ -124,37 +130,48 @@ def _take(raw: str, fields: object, origin: Origin, notes: list[str]) -> ServerC
 def _with_own_names(named: list[tuple[str, ServerConfig]], notes: list[str]) -> list[ServerConfig]:
     """Each server once, under a name that no other has."""
     taken: dict[str, ServerConfig] = {}
+    known: set[tuple[str, bytes]] = set()
+    numbers: dict[str, int] = {}
     for raw, config in named:
-        name, number = config.name, 1
-        while name in taken and taken[name] != config._replace(name=name):
-            number += 1
+        content = (config.name, orjson.dumps(config.as_fields()))
+        if content in known:
+            continue
+        known.add(content)
+        name = config.name
+        while name in taken:
+            number = numbers[config.name] = numbers.get(config.name, 1) + 1
             end = f"-{number}"
             name = config.name[: MAX_PART - len(end)] + end
-        if name in taken:
-            continue
         if name != raw:
             notes.append(f"`{show(raw)}` is called `{name}` here")
         taken[name] = config._replace(name=name)
     return list(taken.values())
 
 
-def _tables(content: Mapping[str, object], origin: Origin) -> Iterator[tuple[dict[str, object], Origin]]:
+def _tables(content: Mapping[str, object], origin: Origin) -> Iterator[tuple[dict[str, object], Origin, IsOff]]:
+    """The tables of servers in a file, each with where it belongs and which of its servers are switched off."""
     inner = content.get("mcp")
-    tables = [
-        *((content.get(key), key) for key in ("mcpServers", "servers", "mcp_servers")),
-        *([(inner.get("servers"), "mcp.servers")] if isinstance(inner, dict) else []),
-    ]
-    for table, key in tables:
+    host = inner if isinstance(inner, dict) else {}
+    tables = [(content.get(key), key) for key in ("mcpServers", "servers", "mcp_servers")]
+    for table, key in [*tables, (host.get("servers"), "mcp.servers")]:
         if table is None:
             continue
         if not isinstance(table, dict):
             raise UsageError(f"`{key}` is no object of servers by name")
-        yield table, origin
+        yield table, origin, _switched_off(host.get("excluded"), host.get("allowed"))
     projects = content.get("projects")
     for folder, project in projects.items() if isinstance(projects, dict) else ():
         table = project.get("mcpServers") if isinstance(project, dict) else None
         if isinstance(table, dict) and table:
-            yield table, origin._replace(folder=Path(folder))
+            yield table, origin._replace(folder=Path(folder)), _switched_off(project.get("disabledMcpServers"), None)
+
+
+def _switched_off(excluded: object, allowed: object) -> IsOff:
+    def is_off(name: str) -> bool:
+        listed = isinstance(excluded, list) and name in excluded
+        return listed or (isinstance(allowed, list) and bool(allowed) and name not in allowed)
+
+    return is_off
 
 
 def _project(path: Path) -> Path:
@@ -197,6 +214,8 @@ def _parse(path: Path, data: bytes) -> dict[str, object]:
 
 
 def _parse_commented(data: bytes) -> dict[str, object] | None:
+    if len(data) > MAX_WRITTEN:
+        return None
     try:
         return parse_object(strip_comments(data.decode()).encode())
     except UnicodeError:
@@ -206,7 +225,7 @@ def _parse_commented(data: bytes) -> dict[str, object] | None:
 def _parse_toml(data: bytes) -> dict[str, object] | None:
     import tomllib  # lazy: one host alone writes TOML
 
-    if len(data) > MAX_TOML:
+    if len(data) > MAX_WRITTEN:
         return None
     try:
         return tomllib.loads(data.decode())
