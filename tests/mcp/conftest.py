@@ -10,6 +10,7 @@ from tests.mcp.kit import Kit, alive
 
 @pytest.fixture
 def kit(tmp_path, monkeypatch):
+    monkeypatch.setattr("pflow.mcp.stdio.LEAVE", 0.2)
     monkeypatch.setattr("pflow.mcp.stdio.PATIENCE", 0.2)
     kit = Kit(tmp_path)
     GUARDIAN.expect([])  # the helper that guards children holds a descriptor for good

@@ -172,6 +172,10 @@ def call(number, params):
             send(good)
         case "deep":
             raw(b'{"jsonrpc":"2.0","id":%d,"result":{"a":%s}}\n' % (number, b"[" * 100000 + b"]" * 100000))
+        case "many-values":
+            raw(b'{"jsonrpc":"2.0","id":%d,"result":{"a":[%s1]}}\n' % (number, b"1," * 3500000))
+        case "many-objects":
+            raw(b'{"jsonrpc":"2.0","id":%d,"result":{"a":[%s1]}}\n' % (number, b"{}," * 300000))
         case "deep-600":
             raw(b'{"jsonrpc":"2.0","id":%d,"result":{"a":%s}}\n' % (number, b"[" * 600 + b"]" * 600))
         case "deep-id-last":
@@ -304,6 +308,12 @@ def call(number, params):
             sys.stderr.write("the real reason\n")
             sys.stderr.flush()
             os._exit(9)
+        case "daemon-holds-pipes":
+            code = "import os, sys, time; os.setsid(); print('daemon', file=sys.stderr, flush=True); time.sleep(60)"
+            daemon = subprocess.Popen([sys.executable, "-S", "-c", code])
+            with open(os.environ["LOG"] + ".daemon", "w") as file:
+                file.write(str(daemon.pid))
+            os._exit(4)
         case "stops-reading":
             send(good)
             hang()

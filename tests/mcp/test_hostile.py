@@ -1,12 +1,17 @@
 """Whatever a server does, a call ends in a result or in a typed error, later calls work, and no process stays."""
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from pflow.core.errors import InputNeeded, ReplyError, ServerError, ServerGone, StepTimeout
 from pflow.mcp.stdio import TERMINATED
-from tests.mcp.kit import DEADLINE, echo
+from tests.conventions.source import ROOT
+from tests.mcp.kit import DEADLINE, alive, echo, wait_until
 
 INVALID = "Invalid JSON response from server"
 
@@ -24,6 +29,8 @@ CALLS = [
     ("deep", ServerError, INVALID),
     ("deep-600", ServerError, INVALID),
     ("deep-id-last", ServerError, INVALID),
+    ("many-values", ServerError, INVALID),
+    ("many-objects", ServerError, INVALID),
     ("long-number", ServerError, INVALID),
     ("infinite-number", ServerError, INVALID),
     ("nan", ServerError, INVALID),
@@ -57,8 +64,6 @@ CALLS = [
 
 # It is over with the connection, or the server is too busy to answer anything else.
 FATAL = {"line-64mb", "endless-line", "call:hang", "spoofed-progress"}
-
-CONNECTION_SURVIVES = [row for row in CALLS if row[1] is not ServerGone and row[0] not in FATAL]
 
 # What the server does before any call, and what opening the session ends in; None: it opens all the same.
 OPENINGS = [
@@ -112,20 +117,15 @@ def test_a_call_succeeds_in_spite_of(kit, era, behaviour):
 
 
 @pytest.mark.parametrize(("behaviour", "kind", "message"), CALLS)
-def test_a_call_ends_in_a_typed_error(kit, era, behaviour, kind, message):
-    patience = 0.3 if kind is StepTimeout else DEADLINE
-    error = failure_of(kit, era, behaviour, lambda session: echo(session, timeout=patience))
-    assert (type(error), error.message) == (kind, message)
-
-
-@pytest.mark.parametrize(("behaviour", "kind", "message"), CONNECTION_SURVIVES)
-def test_the_connection_survives_a_bad_answer(kit, era, behaviour, kind, message):
+def test_a_call_ends_in_a_typed_error_and_spoils_no_other(kit, era, behaviour, kind, message):
     async def use(session):
-        with pytest.raises(kind):
-            await echo(session, timeout=0.2 if kind is StepTimeout else DEADLINE)
-        return await session.list_tools()
+        with pytest.raises((ServerError, StepTimeout)) as caught:
+            await echo(session, timeout=0.3 if kind is StepTimeout else DEADLINE)
+        assert (type(caught.value), caught.value.message) == (kind, message)
+        if kind is not ServerGone and behaviour not in FATAL:
+            assert [tool["name"] for tool in await session.list_tools()] == ["echo"]
 
-    assert [tool["name"] for tool in kit.talk(era, behaviour, use, era=era)] == ["echo"]
+    kit.talk(era, behaviour, use, era=era)
 
 
 @pytest.mark.parametrize(("behaviour", "kind", "message"), OPENINGS)
@@ -194,6 +194,45 @@ def test_a_crash_takes_the_servers_children_along(kit, era):
 
     kit.talk(era, "crash-leaves-children", use, era=era)
     assert len(kit.pids()) == 2
+
+
+def test_a_crash_is_seen_though_a_daemon_holds_the_pipes_open(kit, era):
+    try:
+        error = failure_of(kit, era, "daemon-holds-pipes", echo)
+        assert (type(error), error.details["exit_code"]) == (ServerGone, 4)
+    finally:
+        os.kill(int(kit.log_file.with_name("log.daemon").read_text()), signal.SIGKILL)  # out of reach, by design
+
+
+def test_a_stopped_server_can_be_closed(kit, era):
+    async def use(session):
+        await echo(session)
+        session._link.group.signal(signal.SIGSTOP)
+
+    kit.talk(era, "well-behaved", use, era=era)
+    assert len(kit.pids()) == 1
+
+
+PFLOW = """
+import asyncio, sys
+from tests.mcp.kit import Kit, Path, echo
+async def main():
+    session = await Kit(Path(sys.argv[1])).connect(sys.argv[2], "grandchildren")
+    print(await echo(session), flush=True)
+    await asyncio.sleep(3600)
+asyncio.run(main())
+"""
+
+
+def test_a_killed_pflow_leaves_no_server(kit, era, tmp_path):
+    pflow = subprocess.Popen(
+        [sys.executable, "-c", PFLOW, tmp_path, era], cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True
+    )
+    with pflow:
+        assert pflow.stdout.readline() == b"hi\n"
+        pflow.kill()
+    assert len(kit.pids()) == 3
+    wait_until(lambda: not any(alive(pid) for pid in kit.pids()))
 
 
 def test_a_server_that_stops_reading_is_given_up(kit, era):

@@ -409,7 +409,7 @@ def test_a_server_that_ignores_the_end_of_its_input_gets_sigterm(kit, era):
 @pytest.mark.requirement("client:rule-9", "client:edge-5", "client:test-8")
 def test_a_server_that_is_silent_for_too_long_at_the_start_gets_sigterm(kit):
     with pytest.raises(StepTimeout):
-        kit.talk("legacy", "initialize:silence", nothing, timeout=0.8, era="legacy")
+        kit.talk("legacy", "initialize:hang", nothing, timeout=1.0, era="legacy")
     assert kit.log_file.with_name("log.term").exists()
 
 
