@@ -360,6 +360,8 @@ def start():
         note(subprocess.Popen(["sleep", "60"]).pid)
     if STAGE == "start":
         do(WHAT, 0)
+    if BEHAVIOUR == "slow-start":
+        time.sleep(0.5)
     if BEHAVIOUR == "banner":
         raw(b"Welcome to the server!\n")
 

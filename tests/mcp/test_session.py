@@ -65,6 +65,14 @@ def test_a_silent_probe_and_a_late_answer_to_it_do_no_harm(kit):
     assert peer.era == "legacy"
 
 
+def test_a_server_that_is_slow_to_start_is_still_understood(kit, era):
+    async def use(session):
+        return session.peer.era, await echo(session)
+
+    assert kit.talk(era, "slow-start", use, probe=0.05) == (era, "hi")
+    assert sent(kit)[:2] == ["server/discover", "initialize"]
+
+
 def test_a_server_that_dies_of_the_probe_is_started_again(kit):
     assert kit.talk("legacy", "discover:exit1", echo) == "hi"
     assert len(kit.pids()) == 2

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
-from pflow.core.errors import InputNeeded, ServerError, StepTimeout
+from pflow.core.errors import InputNeeded, ServerError, ServerGone, StepTimeout
 from pflow.mcp.era import PROBE, Era, Peer, meet, request_meta
 from pflow.mcp.wire import CAP, IDLE, Hooks, Progress, Wire
 
@@ -31,7 +31,7 @@ class Link(Protocol):
     def describe(self) -> dict[str, object]:
         """What is known of the server, for the details of errors."""
 
-    def ended(self, error: ServerError | None) -> None:
+    def ended(self, error: ServerGone | None) -> None:
         """The stream ended, or the server broke the rules."""
 
     async def close(self, *, patience: float | None = None) -> None:
@@ -48,7 +48,7 @@ class Conduct(Hooks):
         self._roots = [{"uri": root} for root in roots]
         self._warn = warn
 
-    def ended(self, error: ServerError | None) -> None:
+    def ended(self, error: ServerGone | None) -> None:
         if self.link is not None:
             self.link.ended(error)
 
@@ -88,6 +88,11 @@ class Session:
         self._answer = answer
         self._meta: dict[str, object] = {}
         self._modern = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls can still be made; once not, the session is to be closed, and a new one opened."""
+        return self._link.wire.is_open
 
     @property
     def tools_changed(self) -> bool:

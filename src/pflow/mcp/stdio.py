@@ -106,7 +106,7 @@ class ServerProcess:
         said = bytes(self._ring).decode(errors="replace").strip()
         return {"stderr": said} if said else {}
 
-    def ended(self, error: ServerError | None) -> None:
+    def ended(self, error: ServerGone | None) -> None:
         """The server broke the rules, or closed a pipe: if it does not exit in a moment, it is ended."""
         if error is not None:
             self.wire.fail(error)

@@ -49,7 +49,7 @@ class SocketLink:
         """Nothing is known of it."""
         return {}
 
-    def ended(self, error: ServerError | None) -> None:
+    def ended(self, error: ServerGone | None) -> None:
         """The server went away, or broke the rules and is left alone from now on."""
         self.wire.fail(error or ServerGone("the MCP server closed the connection"))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 import orjson
 
-from pflow.core.errors import ServerError, StepError, StepTimeout
+from pflow.core.errors import ServerError, ServerGone, StepError, StepTimeout
 from pflow.core.render import shorten
 from pflow.mcp.frame import LINE_LIMIT, Lines, decode, find_reply_id
 from pflow.mcp.reply import INVALID, read_progress, read_reply
@@ -35,7 +35,7 @@ _GREETINGS = frozenset(("initialize", "server/discover"))
 class Hooks:
     """What a connection tells its owner, and asks of it. The plain ones decline and ignore everything."""
 
-    def ended(self, error: ServerError | None) -> None:
+    def ended(self, error: ServerGone | None) -> None:
         """The other end broke the rules (`error`), or it closed the stream."""
 
     def serve(self, method: str, params: Mapping[str, object]) -> Mapping[str, object] | None:
@@ -91,7 +91,7 @@ class Wire:
         self._reading, self._writing = reading, writing
         self._same = reading == writing
         self._write_timeout = write_timeout
-        self._error: ServerError | None = None
+        self._error: ServerGone | None = None
         self._calls: dict[int, _Call] = {}
         self._last_id = 0
         self._queue = bytearray()
@@ -133,11 +133,16 @@ class Wire:
                 self._give_up(number, method, "cancelled")
             raise
 
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can still be made."""
+        return self._error is None
+
     def notify(self, method: str, params: Mapping[str, object]) -> None:
         """Send a notification."""
         self._send(_encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
-    def fail(self, error: ServerError) -> None:
+    def fail(self, error: ServerGone) -> None:
         """End every request in flight, and all that come, with this error. The first one stays."""
         if self._error is None:
             self._error = error
@@ -235,7 +240,7 @@ class Wire:
         return True
 
     def _break(self, message: str) -> None:
-        self._hooks.ended(ServerError(message, details=self._hooks.describe()))
+        self._hooks.ended(ServerGone(message, details=self._hooks.describe()))
 
     def _take(self, line: bytes) -> None:
         try:
@@ -366,6 +371,6 @@ def _encode(message: Mapping[str, object]) -> bytes:
         raise StepError(f"the arguments cannot be sent as JSON: {error}") from error
 
 
-def _copy(error: ServerError) -> ServerError:
+def _copy(error: ServerGone) -> ServerGone:
     """Each caller gets an error of its own, to which it may add."""
     return type(error)(error.message, details=error.details, suggestions=error.suggestions)
