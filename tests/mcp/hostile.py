@@ -238,6 +238,8 @@ def call(number, params):
             send({"jsonrpc": "2.0", "id": number, "error": {}})
         case "error-odd":
             send({"jsonrpc": "2.0", "id": number, "error": {"code": "x", "message": "\x1b[2Jboo", "data": [1]}})
+        case "error-huge":
+            refuse(number, -32603, "x" * 10**6, data={"y": ["z" * 100] * 10**4})
         case "extra-keys":
             send({**good, "extra": 1, "x": None})
         case "is-error":

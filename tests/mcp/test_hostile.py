@@ -44,6 +44,7 @@ CALLS = [
     ("error-text", ServerError, INVALID),
     ("error-empty", ReplyError, "the MCP server answered with an error and no message"),
     ("error-odd", ReplyError, "the MCP server answered with an error: \\x1b[2Jboo"),
+    ("error-huge", ReplyError, "Internal error"),
     ("call:error", ReplyError, "the MCP server answered with an error: no luck today"),
     ("call:not-found", ReplyError, "Method not found"),
     ("call:bad-params", ReplyError, "Invalid params"),

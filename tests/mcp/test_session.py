@@ -367,6 +367,13 @@ def test_an_error_of_the_server_keeps_its_words(kit, era, behaviour, message, de
     assert caught.value.number == details["code"]
 
 
+def test_of_a_huge_error_the_beginning_is_kept(kit, era):
+    with pytest.raises(ReplyError) as caught:
+        kit.talk(era, "error-huge", echo, era=era)
+    assert caught.value.details["server_says"] == '"' + "x" * 4095 + "…"
+    assert len(caught.value.details["data"]) == 4097
+
+
 @pytest.mark.requirement("client:edge-2", "client:test-9")
 def test_a_malformed_answer_says_why_and_shows_its_beginning(kit):
     with pytest.raises(ServerError) as caught:

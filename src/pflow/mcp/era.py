@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pflow
 from pflow.core.errors import ReplyError, ServerError, ServerGone, StepError
 from pflow.core.frozen import Frozen
-from pflow.mcp.reply import UNSUPPORTED
+from pflow.mcp.reply import UNSUPPORTED, excerpt
 from pflow.mcp.wire import Wire
 
 Era = Literal["modern", "legacy"]
@@ -146,7 +146,7 @@ def _offered(error: ReplyError) -> list[object] | None:
 
 
 def _unsupported(theirs: object) -> ServerError:
-    return ServerError(UNSUPPORTED, details={"server": theirs, "pflow": [MODERN, *LEGACY]})
+    return ServerError(UNSUPPORTED, details={"server": excerpt(theirs), "pflow": [MODERN, *LEGACY]})
 
 
 def _describe(result: Mapping[str, object], version: str) -> Peer:

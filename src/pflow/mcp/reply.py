@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import orjson
+
 from pflow.core.errors import ReplyError, ServerError
 from pflow.core.render import shorten
 
 INVALID = "Invalid JSON response from server"
 
 UNSUPPORTED = "MCP protocol version not supported"
+
+_SHOWN = 4096
 
 _MEANINGS = {
     -32700: "Parse error",
@@ -43,11 +47,11 @@ def read_reply(
 
 def _read_error(error: Mapping[str, object], method: str) -> ReplyError:
     number, said = error.get("code"), error.get("message")
-    details: dict[str, object] = {"method": method, "code": number}
+    details: dict[str, object] = {"method": method, "code": excerpt(number)}
     if isinstance(said, str) and said:
-        details["server_says"] = said
+        details["server_says"] = excerpt(said)
     if error.get("data") is not None:
-        details["data"] = error["data"]
+        details["data"] = excerpt(error["data"])
     known = number if isinstance(number, int) else 0
     meaning = _MEANINGS.get(known)
     if meaning is None:
@@ -55,6 +59,12 @@ def _read_error(error: Mapping[str, object], method: str) -> ReplyError:
             f"the MCP server answered with an error: {shorten(said, 500)}" if isinstance(said, str) and said else ""
         )
     return ReplyError(meaning or "the MCP server answered with an error and no message", number=known, details=details)
+
+
+def excerpt(value: object) -> object:
+    """A server's value as the details of an error may hold it: whole if it is small, else the beginning of its JSON."""
+    text = orjson.dumps(value)
+    return value if len(text) <= _SHOWN else f"{text[:_SHOWN].decode(errors='ignore')}…"
 
 
 def read_progress(params: Mapping[str, object]) -> tuple[float, float | None, str] | None:

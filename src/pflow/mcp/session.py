@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pflow.core.errors import InputNeeded, ServerError, ServerGone, StepTimeout
 from pflow.mcp.era import PROBE, Era, Peer, meet, request_meta
+from pflow.mcp.reply import excerpt
 from pflow.mcp.wire import CAP, IDLE, Hooks, Progress, Wire
 
 Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
@@ -132,7 +133,9 @@ class Session:
             if cursor is None:
                 return tools
             if not isinstance(cursor, str) or cursor in cursors:
-                raise ServerError("the MCP server repeats the pages of its list of tools", details={"cursor": cursor})
+                raise ServerError(
+                    "the MCP server repeats the pages of its list of tools", details={"cursor": excerpt(cursor)}
+                )
             if len(tools) > MOST_TOOLS:
                 raise ServerError(f"the MCP server has more than {MOST_TOOLS:,} tools")
             cursors.add(cursor)
@@ -177,7 +180,9 @@ class Session:
             if kind == "complete":
                 return result
             if kind != "input_required":
-                raise ServerError(f"the MCP server gave a result of a kind that is not known: `{kind}`")
+                raise ServerError(
+                    "the MCP server gave a result of a kind that is not known", details={"kind": excerpt(kind)}
+                )
             asked = {**params, **await self._respond(result, method, params)}
         raise InputNeeded(f"`{_named(method, params)}` asks again and again", details={"rounds": _MOST_ROUNDS})
 
@@ -195,7 +200,7 @@ class Session:
             added["requestState"] = result["requestState"]
         if isinstance(requests, dict) and requests:
             if self._answer is None:
-                raise InputNeeded(f"`{_named(method, params)}` needs input", details={"asked": requests})
+                raise InputNeeded(f"`{_named(method, params)}` needs input", details={"asked": excerpt(requests)})
             added["inputResponses"] = await self._answer(requests)
         elif not added:
             raise ServerError("the MCP server needs input and does not say which")
@@ -209,7 +214,7 @@ def _named(method: str, params: Mapping[str, object]) -> object:
 def _read_tools(result: Mapping[str, object], before: int) -> list[dict[str, object]]:
     tools = result.get("tools")
     if not isinstance(tools, list):
-        raise ServerError("the MCP server gave no list of tools", details={"has": sorted(result)[:20]})
+        raise ServerError("the MCP server gave no list of tools", details={"has": excerpt(sorted(result))})
     for position, tool in enumerate(tools):
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
             raise ServerError(f"entry {before + position} of the MCP server's list of tools is no tool with a name")
