@@ -70,7 +70,7 @@ def test_an_empty_list_of_edges_means_document_order_too():
 
 def test_data_edges_stay_as_written():
     found = document({"nodes": [{"id": "a"}, {"id": "b"}], "edges": "data"})
-    assert (found.data_edges, found.has_edges, found.edges, found.start_node) == (True, False, (), None)
+    assert (found.data_edges, found.edges, found.start_node) == (True, (), None)
     assert found.raw["edges"] == "data"
 
 

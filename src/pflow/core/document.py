@@ -84,7 +84,7 @@ class Document(Frozen):
     """A whole workflow.
 
     `edges` are written out also when the author gave none (document order); only for `"edges": "data"` are
-    they empty, `data_edges` true and `has_edges` false. `start_node` is where a run begins: as written, else
+    they empty and `data_edges` true. `start_node` is where a run begins: as written, else
     the first node, and None for data edges without one. `raw` is the normalised object, with `ir_version` and
     the edges added when missing: what is saved, hashed and journalled. Reading it gives the same document.
     """
@@ -92,7 +92,6 @@ class Document(Frozen):
     nodes: tuple[NodeSpec, ...]
     edges: tuple[Edge, ...] = ()
     data_edges: bool = False
-    has_edges: bool = False
     name: str = ""
     description: str = ""
     ir_version: str = IR_VERSION

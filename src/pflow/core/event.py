@@ -156,6 +156,3 @@ EVENTS: Mapping[str, type[Event]] = {
     )
 }
 """Event types by the name under which the journal keeps them."""
-
-ENDS = frozenset({"RunCompleted", "RunFailed", "RunStopped", "RunCancelled"})
-"""Event names after which a run has no owner."""

@@ -80,7 +80,6 @@ def build_document(value: object, issues: Issues) -> Document | None:
         nodes=tuple(node for node in nodes if node is not None),
         edges=edges,
         data_edges=data_edges,
-        has_edges=not data_edges,
         name=name,
         description=description,
         metadata=metadata,

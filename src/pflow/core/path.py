@@ -1,4 +1,4 @@
-"""Where pflow keeps its files, and whether a path lies inside a folder; creates nothing."""
+"""Where pflow keeps its files; creates nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pflow.core.errors import SecurityError, StorageError
+from pflow.core.errors import StorageError
 
 
 class Home:
@@ -89,25 +89,3 @@ def absolute(path: str | Path) -> Path:
             "the current folder does not exist any more",
             suggestions=["change to a folder that exists, or give an absolute path"],
         ) from None
-
-
-def is_inside(path: str | Path, root: str | Path) -> bool:
-    """Whether `path`, with every link followed, is `root` or lies below it. It need not exist."""
-    return _resolve(path).is_relative_to(_resolve(root))
-
-
-def _resolve(path: str | Path) -> Path:
-    given = Path(path)
-    if not given.is_absolute():
-        given = absolute(".") / given
-    try:
-        resolved = given.resolve()
-        # Python 3.13 stopped raising on a loop of links; following the rest of the way still does.
-        resolved.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return resolved
-    except (OSError, RuntimeError, ValueError):
-        raise SecurityError(
-            "a path cannot be followed to its end: it holds a loop of links, a NUL or a folder that is closed to us"
-        ) from None
-    return resolved
