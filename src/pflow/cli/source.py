@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pflow.cli.console import Console
 from pflow.core.errors import DocumentError, NotFoundError, StorageError, UsageError
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _PATIENCE = 2.0
 """Seconds without a byte on stdin after which a person is told what is waited for."""
+
+_GLANCE = 0.2
+"""Seconds of waiting at a stretch: a Ctrl-C that comes just before a blocking read would have to wait for its end."""
 
 _LIMIT = 64 << 20
 
@@ -90,12 +93,19 @@ def has_stdin() -> bool:
 
 def read_stdin(console: Console, *, what: str) -> str:
     """All of stdin as text. On a terminal, and when nothing comes for a while, says what it waits for."""
-    stream = sys.stdin.buffer
+    stream: Any = sys.stdin.buffer  # a buffered reader, which typeshed calls a plain one
     if not has_stdin():
         console.say(f"reading {what} from the terminal; end it with Ctrl-D")
-    elif not _has_data():
+    elif not _has_data(_PATIENCE):
         console.say(f"waiting for {what} on stdin (`< /dev/null` if there is none)")
-    data = stream.read(_LIMIT + 1)
+    data = bytearray()
+    while len(data) <= _LIMIT:
+        while not _has_data(_GLANCE):
+            pass
+        chunk = stream.read1(1 << 16)
+        if not chunk:
+            break
+        data += chunk
     if len(data) > _LIMIT:
         raise UsageError(
             f"stdin holds more than {_LIMIT >> 20} MiB", suggestions=["put it in a file and pass its path"]
@@ -109,10 +119,10 @@ def read_stdin(console: Console, *, what: str) -> str:
         ) from error
 
 
-def _has_data() -> bool:
+def _has_data(seconds: float) -> bool:
     import select  # lazy: only when stdin is read
 
     try:
-        return bool(select.select([sys.stdin.fileno()], [], [], _PATIENCE)[0])
+        return bool(select.select([sys.stdin.fileno()], [], [], seconds)[0])
     except (OSError, ValueError):
         return True  # a file that cannot be waited for, or a test's buffer
