@@ -16,6 +16,7 @@ import pytest
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.engine import process
+from pflow.engine.group import Group
 from pflow.engine.guardian import GUARDIAN, Guardian
 from pflow.engine.process import Finished, child_environment, run_process
 
@@ -333,6 +334,22 @@ def test_a_timeout_ends_a_stopped_group(tmp_path, monkeypatch):
     with pytest.raises(StepTimeout):
         run("echo $$ > pids; kill -STOP $$", cwd=str(tmp_path), timeout=0.2)
     assert not alive(recorded(tmp_path)[0])
+
+
+def test_a_killed_group_is_waited_for_without_any_grace(tmp_path):
+    async def main() -> None:
+        popen = subprocess.Popen(
+            ["/bin/sh", "-c", "trap '' TERM; echo $$ > pids; while :; do sleep 1; done"],
+            cwd=tmp_path,
+            start_new_session=True,
+        )
+        await soon(lambda: recorded(tmp_path) == [popen.pid])
+        group = Group(popen)
+        await group.end(0)
+        assert not alive(popen.pid)
+        assert group.exit_code == -signal.SIGKILL
+
+    asyncio.run(main())
 
 
 def test_cancelling_ends_the_group_and_then_raises(tmp_path):

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pflow.engine.guardian import GUARDIAN
 
 _SHORTEST, _LONGEST = 0.0005, 0.05
+_DEATH = 10.0
+"""Seconds that a killed group may take to be gone. Nothing holds it up but a busy machine and a device that hangs."""
 
 
 class Group:
@@ -44,10 +46,10 @@ class Group:
         if self._ended:
             return
         cancelled = False
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, max(grace, _DEATH))):
             # An exited leader is not waited for before its first signal: until then the number is its group's.
             self.signal(number)
-            until, pause = self._loop.time() + grace, _SHORTEST
+            until, pause = self._loop.time() + patience, _SHORTEST
             while not (gone := self.is_gone(pause >= _LONGEST)) and self._loop.time() < until:
                 try:
                     await asyncio.sleep(pause)
