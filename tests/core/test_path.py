@@ -25,6 +25,7 @@ def test_a_home_has_a_place_for_everything():
             home.settings,
             home.registry,
             home.servers,
+            home.server_states,
             home.journal,
         )
     ] == [
@@ -36,6 +37,7 @@ def test_a_home_has_a_place_for_everything():
         "/h/settings.json",
         "/h/registry.json",
         "/h/mcp-servers.json",
+        "/h/mcp-state.json",
         "/h/runs.db",
     ]
 

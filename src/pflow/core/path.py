@@ -58,6 +58,11 @@ class Home:
         return self.root / "mcp-servers.json"
 
     @property
+    def server_states(self) -> Path:
+        """What was learned about MCP servers."""
+        return self.root / "mcp-state.json"
+
+    @property
     def journal(self) -> Path:
         """The journal of runs."""
         return self.root / "runs.db"
