@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
+
+import dev_servers
+from dev_install import (
+    EXE,
+    ROOT,
+    SCRIPTS,
+    SetupError,
+    create,
+    exclusive,
+    install,
+    place,
+    python_of,
+    say,
+    succeeds,
+)
 
 OLDEST = (3, 11)
-ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
-BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
-EXE = ".exe" if os.name == "nt" else ""
-PYTHON = BIN / f"python{EXE}"
+BIN = VENV / SCRIPTS
+PYTHON = python_of(VENV)
 STAMP = VENV / "pflow-setup"
 TOOLS = ("pflow", "pytest", "ruff", "mypy", "lint-imports")
 
@@ -27,12 +37,9 @@ STAGES = {
     "format": ("ruff", "format", "--check"),
     "types": ("mypy",),
     "layers": ("lint-imports", "--no-cache", "--no-logo"),
+    "servers": ("python", "dev_servers.py"),
     "tests": ("pytest",),
 }
-
-
-class SetupError(Exception):
-    """The environment cannot be made; the message says what would help."""
 
 
 # ---- the environment
@@ -41,13 +48,9 @@ class SetupError(Exception):
 def fingerprint() -> str:
     """Changes when the environment would: other dependencies, or another way to make it."""
     digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes())
-    digest.update(Path(__file__).read_bytes())
+    for name in ("dev.py", "dev_install.py"):
+        digest.update((ROOT / name).read_bytes())
     return digest.hexdigest()
-
-
-def place() -> str:
-    """What an environment is tied to: its scripts hold its path, its packages fit one interpreter."""
-    return f"{VENV} {os.path.realpath(PYTHON)}"
 
 
 def stamp() -> list[str]:
@@ -60,26 +63,26 @@ def stamp() -> list[str]:
 
 def is_complete() -> bool:
     """Whether a set-up ran to its end here and its programs are still there."""
-    return stamp()[:1] == [place()] and all((BIN / f"{tool}{EXE}").exists() for tool in ("python", *TOOLS))
+    return stamp()[:1] == [place(VENV)] and all((BIN / f"{tool}{EXE}").exists() for tool in ("python", *TOOLS))
 
 
 def is_current() -> bool:
     """Whether the environment is complete and made from what stands in the repository now."""
-    return is_complete() and stamp() == [place(), fingerprint()]
+    return is_complete() and stamp() == [place(VENV), fingerprint()]
 
 
 def ensure_environment() -> None:
     """Make or update `.venv`, unless it is current."""
     if is_current():
         return
-    with exclusive():
+    with exclusive("setup"):
         if is_current():
             return
         say("setting up .venv (once; this takes a minute) …")
         began = time.monotonic()
         if not (is_complete() and update()):
             rebuild()
-        STAMP.write_text(f"{place()}\n{fingerprint()}\n")
+        STAMP.write_text(f"{place(VENV)}\n{fingerprint()}\n")
         say(f"set up in {time.monotonic() - began:.0f} s")
 
 
@@ -87,64 +90,22 @@ def update() -> bool:
     """Bring a complete environment up to date in place; false where it has to be made anew."""
     STAMP.unlink()  # an update that is cut short must not look complete
     works = succeeds([str(PYTHON), "-c", "import sys; sys.exit(sys.version_info < (3, 11))"])
-    return works and install() is None
+    return works and install(VENV, wanted()) is None
 
 
 def rebuild() -> None:
     """Make the environment from nothing."""
     if VENV.exists():
         shutil.rmtree(VENV)
-    create()
-    failure = install()
+    create(VENV)
+    failure = install(VENV, wanted())
     if failure is not None:
         raise SetupError(failure)
 
 
-def create() -> None:
-    """An empty virtual environment: by uv, by venv, or by venv without pip, where Debian has no ensurepip."""
-    base = getattr(sys, "_base_executable", None) or sys.executable
-    ways = [[base, "-m", "venv", str(VENV)], [base, "-m", "venv", "--without-pip", str(VENV)]]
-    uv = shutil.which("uv")
-    if uv:
-        ways.insert(0, [uv, "venv", "--quiet", "--no-project", "--python", base, str(VENV)])
-    failures = []
-    for way in ways:
-        done = quietly(way)
-        if done.returncode == 0 and PYTHON.exists():
-            return
-        failures.append(report(way, done))
-        shutil.rmtree(VENV, ignore_errors=True)
-    raise SetupError("could not make a virtual environment\n" + "\n".join(failures))
-
-
-def install() -> str | None:
-    """Install pflow, editable, and the development tools; what went wrong, or nothing."""
-    wanted = ["--editable", str(ROOT), *dev_requirements()]
-    failures = []
-    for installer in installers():
-        command = [*installer, "--quiet", *wanted]
-        done = quietly(command)
-        if done.returncode == 0:
-            return None
-        failures.append(report(command, done))
-    if failures:
-        return "could not install the dependencies\n" + "\n".join(failures)
-    return "there is no pip for this Python and no uv\n  install one: `apt install python3-pip`, or https://docs.astral.sh/uv"
-
-
-def installers() -> Iterator[list[str]]:
-    """Ways to install into the environment that exist here, best first."""
-    silent = ("--no-input", "--disable-pip-version-check")
-    uv = shutil.which("uv")
-    if uv:
-        yield [uv, "pip", "install", "--python", str(PYTHON)]
-    if succeeds([str(PYTHON), "-m", "pip", "--version"]):
-        yield [str(PYTHON), "-m", "pip", *silent, "install"]
-        return
-    for pip in ([sys.executable, "-m", "pip"], ["pip3"], ["pip"]):
-        if succeeds([*pip, "--version"]):
-            yield [*pip, *silent, "--python", str(PYTHON), "install"]
-            return
+def wanted() -> list[str]:
+    """pflow, editable, and the development tools."""
+    return ["--editable", str(ROOT), *dev_requirements()]
 
 
 def dev_requirements() -> list[str]:
@@ -153,21 +114,6 @@ def dev_requirements() -> list[str]:
 
     with (ROOT / "pyproject.toml").open("rb") as file:
         return list(tomllib.load(file)["dependency-groups"]["dev"])
-
-
-@contextmanager
-def exclusive() -> Iterator[None]:
-    """One set-up at a time."""
-    if os.name == "nt":
-        yield
-        return
-    import fcntl  # lazy: absent on Windows
-
-    lock = ROOT / ".cache" / "setup.lock"
-    lock.parent.mkdir(exist_ok=True)
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 # ---- the commands
@@ -190,7 +136,7 @@ def test(args: list[str]) -> int:
 
 
 def check(args: list[str]) -> int:
-    """check [STAGES…]    lint, format, types, layers, tests: all of them, or those named"""
+    """check [STAGES…]    lint, format, types, layers, servers, tests: all of them, or those named"""
     unknown = [name for name in args if name not in STAGES]
     if unknown:
         say(f"no stage `{unknown[0]}`; there are: {', '.join(STAGES)}")
@@ -214,6 +160,16 @@ def bench(args: list[str]) -> int:
     return become([str(PYTHON), "-m", "bench", *args])
 
 
+def servers(args: list[str]) -> int:
+    """servers            install the MCP servers that tests and benchmarks talk to"""
+    failures = dev_servers.ensure()
+    for failure in failures:
+        say(f"error: {failure}")
+    if not failures:
+        say(f"ready: {dev_servers.FOLDER}")
+    return 1 if failures else 0
+
+
 def setup(args: list[str]) -> int:
     """setup              make or update .venv and nothing else"""
     say(f"ready: {VENV}")
@@ -221,7 +177,7 @@ def setup(args: list[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    command.__name__: command for command in (run, pflow, test, check, bench, setup)
+    command.__name__: command for command in (run, pflow, test, check, bench, servers, setup)
 }
 
 
@@ -233,37 +189,6 @@ def become(command: list[str]) -> int:
     if os.name != "nt":  # exec there returns to the shell before the command ends
         os.execv(command[0], command)
     return subprocess.call(command)
-
-
-def quietly(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command that never asks; its output counts only when it fails."""
-    try:
-        return subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    except OSError as error:
-        return subprocess.CompletedProcess(command, 127, stdout=str(error))
-
-
-def succeeds(command: list[str]) -> bool:
-    """Whether a command ends well."""
-    return quietly(command).returncode == 0
-
-
-def report(command: list[str], done: subprocess.CompletedProcess[str]) -> str:
-    """A failed command with the end of what it said."""
-    lines = done.stdout.strip().splitlines()[-20:]
-    return "\n".join([f"  $ {shlex.join(command)}  (exit {done.returncode})", *(f"    {line}" for line in lines)])
-
-
-def say(text: str) -> None:
-    """To stderr: stdout belongs to the command."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def main(argv: list[str]) -> int:

@@ -28,8 +28,8 @@ class Checkout:
         self.root = folder / "checkout"
         self.venv = self.root / ".venv"
         self.root.mkdir()
-        for name in ("dev.py", "pyproject.toml"):
-            shutil.copy(ROOT / name, self.root)
+        for path in (*ROOT.glob("dev*.py"), ROOT / "pyproject.toml"):
+            shutil.copy(path, self.root)
         self.log = folder / "uv.log"
         uv = folder / "bin" / "uv"
         uv.parent.mkdir()
@@ -102,7 +102,7 @@ def test_one_that_moved_is_made_anew(checkout):
 
 
 def test_a_check_runs_every_stage_and_sums_up(tmp_path, monkeypatch, capfd):
-    for tool, code in {"ruff": 0, "mypy": 3, "lint-imports": 0, "pytest": 0}.items():
+    for tool, code in {"ruff": 0, "mypy": 3, "lint-imports": 0, "python": 0, "pytest": 0}.items():
         script = tmp_path / tool
         script.write_text(f"#!/bin/sh\necho ran {tool} $@\nexit {code}\n")
         script.chmod(0o755)
@@ -114,6 +114,7 @@ def test_a_check_runs_every_stage_and_sums_up(tmp_path, monkeypatch, capfd):
         "ran ruff format --check",
         "ran mypy",
         "ran lint-imports --no-cache --no-logo",
+        "ran python dev_servers.py",
         "ran pytest",
     ]
     summary = [line.split()[:2] for line in err.split("──\n")[1].splitlines()]
@@ -122,6 +123,7 @@ def test_a_check_runs_every_stage_and_sums_up(tmp_path, monkeypatch, capfd):
         ["format", "ok"],
         ["types", "FAILED"],
         ["layers", "ok"],
+        ["servers", "ok"],
         ["tests", "ok"],
     ]
     assert dev.check(["lint", "tests"]) == 0
@@ -141,6 +143,9 @@ def test_an_old_python_is_told_so(monkeypatch, capsys):
 
 
 def test_nothing_names_a_package_index():
-    for name in ("dev.py", "pyproject.toml", ".ci/run"):
-        text = (ROOT / name).read_text()
-        assert not any(word in text for word in ("pypi.org", "index-url", "index_url", "[[tool.uv.index"))
+    for path in (*ROOT.glob("dev*.py"), ROOT / "pyproject.toml", ROOT / ".ci" / "run"):
+        text = path.read_text()
+        assert not any(
+            word in text
+            for word in ("pypi.org", "npmjs", "registry=", "--registry", "index-url", "index_url", "[[tool.uv.index")
+        )
