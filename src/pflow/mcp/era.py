@@ -10,7 +10,7 @@ import pflow
 from pflow.core.errors import ReplyError, ServerError, ServerGone, StepError
 from pflow.core.frozen import Frozen
 from pflow.mcp.reply import UNSUPPORTED, excerpt
-from pflow.mcp.wire import Wire
+from pflow.mcp.rpc import Rpc
 
 Era = Literal["modern", "legacy"]
 
@@ -48,7 +48,7 @@ def request_meta(capabilities: Mapping[str, object]) -> dict[str, object]:
 
 
 async def meet(
-    wire: Wire,
+    wire: Rpc,
     *,
     era: Era | None,
     modern: Mapping[str, object],
@@ -109,7 +109,7 @@ def _discovered(asked: asyncio.Future[dict[str, object]]) -> Peer | None:
     return _describe(result, MODERN)
 
 
-async def _shake_hands(wire: Wire, capabilities: Mapping[str, object], timeout: float) -> Peer:
+async def _shake_hands(wire: Rpc, capabilities: Mapping[str, object], timeout: float) -> Peer:
     try:
         result = await _initialize(wire, LEGACY[0], capabilities, timeout)
     except ReplyError as error:
@@ -129,9 +129,7 @@ async def _shake_hands(wire: Wire, capabilities: Mapping[str, object], timeout: 
     return _describe(result, version)
 
 
-async def _initialize(
-    wire: Wire, version: str, capabilities: Mapping[str, object], timeout: float
-) -> dict[str, object]:
+async def _initialize(wire: Rpc, version: str, capabilities: Mapping[str, object], timeout: float) -> dict[str, object]:
     params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": CLIENT}
     return await wire.request("initialize", params, idle=timeout, cap=timeout)
 

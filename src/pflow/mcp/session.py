@@ -9,7 +9,7 @@ from typing import Protocol
 from pflow.core.errors import InputNeeded, ServerError, ServerGone, StepTimeout
 from pflow.mcp.era import PROBE, Era, Peer, meet, request_meta
 from pflow.mcp.reply import excerpt
-from pflow.mcp.wire import CAP, IDLE, Hooks, Progress, Wire
+from pflow.mcp.rpc import CAP, IDLE, Hooks, Progress, Rpc
 
 Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 """Answers what a tool asks of a person: requests by key in, responses by the same keys out."""
@@ -26,7 +26,7 @@ class Link(Protocol):
     """What a session runs over."""
 
     @property
-    def wire(self) -> Wire:
+    def wire(self) -> Rpc:
         """The connection."""
 
     def describe(self) -> dict[str, object]:

@@ -13,8 +13,9 @@ from pflow.engine.process import child_environment
 from pflow.engine.spawn import spawn
 from pflow.mcp.era import PROBE, Era
 from pflow.mcp.frame import LINE_LIMIT
+from pflow.mcp.rpc import IDLE, Hooks
 from pflow.mcp.session import Answer, Conduct, Session, Warn
-from pflow.mcp.wire import IDLE, Hooks, Wire
+from pflow.mcp.wire import Wire
 
 TERMINATED = "MCP server process terminated unexpectedly"
 
