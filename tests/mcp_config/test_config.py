@@ -209,6 +209,46 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(host):
             {"url": "https://x.org", "auth": {"token_env": "ghp_0123 456"}},
             "`auth.token_env` is the name of the variable that holds the token, such as `GITHUB_TOKEN`",
         ),
+        (
+            {"url": "https://x.org", "auth": {"type": "client_credentials", "client_id": "c"}},
+            "server `s` with the auth type `client_credentials` needs `auth.client_secret_env`",
+        ),
+        (
+            {"url": "https://x.org", "auth": {"type": "oauth", "client_secret_env": "S"}},
+            "server `s` with the auth type `oauth` needs `auth.client_id`",
+        ),
+        (
+            {"url": "https://x.org", "auth": {"type": "oauth", "client_id": "c", "client_secret_env": "s-3c r3t"}},
+            "`auth.client_secret_env` is the name of the variable that holds the client secret, such as `CLIENT_SECRET`",
+        ),
+        (
+            {"url": "https://x.org", "auth": {"type": "oauth", "token_env": "T"}},
+            "server `s` with the auth type `oauth` takes no `auth.token_env`",
+        ),
+        (
+            {"url": "https://x.org", "auth": {"token_env": "T", "client_id": "c"}},
+            "server `s` with the auth type `bearer` takes no `auth.client_id`",
+        ),
+        (
+            {"url": "https://x.org", "auth": {"type": "oauth", "client_id": "${ID}"}},
+            "`auth.client_id` of server `s` cannot be a client id",
+        ),
+        (
+            {"url": "https://x.org", "auth": {"type": "oauth", "issuer": "https://${HOST}"}},
+            "`auth.issuer` of server `s` is given as it is; variables in it are not filled in",
+        ),
+        (
+            {"url": "https://x.org", "auth": {"type": "oauth", "issuer": "file:///etc"}},
+            "the URL of a server has the form `https://host/path`",
+        ),
+        (
+            {"url": "https://x.org", "auth": {"token_env": "T", "scopes": ["a b"]}},
+            "`a b` cannot be a scope of server `s`",
+        ),
+        (
+            {"url": "https://x.org", "auth": "T"},
+            "`auth` of server `s` is a text; it should be an object with `token_env`, or with a `type`",
+        ),
     ],
 )
 def test_what_does_not_fit_is_said(fields, message):
@@ -250,6 +290,34 @@ def test_what_is_unknown_about_a_token_is_kept_and_not_shown():
     assert view(server)["auth"] == {"token_env": "T"}
     assert view(server)["unknown"] == ["auth.client_secret"]
     assert "hush" not in f"{view(server)}{advise(server)}"
+
+
+def test_an_unknown_auth_type_is_met_with_what_may_have_been_meant():
+    with pytest.raises(UsageError) as caught:
+        read_server("s", {"url": "https://x.org", "auth": {"type": "oauth2"}})
+    assert caught.value.message == "server `s` has the auth type `oauth2`, which does not exist"
+    assert caught.value.suggestions == ("did you mean `oauth`?",)
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        {"type": "oauth"},
+        {"type": "oauth", "client_id": "c", "scopes": ["a", "b"]},
+        {"type": "client_credentials", "client_id": "c", "client_secret_env": "S", "issuer": "https://login.x.org"},
+    ],
+)
+def test_oauth_is_kept_and_shown_as_it_was_written(auth):
+    server = read_server("s", {"url": "https://x.org", "auth": auth})
+    assert server.as_fields()["auth"] == auth
+    assert view(server)["auth"] == auth
+    assert read_server("s", server.as_fields()) == server
+
+
+def test_a_bearer_token_is_the_default_and_needs_no_type():
+    server = read_server("s", {"url": "https://x.org", "auth": {"type": "bearer", "token_env": "T"}})
+    assert server.auth == Auth(token_env="T")
+    assert server.as_fields()["auth"] == {"token_env": "T"}
 
 
 @pytest.mark.parametrize(
@@ -315,6 +383,7 @@ REMOTE = {"url": "https://x.org", "headers": {"A": "1"}}
         (REMOTE, {"insecure": True}),
         (REMOTE, {"pin_file": "/pin"}),
         (REMOTE, {"auth": {"token_env": "A"}}),
+        ({**REMOTE, "auth": {"type": "oauth"}}, {"auth": {"type": "oauth", "client_id": "c"}}),
     ],
 )
 def test_the_fingerprint_changes_with_what_runs_or_is_talked_to(before, change):

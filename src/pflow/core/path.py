@@ -63,6 +63,11 @@ class Home:
         return self.root / "mcp-state.json"
 
     @property
+    def tokens(self) -> Path:
+        """What MCP servers were logged in to with."""
+        return self.root / "mcp-tokens.json"
+
+    @property
     def journal(self) -> Path:
         """The journal of runs."""
         return self.root / "runs.db"

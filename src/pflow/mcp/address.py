@@ -20,8 +20,7 @@ def has_reference(text: str) -> bool:
 
 def check_address(url: str, *, insecure: bool) -> None:
     """Raises unless `url` may be talked to. What a `${…}` leaves open is checked again once it is filled in."""
-    from ipaddress import ip_address  # lazy: most servers are programs, not addresses
-    from urllib.parse import urlsplit
+    from urllib.parse import urlsplit  # lazy: most servers are programs, not addresses
 
     begin = _HEAD.match(url)
     head = begin[0] if begin else url
@@ -46,12 +45,18 @@ def check_address(url: str, *, insecure: bool) -> None:
         )
     if parts.scheme == "https" or insecure:
         return
-    try:
-        loopback = ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        loopback = host.rstrip(".") == "localhost"
-    if not loopback:
+    if not is_loopback(host):
         raise SecurityError(
             f"`http://{show(host)}` is not encrypted: others could read and change what is sent",
             suggestions=["use `https://`", "or allow it with `pflow mcp add … --insecure`, for testing"],
         )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by what it is called."""
+    from ipaddress import ip_address  # lazy: most servers are programs, not addresses
+
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host.rstrip(".") == "localhost"

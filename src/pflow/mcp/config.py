@@ -14,6 +14,7 @@ from pflow.core.name import show
 from pflow.core.render import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.address import check_address, has_reference
+from pflow.mcp.auth import Auth, check_auth
 from pflow.mcp.tool_name import MAX_PART, sanitise
 
 TRANSPORTS = ("stdio", "sse", "stream-http", "uds", "pipe")
@@ -26,18 +27,9 @@ MAX_TEXT = 32 << 10
 
 _NAME = re.compile(rf"[a-z0-9-]{{1,{MAX_PART}}}\Z")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PLACES = {"stdio": "command", "sse": "url", "stream-http": "url", "uds": "socket", "pipe": "socket"}
 
 T = TypeVar("T")
-
-
-class Auth(Frozen):
-    """Which variable holds the server's token, and the scopes that the token needs."""
-
-    token_env: str = ""
-    scopes: tuple[str, ...] = ()
-    unknown: Mapping[str, object] = {}
 
 
 class ServerConfig(Frozen):
@@ -78,7 +70,7 @@ class ServerConfig(Frozen):
 
         deciding = [
             *(self.transport, self.command, list(self.args), sorted(self.env), self.cwd, self.url, self.socket),
-            *(sorted(self.headers), self.insecure, self.pin_file, self.auth and self.auth.token_env),
+            *(sorted(self.headers), self.insecure, self.pin_file, self.auth and self.auth.identity()),
         ]
         return f"sha256:{sha256(orjson.dumps(deciding)).hexdigest()}"
 
@@ -125,11 +117,8 @@ def check_server(config: ServerConfig) -> ServerConfig:
     for header in config.headers:
         if not _HEADER.match(header):
             raise UsageError(f"`{show(header)}` cannot be the name of a header")
-    if config.auth and config.auth.token_env and not _VARIABLE.match(config.auth.token_env):
-        raise UsageError(
-            "`auth.token_env` is the name of the variable that holds the token, such as `GITHUB_TOKEN`",
-            suggestions=["store the token itself with `pflow settings set GITHUB_TOKEN`"],
-        )
+    if config.auth:
+        check_auth(config.name, config.auth, insecure=config.insecure)
     for field in ("cwd", "socket", "pin_file"):
         path = getattr(config, field)
         if path and not (
@@ -198,8 +187,7 @@ def _check_places(config: ServerConfig) -> None:
 
 def _plain(value: object) -> object:
     if isinstance(value, Auth):
-        known = {"token_env": value.token_env, "scopes": list(value.scopes)}
-        return {**{name: part for name, part in known.items() if part}, **value.unknown}
+        return {**value.as_fields(), **value.unknown}
     if isinstance(value, tuple):
         return list(value)
     return dict(value) if isinstance(value, Mapping) else value
@@ -252,10 +240,14 @@ class _Reader:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise self._wrong("auth", value, "an object with `token_env` and perhaps `scopes`")
+            raise self._wrong("auth", value, "an object with `token_env`, or with a `type`")
         inner = _Reader(self._server, {f"auth.{key}": item for key, item in value.items()})
         return Auth(
+            type=inner.text("auth.type") or "bearer",
             token_env=inner.text("auth.token_env"),
+            client_id=inner.text("auth.client_id"),
+            client_secret_env=inner.text("auth.client_secret_env"),
+            issuer=inner.text("auth.issuer"),
             scopes=inner.texts("auth.scopes"),
             unknown={key: item for key, item in value.items() if key not in Auth._fields[:-1]},
         )

@@ -55,7 +55,8 @@ def references(config: ServerConfig) -> list[str]:
         *(config.url, config.socket, *config.headers.values(), config.pin_file),
     ]
     names = dict.fromkeys(found[1] for text in texts for found in _REFERENCE.finditer(text))
-    return [*names, *([config.auth.token_env] if config.auth and config.auth.token_env else [])]
+    of_auth = (config.auth.token_env, config.auth.client_secret_env) if config.auth else ()
+    return [*names, *(name for name in of_auth if name)]
 
 
 class _Expansion:

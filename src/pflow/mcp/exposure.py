@@ -24,6 +24,11 @@ _SECRET_NAME = re.compile(rf"(?:.*_)?(?:{_SECRET_WORD}|key)s?\Z", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)")
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether a variable or header is called like something secret."""
+    return _SECRET_NAME.match(name.replace("-", "_")) is not None
+
+
 def advise(config: ServerConfig) -> tuple[str, ...]:
     """What a person should know about a server, each in a sentence. Shows no value of a secret."""
     return tuple(_advise(config))
@@ -54,8 +59,7 @@ def view(config: ServerConfig) -> dict[str, object]:
         if part in fields:
             fields[part] = sorted(getattr(config, part))
     if config.auth:
-        auth = {"token_env": config.auth.token_env, "scopes": list(config.auth.scopes)}
-        fields["auth"] = {key: value for key, value in auth.items() if value}
+        fields["auth"] = config.auth.as_fields()
     unknown = {"unknown": _unknown(config)} if _unknown(config) else {}
     return {"name": config.name, **{key: fields[key] for key in fields if key not in config.unknown}, **unknown}
 
