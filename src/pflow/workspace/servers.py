@@ -10,8 +10,10 @@ from pathlib import Path
 from pflow.core.path import Home, absolute
 from pflow.mcp.address import has_reference
 from pflow.mcp.config import ServerConfig, read_server
+from pflow.mcp.consent import grant
 from pflow.mcp.exposure import advise, view
 from pflow.mcp.server_book import ServerBook
+from pflow.mcp.server_state import ServerStates
 
 Json = dict[str, object]
 
@@ -21,6 +23,7 @@ class Servers:
 
     def __init__(self, home: Home, *, environ: Mapping[str, str] | None, notices: list[str]) -> None:
         self._book = ServerBook(home, notices=notices)
+        self._states = ServerStates(home, notices=notices)
         self._environ = os.environ if environ is None else environ
 
     def names(self) -> list[str]:
@@ -38,15 +41,18 @@ class Servers:
     def add(self, name: str, fields: Mapping[str, object], *, overwrite: bool = False) -> Json:
         """Configure a server by its fields in `mcp-servers.json`; gives it back with `warnings`. Starts nothing.
 
-        Paths that mean something in the current folder are made to mean the same from anywhere.
+        Whoever adds a server agrees to it. Paths that mean something in the current folder are made to mean the
+        same from anywhere.
         """
         server, warnings = self._settle(read_server(name, {**fields}))
         self._book.add(server, overwrite=overwrite)
+        grant(self._states, server)
         return {**view(server), "warnings": [*warnings, *advise(server)]}
 
     def remove(self, name: str) -> None:
         """Forget a server; raises `NotFoundError`."""
         self._book.remove(name)
+        self._states.forget(name)
 
     def import_from(self, source: str, *, overwrite: bool = False, dry_run: bool = False) -> Json:
         """Take over the servers of another program, or of a file. Gives `added`, `kept` and `notes`. Starts nothing."""
@@ -69,6 +75,7 @@ class Servers:
                 added.append(server)
         if added and not dry_run:
             self._book.add_all(added, overwrite=overwrite)
+            grant(self._states, *added)
         notes += [warning for server in added for warning in [*self._look(server), *advise(server)]]
         return {"added": [view(server) for server in added], "kept": kept, "notes": notes, "dry_run": dry_run}
 
