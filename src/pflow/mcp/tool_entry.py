@@ -113,9 +113,9 @@ def _params(name: str, definition: Mapping[str, object]) -> dict[str, object]:
     schema = definition.get("inputSchema")
     if schema is None:
         return {"params": [], "open_params": True}
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         raise _unusable(name, "its `inputSchema` is no object")
-    if not isinstance(schema.get("properties", {}), Mapping):
+    if not isinstance(schema.get("properties", {}), dict):
         raise _unusable(name, "the `properties` of its `inputSchema` are no object")
     reader = SchemaReader(schema)
     if reader.type_of(schema) not in ("object", "any"):
@@ -155,7 +155,7 @@ def _outputs(definition: Mapping[str, object]) -> list[dict[str, object]]:
     """`result`, the whole value, then the fields of a structured one, then `files`."""
     files: dict[str, object] = {"name": "files", "type": "array", "description": "what the tool gave as files"}
     schema = definition.get("outputSchema")
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return [{"name": "result", "type": "any", "description": "what the tool gave"}, files]
     reader = SchemaReader(schema)
     fields = reader.parameters().schemas
@@ -184,4 +184,4 @@ def _is_readonly(definition: Mapping[str, object]) -> bool:
 
 
 def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 import orjson
 
 from pflow.core.frozen import Frozen
+from pflow.mcp.tool_text import describe_value
 
 Schema = Mapping[str, object]
 _Key = tuple[str, str]
@@ -25,20 +27,11 @@ _OF_VALUE = {
     dict: _NAMED["object"],
     type(None): _NAMED["null"],
 }
+_DECIDING = frozenset(("$ref", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "items", "nullable"))
 _DEEPEST = 32
 _MOST_VISITS = 20_000
 _MOST_VALUES = 1_000
-_MOST_SHOWN = 20
 _MOST_CUT_OUT = 64 << 10
-_PROSE = 1_000
-_LONGEST_VALUE = 40
-_LONGEST_PATTERN = 80
-_RANGES = (
-    ("minimum", "maximum", ""),
-    ("exclusiveMinimum", "exclusiveMaximum", ", both excluded"),
-    ("minLength", "maxLength", " characters"),
-    ("minItems", "maxItems", " items"),
-)
 _DEFINITIONS = re.compile(rb'"\$ref":"#/(\$defs|definitions)/([^"/\\]+)"')
 _REFERENCE = b'"$ref":'
 
@@ -78,9 +71,7 @@ class SchemaReader:
 
     def type_of(self, schema: object) -> str:
         """One of the document's types or a union of them. That a value may be null as well is not part of it."""
-        kinds = self._kinds(schema, 0)
-        named = [name for name in _ORDER if name in kinds and not (name == "integer" and "number" in kinds)]
-        return "any" if not named or len(named) == len(_ORDER) - 1 else "|".join(named)
+        return _spelled(self._kinds(schema, 0))
 
     def is_nullable(self, schema: object) -> bool:
         """Whether null is among the values that the schema names."""
@@ -99,19 +90,17 @@ class SchemaReader:
 
     def prose_of(self, schema: object) -> str:
         """What a parameter means and which values it takes, in one line."""
-        if not isinstance(schema, Mapping):
+        if not isinstance(schema, dict):
             return ""
-        target = self._target(schema)
-        text = next((found for part in (schema, target) if (found := _text(part.get("description")))), "")
-        limits = "; ".join(_limits({**target, **schema}))
-        return "; ".join(part for part in (text.rstrip(" ;"), limits) if part)
+        whole = {**self._target(schema), **schema} if "$ref" in schema else schema
+        return describe_value(whole)
 
     def cut_out(self, schema: object) -> Schema | None:
         """A part of the root that stands for itself, with the definitions it needs.
 
         None where it refers to places that a part does not have, and once the parts together became too large.
         """
-        if not isinstance(schema, Mapping) or not self._room:
+        if not isinstance(schema, dict) or not self._room:
             return None
         data = orjson.dumps(schema)
         size = len(data)
@@ -151,13 +140,14 @@ class SchemaReader:
     def _kinds(self, schema: object, depth: int) -> frozenset[str]:
         """The kinds of JSON values that fit; all of them where nothing is known."""
         self._visits -= 1
-        if not isinstance(schema, Mapping) or depth > _DEEPEST or self._visits < 0:
+        if not isinstance(schema, dict) or depth > _DEEPEST or self._visits < 0:
             return _ALL
+        if _DECIDING.isdisjoint(schema):
+            return _named(schema.get("type"))
         kinds = _ALL
         if isinstance(reference := schema.get("$ref"), str):
             kinds &= self._kinds(self._find(reference), depth + 1)
-        if (named := schema.get("type")) is not None:
-            kinds &= _named(named)
+        kinds &= _named(schema.get("type"))
         if isinstance(values := schema.get("enum"), list) and values:
             kinds &= frozenset().union(*(_OF_VALUE.get(type(value), _ALL) for value in values[:_MOST_VALUES]))
         if "const" in schema:
@@ -175,16 +165,16 @@ class SchemaReader:
 
     def _gather(self, schema: object, depth: int) -> _Gathered:
         self._visits -= 1
-        if not isinstance(schema, Mapping) or depth > _DEEPEST or self._visits < 0:
+        if not isinstance(schema, dict) or depth > _DEEPEST or self._visits < 0:
             return _Gathered({}, frozenset(), None, False)
         properties = schema.get("properties")
-        self._visits -= len(properties) if isinstance(properties, Mapping) else 0
+        self._visits -= len(properties) if isinstance(properties, dict) else 0
         names = schema.get("required")
         own = _Gathered(
             dict(_mapping(properties)),
             frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset(),
             _openness(schema),
-            isinstance(properties, Mapping),
+            isinstance(properties, dict),
         )
         together = list(_parts(schema.get("allOf")))
         if isinstance(reference := schema.get("$ref"), str):
@@ -214,8 +204,14 @@ class SchemaReader:
             return None
         found: object = self.root
         for part in reference[2:].split("/")[:_DEEPEST] if len(reference) > 1 else ():
-            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
         return found
+
+
+@cache
+def _spelled(kinds: frozenset[str]) -> str:
+    named = [name for name in _ORDER if name in kinds and not (name == "integer" and "number" in kinds)]
+    return "any" if not named or len(named) == len(_ORDER) - 1 else "|".join(named)
 
 
 def _references(data: bytes) -> list[_Key] | None:
@@ -228,12 +224,16 @@ def _references(data: bytes) -> list[_Key] | None:
 
 def _openness(schema: Schema) -> bool | None:
     others = schema.get("additionalProperties")
-    if others is True or isinstance(others, Mapping) or _mapping(schema.get("patternProperties")):
+    if others is True or isinstance(others, dict) or _mapping(schema.get("patternProperties")):
         return True
     return False if others is False else None
 
 
 def _named(named: object) -> frozenset[str]:
+    if named is None:
+        return _ALL
+    if isinstance(named, str):
+        return _NAMED.get(named, _ALL)
     names = named if isinstance(named, list) else [named]
     kinds: frozenset[str] = frozenset()
     for name in names:
@@ -241,47 +241,9 @@ def _named(named: object) -> frozenset[str]:
     return kinds or _ALL
 
 
-def _limits(schema: Schema) -> list[str]:
-    """Constraints in words; `multipleOf` and the like stay in the definition."""
-    found = []
-    values = schema.get("enum")
-    if isinstance(values, list) and values:
-        more = [f"… ({len(values):,} in all)"] if len(values) > _MOST_SHOWN else []
-        found.append(f"one of {', '.join([*map(_value, values[:_MOST_SHOWN]), *more])}")
-    if "const" in schema:
-        found.append(f"always {_value(schema['const'])}")
-    for low, high, unit in _RANGES:
-        words = [
-            f"{word} {value:,}"
-            for word, value in (("at least", _number(schema, low)), ("at most", _number(schema, high)))
-            if value is not None
-        ]
-        if words:
-            found.append(f"{', '.join(words)}{unit}")
-    for word in ("format", "pattern"):
-        if isinstance(value := schema.get(word), str) and 0 < len(value) <= _LONGEST_PATTERN:
-            found.append(f"{word} {value}")
-    return found
-
-
-def _number(schema: Schema, word: str) -> int | float | None:
-    value = schema.get(word)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _value(value: object) -> str:
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
-
-
-def _text(value: object) -> str:
-    """Prose on one line, cut where nobody reads on."""
-    return " ".join(value[: 2 * _PROSE].split())[:_PROSE] if isinstance(value, str) else ""
-
-
 def _parts(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
 def _mapping(value: object) -> Schema:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}

@@ -89,10 +89,10 @@ class Registry:
         self._head = {"made_by": MAKER, "sources": sources, "notices": notices}
         self.notices.extend(notice for notice in notices if notice not in self.notices)
 
-    def save(self) -> None:
+    def save(self, *, backup: bool = False) -> None:
         """Write `registry.json`, keeping virtual entries that other processes added meanwhile.
 
-        Raises `StorageError`.
+        `backup` keeps what it held before as `registry.json.bak`. Raises `StorageError`.
         """
         with locked(self._path):
             nodes = dict(self._nodes)
@@ -104,7 +104,15 @@ class Registry:
                     nodes.pop(name, None)
                 else:
                     nodes[name] = change
-            write_atomic(self._path, orjson.dumps({HEAD: self._head, **nodes}))
+            data = orjson.dumps({HEAD: self._head, **nodes})
+            if len(data) > JSON_LIMIT:
+                raise StorageError(
+                    f"`{self._path.name}` would have {len(data):,} bytes, and {JSON_LIMIT:,} are the most",
+                    suggestions=["remove MCP servers that you do not need with `pflow mcp remove`"],
+                )
+            if backup and self._path.exists():
+                write_atomic(self._path.with_name(f"{self._path.name}.bak"), read_private(self._path, JSON_LIMIT))
+            write_atomic(self._path, data)
         self._nodes, self._entries = nodes, {}
         self._changes.clear()
 
