@@ -1,0 +1,76 @@
+"""Real servers, what they work on, and what the raw tool calls of each task give: all made once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+import dev_servers
+from examples.tasks import fixtures, raw
+from pflow.mcp.session import Session
+from pflow.mcp.stdio import connect_stdio
+
+T = TypeVar("T")
+DEADLINE = 60.0
+"""Far beyond what anything here should take, on however busy a machine."""
+
+
+@pytest.fixture(scope="session")
+def servers() -> None:
+    """That the servers are installed. CI must have them; a person's machine may lack node or a network."""
+    missing = dev_servers.missing()
+    if not missing:
+        return
+    reason = f"not installed: {', '.join(missing)}; `python3 dev.py servers` installs them"
+    if "CI" in os.environ:
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def folder(servers: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the tasks work on, and `mcp.json`."""
+    made = fixtures.make(tmp_path_factory.mktemp("tasks"))
+    fixtures.configure(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def by_hand(folder: Path) -> dict[str, tuple[str, raw.Tally]]:
+    """What each task writes, and what it costs, as raw tool calls."""
+    with raw.servers(folder / "mcp.json") as running:
+        return {task: raw.run(task, running, folder) for task in raw.TASKS}
+
+
+Talk = Callable[..., Any]
+
+
+@pytest.fixture
+def talk(folder: Path, tmp_path: Path) -> Talk:
+    """`talk(server, use)`: what `use` gets from a session with a real server."""
+    arguments = {
+        "git": ["--repository", str(folder / "repository")],
+        "sqlite": ["--db-path", str(folder / "orders.db")],
+        "filesystem": [str(folder)],
+    }
+
+    def talk(server: str, use: Callable[[Session], Awaitable[T]], **options: Any) -> T:
+        argv = [*dev_servers.command(server), *arguments.get(server, [])]
+        env = {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
+
+        async def main() -> T:
+            async with asyncio.timeout(DEADLINE):
+                session = await connect_stdio(argv, env=env, timeout=DEADLINE, **options)
+                try:
+                    return await use(session)
+                finally:
+                    await session.close()
+
+        return asyncio.run(main())
+
+    return talk
