@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pflow.core.errors import SecurityError
 from pflow.core.path import Home
-from pflow.mcp.config import Auth, ServerConfig
+from pflow.mcp.auth import Auth
+from pflow.mcp.config import ServerConfig
 from pflow.mcp.consent import check_consent, describe_change, grant
 from pflow.mcp.server_state import ServerState, ServerStates
 
@@ -26,6 +27,7 @@ HTTP = ServerConfig(
     headers={"Authorization": "Bearer ${T}"},
     auth=Auth(token_env="T"),
 )
+OAUTH = HTTP._replace(headers={}, auth=Auth(type="oauth", client_id="c", client_secret_env="S", issuer="https://i.org"))
 UDS = ServerConfig(name="x", transport="uds", socket="/run/x.sock")
 
 
@@ -44,7 +46,7 @@ def refusal(server, state):
     return caught.value
 
 
-@pytest.mark.parametrize("server", [STDIO, HTTP, UDS], ids=lambda server: server.transport)
+@pytest.mark.parametrize("server", [STDIO, HTTP, OAUTH, UDS])
 def test_a_server_that_was_agreed_to_may_be_used(states, home, server):
     grant(states, server)
     check_consent(server, ServerStates(Home(home)).get("x"))
@@ -75,6 +77,20 @@ def test_a_server_that_nobody_agreed_to_is_refused_with_the_command_to_run():
         (HTTP, {"insecure": True}, "insecure", "  insecure: (nothing) → yes"),
         (HTTP, {"pin_file": "/ca.pem"}, "pin_file", "  pin_file: (nothing) → /ca.pem"),
         (HTTP, {"auth": Auth(token_env="OTHER")}, "token_env", "  token from: T → OTHER"),
+        (OAUTH, {"auth": OAUTH.auth._replace(type="client_credentials")}, "auth", "  auth: oauth → client_credentials"),
+        (OAUTH, {"auth": OAUTH.auth._replace(client_id="d")}, "client_id", "  client: c → d"),
+        (
+            OAUTH,
+            {"auth": OAUTH.auth._replace(client_secret_env="T")},
+            "client_secret_env",
+            "  client secret from: S → T",
+        ),
+        (
+            OAUTH,
+            {"auth": OAUTH.auth._replace(issuer="https://j.org")},
+            "issuer",
+            "  issuer: https://i.org → https://j.org",
+        ),
         (HTTP, {"transport": "sse"}, "transport", "  transport: stream-http → sse"),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
@@ -149,6 +165,7 @@ def test_a_person_sees_everything_that_decides(states, tmp_path, monkeypatch):
         "  address: https://x.org/mcp?key=${K}",
         "  insecure: yes: others may read and change what is sent",
         "  headers: Authorization",
+        "  auth: bearer",
         "  token from: T",
         "changed:",
         "  insecure: (nothing) → yes",

@@ -8,12 +8,18 @@ from collections.abc import Iterator
 from pflow.core.errors import SecurityError
 from pflow.core.render import escape
 from pflow.mcp.address import has_reference
+from pflow.mcp.auth import Auth
 from pflow.mcp.config import ServerConfig
 from pflow.mcp.server_state import ServerState, ServerStates
 
 _REFERENCE = re.compile(r"\$\{(?:env:)?[A-Za-z_][A-Za-z0-9_]*\}\Z")
 _NOTHING = "(nothing)"
-_LABELS = {"env": "variables", "token_env": "token from"}
+_LABELS = {
+    "env": "variables",
+    "token_env": "token from",
+    "client_id": "client",
+    "client_secret_env": "client secret from",
+}
 
 
 def check_consent(server: ServerConfig, state: ServerState) -> None:
@@ -65,6 +71,7 @@ def deciding(server: ServerConfig) -> dict[str, str | list[str]]:
 
 
 def _shown(server: ServerConfig) -> dict[str, str | list[str]]:
+    auth = server.auth or Auth(type="")
     return _filled(
         transport=server.transport,
         command=server.command,
@@ -76,7 +83,11 @@ def _shown(server: ServerConfig) -> dict[str, str | list[str]]:
         headers=sorted(server.headers),
         insecure="yes" if server.insecure else "",
         pin_file=server.pin_file,
-        token_env=server.auth.token_env if server.auth else "",
+        auth=auth.type,
+        token_env=auth.token_env,
+        client_id=auth.client_id,
+        client_secret_env=auth.client_secret_env,
+        issuer=auth.issuer,
     )
 
 
@@ -116,8 +127,10 @@ def _facts(server: ServerConfig) -> Iterator[tuple[str, str]]:
     for label, names in (("variables", server.env), ("headers", server.headers)):
         if names:
             yield label, ", ".join(_variable(name, value) for name, value in sorted(names.items()))
-    if server.auth and server.auth.token_env:
-        yield "token from", escape(server.auth.token_env)
+    shown = _shown(server)
+    for field in ("auth", "token_env", "client_id", "client_secret_env", "issuer"):
+        if field in shown:
+            yield _LABELS.get(field, field), _text(shown[field])
 
 
 def _variable(name: str, value: str) -> str:
