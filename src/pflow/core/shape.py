@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+import orjson
 
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Field
 
 Schema = Mapping[str, object]
+
+SEEN = "x-seen"
+"""The keyword of a schema that nobody declared: in how many calls it was seen."""
+
 _MAX_REFS = 32
+_MAX_STEPS = 500
+"""A schema of someone else's making can choose between itself and itself; it is not followed for ever."""
+
+_MAX_PATHS = 200
+_MAX_CHOICES = 8
+_MAX_DEPTH = 12
+_PLAIN = re.compile(r"[\w-]+")
 
 
 class DeadEnd(Frozen):
-    """A path that cannot exist: how far it led, what is there, and what that has."""
+    """A path that cannot exist: how far it led, what is there, and what that has.
+
+    `seen` is in how many calls that was seen, 0 where it was declared.
+    """
 
     at: tuple[str | int, ...]
     wanted: str | int
     kind: str
     known: tuple[str, ...] = ()
+    seen: int = 0
 
 
 def follow(field: Field, path: Sequence[str | int]) -> DeadEnd | None:
     """Where `path` into the field's value stops making sense, or None when it may exist."""
     schema: Schema = field.schema if field.schema is not None else {"type": field.type.split("|")}
-    return _follow(schema, schema, tuple(path), 0)
+    return _follow(schema, schema, tuple(path), 0, 0, iter(range(_MAX_STEPS)))
 
 
 def known_paths(schema: Schema) -> list[str]:
@@ -34,44 +53,126 @@ def known_paths(schema: Schema) -> list[str]:
     return [f"{name} ({kind_of(_resolve(schema, part))})" for name, part in properties.items()]
 
 
+def paths(schema: Schema, root: str = "result") -> list[str]:
+    """What a template can name in a value of this schema, with types: `result.commits[0].sha  string`.
+
+    A long list is cut and ends in `…`.
+    """
+    return _listed(_schema_paths(schema, schema, root, 0, iter(range(4 * _MAX_STEPS))))
+
+
+def paths_of(value: object, root: str = "result") -> list[str]:
+    """What a template can name in this very value, with types; of an array the first item stands for all."""
+    return _listed(_value_paths(value, root, 0))
+
+
 def kind_of(schema: object) -> str:
     """A schema's type in a word or two."""
     if not isinstance(schema, Mapping):
         return "any"
+    if choices := _choices(schema):
+        kinds = dict.fromkeys(_word(choice) for choice in choices)
+        return "|".join(word for word in kinds if word != "any") or "any"
+    return _word(schema)
+
+
+def _follow(
+    root: Schema, schema: Schema, path: tuple[str | int, ...], depth: int, seen: int, steps: Iterator[int]
+) -> DeadEnd | None:
+    for position in range(depth, len(path)):
+        if next(steps, None) is None:
+            return None
+        schema = _resolve(root, schema)
+        seen = calls_seen(schema) or seen
+        choices = _choices(schema)
+        if choices:
+            first = None
+            for choice in choices:
+                end = _follow(root, choice, path, position, seen, steps)
+                if end is None:
+                    return None
+                first = first or end
+            return first
+        key = path[position]
+        kinds = _kinds(schema)
+        properties = schema.get("properties")
+        if (not kinds or "any" in kinds) and "properties" not in schema and "items" not in schema:
+            return None
+        if isinstance(key, int) and (not kinds or kinds & {"array", "any"}):
+            if "object" in kinds and (not isinstance(properties, Mapping) or str(key) in properties):
+                return None
+            schema = _part(schema.get("items"))
+            continue
+        if not kinds or kinds & {"object", "any"}:
+            name = str(key)  # `[0]` into an object is its field "0"
+            if not isinstance(properties, Mapping):
+                return None
+            if name in properties:
+                schema = _part(properties[name])
+                continue
+            if schema.get("additionalProperties") not in (None, False):
+                return None
+        known = tuple(known_paths(schema))
+        return DeadEnd(at=path[:position], wanted=key, kind=kind_of(schema), known=known, seen=seen)
+    return None
+
+
+def calls_seen(schema: object) -> int:
+    """In how many calls a schema was seen; 0 for one that was declared."""
+    calls = schema.get(SEEN) if isinstance(schema, Mapping) else None
+    return calls if isinstance(calls, int) else 0
+
+
+def _word(schema: Schema) -> str:
     kind = schema.get("type")
     if isinstance(kind, list):
         return "|".join(str(part) for part in kind)
     if isinstance(kind, str):
         return kind
+    if "const" in schema and schema["const"] is None:
+        return "null"
     return "object" if "properties" in schema else "any"
 
 
-def _follow(root: Schema, schema: Schema, path: tuple[str | int, ...], depth: int) -> DeadEnd | None:
-    for position in range(depth, len(path)):
-        schema = _resolve(root, schema)
-        choices = _choices(schema)
-        if choices:
-            ends = [_follow(root, choice, path, position) for choice in choices]
-            return None if any(end is None for end in ends) else ends[0]
-        key = path[position]
-        kinds = _kinds(schema)
-        if (not kinds or "any" in kinds) and "properties" not in schema and "items" not in schema:
-            return None
-        end = DeadEnd(at=path[:position], wanted=key, kind=kind_of(schema), known=tuple(known_paths(schema)))
-        if isinstance(key, int):
-            if kinds and not kinds & {"array", "any"}:
-                return end
-            schema = _part(schema.get("items"))
-            continue
-        if kinds and not kinds & {"object", "any"}:
-            return end
-        properties = schema.get("properties")
-        if not isinstance(properties, Mapping):
-            return None
-        if key not in properties:
-            return None if schema.get("additionalProperties") not in (None, False) else end
-        schema = _part(properties[key])
-    return None
+def _listed(lines: Iterator[str]) -> list[str]:
+    found = list(islice(lines, _MAX_PATHS + 1))
+    return found if len(found) <= _MAX_PATHS else [*found[:_MAX_PATHS], "…"]
+
+
+def _schema_paths(root: Schema, schema: object, path: str, depth: int, steps: Iterator[int]) -> Iterator[str]:
+    part = _resolve(root, schema)
+    properties = part.get("properties")
+    if not isinstance(properties, Mapping):
+        properties = {}
+    keyed = not properties and part.get("additionalProperties") not in (None, False)
+    yield f"{path}  {kind_of(part)}{' (any keys)' if keyed else ''}"
+    if depth >= _MAX_DEPTH or next(steps, None) is None:
+        return
+    for name, inner in properties.items():
+        yield from _schema_paths(root, inner, path + _step(str(name)), depth + 1, steps)
+    if "items" in part:
+        yield from _schema_paths(root, part["items"], f"{path}[0]", depth + 1, steps)
+    for choice in _choices(part)[:_MAX_CHOICES]:
+        yield from islice(_schema_paths(root, choice, path, depth + 1, steps), 1, None)
+
+
+def _value_paths(value: object, path: str, depth: int) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield f"{path}  object"
+        for name in value if depth < _MAX_DEPTH else ():
+            yield from _value_paths(value[name], path + _step(str(name)), depth + 1)
+    elif isinstance(value, list | tuple):
+        yield f"{path}  array of {len(value)}"
+        for item in value[:1] if depth < _MAX_DEPTH else ():
+            yield from _value_paths(item, f"{path}[0]", depth + 1)
+    else:
+        kinds = {bool: "boolean", str: "string", int: "integer", float: "number", type(None): "null"}
+        yield f"{path}  {kinds.get(type(value), type(value).__name__)}"
+
+
+def _step(name: str) -> str:
+    """A key as templates write it."""
+    return f".{name}" if _PLAIN.fullmatch(name) else f"[{orjson.dumps(name).decode()}]"
 
 
 def _part(schema: object) -> Schema:
