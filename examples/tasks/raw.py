@@ -148,12 +148,12 @@ def write(agent: Agent, path: Path, content: str) -> str:
     return path.read_text()
 
 
-TASKS: dict[str, tuple[Callable[[Agent, Path], str], tuple[str, ...]]] = {
-    "changelog": (changelog, ("git", "filesystem")),
-    "revenue": (revenue, ("sqlite", "filesystem")),
-    "triage": (triage, ("filesystem",)),
+TASKS: dict[str, tuple[Callable[[Agent, Path], str], tuple[str, ...], str]] = {
+    "changelog": (changelog, ("git", "filesystem"), "CHANGELOG.md"),
+    "revenue": (revenue, ("sqlite", "filesystem"), "revenue.md"),
+    "triage": (triage, ("filesystem",), "severe.csv"),
 }
-"""Each task, and the servers whose tools the agent holds for it."""
+"""Each task, the servers whose tools the agent holds for it, and the file that it writes."""
 
 
 # ---- running them
@@ -173,7 +173,7 @@ def servers(config: Path) -> Iterator[dict[str, Server]]:
 
 def run(task: str, running: Mapping[str, Server], folder: Path) -> tuple[str, Tally]:
     """What a task writes, and what it cost."""
-    do, names = TASKS[task]
+    do, names, _ = TASKS[task]
     agent = Agent(running)
     text = do(agent, folder)
     agent.tally.definitions = sum(running[name].definitions for name in names)
