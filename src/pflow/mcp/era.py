@@ -73,17 +73,17 @@ async def meet(
     shaken: asyncio.Task[Peer] | None = None
     try:
         await asyncio.wait((asked,), timeout=min(probe, timeout / 2))
-        if asked.done() and (peer := _discovered(asked)) is not None:
+        if asked.done() and (peer := _discovered(wire, asked)) is not None:
             return peer
         shaken = asyncio.ensure_future(_shake_hands(wire, legacy, until - loop.time()))
         if not asked.done():
             await asyncio.wait((asked, shaken), return_when=asyncio.FIRST_COMPLETED)
-            if asked.done() and (peer := _discovered(asked)) is not None:
+            if asked.done() and (peer := _discovered(wire, asked)) is not None:
                 return peer
             if shaken.done() and shaken.exception() is not None and not asked.done():
                 # The handshake was refused; whoever refuses it may yet answer the probe.
                 await asyncio.wait((asked,), timeout=probe)
-                if asked.done() and (peer := _discovered(asked)) is not None:
+                if asked.done() and (peer := _discovered(wire, asked)) is not None:
                     return peer
         return await shaken
     finally:
@@ -93,10 +93,10 @@ async def meet(
         await asyncio.gather(*tasks, return_exceptions=True)  # a second error is of no interest
 
 
-def _discovered(asked: asyncio.Future[dict[str, object]]) -> Peer | None:
+def _discovered(wire: Rpc, asked: asyncio.Future[dict[str, object]]) -> Peer | None:
     """The peer, if the probe found one; nothing for any other answer. Raises when the connection ended."""
     error = asked.exception()
-    if isinstance(error, ServerGone):
+    if isinstance(error, ServerGone) and not wire.is_open:
         raise error
     if error is not None:
         if not isinstance(error, StepError):

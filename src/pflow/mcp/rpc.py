@@ -157,12 +157,13 @@ class Rpc:
     def _silence(self) -> None:
         """Nothing that still arrives counts."""
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytes, asked: int | None = None) -> None:
+        """Take a message; what cannot be read is the reply to `asked`, if that is known."""
         try:
             message = decode(line)
         except ValueError as error:
             if line.strip():
-                self._refuse(line, error)
+                self._refuse(line, error, asked)
             return
         if isinstance(message, dict):
             self._dispatch(message)
@@ -175,8 +176,8 @@ class Rpc:
         else:
             self._drop("garbage", line)
 
-    def _refuse(self, line: bytes, error: ValueError) -> None:
-        number = find_reply_id(line)
+    def _refuse(self, line: bytes, error: ValueError, asked: int | None) -> None:
+        number = find_reply_id(line) if asked is None else asked
         call = self._calls.pop(number, None) if number is not None else None
         if call is None:
             self._drop("garbage", line)
