@@ -53,6 +53,11 @@ class Home:
         return self.root / "registry.json"
 
     @property
+    def observed(self) -> Path:
+        """What the results of MCP tools were seen to look like."""
+        return self.root / "mcp-observed.json"
+
+    @property
     def servers(self) -> Path:
         """MCP servers."""
         return self.root / "mcp-servers.json"

@@ -123,6 +123,11 @@ def calls_seen(schema: object) -> int:
     return calls if isinstance(calls, int) else 0
 
 
+def count_calls(calls: int) -> str:
+    """How often something was seen, in words."""
+    return f"{calls:,} call" if calls == 1 else f"{calls:,} calls"
+
+
 def _word(schema: Schema) -> str:
     kind = schema.get("type")
     if isinstance(kind, list):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pflow.core.document import Document
 from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.place import Path
-from pflow.core.shape import DeadEnd, follow
+from pflow.core.shape import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
 from pflow.core.template import Reference
 
@@ -142,17 +142,43 @@ class References:
         if end is not None:
             self._report_end(f"output `{name}` of {kind}", reference, end, path)
 
+    def check_item(self, reference: Reference, items: Reference, path: Path) -> None:
+        """Report what is wrong with a template that names an item of a batch over what `items` names."""
+        target = self._ids.get(items.root) if items.root not in self._document.inputs else None
+        interface = None if target is None else self._interfaces[target]
+        if target is None or interface is None or not items.path or items.default is not MISSING:
+            return
+        name = items.path[0]
+        field = interface.output(name) if isinstance(name, str) else None
+        if field is None or name in self._mapped[target]:
+            return
+        above = (*items.path[1:], 0)
+        end = follow(field, (*above, *reference.path))
+        if end is not None and len(end.at) >= len(above):  # what is wrong with the items is said there
+            spec = self._document.nodes[target]
+            end = end._replace(at=end.at[len(above) :])
+            self._report_end(f"an item of `{items.text}`, from node `{spec.id}` ({spec.type}),", reference, end, path)
+
     def _report_end(self, what: str, reference: Reference, end: DeadEnd, path: Path) -> None:
+        if end.seen and reference.default is not MISSING:
+            return  # what was seen so far is no promise, and a default is for when it was not enough
         at = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in end.at)
         names = [known.split(" ")[0] for known in end.known]
         near = nearest(str(end.wanted), names, limit=1)
         wanted = f"[{end.wanted}]" if isinstance(end.wanted, int) else f"`{end.wanted}`"
+        hint = f"did you mean `{near[0]}`?" if near else ""
+        if end.seen and not near:
+            hint = (
+                f"if it may be there at times, give a default (`{reference.text[:-1]}:-…}}`), "
+                "or call the tool again with `pflow call`, which teaches what its results look like"
+            )
         self._report(
             "unknown-path",
-            f"template `{reference.text}`: {what}{' at `' + at + '`' if at else ''} is {end.kind} and has no {wanted}",
+            f"template `{reference.text}`: {what}{' at `' + at + '`' if at else ''} is {end.kind} and has no {wanted}"
+            + (f" (as seen in {count_calls(end.seen)})" if end.seen else ""),
             path,
             known=end.known,
-            hint=f"did you mean `{near[0]}`?" if near else "",
+            hint=hint,
         )
 
     def _known(self, index: int | None) -> tuple[str, ...]:

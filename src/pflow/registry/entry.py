@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
 from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.interface import MISSING, Field, Interface, Purity
+from pflow.core.shape import SEEN, Schema, kind_of
 from pflow.registry.type_name import canonical
 
 VIRTUAL = "virtual://"
 """How the `file_path` of an entry starts that no source file stands behind, such as an MCP tool."""
 
 
+Observations = Callable[[str, str], tuple[Schema, int] | None]
+"""What was seen of a tool's results, by node type and hash of the definition: a schema, and in how many calls."""
+
+
 class Entry:
     """A node type. `data` is its form in `registry.json`; the interface is built from it on first use."""
 
-    __slots__ = ("_class", "_folder", "_interface", "data", "name")
+    __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "data", "name")
 
-    def __init__(self, name: str, data: Mapping[str, object], folder: Path) -> None:
+    def __init__(
+        self, name: str, data: Mapping[str, object], folder: Path, observations: Observations | None = None
+    ) -> None:
         self.name = name
         self.data = data
         self._folder = folder
         self._interface: Interface | None = None
+        self._observations = observations
+        self._observed: tuple[Schema, int] | None = None
         self._class: type | None = None
 
     def __repr__(self) -> str:
@@ -57,10 +66,25 @@ class Entry:
 
     @property
     def interface(self) -> Interface:
-        """What the node takes and gives."""
+        """What the node takes and gives; of a `result` that nobody declared, what was seen of it."""
         if self._interface is None:
             self._interface = interface_from_json(self.data.get("interface"))
+            declared = self._interface.output("result")
+            if declared is None or declared.schema is not None or not self.manifest_hash:
+                self._observations = None
+        if self._observations is not None:
+            observed = self._observations(self.name, self.manifest_hash)
+            if observed is not None and observed is not self._observed:
+                self._interface = _refine(self._interface, *observed)
+                self._observed = observed
         return self._interface
+
+    @property
+    def manifest_hash(self) -> str:
+        """The hash of an MCP tool's definition; empty for everything else."""
+        config = self.data.get("mcp_config")
+        found = config.get("manifest_hash") if isinstance(config, dict) else None
+        return found if isinstance(found, str) else ""
 
     @property
     def node_hash(self) -> str:
@@ -159,6 +183,15 @@ def interface_from_json(data: object) -> Interface:
         open_outputs=data.get("open_outputs") is True,
         echo_params=data.get("echo_params") is True,
     )
+
+
+def _refine(interface: Interface, schema: Schema, calls: int) -> Interface:
+    marked = {SEEN: calls, **schema}
+    outputs = tuple(
+        field._replace(schema=marked, type=kind_of(schema)) if field.name == "result" else field
+        for field in interface.outputs
+    )
+    return interface._replace(outputs=outputs)
 
 
 def _fields(data: object) -> tuple[Field, ...]:

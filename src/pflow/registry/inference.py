@@ -66,6 +66,8 @@ def merge(a: Schema, b: Schema) -> Schema:
 
 def trim(schema: Schema, depth: int) -> Schema:
     """The schema with nothing said about what lies deeper than `depth`."""
+    if not schema.keys() & {"properties", "items", "anyOf"}:
+        return schema
     if depth <= 0:
         return _ANY
     if "anyOf" in schema:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
 from pflow import __version__
 from pflow.core.errors import NotFoundError, StorageError, UsageError
 from pflow.core.file import JSON_LIMIT, locked, parse_object, read_private, set_aside, write_atomic
+from pflow.core.shape import Schema
 from pflow.core.suggest import nearest
 from pflow.registry.entry import VIRTUAL, Entry
 from pflow.registry.search import search_names
 from pflow.registry.source import fingerprints
+
+if TYPE_CHECKING:
+    from pflow.registry.observed import Observed
 
 HEAD = "__registry__"
 """The one key of `registry.json` that is no node type: what the scanned entries were made from."""
@@ -36,13 +40,19 @@ class RegistryHome(Protocol):
     def nodes(self) -> Path:
         """The folder of a person's own nodes."""
 
+    @property
+    def observed(self) -> Path:
+        """The file `mcp-observed.json`."""
+
 
 class Registry:
     """Node types by name. `notices` says what could not be used and why; nobody else reports it."""
 
     def __init__(self, home: RegistryHome) -> None:
+        self._home = home
         self._path = home.registry
         self._folder = home.nodes
+        self._observed: Observed | None = None
         self._nodes: Nodes = {}
         self._entries: dict[str, Entry] = {}
         self._head: dict[str, object] = {}
@@ -64,6 +74,15 @@ class Registry:
         except StorageError:
             pass  # the file is a cache: a home that cannot be written costs a scan each time, nothing else
         return registry
+
+    @property
+    def observed(self) -> Observed:
+        """What the results of tools were seen to look like."""
+        if self._observed is None:
+            from pflow.registry.observed import Observed  # lazy: most documents hold no tool that declares nothing
+
+            self._observed = Observed(self._home, self.notices)
+        return self._observed
 
     def rescan(self) -> None:
         """Read all source files again. Virtual entries stay; a file that cannot be used becomes a notice."""
@@ -128,7 +147,7 @@ class Registry:
                     details={"similar": near},
                     suggestions=[f"did you mean `{near[0]}`?"] if near else ["see `pflow registry list`"],
                 )
-            entry = self._entries[name] = Entry(name, data, self._folder)
+            entry = self._entries[name] = Entry(name, data, self._folder, self._observations)
         return entry
 
     def __contains__(self, name: object) -> bool:
@@ -166,6 +185,9 @@ class Registry:
         if not self.get(name).is_virtual:
             raise UsageError(f"`{name}` comes from a file; delete the file to remove it")
         self._change(name, None)
+
+    def _observations(self, name: str, manifest_hash: str) -> tuple[Schema, int] | None:
+        return self.observed.schema(name, manifest_hash)
 
     def _change(self, name: str, data: dict[str, object] | None) -> None:
         self._changes[name] = data

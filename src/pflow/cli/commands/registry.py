@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
+from pflow.cli.commands.registry_mcp import add_mcp, migrate_mcp, refresh, test_connections
 from pflow.cli.completion import complete_node, complete_param
 from pflow.cli.console import Console
 from pflow.cli.group import LazyGroup, json_option, pass_console
@@ -17,6 +18,7 @@ from pflow.cli.source import read_params
 from pflow.core.errors import InputError, PflowError
 from pflow.core.interface import MISSING, Field
 from pflow.core.render import escape, shorten
+from pflow.core.shape import SEEN, calls_seen, count_calls, paths
 
 if TYPE_CHECKING:
     from pflow.registry.entry import Entry
@@ -60,7 +62,8 @@ def describe(console: Console, node: str) -> int:
     """Show what NODE takes and gives."""
     entry = console.workspace().node_type(node)
     console.reply(
-        {"name": entry.name, "interface": entry.data.get("interface"), "source": _source(entry)}, _describe(entry)
+        {"name": entry.name, "interface": entry.data.get("interface"), **_observed(entry), "source": _source(entry)},
+        _describe(entry),
     )
     return 0
 
@@ -110,6 +113,10 @@ def validate(console: Console, everything: bool) -> int:
     return 0
 
 
+for _command in (add_mcp, refresh, migrate_mcp, test_connections):
+    registry.add_command(_command)
+
+
 def _check_given(entry: Entry, given: Mapping[str, str], words: Sequence[str]) -> None:
     missing = [field for field in _required(entry) if field.name not in given]
     if not missing:
@@ -142,6 +149,11 @@ def _describe(entry: Entry) -> str:
         rows = [(escape(field.name), field.type, _state(field, title), escape(field.description)) for field in fields]
         if rows:
             blocks.append("\n".join([title, *columns(rows)]))
+    result = interface.output("result")
+    if result is not None and result.schema is not None and entry.is_virtual:
+        lines = paths(result.schema)[1:]
+        if lines:
+            blocks.append("\n".join(["paths", *(f"  {escape(line)}" for line in lines)]))
     if interface.open_params:
         blocks.append("takes any other parameter as well" if interface.params else "takes any parameter")
     actions = [action for action in interface.actions if action != "default"]
@@ -159,12 +171,22 @@ def _required(entry: Entry) -> list[Field]:
 
 def _state(field: Field, title: str) -> str:
     if title == "outputs":
-        return ""
+        calls = calls_seen(field.schema)
+        return f"seen in {count_calls(calls)}" if calls else ""
     if field.required:
         return "required"
     if field.default is MISSING or field.default is None:
         return ""
     return f"= {shorten(orjson.dumps(field.default, default=str).decode(), 30)}"
+
+
+def _observed(entry: Entry) -> dict[str, object]:
+    """What was seen of a tool that does not declare what it gives."""
+    result = entry.interface.output("result")
+    if result is None or result.schema is None or not calls_seen(result.schema):
+        return {}
+    schema = {word: value for word, value in result.schema.items() if word != SEEN}
+    return {"observed": {"calls": calls_seen(result.schema), "schema": schema}}
 
 
 def _source(entry: Entry) -> str:

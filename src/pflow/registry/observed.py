@@ -1,0 +1,170 @@
+"""What the results of tools look like, learnt from calls and kept beside the registry: names and types, no values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Protocol, cast
+
+import orjson
+
+from pflow.core.errors import NotFoundError, SecurityError, StorageError
+from pflow.core.file import JSON_LIMIT, locked, parse_object, read_private, set_aside, write_atomic
+from pflow.core.shape import Schema
+from pflow.registry.inference import MAX_DEPTH, infer, is_inferred, merge, trim
+
+MOST_CALLS = 1_000
+"""Calls are counted up to here; from then on only a result that looks different is written down."""
+
+_MOST_TOOLS = 5_000
+_MOST_BYTES = 32_000
+_MOST_BYTES_IN_ALL = JSON_LIMIT // 4
+
+Seen = tuple[Schema, int]
+"""A schema, and in how many calls it was seen."""
+
+_Items = dict[str, object]
+"""What the file holds by node type, as JSON; the longest untouched come first."""
+
+
+class ObservedHome(Protocol):
+    """Where observations live."""
+
+    @property
+    def observed(self) -> Path:
+        """The file `mcp-observed.json`."""
+
+
+class Observed:
+    """The results of tools by node type and definition; the file is read when something is first asked.
+
+    What other processes observe is seen from the next `flush` on. `notices` says what went wrong with the file;
+    nothing here ever fails a run.
+    """
+
+    def __init__(self, home: ObservedHome, notices: list[str] | None = None) -> None:
+        self._path = home.observed
+        self._stored: _Items | None = None
+        self._new: dict[str, tuple[str, Seen]] = {}
+        self._answers: dict[tuple[str, str], Seen | None] = {}
+        self._lock = Lock()
+        self.notices: list[str] = [] if notices is None else notices
+
+    def record(self, node_type: str, manifest_hash: str, value: object) -> None:
+        """Learn from the result of one successful call. Touches no file."""
+        schema = infer(value)
+        with self._lock:
+            known_hash, known = self._new.get(node_type, ("", None))
+            seen = _join(known if known_hash == manifest_hash else None, (schema, 1))
+            self._new[node_type] = (manifest_hash, seen)
+            self._answers.pop((node_type, manifest_hash), None)
+
+    def schema(self, node_type: str, manifest_hash: str) -> Seen | None:
+        """What was seen of a tool's results while it was defined like this; the same object until that changes."""
+        key = (node_type, manifest_hash)
+        with self._lock:
+            if key not in self._answers:
+                if self._stored is None:
+                    self._stored = self._read() or {}
+                stored = _decode(self._stored.get(node_type), manifest_hash)
+                new_hash, new = self._new.get(node_type, ("", None))
+                self._answers[key] = stored if new is None or new_hash != manifest_hash else _join(stored, new)
+            return self._answers[key]
+
+    def flush(self) -> None:
+        """Write down what is new, together with what other processes wrote meanwhile."""
+        with self._lock:
+            new, self._new = self._new, {}
+            if self._stored is not None and not _add(dict(self._stored), new):
+                return
+            if not new:
+                return
+            self._answers.clear()
+            try:
+                with locked(self._path):
+                    stored = self._read(held=True) or {}
+                    if _add(stored, new):
+                        write_atomic(self._path, _encode(stored))
+            except (StorageError, SecurityError) as error:
+                self._note(f"{error.message}; what the results of tools look like was not written down")
+                stored = dict(self._stored or {})
+                _add(stored, new)  # still true for this process
+            self._stored = stored
+
+    def _read(self, *, held: bool = False) -> _Items | None:
+        """What the file holds, None without one; a damaged file is moved, under the lock, as `held` says we have it."""
+        try:
+            data = parse_object(read_private(self._path, JSON_LIMIT))
+        except NotFoundError:
+            return None
+        except (StorageError, SecurityError) as error:
+            if held:
+                raise
+            self._note(f"{error.message}; what the results of tools look like is not known")
+            return None
+        if data is not None:
+            return data
+        try:
+            if not held:
+                with locked(self._path):
+                    return self._read(held=True)
+            kept = f"it was set aside as `{set_aside(self._path).name}`"
+        except (StorageError, SecurityError):
+            kept = "it could not be set aside"
+        self._note(f"`{self._path.name}` was damaged; {kept}. What the results of tools look like is learnt anew")
+        return None
+
+    def _note(self, notice: str) -> None:
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+
+def _add(stored: _Items, new: Mapping[str, tuple[str, Seen]]) -> bool:
+    """Put what is new at the end; whether there was any, as one more call of a shape is not past `MOST_CALLS`."""
+    changed = False
+    for name, (manifest_hash, seen) in new.items():
+        before = _decode(stored.get(name), manifest_hash)
+        schema, calls = _join(before, seen)
+        if before is None or (schema, calls) != before:
+            stored.pop(name, None)
+            stored[name] = {"manifest_hash": manifest_hash, "calls": calls, "schema": _small(schema)}
+            changed = True
+    return changed
+
+
+def _join(known: Seen | None, new: Seen) -> Seen:
+    if known is None:
+        return new
+    return merge(known[0], new[0]), min(known[1] + new[1], MOST_CALLS)
+
+
+def _small(schema: Schema) -> Schema:
+    """The schema, without its deepest parts if it would take too much room."""
+    depth = MAX_DEPTH
+    while len(orjson.dumps(schema)) > _MOST_BYTES:
+        depth -= 1
+        schema = trim(schema, depth)
+    return schema
+
+
+def _encode(stored: _Items) -> bytes:
+    """The file's bytes; of too much the longest untouched goes, which `stored` shows."""
+    excess = len(stored) - _MOST_TOOLS
+    while True:
+        for name in list(stored)[: max(0, excess)]:
+            del stored[name]
+        data = orjson.dumps(stored)
+        if len(data) <= _MOST_BYTES_IN_ALL:
+            return data
+        excess = len(stored) // 2
+
+
+def _decode(item: object, manifest_hash: str) -> Seen | None:
+    """What an entry of the file says of a definition; None for another's, and for one that nobody wrote like this."""
+    if not isinstance(item, dict) or item.get("manifest_hash") != manifest_hash:
+        return None
+    calls, schema = item.get("calls"), item.get("schema")
+    if type(calls) is not int or not 0 < calls <= MOST_CALLS or not is_inferred(schema):
+        return None
+    return cast("Schema", schema), calls
