@@ -11,7 +11,7 @@ from pflow.mcp.tool_change import config_in
 from pflow.mcp.tool_name import PREFIX, sanitise
 from pflow.registry.registry import Registry
 
-__all__ = ["SyncPlan", "apply_sync", "find_entry", "plan_sync", "tools_of", "touched"]
+__all__ = ["SyncPlan", "apply_sync", "find_entry", "node_types_of", "plan_sync", "tools_of", "touched"]
 
 
 class TypeEntry(Protocol):
@@ -40,7 +40,7 @@ class Types(Protocol[E_co]):
 def apply_sync(plan: SyncPlan, registry: Registry) -> dict[str, object]:
     """Do what the plan says, all of it or nothing; the registry as it was stays beside it as `registry.json.bak`.
 
-    Raises `StorageError`, and `UsageError` where the registry is not the one that the plan was made for.
+    Raises `StorageError` or `SecurityError` where the file cannot be written; then `registry` is to be loaded anew.
     """
     removed = [name for name in plan.names("removed") if name in registry]
     if plan.entries or removed:
@@ -63,10 +63,15 @@ def find_entry(types: Types[E_co], server: str, tool: str) -> E_co | None:
     return None
 
 
+def node_types_of(types: Types[TypeEntry], server: str) -> list[str]:
+    """The node types of a server's tools."""
+    names = (name for name in types.names() if name.startswith(PREFIX))
+    return [name for name in names if config_in(types.get(name).data).get("server_id") == server]
+
+
 def tools_of(types: Types[TypeEntry], server: str) -> list[str]:
     """The tools of a server that the registry has, by their own names."""
-    configs = (config_in(types.get(name).data) for name in types.names() if name.startswith(PREFIX))
-    return [str(config.get("tool_name")) for config in configs if config.get("server_id") == server]
+    return [str(config_in(types.get(name).data).get("tool_name")) for name in node_types_of(types, server)]
 
 
 def _is_of(entry: TypeEntry, server: str, tool: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 import orjson
@@ -152,7 +153,7 @@ def _check_free(name: str, raw: str, server: str, registry: Registry) -> None:
     owner = config_in(entry.data).get("server_id")
     if entry.is_virtual and owner == server:
         return
-    holder = f"server `{shorten(str(owner))}`" if entry.is_virtual else f"`{shorten(entry.file_path)}`"
+    holder = f"server `{shorten(str(owner))}`" if entry.is_virtual else f"`{shorten(Path(entry.file_path).name)}`"
     raise ServerError(f"tool `{show(raw)}` cannot be used: its node type `{name}` belongs to {holder}")
 
 

@@ -85,7 +85,7 @@ def _tool(old: Data, new: Data) -> Iterator[str]:
 
 def _params(before: Interface, after: Interface) -> Iterator[str]:
     old, new = _by_name(before.params), _by_name(after.params)
-    for name in old.keys() - new.keys():
+    for name in (name for name in old if name not in new):
         yield f"parameter `{shorten(name)}` ({old[name].type}) is gone"
     for name, field in new.items():
         if name not in old:
@@ -110,7 +110,7 @@ def _param(old: Field, new: Field) -> Iterator[str]:
 
 def _outputs(before: Sequence[Field], after: Sequence[Field]) -> Iterator[str]:
     old, new = _by_name(before), _by_name(after)
-    for name in old.keys() - new.keys():
+    for name in (name for name in old if name not in new):
         yield f"output `{shorten(name)}` ({old[name].type}) is gone"
     for name, field in new.items():
         if name not in old:
