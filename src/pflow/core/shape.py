@@ -45,12 +45,13 @@ def follow(field: Field, path: Sequence[str | int]) -> DeadEnd | None:
     return _follow(schema, schema, tuple(path), 0, 0, iter(range(_MAX_STEPS)))
 
 
-def known_paths(schema: Schema) -> list[str]:
-    """The properties an object schema names, with their types."""
-    properties = _resolve(schema, schema).get("properties")
+def known_paths(schema: Schema, root: Schema | None = None) -> list[str]:
+    """The properties an object schema names, with their types; references lead into `root`, else into itself."""
+    whole = schema if root is None else root
+    properties = _resolve(whole, schema).get("properties")
     if not isinstance(properties, Mapping):
         return []
-    return [f"{name} ({kind_of(_resolve(schema, part))})" for name, part in properties.items()]
+    return [f"{name} ({kind_of(_resolve(whole, part), whole)})" for name, part in properties.items()]
 
 
 def paths(schema: Schema, root: str = "result") -> list[str]:
@@ -66,12 +67,12 @@ def paths_of(value: object, root: str = "result") -> list[str]:
     return _listed(_value_paths(value, root, 0))
 
 
-def kind_of(schema: object) -> str:
-    """A schema's type in a word or two."""
+def kind_of(schema: object, root: Schema | None = None) -> str:
+    """A schema's type in a word or two; references in its choices lead into `root`."""
     if not isinstance(schema, Mapping):
         return "any"
     if choices := _choices(schema):
-        kinds = dict.fromkeys(_word(choice) for choice in choices)
+        kinds = dict.fromkeys(_word(_resolve(root or {}, choice)) for choice in choices)
         return "|".join(word for word in kinds if word != "any") or "any"
     return _word(schema)
 
@@ -112,8 +113,8 @@ def _follow(
                 continue
             if schema.get("additionalProperties") not in (None, False):
                 return None
-        known = tuple(known_paths(schema))
-        return DeadEnd(at=path[:position], wanted=key, kind=kind_of(schema), known=known, seen=seen)
+        known = tuple(known_paths(schema, root))
+        return DeadEnd(at=path[:position], wanted=key, kind=kind_of(schema, root), known=known, seen=seen)
     return None
 
 
@@ -150,7 +151,7 @@ def _schema_paths(root: Schema, schema: object, path: str, depth: int, steps: It
     if not isinstance(properties, Mapping):
         properties = {}
     keyed = not properties and part.get("additionalProperties") not in (None, False)
-    yield f"{path}  {kind_of(part)}{' (any keys)' if keyed else ''}"
+    yield f"{path}  {kind_of(part, root)}{' (any keys)' if keyed else ''}"
     if depth >= _MAX_DEPTH or next(steps, None) is None:
         return
     for name, inner in properties.items():
