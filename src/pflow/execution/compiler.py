@@ -318,10 +318,13 @@ class _Compiler:
         references: References,
     ) -> None:
         own = (batch.name, f"{batch.name}_index") if batch else ()
+        items = batch.items.references if batch else ()
         for name, compiled in params.items():
             for reference in compiled.references:
                 if reference.root not in own:
                     references.check(index, reference, ("nodes", index, "params", name))
+                elif spec.batch and reference.root == own[0] and items and items[0].text == spec.batch.items:
+                    references.check_item(reference, items[0], ("nodes", index, "params", name))
         if batch:
             for reference in batch.items.references:
                 references.check(index, reference, ("nodes", index, "batch", "items"))
