@@ -317,9 +317,15 @@ def test_a_lone_result_is_described_as_it_arrives_unwrapped():
     assert found["result"]["schema"]["$defs"] == wrapped["$defs"]
 
 
+@pytest.mark.parametrize("more", [{"error": {"type": "string"}}, {}])
+def test_a_result_that_may_come_alone_or_not_is_anything(more):
+    schema = {"type": "object", "properties": {"result": {"type": "string"}, **more}, "additionalProperties": True}
+    assert outputs_of(schema)["result"] == {"name": "result", "type": "any"}
+
+
 def test_names_that_mean_something_else_are_no_outputs_of_their_own():
     properties = {"result": {"type": "string"}, "files": {"type": "string"}, "__x": {}, "more": {"type": "string"}}
-    found = outputs_of({"type": "object", "properties": properties})
+    found = outputs_of({"type": "object", "properties": properties, "required": ["more"]})
     assert {name: output["type"] for name, output in found.items()} == {
         "result": "object",
         "more": "string",
@@ -456,6 +462,7 @@ def bomb() -> dict:
         ({"inputSchema": "text"}, "its `inputSchema` is no object"),
         ({"inputSchema": []}, "its `inputSchema` is no object"),
         ({"inputSchema": {"type": "string"}}, "its `inputSchema` describes no object"),
+        ({"inputSchema": {"type": ["string", "array"]}}, "its `inputSchema` describes no object"),
         ({"inputSchema": {"properties": ["a"]}}, "the `properties` of its `inputSchema` are no object"),
         (
             {"inputSchema": {"properties": {"__mcp_tool__": {}}}},

@@ -11,7 +11,7 @@ import orjson
 from pflow.core.errors import ServerError
 from pflow.core.name import show
 from pflow.mcp.config import ServerConfig
-from pflow.mcp.tool_schema import SchemaReader
+from pflow.mcp.tool_schema import Parameters, SchemaReader
 
 WRAPPER = "mcp_wrapper"
 """The `type` of an entry that stands for a tool, and of a node that names its tool in `mcp_metadata`."""
@@ -118,7 +118,7 @@ def _params(name: str, definition: Mapping[str, object]) -> dict[str, object]:
     if not isinstance(schema.get("properties", {}), dict):
         raise _unusable(name, "the `properties` of its `inputSchema` are no object")
     reader = SchemaReader(schema)
-    if reader.type_of(schema) not in ("object", "any"):
+    if {"object", "any"}.isdisjoint(reader.type_of(schema).split("|")):
         raise _unusable(name, "its `inputSchema` describes no object")
     found = reader.parameters()
     if reader.is_exhausted:
@@ -158,13 +158,19 @@ def _outputs(definition: Mapping[str, object]) -> list[dict[str, object]]:
     if not isinstance(schema, dict):
         return [{"name": "result", "type": "any", "description": "what the tool gave"}, files]
     reader = SchemaReader(schema)
-    fields = reader.parameters().schemas
-    if list(fields) == ["result"]:
-        # A lone `result` is how servers wrap a value that is no object; it is unwrapped when it arrives.
-        return [_output(reader, "result", fields["result"]), files]
-    whole: dict[str, object] = {"name": "result", "type": reader.type_of(schema), "schema": schema}
+    found = reader.parameters()
+    fields = found.schemas
     named = [name for name in fields if name not in ("result", "files") and not name.startswith("__")]
-    return [whole, *(_output(reader, name, fields[name]) for name in named[:_MOST_OUTPUTS]), files]
+    return [_result(reader, found), *(_output(reader, name, fields[name]) for name in named[:_MOST_OUTPUTS]), files]
+
+
+def _result(reader: SchemaReader, found: Parameters) -> dict[str, object]:
+    """A value in a lone `result`, as servers wrap what is no object, is unwrapped when it arrives."""
+    if "result" in found.schemas and not found.required - {"result"}:
+        if len(found.schemas) == 1 and not found.is_open:
+            return _output(reader, "result", found.schemas["result"])
+        return {"name": "result", "type": "any"}  # it may or may not come alone
+    return {"name": "result", "type": reader.type_of(reader.root), "schema": reader.root}
 
 
 def _output(reader: SchemaReader, name: str, schema: object) -> dict[str, object]:
