@@ -24,7 +24,7 @@ class Kit:
 
     def talk(
         self,
-        era: str,
+        speaks: str,
         doing: str,
         use: Callable[[Session], Awaitable[T]],
         *,
@@ -40,8 +40,8 @@ class Kit:
         """
 
         async def main() -> T:
-            async with asyncio.timeout(DEADLINE), Site(era, doing, style=style, tls=tls) as site:
-                async with Site(era, other or "", style=style) as second:
+            async with asyncio.timeout(DEADLINE), Site(speaks, doing, style=style, tls=tls) as site:
+                async with Site(speaks, other or "", style=style) as second:
                     self.site, self.other = site, second
                     site.other = second
                     site.memory |= memory or {}

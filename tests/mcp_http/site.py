@@ -476,6 +476,17 @@ async def headers_back(site: Site, request: Request, out: Out) -> None:
     await site.answer(request, out, text(json.dumps(request.headers)))
 
 
+@behaviour()
+async def sets_cookie(site: Site, request: Request, out: Out) -> None:
+    await site.answer(request, out, {"tools": []}, set_cookie="lb=7; Path=/; HttpOnly")
+
+
+@behaviour()
+async def input_required(site: Site, request: Request, out: Out) -> None:
+    asked = {"name": {"method": "elicitation/create", "params": {"message": "who?"}}}
+    await site.answer(request, out, {"resultType": "input_required", "inputRequests": asked})
+
+
 # ---- streams
 
 

@@ -12,6 +12,7 @@ from pflow.mcp.frame import LINE_LIMIT
 from pflow.mcp.http_wire import HttpWire
 from pflow.mcp.rpc import IDLE
 from pflow.mcp.session import Answer, Conduct, Session, Warn
+from pflow.mcp.sse_wire import SseWire
 
 LEAVE = 0.5
 """Seconds that a server gets to hear that a session is over."""
@@ -45,10 +46,14 @@ async def connect_http(
     check_address(url, insecure=insecure)
     conduct = Conduct(roots, warn)
     channel = Channel(url, headers or {}, insecure=insecure, pin_file=pin_file, auth=auth, warn=warn)
-    wire = HttpWire(channel, conduct, limit=limit)
+    wire = (SseWire if transport == "sse" else HttpWire)(channel, conduct, limit=limit)
     link = HttpLink(wire, channel.place, conduct, channel.close)
     session = Session(link, conduct, answer)
+    until = asyncio.get_running_loop().time() + timeout
     try:
+        if isinstance(wire, SseWire):
+            await wire.listen(timeout)
+            era, timeout = "legacy", max(until - asyncio.get_running_loop().time(), 0.0)
         await session.open(era=era, timeout=timeout, probe=probe)
     except BaseException:
         await link.close(patience=0)
@@ -66,6 +71,7 @@ class HttpLink:
         self.wire = wire
         self._place = place
         self._release = release
+        self._leaving: asyncio.Task[None] | None = None
         self._closed: asyncio.Task[None] | None = None
 
     def describe(self) -> dict[str, object]:
@@ -80,22 +86,24 @@ class HttpLink:
         """Say that the session is over, and close every connection, even if this is cancelled."""
         if self._closed is None:
             self.wire.fail(ServerGone("the connection to the MCP server was closed"))
-            self._closed = asyncio.create_task(self._close(LEAVE if patience is None else patience))
+            self._leaving = asyncio.create_task(self._leave(LEAVE if patience is None else patience))
+            self._closed = asyncio.create_task(self._close(self._leaving))
         try:
             await asyncio.shield(self._closed)
         except asyncio.CancelledError:
-            if not self._closed.done():
-                self._closed.cancel()
-                await asyncio.wait((self._closed,))
+            if self._leaving is not None:
+                self._leaving.cancel()
+            await asyncio.wait((self._closed,))
             raise
 
-    async def _close(self, patience: float) -> None:
+    async def _leave(self, patience: float) -> None:
         try:
-            if patience > 0:
-                async with asyncio.timeout(patience):
-                    await self.wire.leave()
+            async with asyncio.timeout(patience):
+                await self.wire.leave()
         except (TimeoutError, PflowError):
             pass  # the server forgets us by itself
-        finally:
-            await self.wire.close()
-            await self._release()
+
+    async def _close(self, leaving: asyncio.Task[None]) -> None:
+        await asyncio.wait((leaving,))
+        await self.wire.close()
+        await self._release()

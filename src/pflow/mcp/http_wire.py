@@ -37,7 +37,7 @@ _RETRY_LEAST, _RETRY_MOST = 0.05, 30.0
 _MOST_POSTS = 64
 _MOST_PAGES = 20
 _LONGEST_SESSION = 4096
-_POST = {"accept": f"{JSON}, {STREAM}", "content-type": JSON}
+POST = {"accept": f"{JSON}, {STREAM}", "content-type": JSON}
 
 
 class HttpWire(Rpc):
@@ -47,6 +47,7 @@ class HttpWire(Rpc):
         super().__init__(hooks)
         self._channel = channel
         self._limit = limit
+        self._endpoint = ""
         self._session: tuple[str, str] | None = None
         self._version = ""
         self._greeted: asyncio.Task[None] | None = None
@@ -110,9 +111,9 @@ class HttpWire(Rpc):
         if version:
             name = params.get("name")
             mirrored = self._mirrored.get(name, {}) if isinstance(name, str) else {}
-            headers = {**_POST, **routing_headers(call.method, params, version, mirrored)}
+            headers = {**POST, **routing_headers(call.method, params, version, mirrored)}
         else:
-            headers = {**_POST, **self._legacy_headers()}
+            headers = {**POST, **self._legacy_headers()}
         task = self._loop.create_task(self._exchange(number, call, headers, data, bool(version)))
         self._exchanges[number] = task
         task.add_done_callback(partial(self._exchanged, number))
@@ -142,8 +143,7 @@ class HttpWire(Rpc):
     # ---- one request
 
     async def _exchange(self, number: int, call: Call, headers: Mapping[str, str], data: bytes, modern: bool) -> None:
-        if self._greeted is not None and not self._greeted.done():
-            await asyncio.wait((self._greeted,))
+        await self._wait_for_greeting()
         session = None if modern or call.method == "initialize" else self._session
         events = Events(self._limit)
         reply = await self._channel.send("POST", headers, data, session=session)
@@ -165,6 +165,10 @@ class HttpWire(Rpc):
             await reply.close()
         if number in self._calls and events.last_id and not modern:
             await self._resume(number, events)
+
+    async def _wait_for_greeting(self) -> None:
+        if self._greeted is not None and not self._greeted.done():
+            await asyncio.wait((self._greeted,))
 
     def _exchanged(self, number: int, task: asyncio.Task[None]) -> None:
         """A POST is over: if its request got no reply, none comes any more."""
@@ -211,32 +215,31 @@ class HttpWire(Rpc):
     async def _resume(self, number: int, events: Events) -> None:
         """Ask for the rest of a stream that broke off, for as long as something new comes of it."""
         idle = 0
-        while number in self._calls:
-            if idle == MOST_RESUMES:
-                raise ServerGone(
-                    f"the stream of the MCP server broke off {MOST_RESUMES} times", details=self._hooks.describe()
-                )
+        while number in self._calls and idle < MOST_RESUMES:
             wait = _RETRY if events.retry is None else events.retry
             await asyncio.sleep(min(max(wait, _RETRY_LEAST), _RETRY_MOST))
             last = events.last_id
             events.restart()
             try:
-                await self._read_rest(number, events)
+                status = await self._read_rest(number, events)
             except ServerGone:
-                if not self.is_open:
-                    raise
+                status = 0
+            if status >= 300:
+                break
             idle = idle + 1 if events.last_id == last else 0
+        if number in self._calls:
+            raise ServerGone(
+                "a stream of the MCP server broke off and could not be resumed", details=self._hooks.describe()
+            )
 
-    async def _read_rest(self, number: int, events: Events) -> None:
+    async def _read_rest(self, number: int, events: Events) -> int:
         headers = {"accept": STREAM, "last-event-id": events.last_id, **self._legacy_headers()}
         reply = await self._channel.send("GET", headers, session=self._session)
         try:
-            if not 200 <= reply.status < 300:
-                await self._take_refusal(number, reply, in_session=self._session is not None)
-            elif reply.kind != STREAM:
-                raise await self._misfit(reply)
-            else:
+            if 200 <= reply.status < 300 and reply.kind == STREAM:
                 await self._read_events(number, reply, events)
+                return reply.status
+            return max(reply.status, 300)
         finally:
             await reply.close()
 
@@ -257,6 +260,14 @@ class HttpWire(Rpc):
         if isinstance(error, ServerGone):
             self._hooks.ended(error)
         raise error
+
+    async def _expect_stream(self, reply: Reply) -> None:
+        if not 200 <= reply.status < 300:
+            said = reply.show(await reply.begin())
+            retry_after = reply.header("retry-after")
+            raise refusal(reply.status, reply.place, said=said, retry_after=retry_after, in_session=False)
+        if reply.kind != STREAM:
+            raise await self._misfit(reply)
 
     async def _misfit(self, reply: Reply) -> ServerError:
         if reply.status in (202, 204):
@@ -280,9 +291,8 @@ class HttpWire(Rpc):
     async def _deliver(self, data: bytes) -> None:
         try:
             async with asyncio.timeout(IDLE):
-                reply = await self._channel.send(
-                    "POST", {**_POST, **self._legacy_headers()}, data, session=self._session
-                )
+                headers = {**POST, **self._legacy_headers()}
+                reply = await self._channel.send("POST", headers, data, url=self._endpoint, session=self._session)
                 if not 200 <= reply.status < 300:
                     self.dropped["undelivered"] += 1
                 await reply.discard()
