@@ -286,7 +286,7 @@ BEHAVIOURS |= {
     "too-many-odd": answer_with(429, b"", retry_after="soon"),
     "odd-status": answer_with(299, b"x", "text/plain"),
     "status-999": answer_with(999, b"x", "text/plain"),
-    "deep": answer_with(200, b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 10**5 + b"]" * 10**5, "application/json"),
+    "deep": answer_with(200, b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 90_000 + b"]" * 90_000, "application/json"),
     "broken-gzip": answer_with(200, b"this is not gzip", "application/json", content_encoding="gzip"),
     "gzip-bomb": answer_with(200, gzip.compress(b" " * (64 << 20)), "application/json", content_encoding="gzip"),
 }
@@ -479,6 +479,12 @@ async def headers_back(site: Site, request: Request, out: Out) -> None:
 @behaviour()
 async def sets_cookie(site: Site, request: Request, out: Out) -> None:
     await site.answer(request, out, {"tools": []}, set_cookie="lb=7; Path=/; HttpOnly")
+
+
+@behaviour()
+async def odd_session(site: Site, request: Request, out: Out) -> None:
+    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "site"}}
+    await site.answer(request, out, info, mcp_session_id="x" * 5000)
 
 
 @behaviour()

@@ -47,6 +47,7 @@ class Channel:
         self._url = _parse(url)
         self._origin = _origin(self._url)
         self.place = _place(self._url)
+        self.given = tuple(headers)
         self._headers = _check_headers(headers)
         if auth is not None and not isinstance(auth, httpx2.Auth):
             raise TypeError("`auth` is no `httpx2.Auth`")
@@ -180,7 +181,7 @@ class Channel:
     def _mask(self, text: str) -> str:
         """`text` without the values of our headers, which a server may have sent back."""
         for value in self._headers.values():
-            for secret in {value, value.rpartition(" ")[2]}:
+            for secret in (value, value.rpartition(" ")[2]):
                 if len(secret) >= _SHORTEST_SECRET:
                     text = text.replace(secret, "…")
         return text

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pflow.core.errors import ServerError, ServerGone
+from pflow.core.name import show
 from pflow.core.render import shorten
 
 _SHOWN = 500
 _LONGEST_WAIT = 7 * 24 * 3600.0
 
 
-def refusal(status: int, place: str, *, said: str, retry_after: str, in_session: bool) -> ServerError:
-    """The error for a status outside 200–299, or for one that promises no answer."""
+def refusal(
+    status: int,
+    place: str,
+    *,
+    said: str = "",
+    retry_after: str = "",
+    in_session: bool = False,
+    given: Sequence[str] = (),
+) -> ServerError:
+    """The error for a status outside 200–299, or for one that promises no answer.
+
+    `given` names the headers that the server is configured with.
+    """
     details: dict[str, object] = {"url": place, "status": status}
     if said:
         details["server_says"] = shorten(said, _SHOWN)
@@ -28,11 +40,15 @@ def refusal(status: int, place: str, *, said: str, retry_after: str, in_session:
                 else f"the MCP server at `{place}` does not allow this ({status})",
                 action="auth_failed",
                 details=details,
-                suggestions=["check the token or header that the server is configured with"],
+                suggestions=[_credential(given)],
             )
         case 429:
+            later = f"in {wait:g} s" if wait is not None else "later"
             return ServerError(
-                f"the MCP server at `{place}` gets too many requests (429)", action="rate_limited", details=details
+                f"the MCP server at `{place}` gets too many requests (429)",
+                action="rate_limited",
+                details=details,
+                suggestions=[f"try again {later}"],
             )
         case 404 | 405 | 410:
             return ServerError(
@@ -43,6 +59,12 @@ def refusal(status: int, place: str, *, said: str, retry_after: str, in_session:
         case _ if 200 <= status < 300:
             return ServerError(f"the MCP server at `{place}` took a request and gives no answer", details=details)
     return ServerError(f"the MCP server at `{place}` answered with HTTP status {status}", details=details)
+
+
+def _credential(given: Sequence[str]) -> str:
+    if not given:
+        return "give it a token: `pflow mcp add NAME --url … --header 'Authorization: Bearer ${TOKEN}'`"
+    return f"check the value of {', '.join(f'`{show(name)}`' for name in given)}, which the server is configured with"
 
 
 def ends_session(status: int, said: str, *, in_session: bool) -> bool:

@@ -247,31 +247,46 @@ class HttpWire(Rpc):
 
     async def _take_refusal(self, number: int, reply: Reply, *, in_session: bool) -> None:
         """An error of the protocol in an answer that is an error of HTTP, too, else the latter."""
-        body = await reply.begin()
-        message = _error_in(body)
-        said = error_text(message) or reply.show(body)
-        gone = ends_session(reply.status, said, in_session=in_session)
-        if message is not None and not gone and reply.status not in (401, 403, 429):
+        shown, message = await self._read_refusal(reply)
+        said = error_text(message) or shown
+        rpc = isinstance(message.get("error"), dict)
+        if rpc and reply.status not in (401, 403, 429) and not ends_session(reply.status, said, in_session=in_session):
             self._dispatch({**message, "id": number})
             return
-        error = refusal(
-            reply.status, reply.place, said=said, retry_after=reply.header("retry-after"), in_session=in_session
-        )
+        error = self._refusal(reply, said, in_session=in_session)
         if isinstance(error, ServerGone):
             self._hooks.ended(error)
         raise error
 
     async def _expect_stream(self, reply: Reply) -> None:
         if not 200 <= reply.status < 300:
-            said = reply.show(await reply.begin())
-            retry_after = reply.header("retry-after")
-            raise refusal(reply.status, reply.place, said=said, retry_after=retry_after, in_session=False)
+            shown, message = await self._read_refusal(reply)
+            raise self._refusal(reply, error_text(message) or shown, in_session=False)
         if reply.kind != STREAM:
             raise await self._misfit(reply)
 
+    async def _read_refusal(self, reply: Reply) -> tuple[str, dict[str, object]]:
+        """The beginning of a body as text, and the object that it is, if it is one."""
+        shown = reply.show(await reply.begin())
+        try:
+            message = decode(shown.encode())
+        except ValueError:
+            message = None
+        return shown, message if isinstance(message, dict) else {}
+
+    def _refusal(self, reply: Reply, said: str, *, in_session: bool) -> ServerError:
+        return refusal(
+            reply.status,
+            reply.place,
+            said=said,
+            retry_after=reply.header("retry-after"),
+            in_session=in_session,
+            given=self._channel.given,
+        )
+
     async def _misfit(self, reply: Reply) -> ServerError:
         if reply.status in (202, 204):
-            return refusal(reply.status, reply.place, said="", retry_after="", in_session=False)
+            return refusal(reply.status, reply.place)
         details: dict[str, object] = {"url": reply.place, "type": shorten(reply.kind) or "none"}
         if said := reply.show(await reply.begin()):
             details["server_says"] = shorten(said, 200)
@@ -326,12 +341,3 @@ class HttpWire(Rpc):
             if name in self._mirrored or not isinstance(cursor, str):
                 return
             params = {"cursor": cursor}
-
-
-def _error_in(body: bytes) -> dict[str, object] | None:
-    """The JSON-RPC error that a body is."""
-    try:
-        message = decode(body)
-    except ValueError:
-        return None
-    return message if isinstance(message, dict) and isinstance(message.get("error"), dict) else None
