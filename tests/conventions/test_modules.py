@@ -22,7 +22,14 @@ CATCH_ALL = {
 }
 
 # Who may talk HTTP; everybody else goes through these.
-HTTP = {"nodes/http_client.py", "mcp/http_channel.py"}
+HTTP = {
+    "nodes/http_client.py",
+    "mcp/http_channel.py",
+    "mcp/oauth.py",
+    "mcp/oauth_client.py",
+    "mcp/oauth_grant.py",
+    "mcp/oauth_wire.py",
+}
 
 
 @pytest.mark.parametrize("path", module_paths())

@@ -9,7 +9,7 @@ import orjson
 
 from pflow.core.errors import StepError
 from pflow.core.frozen import Frozen
-from pflow.core.name import show
+from pflow.core.render import shorten
 from pflow.mcp.config import ServerConfig
 from pflow.mcp.exposure import is_secret_name
 
@@ -105,8 +105,8 @@ def check_scopes(server: ServerConfig, granted: frozenset[str] | None, *, where:
     if missing:
         log_in = [f"log in again with `pflow mcp login {server.name}`"] if server.auth.type == "oauth" else []
         raise auth_failed(
-            f"the token{where} for server `{server.name}` lacks the scope `{show(missing[0])}`",
-            details={"missing": missing, "granted": sorted(show(scope) for scope in granted)[:50]},
+            f"the token{where} for server `{server.name}` lacks the scope `{shorten(missing[0])}`",
+            details={"missing": missing, "granted": sorted(shorten(scope) for scope in granted)[:50]},
             suggestions=log_in or ["use a token that has it, or take it out of `auth.scopes` if it is not needed"],
         )
 

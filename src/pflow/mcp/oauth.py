@@ -90,7 +90,8 @@ async def login(
         )
     if answer.status_code in (401, 403):
         raise auth_failed(
-            f"server `{server.name}` refuses the token that it was just given (HTTP {answer.status_code})"
+            f"server `{server.name}` refuses the token that was just made for it (HTTP {answer.status_code})",
+            suggestions=["check `auth.scopes` and `auth.client_id` of the server, or ask whoever runs it"],
         )
 
 

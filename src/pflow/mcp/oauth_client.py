@@ -18,7 +18,7 @@ import httpx2
 from pflow.core.errors import StepError
 from pflow.core.file import make_folder
 from pflow.core.lock import hold_lock, open_lock
-from pflow.core.name import show
+from pflow.core.render import shorten
 from pflow.mcp.auth import Auth
 from pflow.mcp.config import ServerConfig
 from pflow.mcp.credential import auth_failed, check_scopes, scopes_of
@@ -153,7 +153,7 @@ class OAuthClient(httpx2.Auth):
         missing = [scope for scope in attempt.wanted if scope not in self._auth.scopes]
         if self._auth.scopes and missing:
             raise auth_failed(
-                f"server `{self._server.name}` wants the scope `{show(missing[0])}`, which is not in `auth.scopes`",
+                f"server `{self._server.name}` wants the scope `{shorten(missing[0])}`, which is not in `auth.scopes`",
                 suggestions=["add it to `auth.scopes` if the server may have it, and log in again"],
             )
 

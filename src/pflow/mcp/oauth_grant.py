@@ -1,5 +1,7 @@
-"""Gets and renews tokens through the official SDK, and decides what that leaves open: which authorization server gets
-a client's secret, which scopes are asked for, and what is said when it fails. Nothing else imports the SDK's client.
+"""Gets and renews tokens through the official SDK; nothing else imports the SDK's client.
+
+Decides what the SDK leaves open: which authorization server gets a client's secret, which scopes are asked for, where
+a refresh token goes after a restart, and what is said when something fails.
 """
 
 from __future__ import annotations
@@ -248,10 +250,14 @@ class _Careful(OAuthClientProvider):
         context = self.context
         found = _issuer(context)
         if self._pinned and not issuers_match(found, self._pinned):
+            configured = bool(self.auth.issuer)
             raise auth_failed(
                 f"server `{self.server.name}` has its tokens given by `{shorten(found)}`, not by "
-                f"`{shorten(self._pinned)}` as before; nothing was sent there",
-                suggestions=[f"if that is right, run `pflow mcp login {self.server.name}`"],
+                f"`{shorten(self._pinned)}` as {'it should' if configured else 'before'}; nothing was sent there",
+                suggestions=[
+                    "if that is right, "
+                    + ("correct `auth.issuer`" if configured else f"run `pflow mcp login {self.server.name}`")
+                ],
             )
         if self.auth.scopes:
             # The SDK would ask for everything that the server lists.
