@@ -51,6 +51,10 @@ def test_the_paths_of_what_was_seen_in_part_are_those_that_were_seen() -> None:
     ]
 
 
+def test_a_key_that_is_no_text_is_shown_all_the_same() -> None:
+    assert paths_of({"\ud800": 1}) == ["result  object", 'result["?"]  integer']
+
+
 def test_references_and_choices_of_a_declared_schema_are_followed() -> None:
     schema: dict[str, Any] = {
         "type": "object",

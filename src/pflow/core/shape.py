@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -23,7 +22,6 @@ _MAX_STEPS = 500
 _MAX_PATHS = 200
 _MAX_CHOICES = 8
 _MAX_DEPTH = 12
-_PLAIN = re.compile(r"[\w-]+")
 
 
 class DeadEnd(Frozen):
@@ -178,7 +176,10 @@ def _value_paths(value: object, path: str, depth: int) -> Iterator[str]:
 
 def _step(name: str) -> str:
     """A key as templates write it."""
-    return f".{name}" if _PLAIN.fullmatch(name) else f"[{orjson.dumps(name).decode()}]"
+    if name.replace("-", "_").replace("_", "x").isalnum():
+        return f".{name}"
+    whole = name.encode(errors="replace").decode()  # half a surrogate pair cannot be written in a template
+    return f"[{orjson.dumps(whole).decode()}]"
 
 
 def _part(schema: object) -> Schema:
