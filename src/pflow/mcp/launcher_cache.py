@@ -55,7 +55,8 @@ def _in_environment(script: str, interpreter: str, launcher: Sequence[str]) -> b
     folder = Path(script).parent
     root = folder.parent
     own = Path(interpreter).parent == folder or interpreter == script
-    if not own or folder.name != "bin" or not _is_marked(root):
+    moved = any(word.startswith("--directory") for word in launcher)  # uv goes there itself, which nobody can see
+    if not own or moved or folder.name != "bin" or not _is_marked(root):
         return False
     installed = dict(_installed(root))
     asked = [_requirement(word.partition("=")[2] if word.startswith("--") else word) for word in launcher[1:]]
