@@ -21,6 +21,7 @@ class World:
         self.said: list[str] = []
         self.pages: list[httpx2.Response] = []
         self.opened: list[str] = []
+        self.learned: list[str] = []
         self.variables = {"CLIENT_SECRET": "machine-secret-1"}
         self.timeout = 30.0
         self.browses = True
@@ -62,6 +63,7 @@ class World:
             say=self.said.append,
             timeout=self.timeout,
             open_url=self.open_url,
+            learn=self.learned.append,
         )
 
     async def ask(self, auth, times=1) -> list[httpx2.Response]:

@@ -93,9 +93,19 @@ def test_nobody_registers_at_an_address_that_is_refused(in_world):
 REMOTE = read_server("s", {"url": "https://api.example/mcp", "auth": {"type": "oauth"}})
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:8080/token", "https://localhost/token", "http://[::1]/token"])
-def test_a_server_elsewhere_cannot_lead_a_login_to_this_machine(address):
-    with pytest.raises(StepError, match="which is this machine"):
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:8080/token",
+        "https://localhost/token",
+        "http://[::1]/token",
+        "https://10.0.0.1/token",
+        "https://169.254.169.254/token",
+        "https://metadata.google.internal/token",
+    ],
+)
+def test_a_server_elsewhere_cannot_lead_a_login_to_this_machine_or_its_net(address):
+    with pytest.raises(StepError, match="which is not public"):
         check_endpoint(REMOTE, address)
     check_endpoint(REMOTE._replace(insecure=True), address)
     check_endpoint(REMOTE._replace(url="http://localhost:1/mcp"), address)

@@ -275,6 +275,18 @@ def test_the_secrets_of_all_logins_are_known_to_whoever_hides_them(in_world):
     in_world(work)
 
 
+def test_every_token_is_known_to_whoever_hides_them_before_it_is_used(in_world):
+    async def work(world):
+        await world.login(world.server())
+        expire(world)
+        auth = world.auth(world.server())
+        assert world.learned == ["access-1-0123456789abcdef", "refresh-1-0123456789abcdef"]
+        await world.ask(auth)
+        assert world.learned[-2:] == ["access-2-0123456789abcdef", "refresh-2-0123456789abcdef"]
+
+    in_world(work)
+
+
 def test_a_login_shows_no_token():
     login = Login(access_token="access-1", refresh_token="refresh-1", client={"client_secret": "hush"})
     assert repr(login) == "Login(issuer='', scope='', expires_at=None)"

@@ -60,3 +60,14 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return host.rstrip(".") == "localhost"
+
+
+def is_inside(host: str) -> bool:
+    """Whether a host is written as one that is not public: this machine, or its own net. Resolves nothing."""
+    from ipaddress import ip_address  # lazy: most servers are programs, not addresses
+
+    try:
+        return not ip_address(host.partition("%")[0]).is_global
+    except ValueError:
+        name = f".{host.rstrip('.')}"
+        return name.endswith((".localhost", ".internal"))

@@ -45,13 +45,16 @@ def oauth_for(
     say: Say,
     timeout: float = PATIENCE,
     open_url: Open | None = None,
+    learn: Callable[[str], None] | None = None,
 ) -> httpx2.Auth:
     """What signs the requests of an HTTP client to an expanded server.
 
     Raises a `StepError` with the action `auth_failed`, now or while a request is sent, if there is no token and none
     can be had. Only if `interactive` is a person asked to log in, at an address that is told to `say` and opened.
+    `learn` is told every token before it is used, in any thread.
     """
-    client = _client(server, home, variables, say, _opener(open_url) if interactive else None, timeout, fresh=False)
+    opener = (open_url or _open_browser) if interactive else None
+    client = _client(server, home, variables, say, opener, timeout, learn=learn, fresh=False)
     if uses_oauth(server) and not interactive:
         client.check_login()
     return client
@@ -70,7 +73,7 @@ async def login(
     """Log in to an expanded server anew, whatever is known of it, and keep the tokens. `http` is left open."""
     import httpx2  # lazy: costs 120 ms
 
-    client = _client(server, home, variables, say, _opener(open_url), timeout, fresh=True)
+    client = _client(server, home, variables, say, open_url or _open_browser, timeout, learn=None, fresh=True)
     headers = {**check_credentials(server, variables).headers, **_PROBE_HEADERS}
     method, body = ("GET", None) if server.transport == "sse" else ("POST", _PROBE)
     try:
@@ -108,6 +111,7 @@ def _client(
     open_url: Open | None,
     timeout: float,
     *,
+    learn: Callable[[str], None] | None,
     fresh: bool,
 ) -> OAuthClient:
     from pflow.mcp.oauth_client import OAuthClient, Person  # lazy: httpx2 costs 120 ms
@@ -127,11 +131,15 @@ def _client(
 
         person = Person(show_url, timeout)
     secret = client_secret(server, variables)
-    return OAuthClient(server, server.auth, TokenStore(home, server, say), secret=secret, person=person, fresh=fresh)
-
-
-def _opener(open_url: Open | None) -> Open:
-    return open_url or _open_browser
+    return OAuthClient(
+        server,
+        server.auth,
+        TokenStore(home, server, say),
+        secret=secret,
+        person=person,
+        learn=learn or (lambda secret: None),
+        fresh=fresh,
+    )
 
 
 def _open_browser(url: str) -> None:

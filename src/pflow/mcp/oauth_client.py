@@ -54,6 +54,7 @@ class OAuthClient(httpx2.Auth):
         *,
         secret: str | None,
         person: Person | None,
+        learn: Callable[[str], None],
         fresh: bool = False,
     ) -> None:
         self.renewed = False
@@ -62,14 +63,14 @@ class OAuthClient(httpx2.Auth):
         self._store = store
         self._secret = secret
         self._person = person
+        self._learn = learn
         self._fresh = fresh
         self._login: Login | None = None
         self._turn = asyncio.Lock()
 
     def check_login(self) -> None:
         """Raises if a person would have to log in first."""
-        self._login = self._store.read()
-        login = self._login
+        login = self._login = self._read()
         if self._auth.type == "oauth" and (login is None or (login.expired and not self._is_renewable(login))):
             raise log_in(self._server, "wants you to log in again" if login else "wants you to log in")
 
@@ -118,7 +119,7 @@ class OAuthClient(httpx2.Auth):
             tried.add("read")
             # Another process may be renewing it, and refresh tokens are often good for one time only.
             await stack.enter_async_context(_alone(self._store.lock))
-            self._login = attempt.before = await asyncio.to_thread(self._store.read)
+            self._login = attempt.before = await asyncio.to_thread(self._read)
             if self._is_good(attempt):
                 return None
         login, challenge = attempt.before, attempt.challenge
@@ -163,10 +164,21 @@ class OAuthClient(httpx2.Auth):
 
         return Grant(self._server, self._secret, self._keep)
 
+    def _read(self) -> Login | None:
+        login = self._store.read()
+        if login is not None:
+            self._teach(login)
+        return login
+
     def _keep(self, login: Login) -> None:
+        self._teach(login)
         self._login = login
         self.renewed = True
         self._store.write(login)
+
+    def _teach(self, login: Login) -> None:
+        for secret in login.secrets():
+            self._learn(secret)
 
 
 class _Attempt:

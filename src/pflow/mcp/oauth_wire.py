@@ -10,7 +10,7 @@ import orjson
 
 from pflow.core.errors import SecurityError, UsageError
 from pflow.core.name import show
-from pflow.mcp.address import check_address, is_loopback
+from pflow.mcp.address import check_address, is_inside
 from pflow.mcp.config import ServerConfig
 from pflow.mcp.credential import auth_failed
 
@@ -21,7 +21,7 @@ _TIMEOUT = httpx2.Timeout(30.0).as_dict()
 
 
 def check_endpoint(server: ServerConfig, url: str) -> None:
-    """Raises unless a server may lead us to `url`: encrypted, and to this machine only from this machine."""
+    """Raises unless a server may lead us to `url`: encrypted, and not from outside to this machine or its own net."""
     try:
         check_address(url, insecure=server.insecure)
         host = urlsplit(url).hostname or ""
@@ -31,10 +31,9 @@ def check_endpoint(server: ServerConfig, url: str) -> None:
             details=error.details,
             suggestions=["do not log in; tell whoever runs the server"],
         ) from None
-    here = is_loopback(urlsplit(server.url).hostname or "")
-    if is_loopback(host) and not here and not server.insecure:
+    if is_inside(host) and not is_inside(urlsplit(server.url).hostname or "") and not server.insecure:
         raise auth_failed(
-            f"server `{server.name}` leads its login to `{show(host)}`, which is this machine",
+            f"server `{server.name}` leads its login to `{show(host)}`, which is not public",
             suggestions=["do not log in; tell whoever runs the server"],
         )
 

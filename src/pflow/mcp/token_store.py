@@ -38,6 +38,10 @@ class Login(Frozen):
     def __repr__(self) -> str:
         return f"Login(issuer={self.issuer!r}, scope={self.scope!r}, expires_at={self.expires_at!r})"
 
+    def secrets(self) -> list[str]:
+        """What of it must not be shown."""
+        return _secrets({name: getattr(self, name) for name in self._fields})
+
     @property
     def expired(self) -> bool:
         """Whether its time is over; a token that does not say is good until a server refuses it."""
@@ -100,13 +104,15 @@ def token_secrets(home: Home) -> list[str]:
         content, _ = _content(home.tokens)
     except StorageError:
         return []  # what cannot be read cannot be sent, and so not be shown either
-    found: list[object] = []
-    for entry in _servers(content).values():
-        if isinstance(entry, dict):
-            found += [entry.get(name) for name in _SECRET_FIELDS]
-            client = entry.get("client")
-            found += [client.get(name) for name in _CLIENT_SECRETS] if isinstance(client, dict) else []
-    return list(dict.fromkeys(text for text in found if isinstance(text, str) and text))
+    entries = [entry for entry in _servers(content).values() if isinstance(entry, dict)]
+    return list(dict.fromkeys(secret for entry in entries for secret in _secrets(entry)))
+
+
+def _secrets(entry: Mapping[str, object]) -> list[str]:
+    client = entry.get("client")
+    found = [entry.get(name) for name in _SECRET_FIELDS]
+    found += [client.get(name) for name in _CLIENT_SECRETS] if isinstance(client, Mapping) else []
+    return [text for text in found if isinstance(text, str) and text]
 
 
 def _fingerprint(server: ServerConfig) -> str:
