@@ -26,10 +26,10 @@ class ServerState(Frozen):
     """The fields behind that fingerprint, without secrets, so that a change can be shown."""
 
     launch: tuple[str, ...] = ()
-    """The interpreter and script that a launcher such as `npx` ends up with; the server's arguments follow them."""
+    """The command line that a launcher such as `npx` ends up with, from the interpreter on."""
 
     launch_of: str = ""
-    """What the launch was resolved from."""
+    """The fingerprint of the server whose launch that is."""
 
     era: str = ""
     """`modern`, `legacy`, or nothing while it is unknown."""
