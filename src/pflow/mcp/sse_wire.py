@@ -63,10 +63,12 @@ class SseWire(HttpWire):
         await self._wait_for_greeting()
         reply = await self._channel.send("POST", headers, data, url=self._endpoint)
         try:
-            if not 200 <= reply.status < 300:
+            if 200 <= reply.status < 300:
+                await reply.discard()
+            else:
                 await self._take_refusal(number, reply, in_session=True)
         finally:
-            await reply.discard()
+            await reply.close()
 
     def _exchanged(self, number: int, task: asyncio.Task[None]) -> None:
         if task.cancelled() or task.exception() is not None:
