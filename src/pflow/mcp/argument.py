@@ -72,6 +72,7 @@ class ArgumentCheck:
             errors = _first(self._validator, arguments)
         else:
             return [_GENERAL]
+        errors.sort(key=lambda error: len(getattr(error, "instance_path", ())))
         told = (text for error in errors for text in describe(error, self._schema, arguments))
         found = dict.fromkeys(shorten(text, 300) for text in told)
         shown = list(islice(found, _MOST))

@@ -37,8 +37,8 @@ def describe(error: ValueError, schema: Mapping[str, object], arguments: object)
         meant = nearest(name, _undeclared(error, schema, arguments), limit=1)
         hint = f"; did you mean it by {_name([*path, *meant])}?" if meant else ""
         yield f"{_name([*path, name])} is missing{hint}"
-    elif keyword in ("additionalProperties", "unevaluatedProperties"):
-        for name in _texts(facts.get("unexpected")):
+    elif keyword in ("additionalProperties", "unevaluatedProperties") or _admits_none(error):
+        for name in _texts(facts.get("unexpected")) or _undeclared(error, schema, arguments):
             meant = nearest(name, _declared(error, schema), limit=1)
             hint = f"; did you mean {_name([*path, *meant])}?" if meant else ""
             yield f"{_name([*path, name])} is not known{hint}"
@@ -90,7 +90,13 @@ def _undeclared(error: ValueError, schema: Mapping[str, object], arguments: obje
     """Names that were given beside a missing one, and that nothing declares."""
     given = _at(arguments, getattr(error, "instance_path", ()))
     known = set(_declared(error, schema))
-    return [name for name in given if name not in known] if isinstance(given, Mapping) and known else []
+    return [name for name in given if name not in known] if isinstance(given, Mapping) else []
+
+
+def _admits_none(error: ValueError) -> bool:
+    """Whether an error is about names where nothing at all may be given."""
+    path: list[str | int] = list(getattr(error, "schema_path", ()))
+    return path[-1:] == ["additionalProperties"] and path[-2:-1] != ["properties"]
 
 
 def _declared(error: ValueError, schema: Mapping[str, object]) -> list[str]:
@@ -115,7 +121,7 @@ def _at(value: object, path: Sequence[str | int]) -> object:
 
 def _name(path: Sequence[str | int]) -> str:
     if not path:
-        return "the arguments"
+        return "the set of arguments"
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{shorten(part, 40)}" for part in path)
     return f"`{shorten(text.removeprefix('.'), 120)}`"
 
