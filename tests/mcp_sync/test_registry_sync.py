@@ -5,15 +5,13 @@ from __future__ import annotations
 import copy
 import stat
 from collections.abc import Mapping
-from pathlib import Path
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pflow.core.errors import SecurityError, ServerError
-from pflow.core.file import write_atomic
+from pflow.core.errors import SecurityError, ServerError, StorageError
 from pflow.core.path import find_home
 from pflow.mcp.config import ServerConfig
 from pflow.mcp.sync import apply_sync, find_entry, plan_sync, tools_of
@@ -31,20 +29,6 @@ READ = {
     "annotations": {"readOnlyHint": True},
 }
 THREE = [READ, {"name": "createIssue"}, {"name": "list issues"}]
-
-
-@pytest.fixture(scope="module")
-def scanned(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A registry of the built-in nodes: reading all sources again for each test would take most of the time."""
-    home = find_home({"PFLOW_HOME": str(tmp_path_factory.mktemp("scanned"))})
-    Registry.load(home)
-    return home.registry.read_bytes()
-
-
-@pytest.fixture
-def registry(home: Path, scanned: bytes) -> Registry:
-    write_atomic(home / "registry.json", scanned)
-    return Registry.load(find_home())
 
 
 def sync(registry: Registry, tools: list, server: ServerConfig = SERVER, release: str = "1.0") -> dict:
@@ -171,6 +155,15 @@ def test_a_sync_that_cannot_be_written_changes_nothing(registry, home):
     with pytest.raises(SecurityError):
         sync(registry, THREE)
     assert (home / "registry.json").read_bytes() == before
+
+
+def test_a_registry_that_could_not_be_read_again_is_not_written(registry, home, monkeypatch):
+    before = (home / "registry.json").read_bytes()
+    monkeypatch.setattr("pflow.registry.registry.JSON_LIMIT", len(before) + 10)
+    with pytest.raises(StorageError, match="`registry.json` would have .* bytes, and .* are the most"):
+        sync(registry, THREE)
+    assert (home / "registry.json").read_bytes() == before
+    assert not (home / "registry.json.bak").exists()
 
 
 def test_entries_of_another_process_survive(registry):

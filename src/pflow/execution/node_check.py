@@ -135,5 +135,6 @@ def _fits(value: object, field: Field) -> bool:
         return True
     kind = _kind(value)
     if kind == "null":
-        return not field.required
+        named = field.schema.get("type") if field.schema is not None else None
+        return not field.required or (isinstance(named, list) and "null" in named)
     return kind in kinds or (kind == "integer" and "number" in kinds)

@@ -148,8 +148,9 @@ class SchemaReader:
         if isinstance(reference := schema.get("$ref"), str):
             kinds &= self._kinds(self._find(reference), depth + 1)
         kinds &= _named(schema.get("type"))
-        if isinstance(values := schema.get("enum"), list) and values:
-            kinds &= frozenset().union(*(_OF_VALUE.get(type(value), _ALL) for value in values[:_MOST_VALUES]))
+        if isinstance(values := schema.get("enum"), list) and 0 < len(values) <= _MOST_VALUES:
+            self._visits -= len(values) // 10
+            kinds &= frozenset().union(*(_OF_VALUE.get(type(value), _ALL) for value in values))
         if "const" in schema:
             kinds &= _OF_VALUE.get(type(schema["const"]), _ALL)
         for word in ("anyOf", "oneOf"):
