@@ -223,7 +223,7 @@ def test_no_request_of_a_login_waits_for_ever(in_world):
 
         auth = world.auth(world.server(MACHINE))
         async with httpx2.AsyncClient(
-            trust_env=False, auth=auth, timeout=None, event_hooks={"request": [look]}
+            trust_env=False, verify=False, auth=auth, timeout=None, event_hooks={"request": [look]}
         ) as client:
             await client.post(world.provider.url)
         assert seen == [

@@ -175,7 +175,7 @@ def test_other_visitors_of_the_listener_do_not_end_the_wait(in_world):
             await asyncio.sleep(0)
         back = urlsplit(parse_qs(urlsplit(world.opened[0]).query)["redirect_uri"][0])
         _, silent = await asyncio.open_connection(back.hostname, back.port)
-        async with httpx2.AsyncClient(trust_env=False) as other:
+        async with httpx2.AsyncClient(trust_env=False, verify=False) as other:
             assert (await other.get(f"http://{back.netloc}/favicon.ico")).status_code == 404
             assert (await other.post(f"http://{back.netloc}/callback?code=x")).status_code == 404
         await world.browse(world.opened[0])
