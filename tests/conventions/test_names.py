@@ -21,13 +21,13 @@ NOW = [
         marks=pytest.mark.requirement("server13:implementation-4"),
     ),
     "pflow.engine.store:NodeAwareSharedStore",
+    "pflow.planning.nodes:WorkflowDiscoveryNode",
     pytest.param("pflow.core.purity:flow_safe", marks=pytest.mark.requirement("security:3-5")),
 ]
 
 LATER = [
     "pflow.nodes.mcp.node",
     "pflow.mcp_server.server",
-    "pflow.planning.nodes",
     "pflow.cli.commands.serve",
 ]
 

@@ -120,6 +120,20 @@ def read_outputs(top: Fields) -> dict[str, Output]:
     return outputs
 
 
+def describe_input(declared: Input) -> dict[str, object]:
+    """An input for whoever wants to give it."""
+    shown: dict[str, object] = {
+        "type": declared.type,
+        "required": declared.required and not declared.has_default,
+        "description": declared.description,
+    }
+    if declared.has_default:
+        shown["default"] = declared.default
+    if declared.secret:
+        shown["secret"] = True
+    return shown
+
+
 def fits(value: object, kind: str) -> bool:
     """Whether a JSON value is of one of the document's types."""
     if kind in ("integer", "number"):

@@ -181,6 +181,10 @@ class WorkflowManager:
         """Every name that something is saved under, sorted."""
         return [name for name, _ in self._entries()]
 
+    def stamps(self) -> dict[str, str]:
+        """Every name, with what changes whenever its file does."""
+        return {name: f"{found.st_mtime_ns} {found.st_size} {found.st_ino}" for name, found in self._entries()}
+
     def _store(self, name: str, document: Mapping[str, object], about: Mapping[str, str], overwrite: bool) -> None:
         path = self._path(name)
         if name.lower().endswith(PATH_SUFFIXES):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pflow.core.document import Input
+from pflow.core.declaration import describe_input
 from pflow.engine.plan import Plan
 
 
@@ -15,22 +15,9 @@ def describe_plan(plan: Plan) -> dict[str, object]:
     return {
         "name": plan.name,
         "description": document.get("description", ""),
-        "inputs": {name: _describe_input(declared) for name, declared in plan.inputs.items()},
+        "inputs": {name: describe_input(declared) for name, declared in plan.inputs.items()},
         "outputs": document.get("outputs", {}),
         "nodes": [{"id": node.id, "type": node.type, "purity": node.purity} for node in plan.nodes],
         "edges": document.get("edges", []),
         "template_variables": sorted({reference.root for reference in references}),
     }
-
-
-def _describe_input(declared: Input) -> dict[str, object]:
-    shown: dict[str, object] = {
-        "type": declared.type,
-        "required": declared.required and not declared.has_default,
-        "description": declared.description,
-    }
-    if declared.has_default:
-        shown["default"] = declared.default
-    if declared.secret:
-        shown["secret"] = True
-    return shown

@@ -6,15 +6,12 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from pflow.core.errors import NotFoundError, PflowError, SecurityError, StorageError, UsageError
 from pflow.core.issue import Issue
 from pflow.core.parse import Parsed, parse_text
 from pflow.core.path import Home, find_home
 from pflow.core.settings import Settings
 from pflow.core.workflow_manager import WorkflowManager
-from pflow.engine.binding import coerce_text
 from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Journal, Observer, RunInfo
@@ -25,8 +22,10 @@ from pflow.execution.trace import build_trace, find_trace
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_execution import Work, bind, block_on, conclude
 from pflow.registry.entry import Entry
+from pflow.workspace.one_step import one_step
 
 if TYPE_CHECKING:
+    from pflow.workspace.discovery import Finder
     from pflow.workspace.servers import Servers
 
 
@@ -313,13 +312,14 @@ class Workspace:
         self, name: str, params: Mapping[str, object], *, text: bool = False, signals: bool = False
     ) -> Outcome:
         """Run one node on its own, as a workflow of one step."""
-        entry = self.node_type(name)
-        values = {key: _coerced(entry, key, value) for key, value in params.items()} if text else dict(params)
-        node_id = name if name[:1].isalpha() else f"node-{name}"
-        return self.run(
-            {"name": name, "nodes": [{"id": node_id, "type": name, "params": _literal(values)}]},
-            signals=signals,
-        )
+        return self.run(one_step(self.node_type(name), params, text=text), signals=signals)
+
+    @property
+    def discovery(self) -> Finder:
+        """Node types and workflows by what is said about a task."""
+        from pflow.workspace.discovery import Finder  # lazy: runs look for nothing
+
+        return Finder(self.home, self._wiring.registry)
 
     def scan(self) -> list[str]:
         """Read all node sources again; returns what could not be used."""
@@ -385,15 +385,3 @@ class Workspace:
             self._library().record_run(name, outcome.success, outcome.duration_ms)
         except (StorageError, NotFoundError, SecurityError) as error:
             self._own_notices.append(f"the run was not counted: {error.message}")
-
-
-def _coerced(entry: Entry, key: str, value: object) -> object:
-    field = entry.interface.param(key)
-    if field is None or not isinstance(value, str):
-        return value
-    return coerce_text(value, field.type, key)
-
-
-def _literal(values: Mapping[str, object]) -> object:
-    """Values given for one node are data: a `${` in them is not a template."""
-    return orjson.loads(orjson.dumps(values).replace(b"${", b"$${"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
+from pflow.cli.commands.discover import discover_nodes
 from pflow.cli.commands.registry_mcp import add_mcp, migrate_mcp, refresh, test_connections
 from pflow.cli.completion import complete_node, complete_param
 from pflow.cli.console import Console
@@ -33,6 +34,9 @@ _PURITY = {
 @click.group(cls=LazyGroup)
 def registry() -> None:
     """See which node types there are, and try them."""
+
+
+registry.add_command(discover_nodes)
 
 
 @registry.command("list")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pflow.cli.commands.discover import discover_workflows
 from pflow.cli.completion import complete_saved, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.drawing import drawing_options, show_graph
@@ -25,6 +26,9 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 @click.group(cls=LazyGroup)
 def workflow() -> None:
     """Save, list, describe and delete workflows."""
+
+
+workflow.add_command(discover_workflows)
 
 
 @workflow.command("list")

@@ -1,0 +1,99 @@
+"""`pflow registry discover` and `pflow workflow discover`: finds by what is said about a task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from pflow.cli.console import Console
+from pflow.cli.group import json_option, pass_console
+from pflow.cli.render import columns
+from pflow.core.render import escape, shorten
+
+if TYPE_CHECKING:
+    from pflow.planning.discovery import Findings, Hit
+
+_LINE = 110
+_MOST_NAMES = 8
+
+_limit = click.option("--limit", type=click.IntRange(1, 50), metavar="N", help="At most so many.")
+
+
+@click.command("discover", short_help="Find node types for a task.")
+@click.argument("task", nargs=-1, required=True)
+@_limit
+@json_option
+@pass_console
+def discover_nodes(console: Console, task: tuple[str, ...], limit: int | None) -> int:
+    """Find node types to build TASK with, tools of MCP servers among them, best first."""
+    finder = console.workspace().discovery
+    text = " ".join(task)
+    return _show(console, finder.discover_nodes(text, limit=limit) if limit else finder.discover_nodes(text))
+
+
+@click.command("discover", short_help="Find saved workflows for a task.")
+@click.argument("query", nargs=-1, required=True)
+@click.option("--drafts", is_flag=True, help="Also those that are still being worked on.")
+@_limit
+@json_option
+@pass_console
+def discover_workflows(console: Console, query: tuple[str, ...], drafts: bool, limit: int | None) -> int:
+    """Find saved workflows that do what QUERY says, best first."""
+    finder = console.workspace().discovery
+    text = " ".join(query)
+    if limit:
+        return _show(console, finder.discover_workflows(text, drafts=drafts, limit=limit))
+    return _show(console, finder.discover_workflows(text, drafts=drafts))
+
+
+def _show(console: Console, findings: Findings) -> int:
+    console.reply(findings.to_json(), "\n\n".join(_hit(hit) for hit in findings.hits))
+    if not console.json:
+        console.say("\n".join(_remarks(findings)))
+    return 0
+
+
+def _hit(hit: Hit) -> str:
+    title = f"{escape(hit.name)}  {hit.score:.0%}  {shorten(hit.description, _LINE)}".rstrip()
+    kind = [("draft", "still being worked on")] if hit.kind == "draft" else []
+    takes, gives = _fields(hit)
+    rows = [*kind, ("found", _reason(hit)), ("takes", takes), ("gives", gives)]
+    return "\n".join([title, *columns([row for row in rows if row[1]])])
+
+
+def _reason(hit: Hit) -> str:
+    return shorten("; ".join(f"{field}: {', '.join(words)}" for field, words in hit.why.items()), _LINE)
+
+
+def _fields(hit: Hit) -> tuple[str, str]:
+    """The names that something takes and gives; those it can do without in brackets."""
+    interface = hit.about.get("interface")
+    if isinstance(interface, Mapping):
+        given = [*_listed(interface.get("params")), *_listed(interface.get("reads"))]
+        return _names(given), _names([(name, True) for name, _ in _listed(interface.get("outputs"))])
+    inputs, outputs = hit.about.get("inputs"), hit.about.get("outputs")
+    taken = [
+        (name, isinstance(about, Mapping) and about.get("required") is True)
+        for name, about in (inputs.items() if isinstance(inputs, Mapping) else ())
+    ]
+    return _names(taken), _names([(name, True) for name in (outputs if isinstance(outputs, Mapping) else ())])
+
+
+def _listed(fields: object) -> list[tuple[str, bool]]:
+    found = [field for field in fields if isinstance(field, Mapping)] if isinstance(fields, list) else []
+    return [(str(field.get("name")), field.get("required") is True) for field in found]
+
+
+def _names(fields: list[tuple[str, bool]]) -> str:
+    ordered = sorted(fields, key=lambda field: not field[1])
+    shown = [shorten(name if needed else f"[{name}]", 40) for name, needed in ordered[:_MOST_NAMES]]
+    return ", ".join([*shown, *([f"… {len(fields) - _MOST_NAMES} more"] if len(fields) > _MOST_NAMES else [])])
+
+
+def _remarks(findings: Findings) -> list[str]:
+    unknown = ", ".join(f"`{shorten(word, 40)}`" for word in findings.unknown[:_MOST_NAMES])
+    if findings.hits:
+        return [f"\nranked by {findings.ranking}" + (f"; nothing has {unknown}" if unknown else "")]
+    return [f"nothing matches `{findings.query}`", "", *(f"hint: {escape(advice)}" for advice in findings.advice)]

@@ -1,0 +1,142 @@
+"""Finds node types and saved workflows by what is said about the task; which ranking does it can be exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from pflow.core.errors import PflowError
+from pflow.core.frozen import Frozen
+from pflow.core.path import Home
+from pflow.core.render import shorten
+from pflow.core.suggest import nearest
+from pflow.mcp.tool_name import PREFIX
+from pflow.planning.catalogue import KINDS, Catalogue, Key, Kind
+from pflow.planning.ranking import Match, Ranking
+from pflow.planning.word import split_query
+from pflow.planning.word_ranking import WordRanking
+from pflow.registry.registry import Registry
+
+FILE = "discovery.db"
+"""The index in pflow's home. It is a cache: whoever deletes it loses nothing."""
+
+MOST_HITS = 50
+_SHOWN_QUERY = 200
+_NEAR_WORDS = 8
+_TITLES = {"node": "node type", "workflow": "workflow", "draft": "draft"}
+
+
+class Hit(Frozen):
+    """Something that fits. `about` has its interface, or its inputs and outputs."""
+
+    kind: Kind
+    name: str
+    score: float
+    why: Mapping[str, tuple[str, ...]]
+    description: str
+    about: Mapping[str, object]
+
+    def to_json(self) -> dict[str, object]:
+        """The hit for programs."""
+        return {
+            "name": self.name,
+            "kind": _TITLES[self.kind],
+            "score": self.score,
+            "reason": explain(self.why),
+            "matched": {field: list(words) for field, words in self.why.items()},
+            "description": self.description,
+            **self.about,
+        }
+
+
+class Findings(Frozen):
+    """What a search gave, the best first, and what its order comes from; if nothing, what to try instead."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    ranking: str
+    unknown: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """The findings for programs."""
+        found: dict[str, object] = {"matches": [hit.to_json() for hit in self.hits], "ranking": self.ranking}
+        if self.unknown:
+            found["unknown_words"] = list(self.unknown)
+        if self.advice:
+            found["suggestions"] = list(self.advice)
+        return found
+
+
+class Discovery:
+    """Everything in a home that a workflow could be made of, to be found by describing it."""
+
+    def __init__(self, home: Home, *, registry: Registry | None = None, ranking: Ranking | None = None) -> None:
+        self._catalogue = Catalogue(home, registry)
+        self._ranking = WordRanking(home.root / FILE) if ranking is None else ranking
+
+    def find(self, query: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:
+        """What fits the query, at most `limit`. No text is a wrong query."""
+        ranked = self._ranking.rank(query, self._catalogue, kinds=kinds, limit=min(limit, MOST_HITS))
+        hits = tuple(hit for match in ranked.matches if (hit := self._hit(match)) is not None)
+        return Findings(
+            query=shorten(query, _SHOWN_QUERY),
+            hits=hits,
+            ranking=self._ranking.title,
+            unknown=ranked.unknown,
+            advice=() if hits else tuple(self._advise(query, kinds)),
+        )
+
+    def _hit(self, match: Match) -> Hit | None:
+        try:
+            about = self._catalogue.describe((match.kind, match.name))
+        except PflowError:
+            return None  # deleted since it was ranked
+        return Hit(
+            kind=match.kind,
+            name=match.name,
+            score=match.score,
+            why=match.why,
+            description=str(about.pop("description")),
+            about=about,
+        )
+
+    def _advise(self, query: str, kinds: Collection[Kind]) -> list[str]:
+        """What to do after a search that found nothing."""
+        every = self._catalogue.stamps()
+        there = [key for key in every if key[0] in kinds]
+        advice = []
+        near = _near(query, there)
+        if near:
+            advice.append("did you mean " + " or ".join(f"`{name}`" for name in near) + "?")
+        if there:
+            advice.append("say in a few words what it should do, and with what: `create issue`, `read file`")
+        if "node" in kinds:
+            advice.append("`pflow registry list --filter TEXT` finds parts of words, `pflow registry list` shows all")
+            if not any(name.startswith(PREFIX) for kind, name in there if kind == "node"):
+                advice.append("tools of MCP servers are found after `pflow mcp add` and `pflow mcp sync`")
+        elif there:
+            advice.append("`pflow workflow list` shows all; `pflow registry discover` finds what to build one from")
+        else:
+            advice.append("no workflow is saved yet; `pflow registry discover` finds what to build one from")
+        return advice
+
+
+def explain(why: Mapping[str, tuple[str, ...]]) -> str:
+    """Which words were found where, in a line."""
+    return "; ".join(f"{', '.join(words)} in its {field}" for field, words in why.items())
+
+
+def _near(query: str, keys: Collection[Key]) -> list[str]:
+    """Names that mistyped words of a query may have meant, by the whole name or by a word of it."""
+    names = [name for _, name in keys]
+    near = nearest(query.strip(), names)
+    if near:
+        return near
+    by_word: dict[str, str] = {}
+    for name in sorted(names, key=len):
+        for part in name.replace("_", "-").split("-"):
+            if len(part) > 2:
+                by_word.setdefault(part, name)
+    for asked in split_query(query)[:_NEAR_WORDS]:
+        near += [by_word[word] for word in nearest(asked.word, by_word, limit=1)]
+    return list(dict.fromkeys(near))[:3]

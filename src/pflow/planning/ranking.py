@@ -1,0 +1,36 @@
+"""The port of whatever decides which things fit a request, and what it answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from pflow.core.frozen import Frozen
+from pflow.planning.catalogue import Catalogue, Kind
+
+
+class Match(Frozen):
+    """Something that fits, how well from 0 to 1, and why: the words it was found by, by the field they are in."""
+
+    kind: Kind
+    name: str
+    score: float
+    why: Mapping[str, tuple[str, ...]] = {}
+
+
+class Ranked(Frozen):
+    """What fits, the best first, and the words of the request that nothing at all has."""
+
+    matches: tuple[Match, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+class Ranking(Protocol):
+    """Finds what fits a request. It may keep what it learns about a catalogue for as long as its stamps last."""
+
+    @property
+    def title(self) -> str:
+        """What a reader is told that the order comes from."""
+
+    def rank(self, query: str, catalogue: Catalogue, *, kinds: Collection[Kind], limit: int) -> Ranked:
+        """The best matches of these kinds. Scores never rise along the list; no query makes it fail."""

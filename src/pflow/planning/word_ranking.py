@@ -1,0 +1,131 @@
+"""Ranks by words, without any model: BM25 over the full-text index, where a word in a name weighs most."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from pflow.core.frozen import Frozen
+from pflow.mcp.tool_name import PREFIX
+from pflow.planning.catalogue import Catalogue, Key, Kind
+from pflow.planning.index import COLUMNS, open_index
+from pflow.planning.ranking import Match, Ranked
+from pflow.planning.word import Asked, slug, split_query
+
+_WEIGHTS = "20.0, 4.0, 1.0, 1.0"
+"""What a word counts in each of the columns."""
+
+_SHORTEST_BEGINNING = 3
+_CEILING = 2.2
+"""What SQLite's BM25 gives for a word at most, in units of how rare the word is: its k1 + 1."""
+
+_LONGEST_NAME = 200
+_OPEN, _CLOSE = "\x02", "\x03"
+_MARKED = ", ".join(f"highlight(texts, {index}, '{_OPEN}', '{_CLOSE}')" for index in range(len(COLUMNS)))
+
+
+class _Term(Frozen):
+    """A word as the index is asked for it, and how rare it is."""
+
+    word: str
+    match: str
+    rarity: float
+    is_known: bool
+
+
+class WordRanking:
+    """The ranking that always works. `path` is where it may keep its index.
+
+    A score is the share of what a perfect match would get: something with every word of the query in its name comes
+    close to 1, and a word that it lacks costs the more the rarer it is. Only what is called exactly that has 1.
+    """
+
+    title = "words (FTS5)"
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+
+    def rank(self, query: str, catalogue: Catalogue, *, kinds: Collection[Kind], limit: int) -> Ranked:
+        """The best matches of these kinds."""
+        asked = split_query(query)
+        if limit < 1:
+            return Ranked()
+        with open_index(self._path, catalogue) as database:
+            terms = _terms(database, asked)
+            found = _search(database, terms, kinds, limit)
+            called = [key for key in _called(query, kinds) if _exists(database, key)]
+        exact = [Match(kind=kind, name=name, score=1.0, why={"name": (name,)}) for kind, name in called]
+        others = [match for match in found if (match.kind, match.name) not in called]
+        unknown = tuple(term.word for term in terms if not term.is_known)
+        return Ranked(matches=(*exact, *others)[:limit], unknown=unknown)
+
+
+def _terms(database: sqlite3.Connection, asked: Sequence[Asked]) -> list[_Term]:
+    total = int(database.execute("SELECT count(*) FROM texts").fetchone()[0])
+    found: dict[str, _Term] = {}
+    for item in asked:
+        # `GitHub` means `github` where something is called that; `createIssue` rather means its parts.
+        words = (item.word,) if not item.parts or _count(database, f'name : "{item.word}"') else item.parts
+        for word in words:
+            found.setdefault(word, _term(database, word, total))
+    return list(found.values())
+
+
+def _term(database: sqlite3.Connection, word: str, total: int) -> _Term:
+    """The word, or where nothing has it whatever begins like it: `repo` for repositories."""
+    match = f'"{word}"'
+    count = _count(database, match)
+    if not count and len(word) >= _SHORTEST_BEGINNING and (beginning := _count(database, f"{match}*")):
+        match, count = f"{match}*", beginning
+    rarity = math.log((total - count + 0.5) / (count + 0.5))
+    return _Term(word=word, match=match, rarity=max(rarity, 1e-6), is_known=count > 0)
+
+
+def _count(database: sqlite3.Connection, match: str) -> int:
+    return int(database.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (match,)).fetchone()[0])
+
+
+def _search(database: sqlite3.Connection, terms: Sequence[_Term], kinds: Collection[Kind], limit: int) -> list[Match]:
+    query = " OR ".join(term.match for term in terms if term.is_known)
+    if not query or not kinds:
+        return []
+    best = _CEILING * sum(term.rarity for term in terms)
+    ranked = database.execute(
+        f"SELECT items.id, kind, items.name, round(-bm25(texts, {_WEIGHTS}) / ?, 2) AS score "
+        "FROM texts JOIN items ON items.id = texts.rowid "
+        f"WHERE texts MATCH ? AND kind IN ({', '.join('?' * len(kinds))}) "
+        "ORDER BY score DESC, length(items.name), items.name, kind LIMIT ?",
+        (best, query, *kinds, limit),
+    ).fetchall()
+    rows = [row for row, *_ in ranked]
+    marked = database.execute(
+        f"SELECT rowid, {_MARKED} FROM texts WHERE texts MATCH ? AND rowid IN ({', '.join('?' * len(rows))})",
+        (query, *rows),
+    )
+    why = {
+        row: {name: words for name, cell in zip(COLUMNS, cells, strict=True) if (words := _marked(cell))}
+        for row, *cells in marked
+    }
+    return [Match(kind=kind, name=name, score=min(score, 1.0), why=why[row]) for row, kind, name, score in ranked]
+
+
+def _marked(cell: str) -> tuple[str, ...]:
+    """The words of a column that the index found, each once."""
+    return tuple(dict.fromkeys(part.partition(_CLOSE)[0] for part in cell.split(_OPEN)[1:]))
+
+
+def _called(query: str, kinds: Collection[Kind]) -> list[Key]:
+    """What would be called exactly what is asked for."""
+    if len(query) > _LONGEST_NAME or not query.isprintable():
+        return []
+    spelled = dict.fromkeys((query.strip(), slug(query), slug(query, telling=True)))
+    return [(kind, f"{prefix}{name}") for name in spelled for prefix in ("", PREFIX) for kind in kinds if name]
+
+
+def _exists(database: sqlite3.Connection, key: Key) -> bool:
+    found = database.execute(
+        "SELECT 1 FROM items JOIN texts ON texts.rowid = items.id WHERE kind = ? AND items.name = ?", key
+    )
+    return found.fetchone() is not None

@@ -1,0 +1,367 @@
+"""What is found, why, and what a search that finds nothing says; through the workspace."""
+
+import asyncio
+import inspect
+import os
+import shutil
+import sqlite3
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+from pocketflow import Node
+
+from pflow.core.workflow_manager import WorkflowManager
+from pflow.planning.discovery import Discovery
+from pflow.planning.nodes import WorkflowDiscoveryNode
+from pflow.planning.ranking import Match, Ranked
+from pflow.registry.registry import Registry
+from pflow.workspace import Workspace
+from tests.discovery.recall import entries
+from tests.robust.world import become_nobody, pflow
+
+requirement = pytest.mark.requirement
+
+CHANGELOG = {
+    "description": "Write what changed since a release",
+    "inputs": {"since": {"type": "string", "description": "The tag of the last release"}, "style": {"default": "long"}},
+    "nodes": [{"id": "echo", "params": {"text": "${since}"}}],
+    "outputs": {"path": {"description": "Where the text is", "source": "${echo.text}"}},
+}
+
+
+@pytest.fixture
+def ws(place):
+    with Workspace(place) as workspace:
+        yield workspace
+
+
+def names(findings):
+    return [hit.name for hit in findings.hits]
+
+
+def add_tool(home, name, description, server="acme"):
+    registry = Registry.load(home)
+    tool = {"server": server, "name": name, "id": name, "description": description, "params": {}}
+    [(_, node_type, entry)] = entries([tool])
+    registry.set_entry(node_type, entry)
+    registry.save()
+    return node_type
+
+
+# ---- what is found
+
+
+@requirement("server13:workflow_discover-1", "server13:workflow_discover-2")
+def test_a_workflow_is_found_with_what_it_takes_and_gives(ws):
+    ws.save(CHANGELOG, "generate-changelog")
+    ws.save({"description": "Say hello", "nodes": [{"id": "echo", "params": {"text": "hi"}}]}, "greet")
+    found = ws.discovery.discover_workflows("changes since the last release")
+    [hit] = found.to_json()["matches"]
+    assert 0 < hit.pop("score") < 1
+    assert hit == {
+        "name": "generate-changelog",
+        "kind": "workflow",
+        "reason": "changed, since, release in its description; since, last, release in its parameters",
+        "matched": {"description": ["changed", "since", "release"], "parameters": ["since", "last", "release"]},
+        "description": "Write what changed since a release",
+        "inputs": {
+            "since": {"type": "string", "required": True, "description": "The tag of the last release"},
+            "style": {"type": "any", "required": False, "description": "", "default": "long"},
+        },
+        "outputs": {"path": {"description": "Where the text is", "source": "${echo.text}"}},
+    }
+    assert found.ranking == "words (FTS5)"
+
+
+@requirement("server13:success-1")
+@pytest.mark.parametrize(
+    "query", ["generate a changelog", "generate-changelog", "changelog generator", "generateChangelog"]
+)
+def test_the_name_of_a_workflow_in_other_words_is_as_good_as_certain(ws, query):
+    ws.save(CHANGELOG, "generate-changelog")
+    [hit] = ws.discovery.discover_workflows(query).hits
+    assert hit.score >= 0.95
+
+
+@requirement("server13:registry_discover-2")
+def test_a_node_type_is_found_with_its_whole_interface(ws):
+    [hit] = ws.discovery.discover_nodes("read-file", limit=1).to_json()["matches"]
+    whole = dict(ws.node_type("read-file").data["interface"])
+    assert hit["description"] == whole.pop("description")
+    assert (hit["kind"], hit["score"], hit["interface"]) == ("node type", 1.0, whole)
+
+
+@requirement("security:4.2-1")
+def test_tools_of_servers_stand_beside_built_in_nodes(tools):
+    with Workspace(tools) as ws:
+        found = names(ws.discovery.discover_nodes("create github issue"))
+    assert set(found[:2]) == {"github-create-issue", "mcp-github-create-issue"}
+
+
+def test_a_person_s_own_nodes_are_found(ws, place):
+    place.nodes.mkdir()
+    (place.nodes / "mine.py").write_text(
+        'from pocketflow import Node\nclass BrewCoffeeNode(Node):\n    """Make an espresso."""\n'
+    )
+    assert names(ws.discovery.discover_nodes("espresso")) == ["brew-coffee"]
+
+
+def test_drafts_are_found_when_asked_for(ws):
+    ws.save(CHANGELOG, "changes-draft", draft=True)
+    assert names(ws.discovery.discover_workflows("release")) == []
+    [hit] = ws.discovery.discover_workflows("release", drafts=True).hits
+    assert (hit.kind, hit.name) == ("draft", "changes-draft")
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("create_issue", "createIssue"),
+        ("createIssue", "create_issue"),
+        ("createIssues", "creating an issue"),
+        ("listPRs", "prs"),
+        ("HTTPServerStart", "http server"),
+        ("résumé_upload", "resume"),
+        ("re\u0301sume\u0301", "Résumé"),
+        ("list_subscriptions", "subs"),
+        ("GitHubSync", "github"),
+        ("github_sync", "GitHub"),
+    ],
+)
+def test_word_forms_and_ways_to_write_identifiers_do_not_matter(place, name, query):
+    node_type = add_tool(place, name, "Does something.", server="zz")
+    assert node_type in names(Discovery(place).find(query, kinds=("node",), limit=10))
+
+
+def test_chinese_is_found_without_spaces(place):
+    node_type = add_tool(place, "x1", "创建一个新的日历事件")
+    assert names(Discovery(place).find("日历")) == [node_type]
+
+
+def test_a_word_in_the_name_weighs_more_than_any_number_in_the_description(place):
+    named = add_tool(place, "zebra", "Does something.")
+    described = add_tool(place, "other", "zebra " * 50 + "Zebra ZEBRA zebras")
+    assert names(Discovery(place).find("zebra")) == [named, described]
+
+
+def test_scores_never_rise_along_the_list(tools):
+    for query in ("list files in a page", "create issue", "get the current time in a database"):
+        scores = [hit.score for hit in Discovery(tools).find(query, limit=50).hits]
+        assert len(scores) > 10
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 <= score <= 1 for score in scores)
+
+
+def test_a_word_that_nothing_has_lowers_the_score_and_is_named(ws):
+    sure, unsure = (ws.discovery.discover_nodes(query) for query in ("copy file", "copy file xyzzy"))
+    assert names(sure)[0] == names(unsure)[0] == "copy-file"
+    assert unsure.hits[0].score < 0.8 < sure.hits[0].score
+    assert (sure.unknown, unsure.unknown) == ((), ("xyzzy",))
+
+
+def test_at_most_as_many_as_asked_for(tools):
+    discovery = Discovery(tools)
+    assert [len(discovery.find("list", limit=limit).hits) for limit in (0, 1, 7, 10_000)] == [0, 1, 7, 50]
+
+
+# ---- when nothing is found
+
+
+def test_a_mistyped_word_is_answered_with_what_it_may_have_meant(tools):
+    found = Discovery(tools).find("elastcsearch", kinds=("node",))
+    assert found.hits == ()
+    assert "`mcp-elasticsearch-" in found.advice[0]
+
+
+def test_an_empty_result_says_what_to_try(ws):
+    assert ws.discovery.discover_workflows("xyzzy").to_json() == {
+        "matches": [],
+        "ranking": "words (FTS5)",
+        "unknown_words": ["xyzzy"],
+        "suggestions": ["no workflow is saved yet; `pflow registry discover` finds what to build one from"],
+    }
+    assert ws.discovery.discover_nodes("xyzzy").advice == (
+        "say in a few words what it should do, and with what: `create issue`, `read file`",
+        "`pflow registry list --filter TEXT` finds parts of words, `pflow registry list` shows all",
+        "tools of MCP servers are found after `pflow mcp add` and `pflow mcp sync`",
+    )
+
+
+# ---- the index follows what there is
+
+
+def test_what_is_saved_changed_and_deleted_is_known_at_once(ws):
+    find = ws.discovery.discover_workflows
+    assert names(find("release")) == []
+    ws.save(CHANGELOG, "one")
+    assert names(find("release")) == ["one"]
+    ws.save({**CHANGELOG, "description": "About penguins", "inputs": {"since": {}}}, "one", overwrite=True)
+    assert (names(find("release")), names(find("penguin"))) == ([], ["one"])
+    ws.delete("one")
+    assert names(find("penguin")) == []
+
+
+def test_tools_that_another_process_syncs_are_known_at_once(place):
+    assert names(Discovery(place).find("penguin")) == []
+    node_type = add_tool(place, "feed", "Feed a penguin.")
+    assert names(Discovery(place).find("penguin")) == [node_type]
+    assert add_tool(place, "feed", "Feed a walrus.") == node_type
+    assert (names(Discovery(place).find("penguin")), names(Discovery(place).find("walrus"))) == ([], [node_type])
+    registry = Registry.load(place)
+    registry.remove(node_type)
+    registry.save()
+    assert names(Discovery(place).find("walrus")) == []
+
+
+def test_a_workflow_that_cannot_be_read_hides_no_other(ws, place):
+    ws.save(CHANGELOG, "good")
+    (place.workflows / "release.json").write_text('{"nodes": ')
+    (place.workflows / "release2.json").write_text('{"nodes": 7}')
+    assert names(ws.discovery.discover_workflows("release")) == ["good"]
+
+
+def test_only_what_changed_is_read_again(place):
+    Discovery(place).find("file")
+    before = rows(place)
+    node_type = add_tool(place, "feed", "Feed a penguin.")
+    Discovery(place).find("file")
+    assert {key: row for key, row in rows(place).items() if key != ("node", node_type)} == before
+
+
+def rows(home):
+    database = sqlite3.connect(home.root / "discovery.db")
+    try:
+        return {(kind, name): row for row, kind, name in database.execute("SELECT id, kind, name FROM items")}
+    finally:
+        database.close()
+
+
+# ---- the cache
+
+
+def test_the_index_is_for_its_owner_alone(place):
+    path = place.root / "discovery.db"
+    path.touch()
+    path.chmod(0o644)
+    Discovery(place).find("file")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.stat().st_size > 0
+
+
+DAMAGE = {
+    "garbage": lambda data: b"garbage" * 1000,
+    "cut": lambda data: data[: len(data) // 2],
+    "overwritten": lambda data: data[:4096] + b"\xff" * (len(data) - 4096),
+    "empty": lambda data: b"",
+}
+
+
+@pytest.mark.parametrize("harm", DAMAGE.values(), ids=DAMAGE)
+def test_a_broken_index_is_made_anew(place, harm):
+    whole = names(Discovery(place).find("read file"))
+    path = place.root / "discovery.db"
+    path.write_bytes(harm(path.read_bytes()))
+    assert names(Discovery(place).find("read file")) == whole
+    assert len(rows(place)) == len(Registry.load(place))
+
+
+def test_an_index_of_another_version_is_made_anew(place):
+    whole = names(Discovery(place).find("read file"))
+    database = sqlite3.connect(place.root / "discovery.db")
+    database.executescript("UPDATE made SET by = 'another'; DELETE FROM texts")
+    database.close()
+    assert names(Discovery(place).find("read file")) == whole
+
+
+def test_somebody_else_s_database_is_no_index(place):
+    database = sqlite3.connect(place.root / "discovery.db")
+    database.executescript("CREATE TABLE items (what); PRAGMA application_id = 5")
+    database.close()
+    assert names(Discovery(place).find("read file"))[0] == "read-file"
+
+
+def test_a_link_is_not_followed(place, tmp_path):
+    (place.root / "discovery.db").symlink_to(tmp_path / "elsewhere")
+    assert names(Discovery(place).find("read file"))[0] == "read-file"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_folder_in_its_place_does_no_harm(place):
+    (place.root / "discovery.db").mkdir()
+    assert names(Discovery(place).find("read file"))[0] == "read-file"
+
+
+def test_a_busy_index_is_not_waited_for_in_vain(place, monkeypatch):
+    monkeypatch.setattr("pflow.planning.index._BUSY_SECONDS", 0.01)
+    Discovery(place).find("file")
+    node_type = add_tool(place, "feed", "Feed a penguin.")
+    other = sqlite3.connect(place.root / "discovery.db", isolation_level=None)
+    try:
+        other.execute("BEGIN EXCLUSIVE")
+        assert names(Discovery(place).find("penguin")) == [node_type]
+    finally:
+        other.close()
+
+
+def test_a_home_that_cannot_be_written_can_be_searched(builtin_file, monkeypatch):
+    # pytest's own folders are closed to everybody else, also to the user that root's children become.
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "home"
+        root.mkdir()
+        shutil.copy(builtin_file, root)
+        monkeypatch.setenv("PFLOW_HOME", str(root))
+        (root / "registry.json").chmod(0o444)
+        for path in (Path(folder), root):
+            path.chmod(0o555)
+        done = pflow("registry", "discover", "read", "file", "--json", before=become_nobody)
+        for path in (Path(folder), root):
+            path.chmod(0o700)
+        assert done.json["data"]["matches"][0]["name"] == "read-file", done.err
+        assert [path.name for path in root.iterdir()] == ["registry.json"]
+
+
+# ---- the node that the documents name
+
+
+@requirement("server13:workflow_discover-4")
+def test_the_discovery_node_works_off_the_event_loop(ws, place):
+    ws.save(CHANGELOG, "generate-changelog")
+    shared = {"user_input": "write a changelog", "workflow_manager": WorkflowManager(place)}
+    assert asyncio.run(asyncio.to_thread(WorkflowDiscoveryNode().run, shared)) == "default"
+    [match] = shared["discovery_result"]
+    assert match == ws.discovery.discover_workflows("write a changelog").to_json()["matches"][0]
+
+
+def test_the_discovery_node_looks_where_its_manager_does(ws, place):
+    ws.save(CHANGELOG, "mine-draft", draft=True)
+    shared = {"user_input": "release", "workflow_manager": WorkflowManager.for_drafts(place)}
+    WorkflowDiscoveryNode().run(shared)
+    assert [match["name"] for match in shared["discovery_result"]] == ["mine-draft"]
+
+
+def test_the_discovery_node_is_a_pocketflow_node_and_no_node_type(ws):
+    assert issubclass(WorkflowDiscoveryNode, Node)
+    assert "WorkflowDiscoveryNode" not in {entry.class_name for entry in ws.node_types()}
+    assert "pflow/nodes/" not in inspect.getfile(WorkflowDiscoveryNode).replace(os.sep, "/")
+
+
+# ---- the port
+
+
+class Alphabet:
+    """Another ranking: what begins like the query, and something that is gone."""
+
+    title = "the alphabet"
+
+    def rank(self, query, catalogue, *, kinds, limit):
+        found = [key for key in sorted(catalogue.stamps()) if key[0] in kinds and key[1].startswith(query)]
+        matches = [Match(kind=kind, name=name, score=0.5) for kind, name in [*found, ("node", "gone")]]
+        return Ranked(matches=tuple(matches[:limit]))
+
+
+def test_another_ranking_can_stand_behind_the_same_door(place):
+    found = Discovery(place, ranking=Alphabet()).find("copy", kinds=("node",))
+    assert (names(found), found.ranking) == (["copy-file"], "the alphabet")
+    assert not (place.root / "discovery.db").exists()

@@ -1,0 +1,98 @@
+"""Nothing that is asked and nothing that is described makes discovery fail or flood its reader."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from pflow.planning.discovery import Discovery
+from pflow.planning.word import MOST_ASKED, split_query, split_text
+from pflow.registry.registry import Registry
+from pflow.workspace import Workspace
+from tests.discovery.recall import entries
+
+QUERIES = {
+    "operators": 'file AND NOT "read" OR NEAR(read file, 2) ^name : {a b} + c*',
+    "an open quote": '"read file',
+    "columns": "name:file -description:file",
+    "a semicolon": "'; DROP TABLE items; --",
+    "NUL": "read\0file",
+    "half a surrogate": "read \ud800 file",
+    "escape codes": "read \x1b[31mfile\x1b[0m",
+    "a megabyte": "read file " * 100_000,
+    "one long word": "x" * 1_000_000,
+    "many words": " ".join(f"word{n}" for n in range(10_000)) + " file",
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_a_hostile_query_is_only_words(place, query):
+    found = Discovery(place).find(query)
+    assert found.query.isprintable()
+    assert len(found.query) < 1000
+    json.dumps(found.to_json())
+
+
+@pytest.mark.parametrize("query", ["", " ", "?!…", "🎉🎉", "\0", "*", '""', "the of and"])
+def test_a_query_without_words_finds_nothing_and_gets_advice(place, query):
+    found = Discovery(place).find(query)
+    assert found.hits == ()
+    assert found.advice
+
+
+@pytest.mark.parametrize("query", ["read AND file", "read NEAR file", "NOT read-file", 'name:"read-file"'])
+def test_operators_do_not_operate(place, query):
+    assert "read-file" in [hit.name for hit in Discovery(place).find(query).hits[:2]]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=st.text(max_size=60))
+@example("Ａ\u0301 ǅ ﬁ 𞤀 ꟊ")
+@example("OR")
+def test_no_text_is_a_wrong_query(place, query):
+    found = Discovery(place).find(query)
+    assert bool(found.hits) != bool(found.advice)
+    assert all(0 <= hit.score <= 1 for hit in found.hits)
+
+
+@given(text=st.text(), most=st.integers(0, 5))
+def test_words_are_what_an_index_takes(text, most):
+    words = split_text(text, most)
+    assert len(words) <= most
+    assert all(word and not set(word) & set(" \"'*:^()_-\0") for word in words)
+
+
+@given(text=st.text())
+def test_every_word_of_a_query_is_a_word_of_the_same_text(text):
+    indexed = set(split_text(text, 1_000_000))
+    asked = split_query(text)
+    assert len(asked) <= MOST_ASKED
+    assert {word for item in asked for word in (item.word, *item.parts)} <= indexed
+
+
+def test_a_hostile_description_is_bounded(place):
+    place.nodes.mkdir()
+    (place.nodes / "big.py").write_text(
+        "from pocketflow import Node\nclass BigNode(Node):\n"
+        f'    """Penguin \\x1b[31m{"red " * 100_000}.\n\n    Interface:\n'
+        f'    - Params: a: str - {"z" * 400_000}\n    """\n'
+    )
+    [hit] = Discovery(place).find("penguin").hits
+    assert hit.name == "big"
+    assert len(json.dumps(hit.to_json())) < 20_000
+
+
+def test_large_schemas_are_left_to_those_who_ask_for_one_tool(place):
+    tool = {"server": "acme", "name": "wide", "id": "wide", "description": "A penguin.", "params": {}}
+    [(_, name, entry)] = entries([tool])
+    fields = {f"field{n}": {"type": "string", "description": "x" * 300} for n in range(300)}
+    entry["interface"]["outputs"][0]["schema"] = {"type": "object", "properties": fields}
+    registry = Registry.load(place)
+    registry.set_entry(name, entry)
+    registry.save()
+    with Workspace(place) as ws:
+        [hit] = ws.discovery.discover_nodes("penguin").to_json()["matches"]
+    assert hit["shortened"] == "`pflow registry describe mcp-acme-wide --json` has the schemas as well"
+    assert [field["name"] for field in hit["interface"]["outputs"]] == ["result", "files"]
+    assert len(json.dumps(hit)) < 4_000

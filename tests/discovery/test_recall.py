@@ -1,0 +1,33 @@
+"""The right tool is found among hundreds of real ones, by the queries that people wrote for them."""
+
+import pytest
+
+from pflow.planning.discovery import Discovery
+from tests.discovery.recall import DATA, entries, ranks, recall
+
+requirement = pytest.mark.requirement
+
+
+@pytest.fixture
+def labels():
+    return {node_type: label for label, node_type, _ in entries(DATA["tools"])}
+
+
+@requirement("server13:registry_discover-1", "security:4.2-1")
+def test_keywords_find_the_tool(tools, labels):
+    found = ranks(Discovery(tools), labels, "keyword_queries")
+    assert recall(found, 1) >= 0.90, found
+    assert recall(found, 5) >= 0.98, found
+
+
+def test_other_words_for_it_often_find_the_tool(tools, labels):
+    found = ranks(Discovery(tools), labels, "queries")
+    assert recall(found, 5) >= 0.34, found
+
+
+def test_no_other_words_make_a_wrong_tool_look_right(tools, labels):
+    """A score that an agent acts on without looking is one that only the right tool has."""
+    discovery = Discovery(tools)
+    for query in DATA["queries"]:
+        for hit in discovery.find(query["query"], kinds=("node",)).hits:
+            assert hit.score < 0.95 or labels.get(hit.name) in query["expected"], (query["query"], hit.name)
