@@ -22,11 +22,11 @@ NOW = [
     ),
     "pflow.engine.store:NodeAwareSharedStore",
     "pflow.planning.nodes:WorkflowDiscoveryNode",
+    "pflow.nodes.mcp.node:MCPNode",
     pytest.param("pflow.core.purity:flow_safe", marks=pytest.mark.requirement("security:3-5")),
 ]
 
 LATER = [
-    "pflow.nodes.mcp.node",
     "pflow.mcp_server.server",
     "pflow.cli.commands.serve",
 ]

@@ -102,6 +102,10 @@ def _servers(console: Console, ctx: click.Context) -> Offer:
     yield from ((name, "MCP server") for name in console.workspace().servers.names())
 
 
+def _tools(console: Console, ctx: click.Context) -> Offer:
+    yield from ((name, "tool") for name in console.workspace().servers.tools(str(ctx.params.get("server") or "")))
+
+
 def _params(console: Console, ctx: click.Context) -> Offer:
     name = str(ctx.params.get("node") or "")
     for field in console.workspace().node_type(name).interface.params:
@@ -138,5 +142,6 @@ complete_step = _completer(_steps)
 complete_input = _completer(_inputs)
 complete_setting = _completer(_settings)
 complete_server = _completer(_servers)
+complete_tool = _completer(_tools)
 complete_param = _completer(_params)
 complete_flag = _completer(offer_flags)

@@ -13,6 +13,9 @@ Slot = Literal["value", "shell", "url", "raw"]
 MISSING = "\x00missing"
 """The default of a field that has none."""
 
+MCP_SERVER, MCP_TOOL = "__mcp_server__", "__mcp_tool__"
+"""Parameters that checking adds to a node that calls a tool, so that its code knows which."""
+
 ERROR_ACTIONS = ("rate_limited", "auth_failed", "resource_missing", "timeout", "error")
 """Actions that a failed step can take, the general one last."""
 

@@ -188,6 +188,8 @@ class Executor:
     async def _drive(self, run: Run, scope: Scope) -> RunResult:
         loop = asyncio.get_running_loop()
         begin = time.perf_counter()
+        if self._services.tools is not None and scope.plan.servers:
+            self._services.tools.prepare(scope.plan.servers)
         task = asyncio.create_task(scope.execute())
         self._active[run.run_id] = (run, task)
         self._commits.runs = len(self._active)

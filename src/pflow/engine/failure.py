@@ -76,6 +76,8 @@ def shown_params(params: Mapping[str, Any]) -> dict[str, object]:
     """Parameters as a failure records them: a rendered command as its author wrote it, with its values beside it."""
     shown: dict[str, object] = {}
     for name, value in params.items():
+        if name.startswith("__"):
+            continue  # what checking added is no parameter of the author's
         if hasattr(value, "written"):
             shown.update({name: value.written, "values": value.values})
         else:

@@ -32,7 +32,7 @@ class PlanNode(Frozen):
 
     `make` imports and builds the PocketFlow node. `definition` identifies what would run: type, code, params
     as written, batch, mapping. `trusted` nodes are known not to change values in place. `reads` are natural
-    keys that count as inputs. A sub-workflow has a `child` and no `make`.
+    keys that count as inputs. A sub-workflow has a `child` and no `make`. `server` is the MCP server it calls.
     """
 
     id: str
@@ -52,6 +52,7 @@ class PlanNode(Frozen):
     timeout: float | None = None
     max_visits: int = MAX_VISITS
     mapping: KeyMapping | None = None
+    server: str = ""
 
 
 class Plan:
@@ -90,6 +91,13 @@ class Plan:
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
         """The nodes with an edge to each node."""
         return predecessors(self.successors)
+
+    @cached_property
+    def servers(self) -> tuple[str, ...]:
+        """The MCP servers that a run is sure to need. Of what may come from the cache nobody knows."""
+        own = [node.server for node in self.nodes if node.server and node.purity != "pure"]
+        inner = [server for node in self.nodes if node.child is not None for server in node.child.servers]
+        return tuple(dict.fromkeys([*own, *inner]))
 
     @cached_property
     def by_id(self) -> Mapping[str, PlanNode]:

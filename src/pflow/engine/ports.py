@@ -106,8 +106,17 @@ class Observer(Protocol):
 class ToolSessions(Protocol):
     """Calls tools on MCP servers over connections that outlive a step."""
 
-    async def call(self, server: str, tool: str, arguments: Mapping[str, object]) -> object:
-        """The tool's result, normalised. Raises `StepError`."""
+    def prepare(self, servers: Iterable[str]) -> None:
+        """Have servers started ahead of their first call."""
+
+    def needs(self, server: str, tool: str) -> Sequence[str]:
+        """The parameters that a tool cannot do without. Raises `NotFoundError` for a tool that is not known."""
+
+    async def call(self, server: str, tool: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """What the tool gives, as outputs of a step by name. Raises `StepError` and others of `PflowError`."""
+
+    async def close(self) -> None:
+        """End all connections that were made on the running event loop."""
 
 
 class LLM(Protocol):

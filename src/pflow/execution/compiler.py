@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import orjson
 
 from pflow.core.document import Document, NodeSpec
 from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.frozen import Frozen
-from pflow.core.interface import Interface
+from pflow.core.interface import MCP_SERVER, Interface
 from pflow.core.issue import Issue
 from pflow.core.parse import Parsed
 from pflow.core.place import Path
@@ -20,6 +20,7 @@ from pflow.engine.graph import back_edges, reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest, digest_all
 from pflow.execution.node_check import check_actions, check_child_inputs, check_constant, is_choice, visible_outputs
+from pflow.execution.node_param import NodeParams, find_tool, tool_params
 from pflow.execution.reference import References
 
 
@@ -45,6 +46,10 @@ class TypeEntry(Protocol):
     def is_user(self) -> bool:
         """Whether it is a person's own node."""
 
+    @property
+    def data(self) -> Mapping[str, object]:
+        """The entry as the registry keeps it."""
+
     def node_class(self) -> type:
         """The class, imported."""
 
@@ -57,6 +62,8 @@ class Types(Protocol):
 
     def names(self) -> list[str]:
         """All names."""
+
+    def __contains__(self, name: object) -> bool: ...
 
 
 class Compilation(Frozen):
@@ -138,6 +145,8 @@ class _Compiler:
         self.issues.append(self.places.issue(code, message, path, known=known, hint=hint))
 
     def _entry(self, index: int, spec: NodeSpec) -> TypeEntry | None:
+        if spec.mcp_server and spec.mcp_tool:
+            return find_tool(index, spec, self.types, self._report)
         try:
             return self.types.get(spec.type)
         except NotFoundError:
@@ -317,7 +326,7 @@ class _Compiler:
         batch: PlanBatch | None,
         references: References,
     ) -> None:
-        own = (batch.name, f"{batch.name}_index") if batch else ()
+        own: tuple[str, ...] = (batch.name, f"{batch.name}_index") if batch else ()
         items = batch.items.references if batch else ()
         for name, compiled in params.items():
             for reference in compiled.references:
@@ -359,11 +368,12 @@ class _Compiler:
                 repr((spec.batch and (spec.batch.items, spec.batch.name, spec.batch.on_error), mapping)).encode(),
             ]
         )
+        added = tool_params(entry.data)
         return PlanNode(
             id=spec.id,
             number=index,
             type=spec.type,
-            params=_Params(params),
+            params=NodeParams(params, added),
             definition=definition,
             node_hash=node_hash,
             edges=edges,
@@ -377,18 +387,8 @@ class _Compiler:
             timeout=spec.timeout,
             max_visits=spec.max_visits or MAX_VISITS,
             mapping=mapping,
+            server=added.get(MCP_SERVER, ""),
         )
-
-
-class _Params(Compiled):
-    """The parameters of a node, each compiled for its own slot."""
-
-    def __init__(self, params: Mapping[str, Compiled]) -> None:
-        self.references = tuple(reference for part in params.values() for reference in part.references)
-        self._params = params
-
-    def render(self, lookup: Any) -> object:
-        return {name: part.render(lookup) for name, part in self._params.items()}
 
 
 def _has_cycle(edges: list[dict[str, tuple[int, ...]]]) -> bool:

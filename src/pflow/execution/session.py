@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from pflow.engine.executor import Executor
+from pflow.engine.ports import ToolSessions
 
 T = TypeVar("T")
 
@@ -19,8 +20,9 @@ SIGNALS = {name: 128 + getattr(signal, name) for name in ("SIGINT", "SIGTERM", "
 class Session:
     """One event loop's worth of work. `exit_code` is set when a signal ended it."""
 
-    def __init__(self, executor: Executor, *, signals: bool) -> None:
+    def __init__(self, executor: Executor, tools: ToolSessions | None, *, signals: bool) -> None:
         self._executor = executor
+        self._tools = tools
         self._signals = signals
         self.exit_code = 0
 
@@ -40,6 +42,8 @@ class Session:
         try:
             return await work(self._executor)
         finally:
+            if self._tools is not None:
+                await self._tools.close()
             for name in names:
                 loop.remove_signal_handler(getattr(signal, name))
 

@@ -6,6 +6,7 @@ import os
 from collections import ChainMap
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pflow.core.event import Event, ItemFailed, RunFailed, StepFailed
 from pflow.core.option import OPTIONS
@@ -14,7 +15,12 @@ from pflow.core.secret import Redactor
 from pflow.core.settings import Settings
 from pflow.engine.executor import Executor
 from pflow.engine.ports import Journal, Observer, Services
+from pflow.mcp.pool import Connections
+from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
+
+if TYPE_CHECKING:
+    from pflow.registry.observed import Observed
 
 
 class Wiring:
@@ -24,6 +30,7 @@ class Wiring:
         self.home = home
         self._environ = os.environ if environ is None else environ
         self._journal = journal
+        self._said: list[str] = []
 
     @cached_property
     def settings(self) -> Settings:
@@ -38,7 +45,13 @@ class Wiring:
     @cached_property
     def redactor(self) -> Redactor:
         """Keeps every known secret out of what is recorded and shown."""
-        return Redactor(self.settings.secrets())
+        redactor = Redactor(self.settings.secrets())
+        if self.home.servers.exists():
+            from pflow.mcp.server_secret import server_secrets  # lazy: only where servers are configured
+
+            for name, value in server_secrets(self.home, self.settings.variables()).items():
+                redactor.add(name, value)
+        return redactor
 
     @cached_property
     def journal(self) -> Journal:
@@ -52,11 +65,30 @@ class Wiring:
         return SqliteJournal(self.home.journal, sync=str(self.settings.option("journal.sync")))
 
     @cached_property
+    def tools(self) -> Connections:
+        """The tools of MCP servers; nothing is started before one is needed."""
+        return Connections(
+            self.home,
+            variables=self.settings.variables,
+            find=self._find_tool,
+            seen=lambda node_type, manifest_hash, value: self.observed.record(node_type, manifest_hash, value),
+            warn=self._say,
+        )
+
+    @cached_property
+    def observed(self) -> Observed:
+        """What tools were seen to give."""
+        from pflow.registry.observed import Observed  # lazy: only where tools are called
+
+        return Observed(self.home)
+
+    @cached_property
     def services(self) -> Services:
         """What steps may use."""
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
-        return Services(home=self.home.root, settings=ChainMap(options, dict(self.settings.variables())))
+        settings = ChainMap(options, dict(self.settings.variables()))
+        return Services(home=self.home.root, settings=settings, tools=self.tools)
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
@@ -69,7 +101,16 @@ class Wiring:
         for name in ("settings", "registry", "journal"):
             part = self.__dict__.get(name)
             found.extend(getattr(part, "notices", ()))
+        found.extend(self._said)
         return list(dict.fromkeys(found))
+
+    def _find_tool(self, server: str, tool: str) -> Entry | None:
+        from pflow.mcp.sync import find_entry  # lazy: only where tools are called
+
+        return find_entry(self.registry, server, tool)
+
+    def _say(self, warning: str) -> None:
+        self._said.append(warning)
 
     def close(self) -> None:
         """Let the journal go."""

@@ -86,7 +86,7 @@ def block_on(
     notices: list[str] | None = None,
 ) -> Outcome:
     """Do `work` on an event loop of its own. With `signals`, SIGINT and SIGTERM stop it, resumable."""
-    session = Session(wiring.executor(observer, use_cache=cache), signals=signals)
+    session = Session(wiring.executor(observer, use_cache=cache), wiring.services.tools, signals=signals)
     return conclude(wiring, session.run(work), plan, signalled=session.exit_code, notices=notices)
 
 
@@ -100,6 +100,7 @@ def conclude(
     code = signalled or _EXIT_CODES.get(str((error or {}).get("type")), 1)
     outputs: Any = redactor.value(dict(result.outputs))
     trace_path = _write_trace(wiring, result.run_id, said)
+    _keep_observed(wiring, said)
     _clean(wiring, result.run_id, said)
     return Outcome(
         status=result.status,
@@ -130,6 +131,15 @@ def _write_trace(wiring: Wiring, run_id: str, notices: list[str]) -> str | None:
     except PflowError as error:  # whatever is wrong with the home by now, the run did what it did
         notices.append(f"the trace was not written: {error.message}")
         return None
+
+
+def _keep_observed(wiring: Wiring, notices: list[str]) -> None:
+    """Store what tools were seen to give, for the next check."""
+    if "observed" in wiring.__dict__:
+        try:
+            wiring.observed.flush()
+        except PflowError as error:  # it is knowledge that a later run brings again
+            notices.append(f"what tools gave was not remembered: {error.message}")
 
 
 def _clean(wiring: Wiring, run_id: str, notices: list[str]) -> None:

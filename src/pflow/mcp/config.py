@@ -27,6 +27,9 @@ MAX_TEXT = 32 << 10
 
 _NAME = re.compile(rf"[a-z0-9-]{{1,{MAX_PART}}}\Z")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
+_LOADS = re.compile(r"(?:PATH|BASH_ENV|ENV|PERL5OPT|RUBYOPT|(?:LD|DYLD|NODE|PYTHON|JAVA)_?[A-Z_]+)\Z")
+"""Variables whose values decide which code a program loads."""
+
 _PLACES = {"stdio": "command", "sse": "url", "stream-http": "url", "uds": "socket", "pipe": "socket"}
 
 T = TypeVar("T")
@@ -68,8 +71,10 @@ class ServerConfig(Frozen):
 
         import orjson
 
+        loading = [(name, self.env[name]) for name in sorted(self.env) if _LOADS.match(name)]
         deciding = [
             *(self.transport, self.command, list(self.args), sorted(self.env), self.cwd, self.url, self.socket),
+            *([loading] if loading else []),
             *(sorted(self.headers), self.insecure, self.pin_file, self.auth and self.auth.identity()),
         ]
         return f"sha256:{sha256(orjson.dumps(deciding)).hexdigest()}"

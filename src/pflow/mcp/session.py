@@ -29,6 +29,10 @@ class Link(Protocol):
     def wire(self) -> Rpc:
         """The connection."""
 
+    @property
+    def pid(self) -> int | None:
+        """The process that was started for it, if one was."""
+
     def describe(self) -> dict[str, object]:
         """What is known of the server, for the details of errors."""
 
@@ -94,6 +98,11 @@ class Session:
     def is_open(self) -> bool:
         """Whether calls can still be made; once not, the session is to be closed, and a new one opened."""
         return self._link.wire.is_open
+
+    @property
+    def pid(self) -> int | None:
+        """The process that was started for it, if one was."""
+        return self._link.pid
 
     @property
     def tools_changed(self) -> bool:

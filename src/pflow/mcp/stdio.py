@@ -102,6 +102,11 @@ class ServerProcess:
         self._loop.add_reader(self._stderr, self._read_stderr)
         self.group.watch(self._exit)
 
+    @property
+    def pid(self) -> int:
+        """The leader of its group."""
+        return self.group.pid
+
     def describe(self) -> dict[str, object]:
         """The last of what the server wrote to its stderr."""
         said = bytes(self._ring).decode(errors="replace").strip()

@@ -46,6 +46,8 @@ class SocketLink:
         conduct.link = self
         self.wire = Wire(fd, fd, conduct, limit=limit, write_timeout=write_timeout)
 
+    pid = None
+
     def describe(self) -> dict[str, object]:
         """Nothing is known of it."""
         return {}

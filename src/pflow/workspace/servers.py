@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pflow.core.path import Home, absolute
+from pflow.core.errors import NotFoundError
+from pflow.core.path import absolute
+from pflow.core.suggest import nearest
+from pflow.execution.wiring import Wiring
 from pflow.mcp.address import has_reference
 from pflow.mcp.config import ServerConfig, read_server
 from pflow.mcp.consent import grant
@@ -15,16 +19,22 @@ from pflow.mcp.exposure import advise, view
 from pflow.mcp.server_book import ServerBook
 from pflow.mcp.server_state import ServerStates
 
+if TYPE_CHECKING:
+    from pflow.mcp.connection import Surroundings
+    from pflow.registry.entry import Entry
+
 Json = dict[str, object]
 
 
 class Servers:
     """The configured servers of a home. Everything comes back without the values of secrets."""
 
-    def __init__(self, home: Home, *, environ: Mapping[str, str] | None, notices: list[str]) -> None:
-        self._book = ServerBook(home, notices=notices)
-        self._states = ServerStates(home, notices=notices)
+    def __init__(self, wiring: Wiring, *, environ: Mapping[str, str] | None, notices: list[str]) -> None:
+        self._book = ServerBook(wiring.home, notices=notices)
+        self._states = ServerStates(wiring.home, notices=notices)
         self._environ = os.environ if environ is None else environ
+        self._wiring = wiring
+        self._notices = notices
 
     def names(self) -> list[str]:
         """Every configured server."""
@@ -50,9 +60,85 @@ class Servers:
         return {**view(server), "warnings": [*warnings, *advise(server)]}
 
     def remove(self, name: str) -> None:
-        """Forget a server; raises `NotFoundError`."""
+        """Forget a server and its tools; raises `NotFoundError`."""
         self._book.remove(name)
         self._states.forget(name)
+        from pflow.mcp.sync import node_types_of  # lazy: most uses need no registry
+
+        registry = self._wiring.registry
+        found = node_types_of(registry, name)
+        for node_type in found:
+            registry.remove(node_type)
+        if found:
+            registry.save()
+
+    def sync(
+        self,
+        names: Sequence[str] = (),
+        *,
+        agree: Callable[[str], bool] | None,
+        dry_run: bool = False,
+        trust_readonly: bool = False,
+    ) -> Sequence[Json]:
+        """Start servers, all if none is named, and make their tools node types; a report for each.
+
+        `agree` is asked about a server that nobody agreed to as it is now; without it such a server is refused. With
+        `trust_readonly` the servers are believed which of their tools only read, from now on.
+        """
+        from pflow.workspace.server_sync import Sync  # lazy: most uses talk to no server
+
+        servers = [self._book.get(name) for name in names or self._book.names()]
+        if trust_readonly and not dry_run:
+            servers = [server._replace(trust_readonly=True) for server in servers]
+            self._book.add_all(servers, overwrite=True)
+        return Sync(self._around(), self._wiring.registry, dry_run=dry_run).run(servers, agree)
+
+    def check(self, names: Sequence[str] = ()) -> Sequence[Json]:
+        """Look at servers, all if none is named, and at everything on the way to them; a report for each."""
+        from pflow.workspace.server_check import check_servers  # lazy: most uses talk to no server
+
+        servers = [self._book.get(name) for name in names or self._book.names()]
+        return check_servers(self._around(), self._wiring.registry, servers)
+
+    def find_tool(self, name: str, tool: str) -> Entry:
+        """The node type of a tool, by its own name or the one in its node type. Raises `NotFoundError`."""
+        from pflow.mcp.sync import find_entry, tools_of  # lazy: most uses need no registry
+        from pflow.mcp.tool_name import PREFIX
+
+        registry = self._wiring.registry
+        self._book.get(name)
+        entry = find_entry(registry, name, tool)
+        if entry is None and f"{PREFIX}{name}-{tool}" in registry:
+            entry = registry.get(f"{PREFIX}{name}-{tool}")
+        if entry is not None:
+            return entry
+        known = tools_of(registry, name)
+        near = nearest(tool, known)
+        raise NotFoundError(
+            f"Tool {tool} not found on server {name}" if known else f"the tools of server `{name}` are not known yet",
+            details={"similar": near} if near else None,
+            suggestions=[f"did you mean `{near[0]}`?"] if near else [f"pflow mcp sync {name}"],
+        )
+
+    def tools(self, name: str) -> Sequence[str]:
+        """The tools of a server as of its last sync, by their own names."""
+        from pflow.mcp.sync import tools_of  # lazy: most uses need no registry
+
+        return tools_of(self._wiring.registry, name)
+
+    def back_up(self, source: str) -> str:
+        """Copy a file beside itself, for its owner's eyes only; gives the path of the copy."""
+        from pflow.core.file import JSON_LIMIT, read_private, write_atomic  # lazy: only for this
+
+        path = absolute(source)
+        copy = path.with_name(f"{path.name}.bak")
+        write_atomic(copy, read_private(path, JSON_LIMIT))
+        return str(copy)
+
+    def _around(self) -> Surroundings:
+        from pflow.mcp.connection import Surroundings  # lazy: most uses talk to no server
+
+        return Surroundings(self._wiring.home, self._wiring.settings.variables, self._notices.append)
 
     def import_from(self, source: str, *, overwrite: bool = False, dry_run: bool = False) -> Json:
         """Take over the servers of another program, or of a file. Gives `added`, `kept` and `notes`. Starts nothing."""

@@ -360,7 +360,7 @@ class Workspace:
         """The configured MCP servers."""
         from pflow.workspace.servers import Servers  # lazy: runs need no configuring
 
-        return Servers(self.home, environ=self._environ, notices=self._own_notices)
+        return Servers(self._wiring, environ=self._environ, notices=self._own_notices)
 
     # Inside
 

@@ -7,6 +7,7 @@ from typing import cast
 
 import click
 
+from pflow.cli.commands.mcp_sync import doctor, sync
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
 from pflow.cli.group import LazyGroup, json_option, pass_console
@@ -20,7 +21,7 @@ Json = Mapping[str, object]
 
 @click.group(cls=LazyGroup)
 def mcp() -> None:
-    """Configure MCP servers. Nothing is started, and nothing is read from the current folder by itself."""
+    """Use MCP servers. Nothing is read from the current folder by itself; `sync` and `doctor` start servers."""
 
 
 @mcp.command()
@@ -38,6 +39,7 @@ def mcp() -> None:
 @click.option("--pin-file", metavar="FILE", help="Certificates to accept, no others.")
 @click.option("--insecure", is_flag=True, help="Allow http:// to another machine. For testing.")
 @click.option("--trust-readonly", is_flag=True, help="Believe it which tools only read; their results are cached.")
+@click.option("--trust-idempotent", is_flag=True, help="Believe it which tools may be repeated after a crash.")
 @click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
 @json_option
 @pass_console
@@ -71,6 +73,10 @@ def remove(console: Console, name: str) -> int:
     console.workspace().servers.remove(name)
     console.reply({"name": name, "removed": True}, f"removed server `{escape(name)}`")
     return 0
+
+
+mcp.add_command(sync)
+mcp.add_command(doctor)
 
 
 @mcp.command("import")
@@ -110,7 +116,7 @@ def _fields(words: tuple[str, ...], given: Mapping[str, object]) -> dict[str, ob
             fields[key] = dict(pairs)
     if given["token_env"] or given["scope"]:
         fields["auth"] = {"token_env": given["token_env"] or "", "scopes": list(cast("Iterable[str]", given["scope"]))}
-    for key in ("insecure", "trust_readonly"):
+    for key in ("insecure", "trust_readonly", "trust_idempotent"):
         if given[key]:
             fields[key] = True
     if not words and not given["url"] and not given["socket"]:

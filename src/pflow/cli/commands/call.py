@@ -1,0 +1,42 @@
+"""`pflow call`: one tool of an MCP server, from the shell."""
+
+from __future__ import annotations
+
+import click
+
+from pflow.cli.completion import complete_server, complete_tool
+from pflow.cli.console import Console
+from pflow.cli.group import json_option, pass_console
+from pflow.cli.outcome import run_watched, show_outcome
+from pflow.cli.source import read_params
+from pflow.core.render import escape
+from pflow.core.shape import paths_of
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("server", shell_complete=complete_server)
+@click.argument("tool", shell_complete=complete_tool)
+@click.argument("params", nargs=-1, metavar="[key=value]...")
+@click.option("--shape", is_flag=True, help="Show the paths that a workflow can refer to, in place of the values.")
+@json_option
+@pass_console
+def call(console: Console, server: str, tool: str, params: tuple[str, ...], shape: bool) -> int:
+    """Call TOOL of SERVER once and print its result.
+
+    TOOL is its own name or the one in its node type.
+    """
+    entry = console.workspace().servers.find_tool(server, tool)
+    words = [word[2:] if word.startswith("--") else word for word in params]
+    given = read_params(words)
+    outcome = run_watched(console, lambda workspace: workspace.run_node(entry.name, given, text=True, signals=True))
+    if not outcome.success or (console.json and not shape):
+        return show_outcome(console, outcome)
+    if shape:
+        found = [line for name, value in outcome.outputs.items() for line in paths_of(value, name)]
+        console.reply({"node_type": entry.name, "paths": found}, "\n".join(escape(line) for line in found))
+        return 0
+    console.data(outcome.outputs.get("result"))
+    files = outcome.outputs.get("files")
+    for file in files if isinstance(files, list) else ():
+        console.say(f"file: {escape(str(file.get('path') or file.get('uri')))}")
+    return outcome.exit_code

@@ -1,0 +1,109 @@
+"""`pflow registry add-mcp|refresh|migrate-mcp|test-mcp-connections`: MCP tools as what they become, node types."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+import click
+
+from pflow.cli.commands.mcp_sync import asking, show_sync
+from pflow.cli.completion import complete_server
+from pflow.cli.console import Console
+from pflow.cli.group import json_option, pass_console
+from pflow.cli.render import columns
+from pflow.core.errors import UsageError
+from pflow.core.render import escape
+
+Json = Mapping[str, object]
+
+
+@click.command("add-mcp")
+@click.option("--server", "name", required=True, metavar="NAME", help="What to call the server.")
+@click.option("--command", metavar="'COMMAND ARG...'", help="The command that starts it, as a shell would split it.")
+@click.option("--url", help="Address of a remote server.")
+@click.option("--transport", metavar="NAME", help="stdio, sse, stream-http (or http), uds, pipe.")
+@click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool; can be repeated.")
+@click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
+@json_option
+@pass_console
+def add_mcp(
+    console: Console,
+    name: str,
+    command: str | None,
+    url: str | None,
+    transport: str | None,
+    tools: tuple[str, ...],
+    overwrite: bool,
+) -> int:
+    """Configure a server and make its tools node types, in one go."""
+    fields: dict[str, object] = {"url": url, "transport": transport, "tools": list(tools)}
+    if command is not None:
+        words = _split(command)
+        fields |= {"command": words[0], "args": words[1:]}
+    servers = console.workspace().servers
+    given = {key: value for key, value in fields.items() if value}
+    added = servers.add(name, given, overwrite=overwrite)
+    if not console.json:
+        for warning in cast("Iterable[str]", added["warnings"]):
+            console.say(f"note: {escape(warning)}")
+    return show_sync(console, servers.sync([name], agree=None))
+
+
+@click.command()
+@click.option("--mcp-server", "names", multiple=True, metavar="NAME", shell_complete=complete_server)
+@click.option("--yes", is_flag=True, help="Agree to what would be started, without being asked.")
+@json_option
+@pass_console
+def refresh(console: Console, names: tuple[str, ...], yes: bool) -> int:
+    """Read node types again: those of an MCP server, or of all servers."""
+    return show_sync(console, console.workspace().servers.sync(names, agree=asking(console, yes)))
+
+
+@click.command("migrate-mcp")
+@click.option("--from", "source", required=True, metavar="FILE", help="The file that holds the servers.")
+@click.option("--backup", is_flag=True, help="Keep a copy of FILE beside it.")
+@json_option
+@pass_console
+def migrate_mcp(console: Console, source: str, backup: bool) -> int:
+    """Take over the servers of an older `mcp.json`, and make their tools node types."""
+    servers = console.workspace().servers
+    copy = servers.back_up(source) if backup else None
+    found = servers.import_from(source)
+    added = [str(server["name"]) for server in cast("list[Json]", found["added"])]
+    if not console.json:
+        if copy is not None:
+            console.say(f"kept a copy as `{escape(copy)}`")
+        console.say(f"took over {len(added)} servers" + (f": {', '.join(added)}" if added else ""))
+        for note in cast("Iterable[str]", found["notes"]):
+            console.say(f"note: {escape(note)}")
+    return show_sync(console, servers.sync(added, agree=None) if added else [])
+
+
+@click.command("test-mcp-connections")
+@json_option
+@pass_console
+def test_connections(console: Console) -> int:
+    """Connect to every configured server, and say which work."""
+    reports = console.workspace().servers.check(())
+    rows = [(escape(str(report["server"])), "works" if report["ok"] else "FAILED", _last(report)) for report in reports]
+    if not reports and not console.json:
+        console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
+    console.reply({"servers": reports}, "\n".join(columns(rows, indent="")))
+    return 0 if all(report["ok"] for report in reports) else 1
+
+
+def _last(report: Json) -> str:
+    checks = cast("list[Json]", report["checks"])
+    return escape(str(checks[-1]["found"])) if checks else ""
+
+
+def _split(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"`--command` cannot be split into words: {error}") from None
+    if not words:
+        raise UsageError("`--command` is empty", suggestions=["give the program and its arguments"])
+    return words

@@ -1,0 +1,59 @@
+"""What a step gets as its parameters: those of the document, and for a tool of an MCP server which one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pflow.core.document import NodeSpec
+from pflow.core.interface import MCP_SERVER, MCP_TOOL
+from pflow.core.suggest import nearest
+from pflow.core.template import Compiled
+
+if TYPE_CHECKING:
+    from pflow.execution.node_check import Report
+    from pflow.mcp.sync import TypeEntry, Types
+
+E = TypeVar("E", bound="TypeEntry")
+
+
+class NodeParams(Compiled):
+    """The parameters of a node, each compiled for its own slot, and those that are added for its code."""
+
+    def __init__(self, params: Mapping[str, Compiled], added: Mapping[str, str]) -> None:
+        self.references = tuple(reference for part in params.values() for reference in part.references)
+        self._params = params
+        self._added = added
+
+    def render(self, lookup: Any) -> object:
+        rendered = {name: part.render(lookup) for name, part in self._params.items()}
+        return {**rendered, **self._added} if self._added else rendered
+
+
+def tool_params(data: Mapping[str, object]) -> dict[str, str]:
+    """What is added to the parameters of a node so that its code knows which tool it is; nothing for other nodes."""
+    config = data.get("mcp_config")
+    if not isinstance(config, dict):
+        return {}
+    return {MCP_SERVER: str(config.get("server_id")), MCP_TOOL: str(config.get("tool_name"))}
+
+
+def find_tool(index: int, spec: NodeSpec, types: Types[E], report: Report) -> E | None:
+    """The entry of the tool that a node of type `mcp_wrapper` names by its server and its own name."""
+    from pflow.mcp.sync import find_entry, tools_of  # lazy: only for this form of a node
+
+    assert spec.mcp_server and spec.mcp_tool
+    entry = find_entry(types, spec.mcp_server, spec.mcp_tool)
+    if entry is None:
+        known = tools_of(types, spec.mcp_server)
+        near = nearest(spec.mcp_tool, known, limit=1)
+        report(
+            "unknown-type",
+            f"Tool {spec.mcp_tool} not found on server {spec.mcp_server}"
+            if known
+            else f"no tools of server `{spec.mcp_server}` are known",
+            ("nodes", index, "mcp_metadata", "tool_name" if known else "server_id"),
+            known=tuple(near),
+            hint=f"did you mean `{near[0]}`?" if near else f"`pflow mcp sync {spec.mcp_server}` reads its tools",
+        )
+    return entry

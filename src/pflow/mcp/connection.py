@@ -1,0 +1,221 @@
+"""One server of this process: connected when it is first needed, and again after it has gone. Knows no workflows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from pflow.core.errors import ServerError, StepError, StepTimeout
+from pflow.core.path import Home
+from pflow.mcp.config import ServerConfig
+from pflow.mcp.consent import check_consent
+from pflow.mcp.dial import dial
+from pflow.mcp.era import Era
+from pflow.mcp.expansion import expand
+from pflow.mcp.launcher import launch_environment, usable
+from pflow.mcp.result import unknown_tool
+from pflow.mcp.server_book import ServerBook
+from pflow.mcp.server_state import ServerStates
+from pflow.mcp.session import Session, Warn
+from pflow.mcp.tool_entry import manifest_hash
+
+_FOREVER = 1e9
+
+
+class Surroundings:
+    """What all connections of a home share: where servers are configured, what is known of them, and variables."""
+
+    def __init__(self, home: Home, variables: Callable[[], Mapping[str, str]], warn: Warn) -> None:
+        self.home = home
+        self.book = ServerBook(home)
+        self.states = ServerStates(home)
+        self.variables = variables
+        self.warn = warn
+
+
+class Opened:
+    """A session and the tools that the server listed in it. `hashes` are of those that were looked at."""
+
+    def __init__(self, config: ServerConfig, session: Session) -> None:
+        self.config = config
+        self.session = session
+        self.listed: list[dict[str, object]] = []
+        self.tools: dict[str, Mapping[str, object]] = {}
+        self._hashes: dict[str, str] = {}
+        self._listing: asyncio.Task[None] | None = None
+        self._listening: asyncio.Task[None] | None = None
+
+    async def list_tools(self) -> None:
+        """Have the server list its tools, now."""
+        self.listed = await self.session.list_tools(timeout=self.config.timeout)
+        self.tools = {str(tool["name"]): tool for tool in self.listed}
+        self._hashes = {}
+
+    def listen(self) -> None:
+        """Hear of changes to the tools, where a server tells of them only to those who ask."""
+        offered = self.session.peer.capabilities.get("tools")
+        if self.session.peer.era == "modern" and not (isinstance(offered, dict) and not offered.get("listChanged")):
+            self._listening = asyncio.create_task(self._listen())
+
+    async def _listen(self) -> None:
+        wanted = {"notifications": {"toolsListChanged": True}}
+        try:
+            await self.session.request("subscriptions/listen", wanted, timeout=_FOREVER, cap=_FOREVER)
+        except StepError:
+            return  # it has nothing to tell, or the session ended
+
+    async def hash_of(self, tool: str) -> str:
+        """What identifies the tool as the server lists it at this moment. Raises `ServerError` if it does not."""
+        if self.session.tools_changed or self._listing is not None:
+            await self._list_again()
+        found = self._hashes.get(tool)
+        if found is None:
+            definition = self.tools.get(tool)
+            if definition is None:
+                raise unknown_tool(self.config.name, tool, self.tools)
+            found = self._hashes[tool] = manifest_hash(definition)
+        return found
+
+    async def _list_again(self) -> None:
+        if self._listing is None:
+            self._listing = asyncio.create_task(self.list_tools())
+            self._listing.add_done_callback(self._listed)
+        await asyncio.shield(self._listing)
+
+    def _listed(self, task: asyncio.Task[None]) -> None:
+        self._listing = None
+        if not task.cancelled():
+            task.exception()  # whoever waits for it has it
+
+    async def close(self) -> None:
+        """End the session."""
+        for task in (self._listing, self._listening):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait((task,))
+        await self.session.close()
+
+
+class Connection:
+    """The one connection to a server, shared by all who call its tools."""
+
+    def __init__(self, name: str, around: Surroundings) -> None:
+        self._name = name
+        self._around = around
+        self._opened: Opened | None = None
+        self._opening: asyncio.Task[Opened] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call need not wait for the server."""
+        return self._opened is not None and self._opened.session.is_open
+
+    def prepare(self) -> None:
+        """Begin to connect; whoever needs the server first learns what came of it."""
+        if not self.is_open and self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+            self._opening.add_done_callback(self._settle)
+
+    async def open(self) -> Opened:
+        """The open session, a new one if the last has ended. Raises `PflowError`."""
+        if self._opened is not None and self._opened.session.is_open:
+            return self._opened
+        self.prepare()
+        assert self._opening is not None
+        return await asyncio.shield(self._opening)
+
+    async def close(self) -> None:
+        """End the session, or the attempt at one."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait((self._opening,))
+        if self._opened is not None:
+            await self._opened.close()
+            self._opened = None
+
+    def _settle(self, task: asyncio.Task[Opened]) -> None:
+        self._opening = None
+        if not task.cancelled() and task.exception() is None:
+            self._opened = task.result()
+
+    async def _open(self) -> Opened:
+        around, name = self._around, self._name
+        if self._opened is not None:
+            await self._opened.close()
+        config = around.book.get(name)
+        state = around.states.get(name)
+        check_consent(config, state)
+        known: Era | None = cast("Era", state.era) if state.era in ("modern", "legacy") else None
+        launch = state.launch if state.launch_of == config.fingerprint() and usable(state.launch) else ()
+        try:
+            opened = await connect(config, around, launch=launch, era=known)
+        except ServerError:
+            if not launch:
+                raise
+            opened = await connect(config, around, era=known)  # the launcher may know better than what it once started
+        if known is not None and opened.session.peer.era != known:
+            around.states.update(name, era=opened.session.peer.era)
+        return opened
+
+
+async def connect(
+    config: ServerConfig,
+    around: Surroundings,
+    *,
+    launch: tuple[str, ...] = (),
+    era: Era | None = None,
+    timeout: float | None = None,
+    interactive: bool = False,
+) -> Opened:
+    """A new session with a server, its tools listed. An `era` that does not hold any more is found out anew."""
+    variables = around.variables()
+    expanded = expand(config, variables)
+    for warning in expanded.warnings:
+        around.warn(warning)
+    server = expanded.server
+    if launch:
+        server = server._replace(env=launch_environment(launch, server.env))
+    server, auth = _authorised(server, around, interactive)
+    limit = config.timeout if timeout is None else timeout
+
+    async def reach(attempt: Era | None) -> Opened:
+        session = await dial(server, launch=launch, era=attempt, timeout=limit, auth=auth, warn=around.warn)
+        opened = Opened(config, session)
+        try:
+            await opened.list_tools()
+        except BaseException:
+            await session.close()
+            raise
+        opened.listen()
+        return opened
+
+    try:
+        if era is not None:
+            try:
+                return await reach(era)
+            except ServerError:
+                pass  # it may have left that protocol behind
+            except StepTimeout:
+                if era == "legacy":
+                    raise  # who waits for a handshake may keep silent about all else, but this was one
+        return await reach(None)
+    except StepError as error:
+        error.details.setdefault("server", config.name)
+        error.suggestions = (*error.suggestions, f"pflow mcp doctor {config.name}")
+        raise
+
+
+def _authorised(server: ServerConfig, around: Surroundings, interactive: bool) -> tuple[ServerConfig, object]:
+    """The server with the headers that let us in, and who asks for tokens. Raises `StepError`; sends nothing."""
+    if not server.url:
+        return server, None
+    from pflow.mcp.credential import check_credentials  # lazy: only for servers elsewhere
+
+    server = server._replace(headers=check_credentials(server, around.variables()).headers)
+    if server.auth is None or server.auth.type == "bearer":
+        return server, None
+    from pflow.mcp.oauth import oauth_for  # lazy: only for servers that ask for it
+
+    auth = oauth_for(server, home=around.home, variables=around.variables(), interactive=interactive, say=around.warn)
+    return server, auth

@@ -1,0 +1,231 @@
+"""The tools of all servers that a process uses, each over one connection: what steps call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pflow.core.errors import NotFoundError, ReplyError, SecurityError, ServerError, ServerGone, StepError
+from pflow.core.path import Home
+from pflow.engine.context import StepContext, current_step
+
+if TYPE_CHECKING:
+    from pflow.mcp.argument import ArgumentCheck
+    from pflow.mcp.config import ServerConfig
+    from pflow.mcp.connection import Connection, Opened, Surroundings
+    from pflow.registry.entry import Entry
+
+Find = Callable[[str, str], "Entry | None"]
+"""The registry entry of a server's tool."""
+
+Seen = Callable[[str, str, object], None]
+"""Told of every result: the node type, the hash of its definition, the value."""
+
+
+class Connections:
+    """Connections to servers, one each, for the running event loop. Importing and making it is cheap."""
+
+    def __init__(
+        self,
+        home: Home,
+        *,
+        variables: Callable[[], Mapping[str, str]],
+        find: Find,
+        seen: Seen,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._home = home
+        self._variables = variables
+        self._find = find
+        self._seen = seen
+        self._warn = warn
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._connections: dict[str, Connection] = {}
+        self._tools: dict[tuple[str, str], _Tool] = {}
+        self._around: Surroundings | None = None
+
+    def prepare(self, servers: Iterable[str]) -> None:
+        """Have servers started, all at once, ahead of their first call."""
+        for server in servers:
+            self._connection(server).prepare()
+
+    def needs(self, server: str, tool: str) -> Sequence[str]:
+        """The parameters that a tool cannot do without."""
+        return self._tool(server, tool).required
+
+    async def call(self, server: str, tool: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """What a tool gives, as the outputs of a step by their names.
+
+        Its arguments are checked before they are sent, and its definition must be the one that was synced. Raises
+        `StepError`; `SecurityError` for a definition that is another now; `NotFoundError` for a server that is not
+        configured.
+        """
+        known = self._tool(server, tool)
+        try:
+            outputs = await self._call(known, arguments)
+        except StepError as error:
+            error.details.setdefault("server", server)
+            error.details.setdefault("tool", tool)
+            raise
+        self._seen(known.node_type, known.hash, outputs["result"])
+        return outputs
+
+    async def _call(self, known: _Tool, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        known.check(arguments)
+        connection = self._connection(known.server)
+        context = _context()
+        if context is not None and not connection.is_open:
+            context.report(f"starting server `{known.server}`")
+        opened = await connection.open()
+        try:
+            result = await self._send(opened, known, arguments, context)
+        except ServerGone:
+            if not known.may_repeat(opened):
+                raise
+            result = await self._send(await connection.open(), known, arguments, context)
+        return known.read(result, opened.tools, self._folder(context))
+
+    async def close(self) -> None:
+        """End every session, and the servers that are ours."""
+        connections, self._connections = self._connections, {}
+        if connections:
+            await asyncio.gather(*(connection.close() for connection in connections.values()), return_exceptions=True)
+
+    async def _send(
+        self, opened: Opened, tool: _Tool, arguments: Mapping[str, object], context: StepContext | None
+    ) -> dict[str, object]:
+        live = await opened.hash_of(tool.name)
+        if live != tool.hash:
+            raise tool.changed(opened.config, opened.tools[tool.name])
+
+        def progress(done: float, total: float | None, message: str) -> None:
+            if context is not None:
+                context.report(message or (f"{done:g} of {total:g}" if total else f"{done:g} done"))
+
+        try:
+            return await opened.session.call_tool(
+                tool.name, arguments, timeout=opened.config.timeout, progress=progress
+            )
+        except ReplyError as error:
+            from pflow.mcp.result import read_failure  # lazy: importing this module is cheap
+
+            raise read_failure(error, server=tool.server, tool=tool.name, tools=opened.tools) from error
+
+    def _connection(self, server: str) -> Connection:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            # A connection lives on the loop that made it; whoever ended that loop has closed them.
+            self._loop, self._connections = loop, {}
+        found = self._connections.get(server)
+        if found is None:
+            from pflow.mcp.connection import Connection, Surroundings  # lazy: most runs need no servers
+
+            if self._around is None:
+                self._around = Surroundings(self._home, self._variables, self._warn)
+            found = self._connections[server] = Connection(server, self._around)
+        return found
+
+    def _tool(self, server: str, tool: str) -> _Tool:
+        found = self._tools.get((server, tool))
+        if found is None:
+            entry = self._find(server, tool)
+            if entry is None:
+                raise NotFoundError(
+                    f"tool `{tool}` of server `{server}` is not known",
+                    suggestions=[f"pflow mcp sync {server}"],
+                )
+            found = self._tools[server, tool] = _Tool(entry)
+        return found
+
+    def _folder(self, context: StepContext | None) -> Callable[[], Path]:
+        return context.folder if context is not None else lambda: self._home.runs
+
+
+class _Tool:
+    """A tool as it was synced."""
+
+    def __init__(self, entry: Entry) -> None:
+        config = entry.data.get("mcp_config")
+        assert isinstance(config, dict)
+        self._entry = entry
+        self.node_type = entry.name
+        self.server = str(config.get("server_id"))
+        self.name = str(config.get("tool_name"))
+        self.hash = str(config.get("manifest_hash"))
+        definition = config.get("definition")
+        self.definition: Mapping[str, object] = definition if isinstance(definition, dict) else {}
+        schema = self.definition.get("inputSchema")
+        required = schema.get("required") if isinstance(schema, dict) else None
+        self.required = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
+        self._check: ArgumentCheck | None = None
+
+    def check(self, arguments: Mapping[str, object]) -> None:
+        """Raise `StepError` for arguments that the tool's schema does not admit."""
+        if self._check is None:
+            from pflow.mcp.argument import ArgumentCheck  # lazy: loads the validator
+
+            schema = self.definition.get("inputSchema")
+            self._check = ArgumentCheck(schema, server=self.server, tool=self.name)
+        problems = self._check.problems(arguments)
+        if problems:
+            raise ServerError(
+                f"`{self.name}` of server `{self.server}` does not take these arguments: {problems[0]}",
+                details={"problems": problems},
+                suggestions=[f"pflow registry describe {self.node_type}"],
+            )
+
+    def changed(self, server: ServerConfig, live: Mapping[str, object]) -> SecurityError:
+        """The refusal of a definition that is not the synced one."""
+        # lazy: a definition rarely changes
+        from pflow.mcp.tool_change import compare
+        from pflow.mcp.tool_entry import make_entry
+
+        try:
+            found: Sequence[str] = compare(self.node_type, self._entry.data, make_entry(server, live, "")).differences
+        except ServerError as error:
+            found = [error.message]
+        return SecurityError(
+            f"tool `{self.name}` of server `{self.server}` is not the one that was synced",
+            details={"changed": list(found)},
+            suggestions=[f"pflow mcp sync {self.server}   shows the difference and takes it over"],
+        )
+
+    def may_repeat(self, opened: Opened) -> bool:
+        """Whether a call whose outcome is unknown may be made again: it says so itself, and it is believed."""
+        notes = self.definition.get("annotations")
+        if not isinstance(notes, dict):
+            return False
+        reads = notes.get("readOnlyHint") is True
+        return (reads and opened.config.trust_readonly) or (
+            (reads or notes.get("idempotentHint") is True) and opened.config.trust_idempotent
+        )
+
+    def read(
+        self, result: Mapping[str, object], tools: Mapping[str, object], folder: Callable[[], Path]
+    ) -> dict[str, object]:
+        """The outputs that a result means. Raises `StepError` if it is a failure."""
+        from pflow.mcp.result import read_result, save_file  # lazy: importing this module is cheap
+
+        reading = read_result(
+            result,
+            server=self.server,
+            tool=self.name,
+            tools=tools,
+            save=lambda data, mime: save_file(folder())(data, mime),
+        )
+        outputs: dict[str, object] = {}
+        if "outputSchema" in self.definition:
+            outputs.update((key, value) for key, value in reading.fields.items() if not key.startswith("__"))
+        outputs["result"] = reading.value
+        if reading.files:
+            outputs["files"] = [dict(file) for file in reading.files]
+        return outputs
+
+
+def _context() -> StepContext | None:
+    try:
+        return current_step()
+    except LookupError:
+        return None

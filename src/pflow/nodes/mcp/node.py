@@ -1,0 +1,57 @@
+"""The one node behind all tools of MCP servers; which tool it is stands in two parameters that checking adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+from pocketflow import AsyncNode
+
+from pflow.core.errors import StepError
+from pflow.core.interface import MCP_SERVER, MCP_TOOL
+from pflow.engine.context import current_step
+from pflow.engine.ports import ToolSessions
+
+
+class MCPNode(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+    """Call a tool of an MCP server.
+
+    Its parameters are the tool's; one that the tool needs and that is not given is read from the store under its
+    own name.
+    """
+
+    name = None
+
+    async def prep_async(self, shared: MutableMapping[str, Any]) -> tuple[str, str, dict[str, object]]:
+        """Collect the arguments."""
+        server, tool = self.params.get(MCP_SERVER), self.params.get(MCP_TOOL)
+        if not isinstance(server, str) or not isinstance(tool, str):
+            raise StepError(f"an MCP node needs to know its tool: `{MCP_SERVER}` and `{MCP_TOOL}` are not set")
+        arguments = {name: value for name, value in self.params.items() if not name.startswith("__")}
+        for name in _sessions().needs(server, tool):
+            if name not in arguments and name in shared:
+                arguments[name] = shared[name]
+        return server, tool, arguments
+
+    async def exec_async(self, prep_res: tuple[str, str, dict[str, object]]) -> Mapping[str, object]:
+        """Call the tool."""
+        server, tool, arguments = prep_res
+        return await _sessions().call(server, tool, arguments)
+
+    async def post_async(
+        self, shared: MutableMapping[str, Any], prep_res: object, exec_res: Mapping[str, object]
+    ) -> str:
+        """Write the outputs."""
+        for name, value in exec_res.items():
+            shared[name] = value
+        return "default"
+
+
+def _sessions() -> ToolSessions:
+    try:
+        tools = current_step().services.tools
+    except LookupError:
+        tools = None
+    if tools is None:
+        raise StepError("MCP tools can be called only inside a run", suggestions=["`Workspace.run_flow` runs a flow"])
+    return tools

@@ -1,0 +1,133 @@
+"""Reads the tools of servers into the registry: connects to all of them at once, then takes over what each lists."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from pflow.core.errors import PflowError, SecurityError
+from pflow.core.path import Home
+from pflow.core.workflow_manager import WorkflowManager
+from pflow.mcp.config import ServerConfig
+from pflow.mcp.connection import Opened, Surroundings, connect
+from pflow.mcp.consent import check_consent, describe_change, grant
+from pflow.mcp.launcher import find_launch
+from pflow.mcp.sync import apply_sync, plan_sync, touched
+from pflow.registry.registry import Registry
+
+Json = dict[str, object]
+
+Agree = Callable[[str], bool]
+"""Shows a person what would be started or talked to, and says whether they want that."""
+
+PATIENCE = 120.0
+"""Seconds that a server may take to start here, where a launcher may have to download it first."""
+
+
+class Listing:
+    """What a server listed, and how it was reached."""
+
+    def __init__(self, opened: Opened, launch: tuple[str, ...], seconds: float) -> None:
+        self.tools = opened.listed
+        self.peer = opened.session.peer
+        self.launch = launch
+        self.seconds = seconds
+
+
+class Sync:
+    """One synchronisation of some servers of a home."""
+
+    def __init__(self, around: Surroundings, registry: Registry, *, dry_run: bool) -> None:
+        self._around = around
+        self._registry = registry
+        self._dry_run = dry_run
+
+    def run(self, servers: Sequence[ServerConfig], agree: Agree | None) -> list[Json]:
+        """A report per server; one that fails does not keep the others."""
+        reports: dict[str, Json] = {}
+        agreed: list[ServerConfig] = []
+        for server in servers:
+            try:
+                self._ask(server, agree)
+                agreed.append(server)
+            except SecurityError as error:
+                reports[server.name] = _failed(server, error)
+        for server, found in zip(agreed, asyncio.run(self._list_all(agreed)), strict=True):
+            if isinstance(found, Listing):
+                reports[server.name] = self._take_over(server, found)
+            else:
+                reports[server.name] = _failed(server, found)
+        return [reports[server.name] for server in servers]
+
+    def _ask(self, server: ServerConfig, agree: Agree | None) -> None:
+        state = self._around.states.get(server.name)
+        try:
+            check_consent(server, state)
+        except SecurityError:
+            if agree is None:
+                raise
+            if not agree(describe_change(server, state)):
+                raise SecurityError(f"server `{server.name}` was not agreed to") from None
+            grant(self._around.states, server)
+
+    async def _list_all(self, servers: Sequence[ServerConfig]) -> list[Listing | PflowError]:
+        return await asyncio.gather(*(self._list(server) for server in servers))
+
+    async def _list(self, server: ServerConfig) -> Listing | PflowError:
+        begin = time.perf_counter()
+        try:
+            opened = await connect(server, self._around, timeout=max(server.timeout, PATIENCE))
+        except PflowError as error:
+            return error
+        try:
+            pid = opened.session.pid
+            launch = await find_launch((server.command, *server.args), pid) if pid is not None else ()
+            return Listing(opened, launch, round(time.perf_counter() - begin, 3))
+        finally:
+            await opened.close()
+
+    def _take_over(self, server: ServerConfig, found: Listing) -> Json:
+        plan = plan_sync(server, found.tools, found.peer.release, self._registry, self._around.book.names())
+        if not self._dry_run:
+            apply_sync(plan, self._registry)
+            self._around.states.update(
+                server.name,
+                launch=found.launch,
+                launch_of=server.fingerprint() if found.launch else "",
+                era=found.peer.era,
+                version=found.peer.release,
+                synced_at=time.time(),
+                tools=len(found.tools),
+            )
+        return {
+            "server": server.name,
+            **plan.as_dict(),
+            "touched": touched(plan, _saved(self._around.home)),
+            "seconds": found.seconds,
+            "protocol": found.peer.version,
+        }
+
+
+def _saved(home: Home) -> list[tuple[str, Json]]:
+    """Every workflow that is kept, as far as it can be read."""
+    found: list[tuple[str, Json]] = []
+    for manager in (WorkflowManager(home), WorkflowManager.for_drafts(home)):
+        for name in manager.names():
+            try:
+                found.append((name, manager.load_ir(name)))
+            except PflowError:
+                continue  # whoever runs it learns why
+    return found
+
+
+def _failed(server: ServerConfig, error: PflowError) -> Json:
+    return {
+        "server": server.name,
+        "error": {
+            "type": error.code,
+            "message": error.message,
+            "details": error.details,
+            "suggestions": list(error.suggestions),
+        },
+    }
