@@ -27,8 +27,10 @@ _SAID = 4_096
 _SHOWN = 300
 _UNKNOWN_TYPE = "application/octet-stream"
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,80}")
-_LONG_NUMBER = re.compile(r"[\s:,\[](-?\d{19,})(?=[\s,\]}])")
+_LONG_NUMBER = re.compile(r"[0-9]{19,}")
+_MOST_LONG_NUMBERS = 50_000
 _LINK = {"name": "name", "title": "title", "description": "description", "mimeType": "mime_type", "size": "size"}
+_NOUNS = ("tool", "function", "method", "command")
 _ADVICE = {
     "rate_limited": "Give the step a `retry` with a `wait`, or an edge for `rate_limited`",
     "auth_failed": "Check the token or key that server `{server}` is configured with, and what it may do",
@@ -231,13 +233,23 @@ def _parse(text: str) -> object:
     """The JSON object or array that a text is; None for any other, and for what would not survive the reading."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
-    for number in _LONG_NUMBER.finditer(text):
-        if len(number[1]) > 20 or not -(1 << 63) <= int(number[1]) < 1 << 64:
+    for position, number in enumerate(_LONG_NUMBER.finditer(text)):
+        if position > _MOST_LONG_NUMBERS or _is_inexact(text, *number.span()):
             return None
     try:
         return decode(text.encode())
     except ValueError:
         return None
+
+
+def _is_inexact(text: str, start: int, end: int) -> bool:
+    """Whether digits are an integer of the JSON, and one that would be read as another."""
+    negative = text[start - 1 : start] == "-"
+    before = text[start - 1 - negative : start - negative]
+    if before not in " \t\r\n:,[" or text[end : end + 1] not in " \t\r\n,]}":
+        return False
+    most = 1 << 63 if negative else (1 << 64) - 1
+    return end - start > 20 or int(text[start:end]) > most
 
 
 def _unwrap(value: object) -> object:
@@ -246,7 +258,8 @@ def _unwrap(value: object) -> object:
 
 def _denies(text: str, tool: str) -> bool:
     """Whether a result that claims to be one says that there is no such tool."""
-    if len(text) > 2_000 or tool.lower() not in text.lower() or "\n\n" in text.strip():
+    words = text.lower() if len(text) <= 2_000 else ""
+    if tool.lower() not in words or not any(noun in words for noun in _NOUNS) or "\n\n" in words.strip():
         return False
     from pflow.mcp.tool_error import says_unknown  # lazy: patterns, for what looks like a failure only
 
