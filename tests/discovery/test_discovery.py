@@ -7,7 +7,9 @@ import shutil
 import sqlite3
 import stat
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from pocketflow import Node
@@ -264,6 +266,28 @@ def test_a_broken_index_is_made_anew(place, harm):
     path = place.root / "discovery.db"
     path.write_bytes(harm(path.read_bytes()))
     assert names(Discovery(place).find("read file")) == whole
+    assert len(rows(place)) == len(Registry.load(place))
+
+
+def test_damage_that_shows_only_in_a_search_is_repaired(place):
+    whole = names(Discovery(place).find("read file"))
+    database = sqlite3.connect(place.root / "discovery.db", isolation_level=None)
+    database.execute("UPDATE texts_data SET block = x'00ff00ff' WHERE id > 10")
+    database.close()
+    assert names(Discovery(place).find("read file")) == whole
+    assert names(Discovery(place).find("read file")) == whole
+    assert len(rows(place)) == len(Registry.load(place))
+
+
+def test_those_who_begin_together_all_find(place):
+    together = Barrier(4)
+
+    def find(_):
+        together.wait()
+        return names(Discovery(place).find("read file"))[0]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(find, range(4))) == ["read-file"] * 4
     assert len(rows(place)) == len(Registry.load(place))
 
 

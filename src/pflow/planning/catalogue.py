@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Literal
 
-import orjson
-
 from pflow.core.declaration import describe_input
 from pflow.core.document import Document
 from pflow.core.errors import NotFoundError, PflowError
@@ -26,7 +24,9 @@ Key = tuple[Kind, str]
 """A kind and a name."""
 
 _LONGEST = 2_000
-_MOST_BYTES = 16 << 10
+_MOST_ROOM = 16_000
+_LEFT_OUT = ("schema", "default", "source", "description")
+"""What is left out of the fields of something that would flood its reader, in this order."""
 
 
 class Texts(Frozen):
@@ -82,11 +82,10 @@ class Catalogue:
         if kind == "node":
             return _describe_node(self.registry.get(name))
         document, description = self._workflow(kind, name)
-        return {
-            "description": shorten_text(description),
-            "inputs": _shortened({each: describe_input(declared) for each, declared in document.inputs.items()}),
-            "outputs": _shortened(document.raw.get("outputs", {})),
-        }
+        inputs = {each: describe_input(declared) for each, declared in document.inputs.items()}
+        about, is_whole = _fitted({"inputs": inputs, "outputs": document.raw.get("outputs", {})})
+        more = {} if is_whole else {"shortened": f"`pflow workflow describe {name} --json` has the rest"}
+        return {"description": shorten_text(description), **about, **more}
 
     def _manager(self, kind: str) -> WorkflowManager:
         return WorkflowManager(self._home, kind="draft" if kind == "draft" else "library")
@@ -129,18 +128,38 @@ def _node_texts(entry: Entry) -> Texts:
 def _describe_node(entry: Entry) -> dict[str, object]:
     data = entry.data.get("interface")
     fields = {name: value for name, value in data.items() if name != "description"} if isinstance(data, dict) else {}
-    interface = _shortened(fields)
-    found: dict[str, object] = {"description": shorten_text(entry.interface.description), "interface": interface}
-    if len(orjson.dumps(interface)) > _MOST_BYTES:
-        found["interface"] = _without_schemas(interface)
-        found["shortened"] = f"`pflow registry describe {entry.name} --json` has the schemas as well"
-    return found
+    about, is_whole = _fitted(fields)
+    more = {} if is_whole else {"shortened": f"`pflow registry describe {entry.name} --json` has the rest"}
+    return {"description": shorten_text(entry.interface.description), "interface": about, **more}
 
 
-def _without_schemas(value: object) -> object:
+def _fitted(groups: Mapping[str, object]) -> tuple[dict[str, object], bool]:
+    """Groups of fields without what takes most room, as far as that is needed, and whether it was not."""
+    found = {name: _shortened(group) for name, group in groups.items()}
+    for left_out in _LEFT_OUT:
+        if _size(found) <= _MOST_ROOM:
+            return found, left_out == _LEFT_OUT[0]
+        found = {name: _without(group, left_out) for name, group in found.items()}
+    return found, False
+
+
+def _without(group: object, left_out: str) -> object:
+    if isinstance(group, dict):
+        return {name: _bare(field, left_out) for name, field in group.items()}
+    return [_bare(field, left_out) for field in group] if isinstance(group, list) else group
+
+
+def _bare(field: object, left_out: str) -> object:
+    return {name: value for name, value in field.items() if name != left_out} if isinstance(field, dict) else field
+
+
+def _size(value: object) -> int:
+    """Roughly the bytes of a value as JSON."""
+    if isinstance(value, str):
+        return len(value) + 3
     if isinstance(value, Mapping):
-        return {name: _without_schemas(part) for name, part in value.items() if name != "schema"}
-    return [_without_schemas(part) for part in value] if isinstance(value, list) else value
+        return sum(len(name) + 4 + _size(part) for name, part in value.items()) + 2
+    return sum(map(_size, value)) + 2 if isinstance(value, list) else 5
 
 
 def _shortened(value: object) -> object:

@@ -12,7 +12,7 @@ from pathlib import Path
 from pflow import __version__
 from pflow.core.errors import PflowError, StorageError
 from pflow.core.file import make_folder
-from pflow.core.file_call import BINARY, NOFOLLOW, NONBLOCK
+from pflow.core.file_call import BINARY, NOFOLLOW, NONBLOCK, quietly
 from pflow.planning.catalogue import Catalogue, Key, Texts
 from pflow.planning.word import split_text
 
@@ -47,6 +47,9 @@ _USABLE_LATER = (
 )
 """What goes wrong around a file and not in it."""
 
+DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+"""How a database fails; the last two when a damaged one makes the driver stumble over a text or a number."""
+
 _Known = dict[Key, tuple[int, str]]
 
 
@@ -80,16 +83,19 @@ def _open_file(path: Path, catalogue: Catalogue) -> sqlite3.Connection | None:
             database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
             _follow(database, catalogue)
             return database
-        except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
+        except DATABASE_ERRORS as error:
             if database is not None:
                 database.close()
             if attempt == 2 or getattr(error, "sqlite_errorcode", 0) & 0xFF in _USABLE_LATER:
                 return None
-        try:
-            path.unlink()  # it holds nothing that is not known elsewhere
-        except OSError:
-            return None
+        discard_index(path)
     return None
+
+
+def discard_index(path: Path) -> None:
+    """Delete the file, which holds nothing that is not known elsewhere, and what could be rolled back into another."""
+    for suffix in ("-journal", "-wal", "-shm", ""):
+        quietly(os.unlink, path.with_name(path.name + suffix))
 
 
 def _make_private(path: Path) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from itertools import pairwise
 
 from pflow.core.frozen import Frozen
@@ -51,13 +50,11 @@ def split_text(text: str, most: int) -> list[str]:
     """
     found: dict[str, None] = {}
     for token in _tokens(text):
-        if token in found:
-            continue
-        for part in (parts := _parts(token)):
-            found[part] = None
-        for pair in pairwise(parts):
-            found["".join(pair)] = None
-        found[token.lower()] = None
+        if token.islower():
+            found[token] = None
+        else:
+            parts = _parts(token)
+            found |= dict.fromkeys([*parts, *map("".join, pairwise(parts)), token.lower()])
         if len(found) >= most:
             break
     return list(found)[:most]
@@ -75,15 +72,14 @@ def slug(query: str, *, telling: bool = False) -> str:
     return "-".join(words)
 
 
-def _tokens(text: str) -> Iterator[str]:
+def _tokens(text: str) -> list[str]:
+    """The words as they are written, each once."""
     cut = text[:_MOST_TEXT]
     if not cut.isascii():
         cut = unicodedata.normalize("NFKC", cut)
-    return (match[0][:_LONGEST] for match in _TOKEN.finditer(cut))
+    return list(dict.fromkeys([token[:_LONGEST] for token in _TOKEN.findall(cut)]))
 
 
 def _parts(token: str) -> list[str]:
-    if token.islower() or token.isdecimal():
-        return []
     parts = _STARTS.sub(" ", token).lower().split()
     return parts if len(parts) > 1 else []

@@ -10,7 +10,7 @@ from pathlib import Path
 from pflow.core.frozen import Frozen
 from pflow.mcp.tool_name import PREFIX
 from pflow.planning.catalogue import Catalogue, Key, Kind
-from pflow.planning.index import COLUMNS, open_index
+from pflow.planning.index import COLUMNS, DATABASE_ERRORS, discard_index, open_index
 from pflow.planning.ranking import Match, Ranked
 from pflow.planning.word import Asked, slug, split_query
 
@@ -49,17 +49,26 @@ class WordRanking:
 
     def rank(self, query: str, catalogue: Catalogue, *, kinds: Collection[Kind], limit: int) -> Ranked:
         """The best matches of these kinds."""
-        asked = split_query(query)
         if limit < 1:
             return Ranked()
-        with open_index(self._path, catalogue) as database:
-            terms = _terms(database, asked)
-            found = _search(database, terms, kinds, limit)
-            called = [key for key in _called(query, kinds) if _exists(database, key)]
-        exact = [Match(kind=kind, name=name, score=1.0, why={"name": (name,)}) for kind, name in called]
-        others = [match for match in found if (match.kind, match.name) not in called]
-        unknown = tuple(term.word for term in terms if not term.is_known)
-        return Ranked(matches=(*exact, *others)[:limit], unknown=unknown)
+        if self._path is not None:
+            try:
+                return _rank(self._path, query, catalogue, kinds, limit)
+            except DATABASE_ERRORS:  # damage that shows only where something is looked for
+                discard_index(self._path)
+        return _rank(None, query, catalogue, kinds, limit)
+
+
+def _rank(path: Path | None, query: str, catalogue: Catalogue, kinds: Collection[Kind], limit: int) -> Ranked:
+    with open_index(path, catalogue) as database:
+        database.execute("BEGIN")  # another process may write between two questions
+        terms = _terms(database, split_query(query))
+        found = _search(database, terms, kinds, limit)
+        called = [key for key in _called(query, kinds) if _exists(database, key)]
+    exact = [Match(kind=kind, name=name, score=1.0, why={"name": (name,)}) for kind, name in called]
+    others = [match for match in found if (match.kind, match.name) not in called]
+    unknown = tuple(term.word for term in terms if not term.is_known)
+    return Ranked(matches=(*exact, *others)[:limit], unknown=unknown)
 
 
 def _terms(database: sqlite3.Connection, asked: Sequence[Asked]) -> list[_Term]:
