@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pflow.core.errors import SecurityError, ServerError, StorageError
@@ -255,13 +255,18 @@ TOOL = st.fixed_dictionaries(
         "outputSchema": SHAPE,
         "description": st.sampled_from(["x", "y" * 600, "y" * 601]),
         "title": st.sampled_from(["", "t", None]),
-        "annotations": st.dictionaries(st.sampled_from(["readOnlyHint", "x"]), st.sampled_from([True, False, None])),
+        "annotations": st.dictionaries(st.sampled_from(["readOnlyHint", "x"]), st.sampled_from([True, False, None, 1])),
         "execution": st.sampled_from([{}, {"a": 1}, None]),
     },
 )
 
 
 @given(old=TOOL, new=TOOL)
+@example(old={"name": "t"}, new={"name": "t", "annotations": {}})
+@example(old={"name": "t"}, new={"name": "t", "title": None})
+@example(old={"name": "t"}, new={"name": "t", "execution": None})
+@example(old={"name": "t", "annotations": {"x": True}}, new={"name": "t", "annotations": {"x": 1}})
+@example(old={"name": "t", "annotations": {}}, new={"name": "t", "annotations": []})
 def test_no_definition_changes_unseen(old, new):
     before, after = make_entry(SERVER, old, "1"), make_entry(SERVER, new, "1")
     found = compare("n", before, after)

@@ -15,6 +15,7 @@ Data = Mapping[str, object]
 
 _MOST = 40
 _BEFORE = 20
+_SORTED = orjson.OPT_SORT_KEYS
 
 
 class ToolChange(Frozen):
@@ -79,7 +80,7 @@ def _tool(old: Data, new: Data) -> Iterator[str]:
         yield f"calls the tool `{shorten(after)}` now, was `{shorten(before)}`"
     was, became = definition_in(old), definition_in(new)
     for word in ("title", "description"):
-        if was.get(word) != became.get(word):
+        if not _same(was.get(word, MISSING), became.get(word, MISSING)):
             yield _text(word, was.get(word), became.get(word))
 
 
@@ -124,17 +125,24 @@ def _details(was: Data, became: Data, *, seen_in: bool, seen_out: bool) -> Itera
     told = {"name", "title", "description"}
     told |= {word for word, seen in (("inputSchema", seen_in), ("outputSchema", seen_out)) if seen}
     for word in sorted({*was, *became} - told):
-        old, new = was.get(word), became.get(word)
-        if old == new:
+        old, new = was.get(word, MISSING), became.get(word, MISSING)
+        if _same(old, new):
             continue
-        if word == "annotations" and isinstance(old, dict | None) and isinstance(new, dict | None):
-            old, new = old or {}, new or {}
-            hints = sorted(hint for hint in {*old, *new} if old.get(hint, MISSING) != new.get(hint, MISSING))
-            for hint in hints:
-                values = _shown(new.get(hint, MISSING)), _shown(old.get(hint, MISSING))
-                yield f"annotation `{shorten(hint)}` is {values[0]} now, was {values[1]}"
-        else:
-            yield f"`{shorten(word)}` changed in its details"
+        hints = list(_hints(old, new)) if word == "annotations" else []
+        yield from hints or [f"`{shorten(word)}` changed in its details"]
+
+
+def _hints(old: object, new: object) -> Iterator[str]:
+    before, after = (hints if isinstance(hints, dict) else {} for hints in (old, new))
+    for hint in sorted({*before, *after}):
+        was, became = before.get(hint, MISSING), after.get(hint, MISSING)
+        if not _same(was, became):
+            yield f"annotation `{shorten(hint)}` is {_shown(became)} now, was {_shown(was)}"
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two values are the same JSON; Python holds `true` and 1 for equal."""
+    return one == other and orjson.dumps(one, option=_SORTED) == orjson.dumps(other, option=_SORTED)
 
 
 def _text(what: str, old: object, new: object) -> str:
@@ -157,7 +165,7 @@ def _parting(one: str, other: str) -> int:
 
 
 def _shown(value: object) -> str:
-    return "none" if value is MISSING or value == MISSING else shorten(orjson.dumps(value).decode())
+    return "none" if value == MISSING else shorten(orjson.dumps(value).decode())
 
 
 def _by_name(fields: Sequence[Field]) -> dict[str, Field]:
