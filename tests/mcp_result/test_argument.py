@@ -319,7 +319,6 @@ def unevaluated(levels):
 GENERAL = ["the arguments do not fit the tool's input schema"]
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     ("schema", "arguments", "problems"),
     [
@@ -352,12 +351,11 @@ GENERAL = ["the arguments do not fit the tool's input schema"]
     ids=range(13),
 )
 def test_a_hostile_schema_neither_hangs_nor_crashes(schema, arguments, problems):
-    # Unbounded, each of them takes minutes, gigabytes, or the process; the timeout ends the first kind.
+    # Unbounded, each of them takes minutes, gigabytes, or the process.
     found = check(schema).problems(arguments)
     assert found == problems if problems is not None else found
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("length", [1_000, 2_500])
 def test_a_long_chain_of_references_is_refused(length):
     assert refused(chained(length, {})) == "it has more than 200 subschemas within each other"
