@@ -216,7 +216,7 @@ SCHEMA = READ["inputSchema"]
             {"annotations": {"destructiveHint": True}},
             ["annotation `destructiveHint` is true now, was none", "annotation `readOnlyHint` is none now, was true"],
         ),
-        ({"annotations": ["x"]}, ["`annotations` changed in its details"]),
+        ({"annotations": ["x"]}, ["annotation `readOnlyHint` is none now, was true"]),
         ({"execution": {"taskSupport": "required"}}, ["`execution` changed in its details"]),
         ({"name": "readFile"}, ["calls the tool `readFile` now, was `read_file`"]),
         ({"_meta": {"a": 1}, "icons": []}, []),
