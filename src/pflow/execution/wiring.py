@@ -15,7 +15,7 @@ from pflow.core.secret import Redactor
 from pflow.core.settings import Settings
 from pflow.engine.executor import Executor
 from pflow.engine.ports import Journal, Observer, Services
-from pflow.mcp.pool import Connections
+from pflow.mcp.pool import Connections, Pool
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
@@ -26,8 +26,16 @@ if TYPE_CHECKING:
 class Wiring:
     """Everything that a process needs to check and run workflows of one home."""
 
-    def __init__(self, home: Home, *, environ: Mapping[str, str] | None = None, journal: Journal | None = None) -> None:
+    def __init__(
+        self,
+        home: Home,
+        *,
+        environ: Mapping[str, str] | None = None,
+        journal: Journal | None = None,
+        pool: Pool | None = None,
+    ) -> None:
         self.home = home
+        self._pool = pool
         self._environ = os.environ if environ is None else environ
         self._journal = journal
         self._said: list[str] = []
@@ -67,12 +75,11 @@ class Wiring:
     @cached_property
     def tools(self) -> Connections:
         """The tools of MCP servers; nothing is started before one is needed."""
+        pool = self._pool or Pool(self.home, variables=self.settings.variables, warn=self._say)
         return Connections(
-            self.home,
-            variables=self.settings.variables,
+            pool,
             find=self._find_tool,
             seen=lambda node_type, manifest_hash, value: self.observed.record(node_type, manifest_hash, value),
-            warn=self._say,
         )
 
     @cached_property

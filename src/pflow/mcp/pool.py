@@ -24,32 +24,52 @@ Seen = Callable[[str, str, object], None]
 """Told of every result: the node type, the hash of its definition, the value."""
 
 
-class Connections:
+class Pool:
     """Connections to servers, one each, for the running event loop. Importing and making it is cheap."""
 
-    def __init__(
-        self,
-        home: Home,
-        *,
-        variables: Callable[[], Mapping[str, str]],
-        find: Find,
-        seen: Seen,
-        warn: Callable[[str], None],
-    ) -> None:
-        self._home = home
+    def __init__(self, home: Home, *, variables: Callable[[], Mapping[str, str]], warn: Callable[[str], None]) -> None:
+        self.home = home
         self._variables = variables
-        self._find = find
-        self._seen = seen
         self._warn = warn
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connections: dict[str, Connection] = {}
-        self._tools: dict[tuple[str, str], _Tool] = {}
         self._around: Surroundings | None = None
+
+    def connection(self, server: str) -> Connection:
+        """The one connection to a server, open or not."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            # A connection lives on the loop that made it; whoever ended that loop has closed them.
+            self._loop, self._connections = loop, {}
+        found = self._connections.get(server)
+        if found is None:
+            from pflow.mcp.connection import Connection, Surroundings  # lazy: most runs need no servers
+
+            if self._around is None:
+                self._around = Surroundings(self.home, self._variables, self._warn)
+            found = self._connections[server] = Connection(server, self._around)
+        return found
+
+    async def close(self) -> None:
+        """End every session, and the servers that are ours."""
+        connections, self._connections = self._connections, {}
+        if connections:
+            await asyncio.gather(*(connection.close() for connection in connections.values()), return_exceptions=True)
+
+
+class Connections:
+    """The tools that a registry knows, called over the connections of a pool."""
+
+    def __init__(self, pool: Pool, *, find: Find, seen: Seen) -> None:
+        self._pool = pool
+        self._find = find
+        self._seen = seen
+        self._tools: dict[tuple[str, str], _Tool] = {}
 
     def prepare(self, servers: Iterable[str]) -> None:
         """Have servers started, all at once, ahead of their first call."""
         for server in servers:
-            self._connection(server).prepare()
+            self._pool.connection(server).prepare()
 
     def needs(self, server: str, tool: str) -> Sequence[str]:
         """The parameters that a tool cannot do without."""
@@ -74,7 +94,7 @@ class Connections:
 
     async def _call(self, known: _Tool, arguments: Mapping[str, object]) -> Mapping[str, object]:
         known.check(arguments)
-        connection = self._connection(known.server)
+        connection = self._pool.connection(known.server)
         context = _context()
         if context is not None and not connection.is_open:
             context.report(f"starting server `{known.server}`")
@@ -89,9 +109,7 @@ class Connections:
 
     async def close(self) -> None:
         """End every session, and the servers that are ours."""
-        connections, self._connections = self._connections, {}
-        if connections:
-            await asyncio.gather(*(connection.close() for connection in connections.values()), return_exceptions=True)
+        await self._pool.close()
 
     async def _send(
         self, opened: Opened, tool: _Tool, arguments: Mapping[str, object], context: StepContext | None
@@ -113,20 +131,6 @@ class Connections:
 
             raise read_failure(error, server=tool.server, tool=tool.name, tools=opened.tools) from error
 
-    def _connection(self, server: str) -> Connection:
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:
-            # A connection lives on the loop that made it; whoever ended that loop has closed them.
-            self._loop, self._connections = loop, {}
-        found = self._connections.get(server)
-        if found is None:
-            from pflow.mcp.connection import Connection, Surroundings  # lazy: most runs need no servers
-
-            if self._around is None:
-                self._around = Surroundings(self._home, self._variables, self._warn)
-            found = self._connections[server] = Connection(server, self._around)
-        return found
-
     def _tool(self, server: str, tool: str) -> _Tool:
         found = self._tools.get((server, tool))
         if found is None:
@@ -140,7 +144,7 @@ class Connections:
         return found
 
     def _folder(self, context: StepContext | None) -> Callable[[], Path]:
-        return context.folder if context is not None else lambda: self._home.runs
+        return context.folder if context is not None else lambda: self._pool.home.runs
 
 
 class _Tool:

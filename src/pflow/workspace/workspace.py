@@ -25,6 +25,7 @@ from pflow.registry.entry import Entry
 from pflow.workspace.one_step import one_step
 
 if TYPE_CHECKING:
+    from pflow.mcp.pool import Pool
     from pflow.workspace.discovery import Finder
     from pflow.workspace.servers import Servers
 
@@ -39,11 +40,12 @@ class Workspace:
         observer: Observer | None = None,
         environ: Mapping[str, str] | None = None,
         journal: Journal | None = None,
+        pool: Pool | None = None,
     ) -> None:
         self.home = home
         self._observer = observer
         self._environ = environ
-        self._wiring = Wiring(home, environ=environ, journal=journal)
+        self._wiring = Wiring(home, environ=environ, journal=journal, pool=pool)
         self._own_notices: list[str] = []
 
     @classmethod
@@ -54,6 +56,10 @@ class Workspace:
     def close(self) -> None:
         """Let the journal go."""
         self._wiring.close()
+
+    async def disconnect(self) -> None:
+        """End the MCP servers that runs on this event loop have started; `run` does so by itself."""
+        await self._wiring.tools.close()
 
     def __enter__(self) -> Workspace:
         return self
