@@ -85,9 +85,7 @@ class Wiring:
     @cached_property
     def observed(self) -> Observed:
         """What tools were seen to give."""
-        from pflow.registry.observed import Observed  # lazy: only where tools are called
-
-        return Observed(self.home)
+        return self.registry.observed
 
     @cached_property
     def services(self) -> Services:
