@@ -1,7 +1,7 @@
 """A small MCP server over HTTP that misbehaves as told, on nothing but the standard library.
 
 A behaviour is a function of the site, a request and an `Out`; `STAGE:NAME` has it at discover, initialize, initialized,
-list, get, delete or tools (list and call), a plain name at the call of a tool. What has no behaviour is done properly.
+list, get, delete, tools (list and call) or any, a plain name at the call of a tool. All else is done properly.
 """
 
 from __future__ import annotations
@@ -172,7 +172,8 @@ class Site:
 
     async def _handle(self, request: Request, out: Out) -> None:
         stage = STAGES.get(request.rpc, request.method.lower())
-        if self.doing and (stage == self.stage or (self.stage == "tools" and stage in ("list", "call"))):
+        here = (stage, "any", "tools" if stage in ("list", "call") else "")
+        if self.doing and self.stage in here:
             await BEHAVIOURS[self.doing](self, request, out)
         elif request.method != "POST":
             self.sessions.discard(request.headers.get("mcp-session-id", ""))
@@ -295,6 +296,12 @@ BEHAVIOURS |= {
 @behaviour()
 async def error_in_400(site: Site, request: Request, out: Out) -> None:
     await out.json(failure(None, -32602, "that will not do"), 400)
+
+
+@behaviour()
+async def other_versions(site: Site, request: Request, out: Out) -> None:
+    code = site.memory["code"] if request.rpc == "initialize" else -32022
+    await out.json(failure(request.id, code, "no", data={"supported": ["2099-01-01"], "requested": "x"}), 400)
 
 
 @behaviour()

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -23,6 +25,7 @@ async def headers_of_a_call(session, **arguments):
 # ---- eras
 
 
+@pytest.mark.requirement("security:11-5")
 def test_a_stateless_server_is_found_by_one_question(kit, style):
     peer = kit.talk("modern", "", nothing, style=style)
     assert (peer.version, peer.era, peer.name) == ("2026-07-28", "modern", "site")
@@ -49,6 +52,18 @@ def test_whatever_else_answers_the_probe_means_a_handshake(kit, answer):
 def test_a_silent_probe_means_a_handshake_too(kit):
     assert kit.talk("legacy", "discover:silence", echo, probe=0.05) == "hi"
     assert kit.site.cancelled.is_set()
+
+
+@pytest.mark.requirement("client:error-2")
+@pytest.mark.parametrize("refused", [-32022, -32602])
+def test_versions_that_nobody_shares_are_named(kit, refused):
+    async def use(session):
+        raise AssertionError("it opened")
+
+    with pytest.raises(ServerError) as caught:
+        kit.talk("modern", "any:other-versions", use, memory={"code": refused})
+    assert caught.value.message == "MCP protocol version not supported"
+    assert caught.value.details["server"] == ["2099-01-01"]
 
 
 def test_a_known_era_needs_no_probe(kit, era):
@@ -384,10 +399,26 @@ def test_a_server_that_is_not_there_is_named(kit, era):
     assert "no MCP server can be reached at `http://127.0.0.1:" in caught.value.message
 
 
-@pytest.mark.parametrize("url", ["http://example.com/mcp", "http://10.0.0.1/"])
+@pytest.mark.requirement("security:9.4-4")
+@pytest.mark.parametrize("url", ["http://example.com/mcp", "http://10.0.0.1/", "http://0.0.0.0:1/mcp"])
 def test_an_address_off_this_machine_must_be_encrypted(url):
     with pytest.raises(SecurityError):
         asyncio.run(connect_http(url))
+
+
+@pytest.mark.usefixtures("kit")
+@pytest.mark.requirement("security:9.4-6")
+def test_an_address_that_is_not_encrypted_can_be_allowed():
+    async def main():
+        async with asyncio.timeout(DEADLINE), Site("modern") as site:
+            url = site.url.replace("127.0.0.1", "0.0.0.0")  # which is this machine, too, but not a loopback address
+            session = await connect_http(url, timeout=DEADLINE, insecure=True)
+            try:
+                return await echo(session)
+            finally:
+                await session.close()
+
+    assert asyncio.run(main()) == "hi"
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "https://u:p@example.com/", "https://", "https://a b/"])
@@ -405,3 +436,9 @@ def test_errors_of_the_protocol_are_told_apart(kit, era):
     error = kit.talk(era, "error-in-400", use)
     assert (error.number, error.message) == (-32602, "Invalid params")
     assert error.details["server_says"] == "that will not do"
+
+
+def test_the_http_library_is_loaded_only_to_connect():
+    code = "import sys, pflow.mcp.http; print([name for name in ('httpx2', 'httpcore2', 'ssl') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() in ("[]", "['ssl']")

@@ -107,6 +107,7 @@ def refuse(doing, kind, **options):
 
 
 @pytest.mark.usefixtures("kit")
+@pytest.mark.requirement("security:11-4")
 def test_an_old_server_is_talked_to_through_its_endpoint():
     async def use(session):
         return session.peer.version, await asyncio.gather(*(echo(session, str(number)) for number in range(20)))
