@@ -89,12 +89,28 @@ def outputs_of(schema: object) -> dict[str, dict]:
     return {output["name"]: output for output in interface_of({"outputSchema": schema})["outputs"]}
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"args": ("--repository", "/other")},
+        {"env": {"PLACE": "/other"}},
+        {"cwd": "/other"},
+    ],
+)
+def test_a_result_of_one_server_is_not_kept_for_another(other):
+    assert entry_of(SEARCH)["node_hash"] == entry_of(SEARCH)["node_hash"]
+    assert entry_of(SEARCH)["node_hash"] != entry_of(SEARCH, **other)["node_hash"]
+    assert entry_of(SEARCH)["node_hash"] != entry_of({**SEARCH, "description": "other"})["node_hash"]
+
+
 @pytest.mark.requirement("client:format-2", "client:rule-12", "security:4.1-2", "security:4.1-3", "security:5.1-6")
 @pytest.mark.requirement("security:6.1-1", "security:6.1-2", "security:12.3-1")
 def test_an_entry_holds_everything_known_of_a_tool():
     hit = {"Hit": {"type": "object", "properties": {"path": {"type": "string"}}}}
     definition = {name: value for name, value in SEARCH.items() if name not in ("_meta", "icons")}
-    assert entry_of(SEARCH) == {
+    entry = entry_of(SEARCH)
+    assert len(entry.pop("node_hash")) == 64
+    assert entry == {
         "class_name": "MCPNode",
         "module": "pflow.nodes.mcp.node",
         "file_path": "virtual://mcp",

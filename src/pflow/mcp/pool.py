@@ -170,7 +170,7 @@ class _Tool:
         if self._check is None:
             from pflow.mcp.argument import ArgumentCheck  # lazy: loads the validator
 
-            schema = self.definition.get("inputSchema")
+            schema = self.definition.get("inputSchema", {})
             self._check = ArgumentCheck(schema, server=self.server, tool=self.name)
         problems = self._check.problems(arguments)
         if problems:

@@ -76,9 +76,16 @@ def make_entry(server: ServerConfig, tool: Mapping[str, object], peer_version: s
         "module": "pflow.nodes.mcp.node",
         "file_path": "virtual://mcp",
         "type": WRAPPER,
+        "node_hash": _node_hash(server, str(config["manifest_hash"])),
         "interface": interface,
         "mcp_config": config,
     }
+
+
+def _node_hash(server: ServerConfig, manifest: str) -> str:
+    """What a result that is kept for later depends on, beside the arguments: the tool, and which server answers."""
+    place = [server.fingerprint(), sorted(server.env.items()), sorted(server.headers.items())]
+    return sha256(orjson.dumps([manifest, place])).hexdigest()
 
 
 def _canonical(definition: Mapping[str, object], name: object) -> bytes:
