@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Rule = Literal["ratio", "most", "least"]
-Unit = Literal["s", "B", "items/s", "modules", "packages"]
+Unit = Literal["s", "B", "items/s", "modules", "packages", "processes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,128 @@
+"""Steps that call a tool of a warm MCP server, beside the bare call and a step that does nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import orjson
+
+from bench.measure import Figures, in_fresh_process
+from bench.row import Row
+from pflow.core.path import Home
+from pflow.workspace import Workspace
+
+SERVER = str(Path(__file__).with_name("echo_server.py"))
+STEPS = 300
+WAIT = 0.05
+
+
+def rows() -> list[Row]:
+    figures = in_fresh_process(probe)
+    return [
+        Row(
+            group="mcp",
+            what="a warm MCP step, durable",
+            floor=figures["bare"],
+            us=figures["step"],
+            unit="s",
+            rule="most",
+            limit=10 * figures["bare"] + figures["nothing"],
+            note="floor: the bare JSON-RPC call; budget: ten of them and an `echo` step",
+        ),
+        Row(
+            group="mcp",
+            what="processes of a server for a run of 300 calls",
+            floor=1,
+            us=figures["processes"],
+            unit="processes",
+            rule="most",
+            limit=1,
+        ),
+        Row(
+            group="mcp",
+            what="100 concurrent calls of 50 ms on one server",
+            floor=WAIT,
+            us=figures["concurrent"],
+            unit="s",
+            rule="ratio",
+            limit=1.5,
+            note="floor: the 50 ms",
+        ),
+    ]
+
+
+def probe(home: Path) -> Figures:
+    """All figures on one server each."""
+    place = Home(home / ".pflow")
+    pids = home / "pids"
+    with Workspace(place) as workspace:
+        argv = {"command": sys.executable, "args": ["-S", SERVER, str(pids)]}
+        workspace.servers.add("bare", {**argv, "env": {"PYTHONPATH": orjson_folder()}})
+        [report] = workspace.servers.sync(["bare"], agree=None)
+        assert "error" not in report, report
+        pids.write_text("")
+        figures = asyncio.run(measure(workspace))
+    return {**figures, "bare": bare(home), "processes": len(pids.read_text().splitlines())}
+
+
+async def measure(workspace: Workspace) -> Figures:
+    """The least of several runs on warm servers."""
+    calls, nothing = chain("mcp-bare-echo", {"text": "hi"}), chain("echo", {"text": "hi"})
+    waits = {
+        "nodes": [
+            {
+                "id": "wait",
+                "type": "mcp-bare-wait",
+                "params": {"text": "${item}"},
+                "batch": {"items": ["hi"] * 100, "concurrency": 100},
+            }
+        ]
+    }
+    few = chain("mcp-bare-echo", {"text": "hi"}, 10)
+    seconds: Figures = {}
+    for _ in range(5):
+        for name, document in {"calls": calls, "few": few, "nothing": nothing, "concurrent": waits}.items():
+            outcome = await workspace.run_async(document, cache=False)
+            assert outcome.success, outcome.error
+            spent = outcome.duration_ms / 1000
+            seconds[name] = min(spent, seconds.get(name, spent))
+    await workspace.disconnect()
+    return {
+        "step": (seconds["calls"] - seconds["few"]) / (STEPS - 10),
+        "nothing": seconds["nothing"] / STEPS,
+        "concurrent": seconds["concurrent"],
+    }
+
+
+def chain(kind: str, params: dict[str, object], count: int = STEPS) -> dict[str, object]:
+    """Steps of one type, one after another."""
+    return {"nodes": [{"id": f"n{index}", "type": kind, "params": params} for index in range(count)]}
+
+
+def bare(home: Path) -> float:
+    """One call of the same server from a client that blocks and checks nothing."""
+    argv = [sys.executable, "-S", SERVER]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, env={"PYTHONPATH": orjson_folder()}) as server:
+        assert server.stdin is not None and server.stdout is not None
+        best = float("inf")
+        for round_ in range(20):
+            began = time.perf_counter()
+            for number in range(100):
+                params = {"name": "echo", "arguments": {"text": "hi"}}
+                message = {"jsonrpc": "2.0", "id": round_ * 100 + number, "method": "tools/call", "params": params}
+                server.stdin.write(orjson.dumps(message) + b"\n")
+                server.stdin.flush()
+                orjson.loads(server.stdout.readline())
+            best = min(best, (time.perf_counter() - began) / 100)
+        server.stdin.close()
+    return best
+
+
+def orjson_folder() -> str:
+    """Where the server finds its one package."""
+    return str(Path(orjson.__file__).parent.parent)
