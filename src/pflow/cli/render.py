@@ -100,7 +100,7 @@ def quote(word: str) -> str:
 def _params(params: object) -> list[str]:
     if not isinstance(params, Mapping) or not params:
         return []
-    return ["  params:", *(line for name, value in params.items() for line in _fact(name, value, "    "))]
+    return ["  params:", *(f"    {line}" for name, value in params.items() for line in show_fact(name, value))]
 
 
 def _details(error: Mapping[str, object], params: object) -> list[str]:
@@ -112,17 +112,21 @@ def _details(error: Mapping[str, object], params: object) -> list[str]:
     for name, value in details.items() if isinstance(details, Mapping) else ():
         told = name in _HIDDEN or value in (None, "", [], {}) or str(value) in message or given.get(name) == value
         if not told:
-            lines += _fact(name, value, "  ")
+            lines += [f"  {line}" for line in show_fact(name, value)]
     return lines
 
 
-def _fact(name: object, value: object, indent: str) -> list[str]:
-    """A name and its value: on one line, or as a block when it is text of several."""
+def show_fact(name: object, value: object) -> list[str]:
+    """A name and its value: on one line, or as a block when it is text of several, or several texts."""
+    text: Sequence[str] = ()
     if isinstance(value, str) and "\n" in value.strip("\n"):
         text = value.strip("\n").split("\n")
-        shown = [f"{indent}  {shorten(line, _PARAM)}" for line in text[-_LINES:]]
-        return [f"{indent}{escape(str(name))}:", *([f"{indent}  …"] if len(text) > _LINES else []), *shown]
-    return [f"{indent}{escape(str(name))}: {_show(value)}"]
+    elif isinstance(value, list) and len(value) > 1 and all(isinstance(item, str) for item in value):
+        text = value
+    if not text:
+        return [f"{escape(str(name))}: {_show(value)}"]
+    shown = [f"  {shorten(line, _PARAM)}" for line in text[-_LINES:]]
+    return [f"{escape(str(name))}:", *(["  …"] if len(text) > _LINES else []), *shown]
 
 
 def _completed(outcome: Outcome) -> list[str]:

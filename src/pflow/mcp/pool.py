@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pflow.core.errors import NotFoundError, ReplyError, SecurityError, ServerError, ServerGone, StepError
+from pflow.core.errors import NotFoundError, ReplyError, SecurityError, ServerError, ServerGone, StepError, StepTimeout
 from pflow.core.path import Home
 from pflow.engine.context import StepContext, current_step
 
@@ -130,6 +130,15 @@ class Connections:
             from pflow.mcp.result import read_failure  # lazy: importing this module is cheap
 
             raise read_failure(error, server=tool.server, tool=tool.name, tools=opened.tools) from error
+        except StepTimeout as error:
+            error.message = error.message.replace(
+                "`tools/call`", f"the call of `{tool.name}` on server `{tool.server}`"
+            )
+            error.suggestions = (
+                "Try again, or give the step a `retry` or an edge for `timeout`",
+                f"`timeout` of server `{tool.server}` in `mcp-servers.json` is how many seconds it may be silent",
+            )
+            raise
 
     def _tool(self, server: str, tool: str) -> _Tool:
         found = self._tools.get((server, tool))
@@ -193,7 +202,7 @@ class _Tool:
         return SecurityError(
             f"tool `{self.name}` of server `{self.server}` is not the one that was synced",
             details={"changed": list(found)},
-            suggestions=[f"pflow mcp sync {self.server}   shows the difference and takes it over"],
+            suggestions=[f"`pflow mcp sync {self.server}` shows the difference and takes it over"],
         )
 
     def may_repeat(self, opened: Opened) -> bool:

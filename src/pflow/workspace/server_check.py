@@ -29,12 +29,30 @@ def check_servers(around: Surroundings, registry: Registry, servers: Sequence[Se
     return asyncio.run(check_all())
 
 
+def report_broken(name: str, error: PflowError) -> Json:
+    """The report about a server whose configuration cannot be used."""
+    return {"server": name, "ok": False, "checks": [_failure("configuration", name, error)]}
+
+
+def _failure(check: str, server: str, error: PflowError) -> Json:
+    known = {key: value for key, value in error.details.items() if (key, value) != ("server", server)}
+    hints = [hint for hint in error.suggestions if hint != f"pflow mcp doctor {server}"]  # it is what is being done
+    return {
+        "check": check,
+        "ok": False,
+        "found": error.message,
+        "hints": hints,
+        **({"details": known} if known else {}),
+    }
+
+
 class _Check:
     def __init__(self, around: Surroundings, registry: Registry, server: ServerConfig) -> None:
         self._around = around
         self._registry = registry
         self._server = server
         self._checks: list[Json] = []
+        self._step = "configuration"
 
     async def run(self) -> Json:
         """Everything, until something fails."""
@@ -42,8 +60,7 @@ class _Check:
             self._look()
             await self._dial()
         except PflowError as error:
-            known = {"details": error.details} if error.details else {}
-            self._note("failed", False, error.message, hints=error.suggestions, **known)
+            self._checks.append(_failure(self._step, self._server.name, error))
         failed = any(check["ok"] is False for check in self._checks)
         return {"server": self._server.name, "ok": not failed, "checks": self._checks}
 
@@ -62,11 +79,13 @@ class _Check:
             if state.launch:
                 found = "is started" if usable(state.launch) else "is gone; the command is started"
                 self._note("launcher", True, f"`{' '.join(state.launch)}` {found} in its place")
+        self._step = "agreed"
         check_consent(server, around.states.get(server.name))
         self._note("agreed", True, "as it is configured now")
 
     async def _dial(self) -> None:
         server, around = self._server, self._around
+        self._step = "connected"
         begin = time.perf_counter()
         opened = await connect(server, around)
         try:
@@ -76,13 +95,15 @@ class _Check:
             self._note("connected", True, f"{name}, protocol {peer.version}", ms=round(took * 1000, 1))
         finally:
             await opened.close()
+        self._step = "tools"
         plan = plan_sync(server, opened.listed, peer.release, self._registry, around.book.names())
         counts = {kind: len(plan.names(kind)) for kind in ("added", "changed", "removed")}
-        said = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        said = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
+        count = len(opened.listed)
         self._note(
             "tools",
             None if said else True,
-            f"{len(opened.listed)} tools" + (f"; since the last sync: {said}" if said else ", all as synced"),
+            f"{count:,} tool{'s' * (count != 1)}" + (f"; since the last sync: {said}" if said else ", all as synced"),
             hints=[f"pflow mcp sync {server.name}"] if said else [],
         )
 

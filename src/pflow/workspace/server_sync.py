@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from pflow.core.errors import PflowError, SecurityError
+from pflow.core.errors import PflowError, SecurityError, ServerError
 from pflow.core.path import Home
 from pflow.core.workflow_manager import WorkflowManager
 from pflow.mcp.config import ServerConfig
@@ -52,20 +52,22 @@ class Sync:
                 self._ask(server, agree)
                 agreed.append(server)
             except SecurityError as error:
-                reports[server.name] = _failed(server, error)
+                reports[server.name] = report_failure(server.name, error)
         for server, found in zip(agreed, asyncio.run(self._list_all(agreed)), strict=True):
-            if isinstance(found, Listing):
-                reports[server.name] = self._take_over(server, found)
-            else:
-                reports[server.name] = _failed(server, found)
+            reports[server.name] = (
+                self._take_over(server, found) if isinstance(found, Listing) else report_failure(server.name, found)
+            )
         return [reports[server.name] for server in servers]
 
     def _ask(self, server: ServerConfig, agree: Agree | None) -> None:
         state = self._around.states.get(server.name)
         try:
             check_consent(server, state)
-        except SecurityError:
+        except SecurityError as error:
             if agree is None:
+                error.suggestions = (
+                    f"`pflow mcp sync {server.name}` on a terminal shows what it is and asks; `--yes` agrees unseen",
+                )
                 raise
             if not agree(describe_change(server, state)):
                 raise SecurityError(f"server `{server.name}` was not agreed to") from None
@@ -88,7 +90,10 @@ class Sync:
             await opened.close()
 
     def _take_over(self, server: ServerConfig, found: Listing) -> Json:
-        plan = plan_sync(server, found.tools, found.peer.release, self._registry, self._around.book.names())
+        try:
+            plan = plan_sync(server, found.tools, found.peer.release, self._registry, self._around.book.names())
+        except ServerError as error:
+            return report_failure(server.name, error)
         if not self._dry_run:
             apply_sync(plan, self._registry)
             self._around.states.update(
@@ -121,9 +126,10 @@ def _saved(home: Home) -> list[tuple[str, Json]]:
     return found
 
 
-def _failed(server: ServerConfig, error: PflowError) -> Json:
+def report_failure(name: str, error: PflowError) -> Json:
+    """The report about a server whose tools could not be read."""
     return {
-        "server": server.name,
+        "server": name,
         "error": {
             "type": error.code,
             "message": error.message,

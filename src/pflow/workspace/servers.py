@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from pflow.core.errors import NotFoundError
+from pflow.core.errors import NotFoundError, PflowError, SecurityError, UsageError
 from pflow.core.path import absolute
 from pflow.core.suggest import nearest
 from pflow.execution.wiring import Wiring
@@ -85,20 +85,24 @@ class Servers:
         `agree` is asked about a server that nobody agreed to as it is now; without it such a server is refused. With
         `trust_readonly` the servers are believed which of their tools only read, from now on.
         """
-        from pflow.workspace.server_sync import Sync  # lazy: most uses talk to no server
+        from pflow.workspace.server_sync import Sync, report_failure  # lazy: most uses talk to no server
 
-        servers = [self._book.get(name) for name in names or self._book.names()]
-        if trust_readonly and not dry_run:
+        servers, broken = self._chosen(names)
+        if trust_readonly:
             servers = [server._replace(trust_readonly=True) for server in servers]
-            self._book.add_all(servers, overwrite=True)
-        return Sync(self._around(), self._wiring.registry, dry_run=dry_run).run(servers, agree)
+            if not dry_run:
+                self._book.add_all(servers, overwrite=True)
+        reports = Sync(self._around(self._notices.append), self._wiring.registry, dry_run=dry_run).run(servers, agree)
+        return self._discreet([*reports, *(report_failure(name, error) for name, error in broken.items())])
 
     def check(self, names: Sequence[str] = ()) -> Sequence[Json]:
         """Look at servers, all if none is named, and at everything on the way to them; a report for each."""
-        from pflow.workspace.server_check import check_servers  # lazy: most uses talk to no server
+        from pflow.workspace.server_check import check_servers, report_broken  # lazy: most uses talk to no server
 
-        servers = [self._book.get(name) for name in names or self._book.names()]
-        return check_servers(self._around(), self._wiring.registry, servers)
+        servers, broken = self._chosen(names)
+        # What is worth a warning is worth a check of its own, so it is said there.
+        reports = check_servers(self._around(lambda _: None), self._wiring.registry, servers)
+        return self._discreet([*reports, *(report_broken(name, error) for name, error in broken.items())])
 
     def find_tool(self, name: str, tool: str) -> Entry:
         """The node type of a tool, by its own name or the one in its node type. Raises `NotFoundError`."""
@@ -135,10 +139,30 @@ class Servers:
         write_atomic(copy, read_private(path, JSON_LIMIT))
         return str(copy)
 
-    def _around(self) -> Surroundings:
+    def _chosen(self, names: Sequence[str]) -> tuple[Sequence[ServerConfig], Mapping[str, PflowError]]:
+        """Servers by name, all if none is named, and why others cannot be used. Raises `NotFoundError`."""
+        servers: list[ServerConfig] = []
+        broken: dict[str, PflowError] = {}
+        for name in names or self._book.names():
+            try:
+                servers.append(self._book.get(name))
+            except (UsageError, SecurityError) as error:  # one bad entry of the file does not keep the others
+                broken[name] = error
+        return servers, broken
+
+    def _around(self, warn: Callable[[str], None]) -> Surroundings:
         from pflow.mcp.connection import Surroundings  # lazy: most uses talk to no server
 
-        return Surroundings(self._wiring.home, self._wiring.settings.variables, self._notices.append)
+        return Surroundings(self._wiring.home, self._wiring.settings.variables, warn)
+
+    def _discreet(self, reports: Sequence[Json]) -> Sequence[Json]:
+        """Reports without the secrets that servers were given and may have repeated."""
+        from pflow.mcp.server_secret import server_secrets  # lazy: most uses talk to no server
+
+        redactor = self._wiring.redactor
+        for name, value in server_secrets(self._wiring.home, self._wiring.settings.variables()).items():
+            redactor.add(name, value)
+        return [cast("Json", redactor.value(redactor.ends(report))) for report in reports]
 
     def import_from(self, source: str, *, overwrite: bool = False, dry_run: bool = False) -> Json:
         """Take over the servers of another program, or of a file. Gives `added`, `kept` and `notes`. Starts nothing."""

@@ -6,6 +6,7 @@ import click
 
 from pflow.cli.completion import complete_server, complete_tool
 from pflow.cli.console import Console
+from pflow.cli.given import check_given
 from pflow.cli.group import json_option, pass_console
 from pflow.cli.outcome import run_watched, show_outcome
 from pflow.cli.source import read_params
@@ -28,6 +29,7 @@ def call(console: Console, server: str, tool: str, params: tuple[str, ...], shap
     entry = console.workspace().servers.find_tool(server, tool)
     words = [word[2:] if word.startswith("--") else word for word in params]
     given = read_params(words)
+    check_given(entry, given, ["pflow", "call", server, tool, *params])
     outcome = run_watched(console, lambda workspace: workspace.run_node(entry.name, given, text=True, signals=True))
     if not outcome.success or (console.json and not shape):
         return show_outcome(console, outcome)

@@ -11,7 +11,7 @@ import click
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
 from pflow.cli.group import json_option, pass_console
-from pflow.cli.render import columns
+from pflow.cli.render import columns, show_fact
 from pflow.core.errors import PflowError, UsageError
 from pflow.core.render import escape, shorten
 
@@ -75,7 +75,8 @@ def show_sync(console: Console, reports: Iterable[Json], *, dry_run: bool = Fals
     reports = list(reports)
     failed = [report for report in reports if "error" in report]
     if console.json:
-        console.envelope({"success": not failed, "data": {"servers": reports, "dry_run": dry_run}})
+        first = {"error": failed[0]["error"]} if failed else {}
+        console.envelope({"success": not failed, **first, "data": {"servers": reports, "dry_run": dry_run}})
     else:
         done = [_report_sync(report, dry_run) for report in reports if report not in failed]
         if done:
@@ -87,15 +88,20 @@ def show_sync(console: Console, reports: Iterable[Json], *, dry_run: bool = Fals
 
 
 def _as_error(server: str, error: Json) -> PflowError:
+    message = str(error["message"])
+    details = {
+        key: value for key, value in cast("Json", error["details"]).items() if (key, value) != ("server", server)
+    }
     return PflowError(
-        f"server `{server}`: {error['message']}",
-        details=cast("Json", error["details"]),
+        message if f"server `{server}`" in message else f"server `{server}`: {message}",
+        details=details,
         suggestions=cast("list[str]", error["suggestions"]),
     )
 
 
 def _report_sync(report: Json, dry_run: bool) -> str:
-    counts = [f"{report['tools_registered']} tools"]
+    tools = cast("int", report["tools_registered"])
+    counts = [f"{tools:,} tool{'s' * (tools != 1)}"]
     for kind, word in (("added", "new"), ("changed", "changed"), ("removed", "gone")):
         number = len(cast("list[object]", report[kind]))
         if number:
@@ -124,7 +130,6 @@ def _report_check(report: Json) -> str:
         mark = _MARKS[cast("bool | None", check["ok"])]
         lines.append(f"  {mark:<7} {check['check']}: {escape(str(check['found']))}{took}")
         for name, value in cast("Json", check.get("details", {})).items():
-            shown = "\n            ".join(escape(line) for line in str(value).splitlines()[-8:])
-            lines.append(f"          {escape(name)}: {shown}")
+            lines += [f"          {line}" for line in show_fact(name, value)]
         lines += [f"          hint: {escape(hint)}" for hint in cast("list[str]", check["hints"])]
     return "\n".join(lines)

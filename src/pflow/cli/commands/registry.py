@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -12,11 +12,12 @@ from pflow.cli.commands.discover import discover_nodes
 from pflow.cli.commands.registry_mcp import add_mcp, migrate_mcp, refresh, test_connections
 from pflow.cli.completion import complete_node, complete_param
 from pflow.cli.console import Console
+from pflow.cli.given import check_given, required
 from pflow.cli.group import LazyGroup, json_option, pass_console
 from pflow.cli.outcome import run_watched, show_outcome
-from pflow.cli.render import columns, quote
+from pflow.cli.render import columns
 from pflow.cli.source import read_params
-from pflow.core.errors import InputError, PflowError
+from pflow.core.errors import PflowError
 from pflow.core.interface import MISSING, Field
 from pflow.core.render import escape, shorten
 from pflow.core.shape import SEEN, calls_seen, count_calls, paths
@@ -81,7 +82,7 @@ def run(console: Console, node: str, params: tuple[str, ...]) -> int:
     """Run NODE on its own with the given parameters and show what it gives."""
     words = [word[2:] if word.startswith("--") else word for word in params]
     given = read_params(words)
-    _check_given(console.workspace().node_type(node), given, params)
+    check_given(console.workspace().node_type(node), given, ["pflow", "registry", "run", node, *params])
     outcome = run_watched(console, lambda workspace: workspace.run_node(node, given, text=True, signals=True))
     if console.json or not outcome.success:
         return show_outcome(console, outcome)
@@ -121,22 +122,6 @@ for _command in (add_mcp, refresh, migrate_mcp, test_connections):
     registry.add_command(_command)
 
 
-def _check_given(entry: Entry, given: Mapping[str, str], words: Sequence[str]) -> None:
-    missing = [field for field in _required(entry) if field.name not in given]
-    if not missing:
-        return
-    names = [field.name for field in missing]
-    command = ["pflow", "registry", "run", entry.name, *(quote(word) for word in words), *(f"{n}=…" for n in names)]
-    raise InputError(
-        f"`{entry.name}` needs {', '.join(f'`{name}`' for name in names)}",
-        details={
-            "missing": names,
-            "inputs": {field.name: f"{field.type}. {field.description}".rstrip(". ") for field in missing},
-        },
-        suggestions=[" ".join(command)],
-    )
-
-
 def _show_list(console: Console, entries: Sequence[Entry], query: str) -> int:
     if not entries and not console.json:
         console.say(f"no node type matches `{escape(query)}`\n\nhint: pflow registry list")
@@ -164,13 +149,9 @@ def _describe(entry: Entry) -> str:
     facts = [f"actions: {', '.join(escape(action) for action in actions)}"] if actions else []
     facts += [_PURITY[interface.purity], f"from {_source(entry)}"]
     blocks.append("\n".join(facts))
-    needed = " ".join(f"{field.name}=…" for field in _required(entry))
+    needed = " ".join(f"{field.name}=…" for field in required(entry))
     blocks.append(f"try it: pflow registry run {escape(entry.name)} {needed}".rstrip())
     return "\n\n".join(blocks)
-
-
-def _required(entry: Entry) -> list[Field]:
-    return [field for field in (*entry.interface.params, *entry.interface.reads) if field.required]
 
 
 def _state(field: Field, title: str) -> str:
@@ -194,4 +175,7 @@ def _observed(entry: Entry) -> dict[str, object]:
 
 
 def _source(entry: Entry) -> str:
+    config = entry.data.get("mcp_config")
+    if isinstance(config, dict):
+        return f"tool `{escape(str(config.get('tool_name')))}` of server `{escape(str(config.get('server_id')))}`"
     return "pflow" if entry.module else escape(entry.file_path)
