@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +10,7 @@ import pytest
 
 from examples.tasks import raw
 from tests.conventions.source import ROOT
-
-
-class Program:
-    """pflow with a home of its own, started anew for every command."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-
-    def __call__(self, *words: str, code: int = 0) -> Any:
-        """The answer of a command, as JSON."""
-        done = subprocess.run(
-            [sys.executable, "-m", "pflow", *words, "--json"],
-            env={**os.environ, "HOME": str(self.home), "PFLOW_HOME": str(self.home / ".pflow")},
-            cwd=self.home,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=110,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return json.loads(done.stdout)
+from tests.real.program import Program
 
 
 @pytest.fixture(scope="module")
