@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from pflow.core.event import Event
 from pflow.core.frozen import Frozen
+
+if TYPE_CHECKING:
+    from pflow.engine.spare import Spare
 
 Status = Literal["running", "completed", "failed", "stopped", "cancelled", "damaged"]
 
@@ -127,9 +130,10 @@ class LLM(Protocol):
 
 
 class Services(Frozen):
-    """What steps may use. `setting` looks a name up in the settings, then in the environment."""
+    """What steps may use. A process that lives on after a run has a `spare` child in waiting."""
 
     home: Path
     settings: Mapping[str, str]
     tools: ToolSessions | None = None
     llm: LLM | None = None
+    spare: Spare | None = None

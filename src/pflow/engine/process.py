@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.engine.group import Group
+from pflow.engine.spare import Spawned
 from pflow.engine.spawn import spawn
 
 GRACE = 2.0
@@ -68,8 +69,9 @@ async def run_process(
     cwd: str | None = None,
     timeout: float | None = None,
     limit: int = 10 << 20,
+    child: Spawned | None = None,
 ) -> Finished:
-    """Run a command to its end, in a session of its own, and give back what it wrote.
+    """Run a command to its end, in a session of its own, and give back what it wrote; `child` is one started ahead.
 
     Of each output `limit` bytes are kept; what comes after is read and dropped. On a timeout (`StepTimeout`)
     and when the calling task is cancelled, the whole process group gets SIGTERM, and SIGKILL after `GRACE`
@@ -83,32 +85,32 @@ async def run_process(
     """
     if sys.platform == "win32":
         raise StepError("commands run only where there are process groups, which Windows does not have")
-    child = _Child(argv, bool(stdin), env, cwd, limit)
+    running = _Child(child or Spawned(*spawn(argv, bool(stdin), env, cwd)), limit)
     try:
-        child.attach(stdin, timeout)
-        await child.done
-        await child.end()
+        running.attach(stdin, timeout)
+        await running.done
+        await running.end()
     except asyncio.CancelledError:
-        await child.end()
+        await running.end()
         raise
     except BaseException:
-        child.group.abandon()
+        running.group.abandon()
         raise
     finally:
-        child.close()
-    if child.late:
-        raise StepTimeout(f"`{argv[0]}` took longer than {timeout:g} s", details=child.tails())
-    if child.group.exit_code is None:
+        running.close()
+    if running.late:
+        raise StepTimeout(f"`{argv[0]}` took longer than {timeout:g} s", details=running.tails())
+    if running.group.exit_code is None:
         raise StepError(
             f"the exit code of `{argv[0]}` was lost",
             suggestions=["start pflow without ignoring SIGCHLD", "check whether the command is still running"],
         )
     return Finished(
-        exit_code=child.group.exit_code,
-        stdout=bytes(child.stdout.kept),
-        stderr=bytes(child.stderr.kept),
-        stdout_cut=child.stdout.cut,
-        stderr_cut=child.stderr.cut,
+        exit_code=running.group.exit_code,
+        stdout=bytes(running.stdout.kept),
+        stderr=bytes(running.stderr.kept),
+        stdout_cut=running.stdout.cut,
+        stderr_cut=running.stderr.cut,
     )
 
 
@@ -137,14 +139,14 @@ class _Output:
 class _Child:
     """A running child with its group, its pipes and its end."""
 
-    def __init__(self, argv: Sequence[str], piped: bool, env: Mapping[str, str], cwd: str | None, limit: int) -> None:
+    def __init__(self, spawned: Spawned, limit: int) -> None:
         self.late = False
         self._exited = False
         self._input = memoryview(b"")
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = self._loop.create_future()
-        popen, self._stdin, out, err = spawn(argv, piped, env, cwd)
+        popen, self._stdin, out, err = spawned
         self.group = Group(popen)
         self.stdout, self.stderr = _Output(out, limit), _Output(err, limit)
         self._open = {self.stdout, self.stderr}

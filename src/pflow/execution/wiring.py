@@ -20,6 +20,7 @@ from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
+    from pflow.engine.spare import Spare
     from pflow.registry.observed import Observed
 
 
@@ -33,9 +34,11 @@ class Wiring:
         environ: Mapping[str, str] | None = None,
         journal: Journal | None = None,
         pool: Pool | None = None,
+        spare: Spare | None = None,
     ) -> None:
         self.home = home
         self._pool = pool
+        self._spare = spare
         self._environ = os.environ if environ is None else environ
         self._journal = journal
         self._said: list[str] = []
@@ -93,7 +96,7 @@ class Wiring:
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         settings = ChainMap(options, dict(self.settings.variables()))
-        return Services(home=self.home.root, settings=settings, tools=self.tools)
+        return Services(home=self.home.root, settings=settings, tools=self.tools, spare=self._spare)
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""

@@ -18,6 +18,7 @@ from pocketflow import AsyncNode
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.python_text import check_code, source_lines
 from pflow.core.suggest import nearest
+from pflow.engine.context import current_step
 from pflow.engine.process import Finished, child_environment, run_process
 from pflow.nodes.file_path import describe
 
@@ -81,14 +82,7 @@ class Code(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         except TypeError as error:
             raise StepError(f"`inputs` must be JSON: {error}") from None
         try:
-            finished = await run_process(
-                # Isolated, and without the search for installed packages, which the worker starts if need be.
-                [sys.executable, "-I", "-S", "-X", "utf8", _worker()],
-                stdin=data,
-                env=child_environment(),
-                timeout=prep_res["timeout"],
-                limit=MAX_RESULT + _LARGE,
-            )
+            finished = await _run(data, prep_res["timeout"])
         except StepTimeout as late:
             raise _late(late, prep_res) from None
         stdout = _printed(finished.stderr)
@@ -106,6 +100,30 @@ class Code(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         """Write the outputs."""
         shared["result"], shared["stdout"] = exec_res
         return "default"
+
+
+async def _run(request: bytes, timeout: float) -> Finished:
+    """Run a worker; in a process that lives on, one that waits already, and the next one is started after it."""
+    try:
+        spare = current_step().services.spare
+    except LookupError:
+        spare = None
+    # Isolated, and without the search for installed packages, which the worker starts if need be.
+    argv = [sys.executable, "-I", "-S", "-X", "utf8", _worker()]
+    env = child_environment()
+    ready = [*argv, "ready"]
+    try:
+        return await run_process(
+            argv,
+            stdin=request,
+            env=env,
+            timeout=timeout,
+            limit=MAX_RESULT + _LARGE,
+            child=None if spare is None else spare.take(ready, env),
+        )
+    finally:
+        if spare is not None:
+            spare.prepare(ready, env)
 
 
 def _number(params: Mapping[str, Any], name: str, default: float, most: float, least: float = 0.001) -> float:

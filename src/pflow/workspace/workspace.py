@@ -25,6 +25,7 @@ from pflow.registry.entry import Entry
 from pflow.workspace.one_step import one_step
 
 if TYPE_CHECKING:
+    from pflow.engine.spare import Spare
     from pflow.mcp.pool import Pool
     from pflow.workspace.discovery import Finder
     from pflow.workspace.servers import Servers
@@ -41,11 +42,12 @@ class Workspace:
         environ: Mapping[str, str] | None = None,
         journal: Journal | None = None,
         pool: Pool | None = None,
+        spare: Spare | None = None,
     ) -> None:
         self.home = home
         self._observer = observer
         self._environ = environ
-        self._wiring = Wiring(home, environ=environ, journal=journal, pool=pool)
+        self._wiring = Wiring(home, environ=environ, journal=journal, pool=pool, spare=spare)
         self._own_notices: list[str] = []
 
     @classmethod
@@ -333,15 +335,11 @@ class Workspace:
         self._wiring.registry.save()
         return list(self._wiring.registry.notices)
 
-    def validate_registry(self) -> list[Issue]:
-        """Node types that cannot be loaded."""
-        found = []
-        for name in self._wiring.registry.names():
-            try:
-                self._wiring.registry.get(name).node_class()
-            except PflowError as error:
-                found.append(Issue(code=error.code, message=error.message, path=name))
-        return found
+    def validate_registry(self, *, tools_only: bool = False) -> tuple[int, list[Issue]]:
+        """How many node types there are, or tools of MCP servers, and what keeps some from being used."""
+        from pflow.workspace.entry_check import check_entries  # lazy: not for runs
+
+        return check_entries(self._wiring.registry, self.home, tools_only=tools_only)
 
     # Settings and servers
 

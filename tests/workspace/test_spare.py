@@ -1,0 +1,84 @@
+"""A long-lived process keeps a worker for `code` steps at hand; what a step does is the same with and without."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from pflow.core.path import Home
+from pflow.engine.guardian import GUARDIAN
+from pflow.engine.spare import Spare
+from pflow.workspace import Workspace
+
+CODE = {
+    "nodes": [{"id": "a", "type": "code", "params": {"code": "import os, json\nresult = [os.getpid(), os.getcwd()]"}}]
+}
+
+
+@pytest.fixture
+def spare():
+    spare = Spare()
+    yield spare
+    spare.close()
+    assert GUARDIAN.groups == set()
+
+
+@pytest.fixture
+def workspace(tmp_path, spare):
+    with Workspace(Home(tmp_path / "home"), spare=spare) as workspace:
+        yield workspace
+
+
+def waiting(spare):
+    return spare._waiting.popen.pid if spare._waiting else None
+
+
+def run(workspace):
+    outcome = asyncio.run(workspace.run_async(CODE, cache=False))
+    assert outcome.success, outcome.error
+    return outcome.outputs["result"]
+
+
+def test_the_next_step_runs_in_the_worker_that_waited(workspace, spare):
+    run(workspace)
+    ready = waiting(spare)
+    assert run(workspace)[0] == ready
+    assert waiting(spare) not in (None, ready)
+
+
+def test_a_worker_that_died_while_it_waited_is_not_missed(workspace, spare):
+    run(workspace)
+    ready = waiting(spare)
+    os.killpg(ready, signal.SIGKILL)
+    os.waitid(os.P_PID, ready, os.WEXITED | os.WNOWAIT)
+    assert run(workspace)[0] != ready
+
+
+@pytest.mark.parametrize("change", ["folder", "environment"])
+def test_a_worker_that_was_started_in_other_surroundings_is_not_used(workspace, spare, tmp_path, monkeypatch, change):
+    run(workspace)
+    ready = waiting(spare)
+    if change == "folder":
+        monkeypatch.chdir(tmp_path)
+    else:
+        monkeypatch.setenv("LANG", "xx_XX.UTF-8")
+    pid, folder = run(workspace)
+    assert pid != ready
+    assert folder == os.getcwd()
+
+
+def test_closing_leaves_no_worker_and_starts_none(workspace, spare):
+    run(workspace)
+    ready = waiting(spare)
+    spare.close()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(ready, 0)
+    run(workspace)
+    assert waiting(spare) is None
+
+
+def test_without_a_spare_nothing_waits(tmp_path):
+    with Workspace(Home(tmp_path / "home")) as workspace:
+        run(workspace)
+    assert GUARDIAN.groups == set()
