@@ -180,6 +180,7 @@ def test_other_visitors_of_the_listener_do_not_end_the_wait(in_world):
             assert (await other.post(f"http://{back.netloc}/callback?code=x")).status_code == 404
         await world.browse(world.opened[0])
         await going
+        assert not [task for task in asyncio.all_tasks() if "Redirect.serve" in repr(task)]
         assert (await world.ask(world.auth(world.server())))[0].status_code == 200
         silent.close()
 
@@ -217,6 +218,26 @@ def test_where_a_person_is_there_a_request_has_them_log_in(in_world):
         answers = await world.ask(world.auth(world.server(), interactive=True), times=3)
         assert [answer.status_code for answer in answers] == [200, 200, 200]
         assert len(world.opened) == 1
+
+    in_world(work)
+
+
+def test_a_request_waits_for_the_login_that_another_has_begun(in_world):
+    async def work(world):
+        auth = world.auth(world.server(), interactive=True)
+        async with httpx2.AsyncClient(trust_env=False, verify=False) as client:
+            flow = auth.async_auth_flow(client.build_request("POST", world.provider.url))
+            request = await flow.__anext__()
+            request = await flow.asend(await client.send(request))
+            assert "well-known" in str(request.url)
+            other = auth.async_auth_flow(client.build_request("POST", world.provider.url))
+            waiting = asyncio.create_task(anext(other))
+            while request.url != world.provider.url:
+                request = await flow.asend(await client.send(request))
+            # By now there is a token; a request that had not waited would have gone without.
+            assert (await waiting).headers["Authorization"] == request.headers["Authorization"]
+            await flow.aclose()
+            await other.aclose()
 
     in_world(work)
 
