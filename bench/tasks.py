@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from bench.measure import ROOT, Figures, in_fresh_process
 from bench.row import Row
 from examples.tasks import fixtures, raw
 from pflow.core.path import Home
+from pflow.engine.spare import Spare
 from pflow.workspace.workspace import Workspace
 
 TRIES = 7
@@ -44,7 +46,12 @@ def both(home: Path) -> Figures:
     config = fixtures.configure(folder)
     for words in (["import", str(config)], ["sync", "--all", "--yes"]):
         subprocess.run([sys.executable, "-m", "pflow", "mcp", *words], check=True, stdout=subprocess.DEVNULL)
-    with raw.servers(config) as running, Workspace(Home(home / ".pflow")) as workspace:
+    spare = Spare()
+    with (
+        contextlib.closing(spare),
+        raw.servers(config) as running,
+        Workspace(Home(home / ".pflow"), spare=spare) as workspace,
+    ):
         return asyncio.run(measure(running, workspace, folder))
 
 
@@ -64,6 +71,7 @@ async def measure(running: dict[str, raw.Server], workspace: Workspace, folder: 
             keep(figures, task, time.perf_counter() - began)
             assert outcome.success, outcome
             assert (folder / written).read_text() == text, f"{task}: the two ways differ"
+    await workspace.disconnect()
     return figures
 
 
