@@ -36,6 +36,10 @@ class Request:
         return self.message.get("method", "")
 
     @property
+    def listens(self) -> bool:
+        return self.method == "GET" and "last-event-id" not in self.headers
+
+    @property
     def id(self) -> Any:
         return self.message.get("id")
 
@@ -172,12 +176,15 @@ class Site:
 
     async def _handle(self, request: Request, out: Out) -> None:
         stage = STAGES.get(request.rpc, request.method.lower())
-        here = (stage, "any", "tools" if stage in ("list", "call") else "")
+        resumes = request.method == "GET" and not request.listens
+        here = (stage, "any", "tools" if stage in ("list", "call") else "resume" if resumes else "")
         if self.doing and self.stage in here:
             await BEHAVIOURS[self.doing](self, request, out)
-        elif request.method != "POST":
+        elif request.method == "DELETE":
             self.sessions.discard(request.headers.get("mcp-session-id", ""))
-            await out.reply(200 if request.method == "DELETE" else 405)
+            await out.reply(200)
+        elif request.method != "POST":
+            await out.reply(405)
         elif request.params.get("_meta", {}).get("io.modelcontextprotocol/protocolVersion") == MODERN:
             await self._serve_modern(request, out)
         else:
@@ -235,8 +242,8 @@ class Site:
         return self.message(request, said(request))
 
     def seen(self) -> list[str]:
-        """What it was asked, in order."""
-        return [request.rpc or request.method for request in self.requests]
+        """What it was asked, in order, but for the stream that an older server may offer beside."""
+        return [request.rpc or request.method for request in self.requests if not request.listens]
 
 
 def said(request: Request) -> dict[str, Any]:
@@ -666,7 +673,7 @@ async def asks_for_ever(site: Site, request: Request, out: Out) -> None:
 async def breaks_off(site: Site, request: Request, out: Out) -> None:
     """End a stream after an event with an id; the rest comes by GET."""
     site.memory["request"] = request
-    site.stage = "get"
+    site.stage = "resume"
     site.doing = "goes-on"
     await out.stream()
     await out.chunk(b"retry: 1\nid: e1\ndata:\n\n")
@@ -676,7 +683,7 @@ async def breaks_off(site: Site, request: Request, out: Out) -> None:
 @behaviour()
 async def ends_early(site: Site, request: Request, out: Out) -> None:
     site.memory["request"] = request
-    site.stage = "get"
+    site.stage = "resume"
     site.doing = "goes-on"
     await out.stream()
     await out.chunk(b"retry: 1\nid: e1\ndata:\n\n")
@@ -697,7 +704,7 @@ async def goes_on(site: Site, request: Request, out: Out) -> None:
 
 @behaviour()
 async def breaks_off_for_good(site: Site, request: Request, out: Out) -> None:
-    site.stage = "get"
+    site.stage = "resume"
     site.doing = "hangs-up"
     await out.stream()
     await out.chunk(b"retry: 1\nid: e1\ndata:\n\n")
@@ -709,6 +716,29 @@ async def breaks_off_and_forgets(site: Site, request: Request, out: Out) -> None
     await out.stream()
     await out.chunk(b"retry: 1\nid: e1\ndata:\n\n")
     out.hang_up()
+
+
+# ---- streams beside the requests
+
+
+@behaviour()
+async def tells_of_changes(site: Site, request: Request, out: Out) -> None:
+    await out.stream()
+    await out.event({"jsonrpc": "2.0", "id": "q", "method": "ping"})
+    await out.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}, id="e1")
+    await out.gone()
+    site.cancelled.set()
+
+
+@behaviour()
+async def tells_in_parts(site: Site, request: Request, out: Out) -> None:
+    await out.stream()
+    if request.headers.get("last-event-id") == "e1":
+        await out.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        await out.gone()
+    else:
+        await out.chunk(b"retry: 1\nid: e1\ndata:\n\n")
+        out.hang_up()
 
 
 # ---- arguments in headers

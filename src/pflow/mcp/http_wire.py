@@ -36,6 +36,7 @@ _RETRY = 1.0
 _RETRY_LEAST, _RETRY_MOST = 0.05, 30.0
 _MOST_POSTS = 64
 _MOST_PAGES = 20
+_MOST_STREAMS = 200
 _LONGEST_SESSION = 4096
 POST = {"accept": f"{JSON}, {STREAM}", "content-type": JSON}
 
@@ -90,6 +91,7 @@ class HttpWire(Rpc):
         task = self._post(encode({"jsonrpc": "2.0", "method": method, "params": params}))
         if method == "notifications/initialized":
             self._greeted = task
+            self._overhear()
 
     async def leave(self) -> None:
         """Tell the server that the session is over."""
@@ -216,8 +218,7 @@ class HttpWire(Rpc):
         """Ask for the rest of a stream that broke off, for as long as something new comes of it."""
         idle = 0
         while number in self._calls and idle < MOST_RESUMES:
-            wait = _RETRY if events.retry is None else events.retry
-            await asyncio.sleep(min(max(wait, _RETRY_LEAST), _RETRY_MOST))
+            await asyncio.sleep(_pause(events))
             last = events.last_id
             events.restart()
             try:
@@ -242,6 +243,41 @@ class HttpWire(Rpc):
             return max(reply.status, 300)
         finally:
             await reply.close()
+
+    # ---- what an older server says outside of requests
+
+    def _overhear(self) -> None:
+        self._spawn(self._listen_aside())
+
+    async def _listen_aside(self) -> None:
+        """Hear of changes, and what the server asks at other times, if it offers a stream for that."""
+        await self._wait_for_greeting()
+        events = Events(self._limit)
+        idle = size = 0
+        for _ in range(_MOST_STREAMS):
+            last = {"last-event-id": events.last_id} if events.last_id else {}
+            before = size
+            try:
+                headers = {"accept": STREAM, **last, **self._legacy_headers()}
+                reply = await self._channel.send("GET", headers, session=self._session)
+                try:
+                    if not 200 <= reply.status < 300 or reply.kind != STREAM:
+                        return
+                    async with aclosing(reply.chunks()) as chunks:
+                        async for chunk in chunks:
+                            size += len(chunk)
+                            self._take_events(events.feed(chunk))
+                            if events.overlong or size > STREAM_LIMIT:
+                                break
+                finally:
+                    await reply.close()
+            except ServerError:
+                self.dropped["stream"] += 1
+            idle = idle + 1 if size == before else 0
+            if idle == MOST_RESUMES or events.overlong or size > STREAM_LIMIT:
+                return
+            await asyncio.sleep(_pause(events))
+            events.restart()
 
     # ---- answers that are not what was hoped for
 
@@ -341,3 +377,9 @@ class HttpWire(Rpc):
             if name in self._mirrored or not isinstance(cursor, str):
                 return
             params = {"cursor": cursor}
+
+
+def _pause(events: Events) -> float:
+    """Seconds to wait before a stream is asked for again: what the server says, within reason."""
+    wait = _RETRY if events.retry is None else events.retry
+    return min(max(wait, _RETRY_LEAST), _RETRY_MOST)

@@ -30,6 +30,9 @@ class SseWire(HttpWire):
                 f"the MCP server named no endpoint for {timeout:g} s", details=self._hooks.describe()
             ) from error
 
+    def _overhear(self) -> None:
+        """There is no other stream than the one."""
+
     async def _listen(self, named: asyncio.Future[None]) -> None:
         reply = await self._channel.send("GET", {"accept": STREAM, "cache-control": "no-store"})
         try:
