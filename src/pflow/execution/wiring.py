@@ -78,7 +78,12 @@ class Wiring:
     @cached_property
     def tools(self) -> Connections:
         """The tools of MCP servers; nothing is started before one is needed."""
-        pool = self._pool or Pool(self.home, variables=self.settings.variables, warn=self._say)
+        pool = self._pool or Pool(
+            self.home,
+            variables=self.settings.variables,
+            warn=self._say,
+            learn=lambda token: self.redactor.add("token", token),
+        )
         return Connections(
             pool,
             find=self._find_tool,
@@ -121,9 +126,9 @@ class Wiring:
         self._said.append(warning)
 
     def close(self) -> None:
-        """Let the journal go."""
+        """Let the journal go, unless it is somebody else's."""
         journal = self.__dict__.pop("journal", None)
-        if journal is not None:
+        if journal is not None and self._journal is None:
             journal.close()
 
 

@@ -24,10 +24,20 @@ _FOREVER = 1e9
 
 
 class Surroundings:
-    """What all connections of a home share: where servers are configured, what is known of them, and variables."""
+    """What all connections of a home share: where servers are configured, what is known of them, and variables.
 
-    def __init__(self, home: Home, variables: Callable[[], Mapping[str, str]], warn: Warn) -> None:
+    `learn` is told of every token that is got on the way, in any thread.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        variables: Callable[[], Mapping[str, str]],
+        warn: Warn,
+        learn: Callable[[str], None] | None = None,
+    ) -> None:
         self.home = home
+        self.learn = learn
         self.book = ServerBook(home)
         self.states = ServerStates(home)
         self.variables = variables
@@ -166,7 +176,6 @@ async def connect(
     launch: tuple[str, ...] = (),
     era: Era | None = None,
     timeout: float | None = None,
-    interactive: bool = False,
 ) -> Opened:
     """A new session with a server, its tools listed. An `era` that does not hold any more is found out anew."""
     variables = around.variables()
@@ -176,7 +185,7 @@ async def connect(
     server = expanded.server
     if launch:
         server = server._replace(env=launch_environment(launch, server.env))
-    server, auth = _authorised(server, around, interactive)
+    server, auth = _authorised(server, around)
     limit = config.timeout if timeout is None else timeout
 
     async def reach(attempt: Era | None) -> Opened:
@@ -200,13 +209,21 @@ async def connect(
                 if era == "legacy":
                     raise  # who waits for a handshake may keep silent about all else, but this was one
         return await reach(None)
+    except StepTimeout as error:
+        known = {"cause": error.message, **error.details, "server": config.name}
+        late = StepTimeout(f"server `{config.name}` did not answer within {limit:g} s", details=known)
+        late.suggestions = (
+            f"`timeout` of server `{config.name}` in `mcp-servers.json` is how many seconds it has",
+            f"pflow mcp doctor {config.name}",
+        )
+        raise late from error
     except StepError as error:
         error.details.setdefault("server", config.name)
         error.suggestions = (*error.suggestions, f"pflow mcp doctor {config.name}")
         raise
 
 
-def _authorised(server: ServerConfig, around: Surroundings, interactive: bool) -> tuple[ServerConfig, object]:
+def _authorised(server: ServerConfig, around: Surroundings) -> tuple[ServerConfig, object]:
     """The server with the headers that let us in, and who asks for tokens. Raises `StepError`; sends nothing."""
     if not server.url:
         return server, None
@@ -217,5 +234,12 @@ def _authorised(server: ServerConfig, around: Surroundings, interactive: bool) -
         return server, None
     from pflow.mcp.oauth import oauth_for  # lazy: only for servers that ask for it
 
-    auth = oauth_for(server, home=around.home, variables=around.variables(), interactive=interactive, say=around.warn)
+    auth = oauth_for(
+        server,
+        home=around.home,
+        variables=around.variables(),
+        interactive=False,
+        say=around.warn,
+        learn=around.learn,
+    )
     return server, auth

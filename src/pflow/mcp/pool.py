@@ -27,10 +27,18 @@ Seen = Callable[[str, str, object], None]
 class Pool:
     """Connections to servers, one each, for the running event loop. Importing and making it is cheap."""
 
-    def __init__(self, home: Home, *, variables: Callable[[], Mapping[str, str]], warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        home: Home,
+        *,
+        variables: Callable[[], Mapping[str, str]],
+        warn: Callable[[str], None],
+        learn: Callable[[str], None] | None = None,
+    ) -> None:
         self.home = home
         self._variables = variables
         self._warn = warn
+        self._learn = learn
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connections: dict[str, Connection] = {}
         self._around: Surroundings | None = None
@@ -46,7 +54,7 @@ class Pool:
             from pflow.mcp.connection import Connection, Surroundings  # lazy: most runs need no servers
 
             if self._around is None:
-                self._around = Surroundings(self.home, self._variables, self._warn)
+                self._around = Surroundings(self.home, self._variables, self._warn, self._learn)
             found = self._connections[server] = Connection(server, self._around)
         return found
 

@@ -24,13 +24,17 @@ def server_secrets(home: Home, variables: Mapping[str, str]) -> dict[str, str]:
         return found
     for server in servers:
         for name in references(server):
-            is_token = server.auth is not None and name == server.auth.token_env
+            is_token = server.auth is not None and name in (server.auth.token_env, server.auth.client_secret_env)
             if variables.get(name) and (is_token or is_secret_name(name)):
                 found[name] = variables[name]
         try:
             found.update(_given(server, expand(server, variables).server))
         except PflowError:
             continue  # it cannot be connected to either
+    if home.tokens.exists():
+        from pflow.mcp.token_store import token_secrets  # lazy: only where someone has logged in
+
+        found.update((f"token-{number}", token) for number, token in enumerate(token_secrets(home), 1))
     return found
 
 

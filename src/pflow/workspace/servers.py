@@ -104,6 +104,24 @@ class Servers:
         reports = check_servers(self._around(lambda _: None), self._wiring.registry, servers)
         return self._discreet([*reports, *(report_broken(name, error) for name, error in broken.items())])
 
+    def log_in(self, name: str, *, say: Callable[[str], None]) -> None:
+        """Get tokens for a server that wants OAuth: a person logs in, or a client by itself. Raises `StepError`."""
+        import asyncio  # lazy: most uses talk to no server
+
+        from pflow.mcp.expansion import expand
+        from pflow.mcp.oauth import login
+
+        variables = self._wiring.settings.variables()
+        server = expand(self._book.get(name), variables).server
+        asyncio.run(login(server, home=self._wiring.home, variables=variables, say=say))
+
+    def log_out(self, name: str) -> bool:
+        """Forget the tokens of a server; whether there were any."""
+        from pflow.mcp.oauth import logout  # lazy: most uses talk to no server
+
+        self._book.get(name)
+        return logout(name, home=self._wiring.home)
+
     def find_tool(self, name: str, tool: str) -> Entry:
         """The node type of a tool, by its own name or the one in its node type. Raises `NotFoundError`."""
         from pflow.mcp.sync import find_entry, tools_of  # lazy: most uses need no registry

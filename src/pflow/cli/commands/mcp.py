@@ -34,12 +34,17 @@ def mcp() -> None:
 @click.option("--cwd", metavar="DIR", help="The folder it starts in.")
 @click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="A header of every request.")
 @click.option("--token-env", metavar="NAME", help="The variable or setting that holds its token.")
+@click.option("--auth", metavar="TYPE", help="bearer, oauth (a person logs in) or client_credentials.")
+@click.option("--client-id", metavar="ID", help="The client that OAuth knows pflow as.")
+@click.option("--client-secret-env", metavar="NAME", help="The variable or setting that holds its secret.")
+@click.option("--issuer", metavar="URL", help="The authorization server that the client belongs to.")
 @click.option("--scope", multiple=True, help="A scope that the token needs.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="How long it may be silent; 30 by default.")
 @click.option("--pin-file", metavar="FILE", help="Certificates to accept, no others.")
 @click.option("--insecure", is_flag=True, help="Allow http:// to another machine. For testing.")
 @click.option("--trust-readonly", is_flag=True, help="Believe it which tools only read; their results are cached.")
 @click.option("--trust-idempotent", is_flag=True, help="Believe it which tools may be repeated after a crash.")
+@click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool becomes a node type; repeatable.")
 @click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
 @json_option
 @pass_console
@@ -57,7 +62,7 @@ def add(console: Console, /, name: str, words: tuple[str, ...], overwrite: bool,
 def list_servers(console: Console) -> int:
     """Every configured server. Of variables and headers only the names are shown."""
     found = console.workspace().servers.list()
-    rows = [(str(server["name"]), _transport(server), _target(server)) for server in found]
+    rows = [(str(server["name"]), _transport(server), _target(server) + _choice(server)) for server in found]
     if not found and not console.json:
         console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
     console.reply({"servers": found}, "\n".join(columns(rows, indent="")))
@@ -72,6 +77,29 @@ def remove(console: Console, name: str) -> int:
     """Forget the server NAME."""
     console.workspace().servers.remove(name)
     console.reply({"name": name, "removed": True}, f"removed server `{escape(name)}`")
+    return 0
+
+
+@mcp.command()
+@click.argument("name", shell_complete=complete_server)
+@json_option
+@pass_console
+def login(console: Console, name: str) -> int:
+    """Log in to the server NAME in a browser. The tokens stay on this machine, for you alone."""
+    console.workspace().servers.log_in(name, say=lambda text: console.say(escape(text)))
+    console.reply({"name": name, "logged_in": True}, f"logged in to server `{escape(name)}`")
+    return 0
+
+
+@mcp.command()
+@click.argument("name", shell_complete=complete_server)
+@json_option
+@pass_console
+def logout(console: Console, name: str) -> int:
+    """Forget the tokens of the server NAME. They stay good until they expire."""
+    had = console.workspace().servers.log_out(name)
+    said = "forgot the tokens of" if had else "there were no tokens of"
+    console.reply({"name": name, "logged_out": had}, f"{said} server `{escape(name)}`")
     return 0
 
 
@@ -114,11 +142,17 @@ def _fields(words: tuple[str, ...], given: Mapping[str, object]) -> dict[str, ob
         pairs = [_pair(text, mark, key) for text in cast("Iterable[str]", values)]
         if pairs:
             fields[key] = dict(pairs)
-    if given["token_env"] or given["scope"]:
-        fields["auth"] = {"token_env": given["token_env"] or "", "scopes": list(cast("Iterable[str]", given["scope"]))}
+    parts = ("token_env", "client_id", "client_secret_env", "issuer")
+    auth = {key: given[key] for key in parts if given[key] is not None}
+    if given["auth"]:
+        auth["type"] = given["auth"]
+    if auth or given["scope"]:
+        fields["auth"] = {**auth, "scopes": list(cast("Iterable[str]", given["scope"]))}
     for key in ("insecure", "trust_readonly", "trust_idempotent"):
         if given[key]:
             fields[key] = True
+    if given["tools"]:
+        fields["tools"] = list(cast("Iterable[str]", given["tools"]))
     if not words and not given["url"] and not given["socket"]:
         raise UsageError(
             "a server has a command to start, or an address",
@@ -137,6 +171,11 @@ def _pair(text: str, mark: str, key: str) -> tuple[str, str]:
 
 def _transport(server: Json) -> str:
     return f"{server['transport']}, insecure" if server.get("insecure") else str(server["transport"])
+
+
+def _choice(server: Json) -> str:
+    tools = cast("list[str]", server.get("tools", []))
+    return f"  (only {', '.join(escape(tool) for tool in tools)})" if tools else ""
 
 
 def _target(server: Json) -> str:
