@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from pflow.core.errors import ServerError, ServerGone
 from pflow.core.name import show
 from pflow.core.render import shorten
+from pflow.mcp.frame import decode
+
+if TYPE_CHECKING:
+    from pflow.mcp.http_channel import Reply
 
 _SHOWN = 500
 _LONGEST_WAIT = 7 * 24 * 3600.0
 
 
-def refusal(
-    status: int,
-    place: str,
-    *,
-    said: str = "",
-    retry_after: str = "",
-    in_session: bool = False,
-    given: Sequence[str] = (),
-) -> ServerError:
+async def read_refusal(reply: Reply) -> tuple[str, dict[str, object]]:
+    """What an answer says in place of a result, as text, and the object that its body is, if it is one."""
+    shown = reply.show(await reply.begin())
+    try:
+        message = decode(shown.encode())
+    except ValueError:
+        message = None
+    known = message if isinstance(message, dict) else {}
+    return _error_text(known) or shown, known
+
+
+def refusal(reply: Reply, said: str = "", *, in_session: bool = False, given: Sequence[str] = ()) -> ServerError:
     """The error for a status outside 200–299, or for one that promises no answer.
 
     `given` names the headers that the server is configured with.
     """
+    status, place = reply.status, reply.place
     details: dict[str, object] = {"url": place, "status": status}
     if said:
         details["server_says"] = shorten(said, _SHOWN)
-    if (wait := read_wait(retry_after)) is not None:
+    if (wait := read_wait(reply.header("retry-after"))) is not None:
         details["retry_after"] = wait
     if ends_session(status, said, in_session=in_session):
         return ServerGone("the MCP server has ended the session", details=details)
@@ -89,10 +98,18 @@ def read_wait(text: str) -> float | None:
     return min(max(round(left.total_seconds(), 1), 0.0), _LONGEST_WAIT)
 
 
-def error_text(message: object) -> str:
+async def misfit(reply: Reply) -> ServerError:
+    """The error for an answer that is neither JSON nor events."""
+    if reply.status in (202, 204):
+        return refusal(reply)
+    details: dict[str, object] = {"url": reply.place, "type": shorten(reply.kind) or "none"}
+    if said := reply.show(await reply.begin()):
+        details["server_says"] = shorten(said, 200)
+    return ServerError("the MCP server answered with something else than JSON or events", details=details)
+
+
+def _error_text(message: Mapping[str, object]) -> str:
     """What the error of a JSON-RPC answer says, or the description that OAuth gives."""
-    if not isinstance(message, dict):
-        return ""
     error = message.get("error")
     if isinstance(error, Mapping):
         error = error.get("message")

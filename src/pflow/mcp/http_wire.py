@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from pflow.core.errors import ReplyError, ServerError, ServerGone
 from pflow.core.render import shorten
 from pflow.mcp.era import LEGACY
-from pflow.mcp.frame import LINE_LIMIT, decode
+from pflow.mcp.frame import LINE_LIMIT
 from pflow.mcp.http_header import MISMATCH, VERSION_KEY, Mirrored, modern_version, read_mirrored, routing_headers
-from pflow.mcp.http_refusal import ends_session, error_text, refusal
+from pflow.mcp.http_refusal import ends_session, misfit, read_refusal, refusal
 from pflow.mcp.reply import INVALID
 from pflow.mcp.rpc import CAP, IDLE, Call, Hooks, Progress, Rpc, encode
 from pflow.mcp.sse import Events
@@ -159,7 +159,7 @@ class HttpWire(Rpc):
                 self._note_session(call, reply)
                 await self._read_events(number, reply, events)
             else:
-                raise await self._misfit(reply)
+                raise await misfit(reply)
         except ServerGone:
             if modern or not events.last_id or not self.is_open:
                 raise
@@ -283,50 +283,15 @@ class HttpWire(Rpc):
 
     async def _take_refusal(self, number: int, reply: Reply, *, in_session: bool) -> None:
         """An error of the protocol in an answer that is an error of HTTP, too, else the latter."""
-        shown, message = await self._read_refusal(reply)
-        said = error_text(message) or shown
+        said, message = await read_refusal(reply)
         rpc = isinstance(message.get("error"), dict)
         if rpc and reply.status not in (401, 403, 429) and not ends_session(reply.status, said, in_session=in_session):
             self._dispatch({**message, "id": number})
             return
-        error = self._refusal(reply, said, in_session=in_session)
+        error = refusal(reply, said, in_session=in_session, given=self._channel.given)
         if isinstance(error, ServerGone):
             self._hooks.ended(error)
         raise error
-
-    async def _expect_stream(self, reply: Reply) -> None:
-        if not 200 <= reply.status < 300:
-            shown, message = await self._read_refusal(reply)
-            raise self._refusal(reply, error_text(message) or shown, in_session=False)
-        if reply.kind != STREAM:
-            raise await self._misfit(reply)
-
-    async def _read_refusal(self, reply: Reply) -> tuple[str, dict[str, object]]:
-        """The beginning of a body as text, and the object that it is, if it is one."""
-        shown = reply.show(await reply.begin())
-        try:
-            message = decode(shown.encode())
-        except ValueError:
-            message = None
-        return shown, message if isinstance(message, dict) else {}
-
-    def _refusal(self, reply: Reply, said: str, *, in_session: bool) -> ServerError:
-        return refusal(
-            reply.status,
-            reply.place,
-            said=said,
-            retry_after=reply.header("retry-after"),
-            in_session=in_session,
-            given=self._channel.given,
-        )
-
-    async def _misfit(self, reply: Reply) -> ServerError:
-        if reply.status in (202, 204):
-            return refusal(reply.status, reply.place)
-        details: dict[str, object] = {"url": reply.place, "type": shorten(reply.kind) or "none"}
-        if said := reply.show(await reply.begin()):
-            details["server_says"] = shorten(said, 200)
-        return ServerError("the MCP server answered with something else than JSON or events", details=details)
 
     # ---- what is sent without waiting
 
@@ -336,19 +301,21 @@ class HttpWire(Rpc):
     def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)
         self._posts.add(task)
-        task.add_done_callback(self._posts.discard)
+        task.add_done_callback(self._posted)
         return task
 
-    async def _deliver(self, data: bytes) -> None:
-        try:
-            async with asyncio.timeout(IDLE):
-                headers = {**POST, **self._legacy_headers()}
-                reply = await self._channel.send("POST", headers, data, url=self._endpoint, session=self._session)
-                if not 200 <= reply.status < 300:
-                    self.dropped["undelivered"] += 1
-                await reply.discard()
-        except (ServerError, TimeoutError):
+    def _posted(self, task: asyncio.Task[None]) -> None:
+        self._posts.discard(task)
+        if not task.cancelled() and task.exception() is not None:
             self.dropped["undelivered"] += 1
+
+    async def _deliver(self, data: bytes) -> None:
+        async with asyncio.timeout(IDLE):
+            headers = {**POST, **self._legacy_headers()}
+            reply = await self._channel.send("POST", headers, data, url=self._endpoint, session=self._session)
+            if not 200 <= reply.status < 300:
+                self.dropped["undelivered"] += 1
+            await reply.discard()
 
     # ---- arguments that are repeated in headers
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 
 from pflow.core.errors import PflowError, ServerGone, StepTimeout
+from pflow.mcp.http_refusal import misfit, read_refusal, refusal
 from pflow.mcp.http_wire import STREAM, HttpWire
 from pflow.mcp.rpc import Call
 from pflow.mcp.sse import Events
@@ -36,7 +37,11 @@ class SseWire(HttpWire):
     async def _listen(self, named: asyncio.Future[None]) -> None:
         reply = await self._channel.send("GET", {"accept": STREAM, "cache-control": "no-store"})
         try:
-            await self._expect_stream(reply)
+            if not 200 <= reply.status < 300:
+                said, _ = await read_refusal(reply)
+                raise refusal(reply, said, given=self._channel.given)
+            if reply.kind != STREAM:
+                raise await misfit(reply)
             events = Events(self._limit)
             async with aclosing(reply.chunks()) as chunks:
                 async for chunk in chunks:
