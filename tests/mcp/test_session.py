@@ -51,7 +51,7 @@ def test_an_unknown_version_is_refused(kit, version):
     with pytest.raises(ServerError) as caught:
         kit.talk(version, "well-behaved", nothing)
     assert caught.value.message == "MCP protocol version not supported"
-    assert caught.value.details["server"] == version
+    assert caught.value.details["server_speaks"] == version
 
 
 def test_a_known_era_needs_no_probe(kit):

@@ -30,7 +30,7 @@ def render_failure(outcome: Outcome) -> str:
         return "\n".join([f"cancelled: {message}", *_completed(outcome)])
     node = outcome.failed_node or error.get("node")
     head = f"error: step `{escape(str(node))}` failed: {message}" if node else f"error: {message}"
-    lines = [head, *_params(outcome.params), *_details(error, outcome.params), *_completed(outcome)]
+    lines = [head, *_params(outcome.params), *show_details(error, outcome.params), *_completed(outcome)]
     hints = error.get("suggestions")
     advice = [f"hint: {escape(str(hint))}" for hint in hints] if isinstance(hints, Sequence) else []
     return "\n".join([*lines, "", *advice, f"resume: {resume}"])
@@ -103,7 +103,7 @@ def _params(params: object) -> list[str]:
     return ["  params:", *(f"    {line}" for name, value in params.items() for line in show_fact(name, value))]
 
 
-def _details(error: Mapping[str, object], params: object) -> list[str]:
+def show_details(error: Mapping[str, object], params: object = None) -> list[str]:
     """What the error knows beyond its message and the step's parameters."""
     details = error.get("details")
     message = str(error.get("message", ""))
@@ -117,11 +117,11 @@ def _details(error: Mapping[str, object], params: object) -> list[str]:
 
 
 def show_fact(name: object, value: object) -> list[str]:
-    """A name and its value: on one line, or as a block when it is text of several, or several texts."""
+    """A name and its value: on one line, or as a block when it is text of several, or several sentences."""
     text: Sequence[str] = ()
     if isinstance(value, str) and "\n" in value.strip("\n"):
         text = value.strip("\n").split("\n")
-    elif isinstance(value, list) and len(value) > 1 and all(isinstance(item, str) for item in value):
+    elif isinstance(value, list) and len(value) > 1 and all(isinstance(item, str) and " " in item for item in value):
         text = value
     if not text:
         return [f"{escape(str(name))}: {_show(value)}"]

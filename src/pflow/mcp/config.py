@@ -53,6 +53,9 @@ class ServerConfig(Frozen):
     timeout: float = TIMEOUT
     trust_readonly: bool = False
     trust_idempotent: bool = False
+    tools: tuple[str, ...] = ()
+    """The tools that become node types, by their own names; all if none is named."""
+
     unknown: Mapping[str, object] = {}
 
     def as_fields(self) -> dict[str, object]:
@@ -65,7 +68,7 @@ class ServerConfig(Frozen):
         return {**fields, **self.unknown}
 
     def fingerprint(self) -> str:
-        """Changes with everything that decides what runs or is talked to; not with secrets, limits or trust."""
+        """Changes with everything that decides what runs or is talked to; not with secrets, limits, trust or tools."""
         # lazy: the hash is only asked for where a server is consented to
         from hashlib import sha256
 
@@ -106,6 +109,7 @@ def read_server(name: str, fields: object) -> ServerConfig:
         timeout=read.seconds("timeout"),
         trust_readonly=read.flag("trust_readonly"),
         trust_idempotent=read.flag("trust_idempotent"),
+        tools=read.tools(),
         unknown={key: value for key, value in fields.items() if key not in FIELDS},
     )
     return check_server(config)
@@ -215,6 +219,11 @@ class _Reader:
 
     def texts(self, field: str) -> tuple[str, ...]:
         return self._read(field, (), lambda value: self._texts(field, value))
+
+    def tools(self) -> tuple[str, ...]:
+        """Names of tools; `*`, as some programs write it, means all."""
+        names = self.texts("tools")
+        return () if "*" in names else names
 
     def pairs(self, field: str) -> dict[str, str]:
         def read(value: object) -> dict[str, str]:

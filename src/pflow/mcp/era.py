@@ -144,7 +144,7 @@ def _offered(error: ReplyError) -> list[object] | None:
 
 
 def _unsupported(theirs: object) -> ServerError:
-    return ServerError(UNSUPPORTED, details={"server": excerpt(theirs), "pflow": [MODERN, *LEGACY]})
+    return ServerError(UNSUPPORTED, details={"server_speaks": excerpt(theirs), "pflow_speaks": [MODERN, *LEGACY]})
 
 
 def _describe(result: Mapping[str, object], version: str) -> Peer:

@@ -12,6 +12,7 @@ from pflow.core.errors import ServerError
 from pflow.core.frozen import Frozen
 from pflow.core.name import show
 from pflow.core.render import shorten
+from pflow.core.suggest import nearest
 from pflow.mcp.config import ServerConfig
 from pflow.mcp.tool_change import ToolChange, compare, config_in, tool_in
 from pflow.mcp.tool_entry import definition_of, make_entry
@@ -134,7 +135,15 @@ def _wanted(
     named = name_tools(server.name, raws, servers)
     warnings = list(named.warnings)
     wanted: Entries = {}
+    chosen = _chosen(server, named.node_types)
+    warnings += [
+        f"server `{server.name}` has no tool `{show(tool)}`, which its configuration chooses{_meant(tool, listed)}"
+        for tool, raw in chosen.items()
+        if raw is None
+    ]
     for raw, tool in listed.items():
+        if server.tools and raw not in chosen.values():
+            continue
         name = named.node_types[raw]
         try:
             if raw in twice:
@@ -144,6 +153,17 @@ def _wanted(
         except ServerError as error:
             warnings.append(f"{error.message}; it is left out")
     return wanted, warnings
+
+
+def _chosen(server: ServerConfig, node_types: Mapping[str, str]) -> dict[str, str | None]:
+    """The tools that a configuration chooses, by its words: their own names, None for those that do not exist."""
+    by_type = {node_type: raw for raw, node_type in node_types.items()}
+    return {word: word if word in node_types else by_type.get(f"{PREFIX}{server.name}-{word}") for word in server.tools}
+
+
+def _meant(word: str, listed: Mapping[str, object]) -> str:
+    near = nearest(word, listed, limit=1)
+    return f"; did you mean `{show(near[0])}`?" if near else ""
 
 
 def _check_free(name: str, raw: str, server: str, registry: Registry) -> None:

@@ -152,10 +152,13 @@ class Servers:
         """Copy a file beside itself, for its owner's eyes only; gives the path of the copy."""
         from pflow.core.file import JSON_LIMIT, read_private, write_atomic  # lazy: only for this
 
-        path = absolute(source)
+        path = self._person() / source[2:] if source.startswith("~/") else absolute(source)
         copy = path.with_name(f"{path.name}.bak")
         write_atomic(copy, read_private(path, JSON_LIMIT))
         return str(copy)
+
+    def _person(self) -> Path:
+        return Path(self._environ.get("HOME") or Path.home())
 
     def _chosen(self, names: Sequence[str]) -> tuple[Sequence[ServerConfig], Mapping[str, PflowError]]:
         """Servers by name, all if none is named, and why others cannot be used. Raises `NotFoundError`."""
@@ -186,8 +189,7 @@ class Servers:
         """Take over the servers of another program, or of a file. Gives `added`, `kept` and `notes`. Starts nothing."""
         from pflow.mcp.host_format import read_host  # lazy: importing is rare
 
-        home = Path(self._environ.get("HOME") or Path.home())
-        found = read_host(source, home=home, environ=self._environ)
+        found = read_host(source, home=self._person(), environ=self._environ)
         present = {server.name: server for server in self._book.servers()}
         names = set(self._book.names())
         added: list[ServerConfig] = []

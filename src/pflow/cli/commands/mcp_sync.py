@@ -11,8 +11,8 @@ import click
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
 from pflow.cli.group import json_option, pass_console
-from pflow.cli.render import columns, show_fact
-from pflow.core.errors import PflowError, UsageError
+from pflow.cli.render import columns, show_details, show_fact
+from pflow.core.errors import UsageError
 from pflow.core.render import escape, shorten
 
 Json = Mapping[str, object]
@@ -81,31 +81,31 @@ def show_sync(console: Console, reports: Iterable[Json], *, dry_run: bool = Fals
         done = [_report_sync(report, dry_run) for report in reports if report not in failed]
         if done:
             console.text("\n".join(done))
-        for report in failed:
-            error = cast("Json", report["error"])
-            console.fail(_as_error(str(report["server"]), error))
+        for position, report in enumerate(failed):
+            if position:
+                console.say("")
+            console.say(_report_failure(str(report["server"]), cast("Json", report["error"])))
     return 0 if not failed else 3 if all(cast("Json", r["error"])["type"] == "security" for r in failed) else 1
 
 
-def _as_error(server: str, error: Json) -> PflowError:
+def _report_failure(server: str, error: Json) -> str:
     message = str(error["message"])
-    details = {
-        key: value for key, value in cast("Json", error["details"]).items() if (key, value) != ("server", server)
-    }
-    return PflowError(
-        message if f"server `{server}`" in message else f"server `{server}`: {message}",
-        details=details,
-        suggestions=cast("list[str]", error["suggestions"]),
+    known = {key: value for key, value in cast("Json", error["details"]).items() if (key, value) != ("server", server)}
+    named = message if f"server `{server}`" in message else f"server `{server}`: {message}"
+    hints = [f"hint: {escape(hint)}" for hint in cast("list[str]", error["suggestions"])]
+    return "\n".join(
+        [f"error: {escape(named)}", *show_details({**error, "details": known}), *([""] if hints else []), *hints]
     )
 
 
 def _report_sync(report: Json, dry_run: bool) -> str:
-    tools = cast("int", report["tools_registered"])
-    counts = [f"{tools:,} tool{'s' * (tools != 1)}"]
+    tools, listed = cast("int", report["tools_registered"]), cast("int", report["tools_discovered"])
+    number = f"{tools:,} of {listed:,}" if tools != listed else f"{tools:,}"
+    counts = [f"{number} tool{'s' * (listed != 1)}"]
     for kind, word in (("added", "new"), ("changed", "changed"), ("removed", "gone")):
-        number = len(cast("list[object]", report[kind]))
-        if number:
-            counts.append(f"{number} {word}")
+        found = cast("list[object]", report[kind])
+        if found:
+            counts.append(f"{len(found):,} {word}")
     verb = "would have" if dry_run else "has"
     lines = [f"{report['server']} {verb} {', '.join(counts)} ({report['seconds']:.2f} s)"]
     added = cast("list[Json]", report["added"])
@@ -130,6 +130,6 @@ def _report_check(report: Json) -> str:
         mark = _MARKS[cast("bool | None", check["ok"])]
         lines.append(f"  {mark:<7} {check['check']}: {escape(str(check['found']))}{took}")
         for name, value in cast("Json", check.get("details", {})).items():
-            lines += [f"          {line}" for line in show_fact(name, value)]
+            lines += [f"          {line}" for line in show_fact(name, value) if name != "cause"]
         lines += [f"          hint: {escape(hint)}" for hint in cast("list[str]", check["hints"])]
     return "\n".join(lines)

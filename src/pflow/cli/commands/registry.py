@@ -103,18 +103,20 @@ def scan(console: Console) -> int:
 
 @registry.command()
 @click.option("--all", "everything", is_flag=True, hidden=True)
+@click.option("--mcp-wrappers", is_flag=True, help="Only the tools of MCP servers.")
 @json_option
 @pass_console
-def validate(console: Console, everything: bool) -> int:
+def validate(console: Console, everything: bool, mcp_wrappers: bool) -> int:
     """Load every node type and report those that cannot be used."""
-    issues = console.workspace().validate_registry()
-    count = len(console.workspace().node_types())
+    count, issues = console.workspace().validate_registry(tools_only=mcp_wrappers and not everything)
     if issues:
-        raise PflowError(
-            f"{len(issues)} of {count} node types cannot be used",
-            details={issue.path: issue.message for issue in issues},
-        )
-    console.reply({"node_types": count, "valid": True}, f"all {count} node types can be used")
+        message = f"{len(issues):,} of {count:,} node types cannot be used"
+        if console.json:
+            raise PflowError(message, details={issue.path: issue.message for issue in issues})
+        rows = [f"  {escape(issue.path)}: {escape(issue.message)}" for issue in issues]
+        console.say("\n".join([f"error: {message}", *rows]))
+        return 1
+    console.reply({"node_types": count, "valid": True}, f"all {count:,} node types can be used")
     return 0
 
 

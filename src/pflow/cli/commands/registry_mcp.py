@@ -75,7 +75,9 @@ def migrate_mcp(console: Console, source: str, backup: bool) -> int:
     if not console.json:
         if copy is not None:
             console.say(f"kept a copy as `{escape(copy)}`")
-        console.say(f"took over {len(added)} servers" + (f": {', '.join(added)}" if added else ""))
+        console.say(
+            f"took over {len(added)} server{'s' * (len(added) != 1)}" + (f": {', '.join(added)}" if added else "")
+        )
         for note in cast("Iterable[str]", found["notes"]):
             console.say(f"note: {escape(note)}")
     return show_sync(console, servers.sync(added, agree=None) if added else [])
