@@ -19,7 +19,7 @@ ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 def test_events_are_the_same_however_the_stream_is_cut(sent, end, bom, data):
     lines = []
     for texts, kind in sent:
-        lines += [": comment", *([f"event: {kind}"] if kind else []), *(f"data: {text}" for text in texts), ""]
+        lines += [*([f"event: {kind}"] if kind else []), *(f"data: {text}" for text in texts), ": comment", ""]
     stream = b"\xef\xbb\xbf" * bom + "".join(line + end for line in lines).encode()
     events, found, rest = Events(), [], stream
     while rest:
