@@ -20,6 +20,7 @@ COMMANDS = {
     "registry": ("pflow.cli.commands.registry:registry", "See which node types there are, and try them."),
     "mcp": ("pflow.cli.commands.mcp:mcp", "Use MCP servers: their tools become node types."),
     "call": ("pflow.cli.commands.call:call", "Call one tool of an MCP server."),
+    "serve": ("pflow.cli.commands.serve:serve", "Serve pflow to agents and other programs."),
     "runs": ("pflow.cli.commands.runs:runs", "List, show, resume and cancel runs."),
     "trace": ("pflow.cli.commands.runs:trace", "Show what a run did, step by step."),
     "settings": ("pflow.cli.commands.settings:settings", "Store credentials and options."),

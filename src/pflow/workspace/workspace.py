@@ -6,28 +6,29 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pflow.core.errors import NotFoundError, PflowError, SecurityError, StorageError, UsageError
+from pflow.core.errors import NotFoundError, UsageError
 from pflow.core.issue import Issue
 from pflow.core.parse import Parsed, parse_text
 from pflow.core.path import Home, find_home
 from pflow.core.settings import Settings
 from pflow.core.workflow_manager import WorkflowManager
-from pflow.engine.executor import Executor, RunResult
+from pflow.engine.executor import Executor, RunResult, new_run_id
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Journal, Observer, RunInfo
-from pflow.execution.compiler import compile_plan
 from pflow.execution.outcome import Outcome
-from pflow.execution.source import Checked, Source, Workflow, find_source, recorded_source
+from pflow.execution.source import Checked, Workflow, find_source
 from pflow.execution.trace import build_trace, find_trace
 from pflow.execution.wiring import Wiring
-from pflow.execution.workflow_execution import Work, bind, block_on, conclude
+from pflow.execution.workflow_execution import Work, bind, block_on
 from pflow.registry.entry import Entry
 from pflow.workspace.one_step import one_step
+from pflow.workspace.preparation import check_source, count_run, take_up
 
 if TYPE_CHECKING:
     from pflow.engine.spare import Spare
     from pflow.mcp.pool import Pool
     from pflow.workspace.discovery import Finder
+    from pflow.workspace.live_run import LiveRun
     from pflow.workspace.servers import Servers
 
 
@@ -82,7 +83,7 @@ class Workspace:
 
     def check(self, workflow: Workflow) -> Checked:
         """Everything that would keep a workflow from running. Starts nothing."""
-        return self._compile(find_source(workflow, self.home))
+        return check_source(self._wiring, find_source(workflow, self.home))
 
     def run(
         self,
@@ -103,8 +104,7 @@ class Workspace:
         plan = checked.ready()
         inputs = bind(self._wiring, plan, params or {}, text=text)
         outcome = self._block(lambda executor: executor.run(plan, inputs, run_id=run_id), plan, cache, signals)
-        if checked.library:
-            self._record(checked.library, outcome)
+        self._own_notices.extend(count_run(self.home, checked, outcome))
         return outcome
 
     async def run_async(
@@ -116,17 +116,33 @@ class Workspace:
         run_id: str | None = None,
     ) -> Outcome:
         """Like `run`, on the caller's event loop."""
+        return await self.begin(workflow, params, cache=cache, run_id=run_id).finish()
+
+    def begin(
+        self,
+        workflow: Workflow,
+        params: Mapping[str, object] | None = None,
+        *,
+        cache: bool = True,
+        run_id: str | None = None,
+    ) -> LiveRun:
+        """A run that is ready to be awaited on an event loop, and can be stopped there."""
         checked = self.check(workflow)
         plan = checked.ready()
         inputs = bind(self._wiring, plan, params or {})
-        executor = self._wiring.executor(self._observer, use_cache=cache)
-        try:
-            outcome = conclude(self._wiring, await executor.run(plan, inputs, run_id=run_id), plan)
-        finally:
-            executor.close()
-        if checked.library:
-            self._record(checked.library, outcome)
-        return outcome
+        chosen = run_id or new_run_id()
+        return self._live(checked, chosen, lambda executor: executor.run(plan, inputs, run_id=chosen), cache=cache)
+
+    def take_up(
+        self, run_id: str, *, edited: Workflow | None = None, params: Mapping[str, object] | None = None
+    ) -> LiveRun:
+        """Like `resume`, for an event loop."""
+        run_id = self.find_run(run_id)
+        checked, inputs = take_up(self._wiring, run_id, edited, params)
+        plan = checked.ready()
+        return self._live(
+            checked, run_id, lambda executor: executor.resume(run_id, plan, inputs, edited=edited is not None)
+        )
 
     def resume(
         self,
@@ -144,34 +160,8 @@ class Workspace:
         Raises `InDoubtError` when steps were in flight whose effect is unknown, unless `rerun_in_doubt`.
         """
         run_id = self.find_run(run_id)
-        executor = self._wiring.executor(None)
-        history = executor.history(run_id)
-        if edited is None and not history.document:
-            raise UsageError(
-                f"run `{run_id}` is a flow of Python nodes, which only its program has",
-                suggestions=["run the program again"],
-            )
-        source = (
-            recorded_source(history.document, history.workflow, self.home)
-            if edited is None
-            else find_source(edited, self.home)
-        )
-        checked = self._compile(source)
+        checked, inputs = take_up(self._wiring, run_id, edited, params, text=text)
         plan = checked.ready()
-        known = {name: value for name, value in history.inputs.items() if name in plan.inputs}
-        if edited is None and params:
-            unknown = [name for name in params if name not in plan.inputs or not plan.inputs[name].secret]
-            if unknown:
-                raise UsageError(
-                    f"the inputs of a run are recorded; `{unknown[0]}` cannot change on a plain resume",
-                    suggestions=["add `--with WORKFLOW` to continue with other inputs"],
-                )
-        if any(declared.secret for declared in plan.inputs.values()):
-            # Binding makes the secret inputs known; only then can others that hold one of them be read.
-            bind(self._wiring, plan, {**known, **(params or {})}, text=text)
-            recorded = executor.history(run_id).inputs
-            known = {name: recorded[name] for name in known}
-        inputs = bind(self._wiring, plan, {**known, **(params or {})}, text=text)
         return self._block(
             lambda executor: executor.resume(
                 run_id, plan, inputs, edited=edited is not None, rerun_in_doubt=rerun_in_doubt
@@ -322,6 +312,10 @@ class Workspace:
         """Run one node on its own, as a workflow of one step."""
         return self.run(one_step(self.node_type(name), params, text=text), signals=signals)
 
+    def begin_node(self, name: str, params: Mapping[str, object]) -> LiveRun:
+        """Like `run_node`, for an event loop."""
+        return self.begin(one_step(self.node_type(name), params, text=False))
+
     @property
     def discovery(self) -> Finder:
         """Node types and workflows by what is said about a task."""
@@ -366,15 +360,16 @@ class Workspace:
 
         return Servers(self._wiring, environ=self._environ, notices=self._own_notices)
 
+    def redact(self, value: object) -> object:
+        """The value without any secret that is known here."""
+        return self._wiring.redactor.value(value)
+
     # Inside
 
-    def _compile(self, source: Source) -> Checked:
-        parsed, shown, library, load = source
-        if parsed.document is None:  # nothing is read or written for a text that is no document
-            return Checked(plan=None, issues=parsed.issues, places=parsed.places, source=shown, library=library)
-        name = library or (parsed.document.name if parsed.document else "") or Path(shown).stem
-        compiled = compile_plan(parsed, self._wiring.registry, load, name=name)
-        return Checked(plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=shown, library=library)
+    def _live(self, checked: Checked, run_id: str, work: Work, *, cache: bool = True) -> LiveRun:
+        from pflow.workspace.live_run import LiveRun  # lazy: most programs wait for their runs
+
+        return LiveRun(self._wiring, self._wiring.executor(self._observer, use_cache=cache), checked, run_id, work)
 
     def _block(self, work: Work, plan: Plan, cache: bool, signals: bool) -> Outcome:
         outcome = block_on(self._wiring, work, plan, self._observer, cache=cache, signals=signals)
@@ -383,9 +378,3 @@ class Workspace:
 
     def _library(self) -> WorkflowManager:
         return WorkflowManager(self.home)
-
-    def _record(self, name: str, outcome: Outcome) -> None:
-        try:
-            self._library().record_run(name, outcome.success, outcome.duration_ms)
-        except (StorageError, NotFoundError, SecurityError) as error:
-            self._own_notices.append(f"the run was not counted: {error.message}")

@@ -1,0 +1,103 @@
+"""Where runs happen: an event loop in a thread of its own, so that the protocol's loop always answers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+
+from pflow.core.errors import RunError
+from pflow.core.path import Home
+from pflow.execution.outcome import Outcome
+from pflow.workspace.live_run import LiveRun
+from pflow.workspace.resident import Resident
+
+MOST_RUNS = 200
+"""Runs at once; more wait their turn."""
+
+GRACE = 2.5
+"""Seconds that steps get to finish when the client has gone."""
+
+_STOPPING = 1.5
+_DISCONNECTING = 1.5
+
+
+class EngineThread:
+    """Runs of one process, and what they share. The thread begins with the first of them."""
+
+    def __init__(self, home: Home) -> None:
+        self.resident = Resident(home)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = threading.Lock()
+        self._live: dict[LiveRun, Future[Outcome]] = {}
+        self._turns: asyncio.Semaphore | None = None
+        self._leaving = False
+
+    async def follow(self, run: LiveRun) -> Outcome:
+        """Have a run done and wait for its end. Whoever gives up waiting stops it, resumable."""
+        future = self.launch(run)
+        try:
+            return await asyncio.shield(asyncio.wrap_future(future))
+        except asyncio.CancelledError:
+            if not self._leaving:  # a client that goes away leaves steps the time to finish
+                self._soon(run)
+            raise
+
+    def launch(self, run: LiveRun) -> Future[Outcome]:
+        """Have a run done, whether or not anyone waits for it."""
+        if self._leaving:
+            raise RunError("the server is shutting down", suggestions=["start the run again when it is back"])
+        future = asyncio.run_coroutine_threadsafe(self._finish(run), self._running())
+        self._live[run] = future
+        future.add_done_callback(lambda _: self._live.pop(run, None))
+        return future
+
+    def leave(self, *, graceful: bool) -> None:
+        """Begin to stop every run, resumable; no new ones begin."""
+        self._leaving = True
+        for run in list(self._live):
+            self._soon(run, graceful=graceful, reason="disconnected" if graceful else "interrupted")
+
+    async def close(self) -> None:
+        """See every run stopped, then end the connections, the journal and the thread."""
+        self._leaving = True
+        loop = self._loop
+        if loop is not None:
+            await self._wait(GRACE)
+            for run in list(self._live):
+                self._soon(run, reason="disconnected")
+            await self._wait(_STOPPING)
+            ending = asyncio.run_coroutine_threadsafe(self.resident.disconnect(), loop)
+            await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(ending))], timeout=_DISCONNECTING)
+        self.resident.close()
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
+    async def _finish(self, run: LiveRun) -> Outcome:
+        if self._turns is None:
+            self._turns = asyncio.Semaphore(MOST_RUNS)
+        async with self._turns:
+            return await run.finish()
+
+    async def _wait(self, seconds: float) -> None:
+        waiting = [asyncio.ensure_future(asyncio.wrap_future(future)) for future in list(self._live.values())]
+        if waiting:
+            await asyncio.wait(waiting, timeout=seconds)
+
+    def _soon(self, run: LiveRun, *, graceful: bool = False, reason: str = "interrupted") -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(lambda: run.stop(graceful=graceful, reason=reason))
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._serve, args=(self._loop,), name="pflow-engine", daemon=True).start()
+            return self._loop
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()

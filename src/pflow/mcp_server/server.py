@@ -1,0 +1,176 @@
+"""pflow as an MCP server: its tools over the SDK's server class, which speaks the protocol in both eras."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnnotations
+
+from pflow import __version__
+from pflow.core.errors import DocumentError, PflowError
+from pflow.core.path import Home
+from pflow.core.suggest import nearest
+from pflow.engine.ports import Observer
+from pflow.execution.session import SIGNALS
+from pflow.mcp.argument import ArgumentCheck
+from pflow.mcp_server.engine_thread import EngineThread
+from pflow.mcp_server.envelope import Reply, fail
+from pflow.mcp_server.progress import ProgressFeed
+from pflow.mcp_server.stdio import StdioStreams
+from pflow.mcp_server.tool import ToolSpec
+from pflow.mcp_server.tools import TOOLSETS
+from pflow.workspace import Outcome
+from pflow.workspace.live_run import LiveRun
+
+INSTRUCTIONS = """\
+pflow runs workflows: JSON documents of nodes that are checked, durable and resumable, with no model in the loop.
+First workflow_discover: run what exists with workflow_execute. Else registry_discover finds nodes to build with.
+registry_run tries one node and shows the template paths of what it really returns, such as ${node.result.items[0].id}.
+workflow_validate finds every mistake before workflow_execute; a failed run goes on with `resume` after a fix.
+workflow_save keeps drafts (is_temp) and finished workflows for next time; trace_read shows what a run did."""
+
+_logger = logging.getLogger("pflow")
+
+
+class PflowServer(MCPServer[Any]):
+    """The tools of one toolset over one home."""
+
+    def __init__(self, home: Home, *, toolset: str = "full") -> None:
+        super().__init__("pflow", title="pflow", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+        self.engine = EngineThread(home)
+        self._specs = {spec.name: spec for spec in TOOLSETS[toolset]()}
+        self._tools = [_definition(spec) for spec in self._specs.values()]
+        self._checks: dict[str, ArgumentCheck] = {}
+
+    async def list_tools(self) -> list[Tool]:
+        """The definitions, always in the same order."""
+        return self._tools
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult:
+        """Check the arguments and do the work. Only an unknown tool is an error of the protocol."""
+        spec = self._specs.get(name)
+        if spec is None:
+            near = nearest(name, self._specs, limit=1)
+            hint = f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(self._specs)}"
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {name[:100]}{hint}")
+        reply = await self._answer(spec, arguments, context)
+        return CallToolResult(
+            content=[TextContent(type="text", text=reply.text)],
+            structured_content=dict(reply.envelope),
+            is_error=reply.is_error,
+        )
+
+    async def _answer(self, spec: ToolSpec, arguments: Mapping[str, Any], context: Context[Any, Any] | None) -> Reply:
+        try:
+            self._check(spec, arguments)
+            return await spec.handler(_Call(self.engine, context), arguments)
+        except PflowError as error:
+            return await asyncio.to_thread(self._refuse, error)
+        except Exception as error:  # the edge: whatever a tool meets, the server goes on
+            _logger.exception("tool `%s` has a bug", spec.name)
+            bug = PflowError(f"pflow has a bug: {type(error).__name__}", suggestions=["its log on stderr says where"])
+            return fail(bug)
+
+    def _refuse(self, error: PflowError) -> Reply:
+        """The answer for an error, without secrets."""
+        reply = fail(error)
+        try:
+            workspace = self.engine.resident.workspace()
+            envelope, text = workspace.redact(dict(reply.envelope)), workspace.redact(reply.text)
+        except PflowError as worse:
+            return fail(worse)  # whatever hides secrets cannot be read, so nothing is repeated
+        return Reply(envelope=cast("Mapping[str, object]", envelope), text=str(text))
+
+    def _check(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
+        check = self._checks.get(spec.name)
+        if check is None:
+            check = self._checks[spec.name] = ArgumentCheck(spec.input_schema, server="pflow", tool=spec.name)
+        problems = check.problems(arguments)
+        if problems:
+            error = DocumentError(f"`{spec.name}` does not take these arguments: {'; '.join(problems[:5])}")
+            error.details["problems"] = problems
+            error.suggestions = (f"it takes {', '.join(f'`{name}`' for name in spec.input_schema['properties'])}",)
+            raise error
+
+
+class _Call:
+    """One call that is being worked on."""
+
+    def __init__(self, engine: EngineThread, context: Context[Any, Any] | None) -> None:
+        self.engine = engine
+        self._context = context
+
+    async def watch(self, make: Callable[[Observer | None], LiveRun]) -> Outcome:
+        """Make a run off the loop, see it through on the engine's thread, and tell the client how it goes."""
+        context = self._context
+        meta = context.request_context.meta if context is not None else None
+        if context is None or not meta or meta.get("progressToken", meta.get("progress_token")) is None:
+            return await self.engine.follow(await asyncio.to_thread(make, None))
+        feed = ProgressFeed(context.report_progress)
+        run = await asyncio.to_thread(make, feed)
+        feed.total = len(run.plan.nodes)
+        telling = asyncio.create_task(feed.tell())
+        try:
+            outcome = await self.engine.follow(run)
+        finally:
+            telling.cancel()
+        await feed.flush()
+        return outcome
+
+    async def detach(self, make: Callable[[Observer | None], LiveRun]) -> LiveRun:
+        """Make a run off the loop and let it go on by itself."""
+        run = await asyncio.to_thread(make, None)
+        self.engine.launch(run)
+        return run
+
+
+def _definition(spec: ToolSpec) -> Tool:
+    return Tool(
+        name=spec.name,
+        description=spec.description,
+        input_schema=spec.input_schema,
+        output_schema=spec.output_schema,
+        annotations=ToolAnnotations.model_validate(spec.annotations),
+    )
+
+
+def run_server(home: Home, *, toolset: str = "full") -> int:
+    """Serve over stdin and stdout until the client has gone or a signal comes; the exit code."""
+    logging.basicConfig(level=logging.WARNING, format="pflow: %(message)s", stream=sys.stderr)
+    return asyncio.run(_serve(home, toolset))
+
+
+async def _serve(home: Home, toolset: str) -> int:
+    server = PflowServer(home, toolset=toolset)
+    loop = asyncio.get_running_loop()
+    code = 0
+
+    def gone() -> None:
+        server.engine.leave(graceful=not code)
+
+    streams = StdioStreams(gone)
+
+    def interrupt(name: str) -> None:
+        nonlocal code
+        if code:
+            os._exit(code)
+        code = SIGNALS[name]
+        streams.input.end()
+
+    for name in SIGNALS:
+        loop.add_signal_handler(getattr(signal, name), interrupt, name)
+    lowlevel = server._lowlevel_server
+    await lowlevel.run(streams.input, streams.output, lowlevel.create_initialization_options())
+    await server.engine.close()
+    return code

@@ -1,0 +1,127 @@
+"""`workflow_execute` and `workflow_validate`."""
+
+from __future__ import annotations
+
+import orjson
+
+from pflow.core.declaration import describe_input
+from pflow.core.errors import UsageError
+from pflow.core.render import shorten
+from pflow.engine.ports import Observer
+from pflow.mcp_server.envelope import Reply, end_of, issue_lines, succeed
+from pflow.mcp_server.tool import Arguments, Desk, Schema, ToolSpec, changes, gives, in_thread, reads, takes
+from pflow.mcp_server.utils.resolver import read_workflow
+from pflow.workspace import Outcome, Workspace
+from pflow.workspace.live_run import LiveRun
+
+WORKFLOW: Schema = {
+    "anyOf": [{"type": "string"}, {"type": "object"}],
+    "description": "Saved name, draft name, path, or document (object, JSON or YAML text)",
+}
+
+_OUTPUT = 600
+
+
+async def execute(desk: Desk, arguments: Arguments) -> Reply:
+    """Run a workflow, or go on with a run."""
+
+    def make(observer: Observer | None) -> LiveRun:
+        return begin(desk.engine.resident.workspace(observer), arguments)
+
+    if arguments.get("detach"):
+        run = await desk.detach(make)
+        return succeed(
+            {"run_id": run.run_id, "status": "running"},
+            f"run {run.run_id} has begun; trace_read(trace_file='{run.run_id}') tells how it goes",
+        )
+    outcome = await desk.watch(make)
+    return end_of(outcome, show_outputs(outcome))
+
+
+def begin(workspace: Workspace, arguments: Arguments) -> LiveRun:
+    """The run that the arguments ask for."""
+    given = arguments.get("workflow")
+    workflow = None if given is None else read_workflow(given)
+    params = arguments.get("parameters") or {}
+    if arguments.get("resume"):
+        return workspace.take_up(str(arguments["resume"]), edited=workflow, params=params)
+    if workflow is None:
+        raise UsageError(
+            "there is nothing to execute: `workflow` is missing",
+            suggestions=["give the name or path of a workflow or a document, or `resume` with the id of a run"],
+        )
+    return workspace.begin(workflow, params)
+
+
+def show_outputs(outcome: Outcome) -> str:
+    """The outputs of a run that completed, to read."""
+    steps = f"{outcome.steps} step{'s' * (outcome.steps != 1)}"
+    lines = [f"completed, {steps} in {outcome.duration_ms:.0f} ms, run {outcome.run_id}"]
+    if outcome.reused:
+        lines.append(f"kept: {', '.join(outcome.reused)}")
+    return "\n".join([*lines, *(f"{name}: {show_value(value)}" for name, value in outcome.outputs.items())])
+
+
+def show_value(value: object) -> str:
+    """A value on one line, as much of it as anyone wants to read twice."""
+    text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    return shorten(text, _OUTPUT)
+
+
+def validate(workspace: Workspace, arguments: Arguments) -> Reply:
+    """Check a workflow without running anything."""
+    checked = workspace.check(read_workflow(arguments["workflow"]))
+    if checked.plan is None:
+        issues = [issue.as_dict() for issue in checked.issues]
+        lines = issue_lines(issues)
+        count = f"{len(issues)} issue{'s' * (len(issues) != 1)}"
+        return succeed({"valid": False, "errors": issues}, "\n".join([f"not valid, {count}:", *lines]))
+    plan = checked.plan
+    inputs = {name: describe_input(declared) for name, declared in plan.inputs.items()}
+    outputs = list(plan.outputs)
+    data: dict[str, object] = {"valid": True, "errors": [], "nodes": len(plan.nodes), "inputs": inputs}
+    data["outputs"] = outputs
+    if plan.servers:
+        data["servers"] = sorted(plan.servers)
+    needed = [name for name, about in inputs.items() if about.get("required")]
+    takes_text = f"; needs {', '.join(f'`{name}`' for name in needed)}" if needed else ""
+    return succeed(data, f"valid: {len(plan.nodes)} nodes{takes_text}")
+
+
+_RUN: Schema = {
+    "outputs": {"type": "object"},
+    "run_id": {"type": "string"},
+    "status": {"type": "string"},
+    "duration_ms": {"type": "number"},
+    "steps": {"type": "integer"},
+}
+
+TOOLS = (
+    ToolSpec(
+        name="workflow_execute",
+        description=(
+            "Run a workflow to its end and return its declared outputs. Steps are durable: after a failure fix the "
+            "document or the cause and call again with `resume`; completed steps are not repeated. Values over the "
+            "limit come as preview, shape and handle; trace_read pages through them."
+        ),
+        input_schema=takes(
+            {
+                "workflow": WORKFLOW,
+                "parameters": {"type": "object", "default": {}},
+                "resume": {"type": "string", "description": "run_id to continue, with `workflow` if it was edited"},
+                "detach": {"type": "boolean", "description": "Return at once; follow with trace_read"},
+            }
+        ),
+        output_schema=gives(_RUN, checkpoint={"type": "object"}, trace_path={"type": "string"}),
+        annotations=changes(destructive=True, open_world=True),
+        handler=execute,
+    ),
+    ToolSpec(
+        name="workflow_validate",
+        description="Check a workflow without running anything. Returns every error with its place and a fix.",
+        input_schema=takes({"workflow": WORKFLOW}, "workflow"),
+        output_schema=gives({"valid": {"type": "boolean"}, "errors": {"type": "array", "items": {"type": "object"}}}),
+        annotations=reads(),
+        handler=in_thread(validate),
+    ),
+)

@@ -1,0 +1,36 @@
+"""A run on the caller's event loop, checked and bound, that can be stopped while it goes."""
+
+from __future__ import annotations
+
+from pflow.engine.executor import Executor
+from pflow.execution.outcome import Outcome
+from pflow.execution.source import Checked
+from pflow.execution.wiring import Wiring
+from pflow.execution.workflow_execution import Work, conclude
+from pflow.workspace.preparation import count_run
+
+
+class LiveRun:
+    """A run that is about to begin, or to go on."""
+
+    def __init__(self, wiring: Wiring, executor: Executor, checked: Checked, run_id: str, work: Work) -> None:
+        self.run_id = run_id
+        self.plan = checked.ready()
+        self._wiring = wiring
+        self._executor = executor
+        self._checked = checked
+        self._work = work
+
+    async def finish(self) -> Outcome:
+        """See it through to its end, or until it is stopped."""
+        try:
+            result = await self._work(self._executor)
+        finally:
+            self._executor.close()
+        outcome = conclude(self._wiring, result, self.plan)
+        notices = count_run(self._wiring.home, self._checked, outcome)
+        return outcome._replace(notices=(*outcome.notices, *notices)) if notices else outcome
+
+    def stop(self, *, graceful: bool = False, reason: str = "interrupted") -> None:
+        """Stop it, resumable. `graceful` lets steps that run finish and be recorded. To be called on the run's loop."""
+        self._executor.stop(self.run_id, graceful=graceful, reason=reason)

@@ -1,0 +1,44 @@
+"""What a process that answers many requests keeps between them: the journal and the connections to MCP servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from pflow.core.path import Home
+from pflow.core.settings import Settings
+from pflow.engine.ports import Journal, Observer
+from pflow.execution.wiring import Wiring
+from pflow.mcp.pool import Pool
+from pflow.workspace.workspace import Workspace
+
+
+class Resident:
+    """Makes a workspace for each request: read afresh, over what is kept."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.notices: list[str] = []
+        self._pool = Pool(home, variables=self._variables, warn=self.notices.append)
+
+    @cached_property
+    def journal(self) -> Journal:
+        """The one journal, so that what it recovers and locks is done once."""
+        return Wiring(self.home).journal
+
+    def workspace(self, observer: Observer | None = None) -> Workspace:
+        """A fresh workspace; closing it is not needed, and keeps what is shared."""
+        return Workspace(self.home, observer=observer, journal=self.journal, pool=self._pool)
+
+    async def disconnect(self) -> None:
+        """End the MCP servers that were started on this event loop."""
+        await self._pool.close()
+
+    def close(self) -> None:
+        """Let the journal go."""
+        journal = self.__dict__.pop("journal", None)
+        if journal is not None:
+            journal.close()
+
+    def _variables(self) -> Mapping[str, str]:
+        return Settings.load(self.home).variables()
