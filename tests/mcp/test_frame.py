@@ -2,6 +2,7 @@
 
 import json
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,3 +92,24 @@ def test_the_id_of_a_broken_reply_is_found_at_its_beginning_or_end(number, junk)
 )
 def test_no_id_is_read_into_other_lines(line):
     assert find_reply_id(line) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (b'{"r":{' + b",".join(b'"%d":1' % key for key in range(250_001)) + b"}}", "250,000 fields"),
+        (b'{"r":{' + b",".join(b'"%d" :1' % key for key in range(250_001)) + b"}}", "250,000 fields"),
+        (b'{"r":[' + b",".join([b'"a"'] * 1_000_001) + b"]}", "1,000,000 texts"),
+        (b'{"r":[' + b",".join([b"1"] * 3_000_002) + b"]}", "3,000,000 commas"),
+        (b'{"r":[' + b",".join([b"[]"] * 250_001) + b"]}", "250,000 brackets"),
+    ],
+    ids=["fields", "fields with spaces", "texts", "commas", "brackets"],
+)
+def test_a_line_of_too_many_parts_is_not_read(line, what):
+    with pytest.raises(ValueError, match=what):
+        decode(line)
+
+
+def test_a_long_text_may_hold_anything():
+    text = '"name": "value", [{}], ' * 200_000
+    assert decode(orjson.dumps({"text": text.replace("[{}]", "()")})) == {"text": text.replace("[{}]", "()")}

@@ -11,8 +11,12 @@ LINE_LIMIT = 16 << 20
 """Bytes that one line may have."""
 
 MOST_BRACKETS = 250_000
+MOST_FIELDS = 250_000
+MOST_STRINGS = 1_000_000
 MOST_COMMAS = 3_000_000
 """What a line may hold at most, because reading it stops all else: for about 0.1 s then."""
+
+_SHORT = 1 << 20
 
 _NESTED = 250
 _HEAD = re.compile(rb'\s*\{(?:\s*"(?:jsonrpc|id)"\s*:\s*(?:"[^"]{0,40}"|(\d{1,18}))\s*,){1,2}')
@@ -54,11 +58,13 @@ def decode(line: bytes) -> object:
     what comes from a server must be writable: to the journal, and to whoever asked.
     """
     brackets = line.count(b"[") + line.count(b"{")
-    if brackets <= _NESTED and len(line) <= MOST_COMMAS:
+    if brackets > MOST_BRACKETS:
+        raise ValueError(f"more than {MOST_BRACKETS:,} brackets")
+    if len(line) > _SHORT:
+        _check_parts(line)
+    if brackets <= _NESTED:
         value: object = orjson.loads(line)
         return value
-    if brackets > MOST_BRACKETS or line.count(b",") > MOST_COMMAS:
-        raise ValueError(f"more than {MOST_BRACKETS:,} brackets or {MOST_COMMAS:,} commas")
     collecting = gc.isenabled()
     gc.disable()  # what is being built is all alive; looking through it again and again took 90 % of the time
     try:
@@ -70,6 +76,20 @@ def decode(line: bytes) -> object:
         if collecting:
             gc.enable()
     return value
+
+
+def _check_parts(line: bytes) -> None:
+    """Raise `ValueError` for a long line of so many parts that reading it would take too long. Texts are cheap."""
+    # A quote that ends a text of backslashes counts as one inside it: too few by half, at the worst.
+    strings = (line.count(b'"') - line.count(b'\\"')) // 2
+    parts = {
+        "fields": (min(strings, line.count(b":")), MOST_FIELDS),
+        "texts": (strings, MOST_STRINGS),
+        "commas": (line.count(b","), MOST_COMMAS),
+    }
+    for name, (found, most) in parts.items():
+        if found > most:
+            raise ValueError(f"more than {most:,} {name}")
 
 
 def find_reply_id(line: bytes) -> int | None:

@@ -113,7 +113,10 @@ class Connections:
             if not known.may_repeat(opened):
                 raise
             result = await self._send(await connection.open(), known, arguments, context)
-        return known.read(result, opened.tools, self._folder(context))
+        folder = self._folder(context)
+        if _has_files(result):
+            return await asyncio.to_thread(known.read, result, opened.tools, folder)
+        return known.read(result, opened.tools, folder)
 
     async def close(self) -> None:
         """End every session, and the servers that are ours."""
@@ -243,6 +246,14 @@ class _Tool:
         if reading.files:
             outputs["files"] = [dict(file) for file in reading.files]
         return outputs
+
+
+def _has_files(result: Mapping[str, object]) -> bool:
+    """Whether reading a result means writing files, which takes its time."""
+    content = result.get("content")
+    return isinstance(content, list) and any(
+        isinstance(block, dict) and block.get("type") not in ("text", "resource_link") for block in content
+    )
 
 
 def _context() -> StepContext | None:
