@@ -126,13 +126,16 @@ def test_a_header_that_would_break_the_request_is_refused_without_showing_it(kit
 def test_an_auth_object_may_ask_more_than_once(kit, era):
     httpx2 = pytest.importorskip("httpx2")
 
+    bodies = []
+
     class Twice(httpx2.Auth):
         async def async_auth_flow(self, request):
             request.headers["authorization"] = "old"
-            await_answer = yield request
-            if await_answer.status_code == 401:
+            answer = yield request
+            if answer.status_code == 401:
                 request.headers["authorization"] = "new"
                 yield request
+                bodies.append(await answer.aread())
 
     assert kit.talk(era, "", echo, auth=Twice()) == "hi"
     assert {request.headers["authorization"] for request in kit.site.requests} == {"old"}
@@ -140,6 +143,7 @@ def test_an_auth_object_may_ask_more_than_once(kit, era):
         kit.talk(era, "unauthorised", echo, auth=Twice())
     calls = [request.headers["authorization"] for request in kit.site.requests if request.rpc == "tools/call"]
     assert calls == ["old", "new"]
+    assert bodies == [b'{"error":"invalid_token","error_description":"expired"}']
 
 
 def test_a_cookie_is_kept_for_the_session(kit):
@@ -229,6 +233,17 @@ def test_a_server_may_ask_within_a_stream(kit):
         "q2": {"action": "decline"},
         "q3": -32601,
     }
+
+
+def test_a_question_within_a_stream_may_be_answered_later(kit):
+    async def answer(requests):
+        await asyncio.sleep(0)
+        return dict.fromkeys(requests, {"action": "accept", "content": {}})
+
+    async def use(session):
+        return json.loads(await echo(session))["q2"]
+
+    assert kit.talk("legacy", "asks", use, answer=answer) == {"action": "accept", "content": {}}
 
 
 def test_a_stateless_server_that_asks_gets_no_answer(kit):

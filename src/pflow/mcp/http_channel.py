@@ -11,14 +11,15 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from ipaddress import ip_address
 
 import httpx2
 
 from pflow import __version__
-from pflow.core.errors import SecurityError, ServerError, ServerGone, UsageError
+from pflow.core.errors import SecurityError, ServerError, ServerGone, StepError, UsageError
 from pflow.core.name import show
 from pflow.core.render import shorten
+from pflow.mcp.address import is_inside, is_loopback
+from pflow.mcp.oauth_wire import bound_body
 from pflow.mcp.session import Warn
 
 MAX_REDIRECTS = 5
@@ -147,7 +148,7 @@ class Channel:
                 except BaseException:
                     await response.aclose()
                     raise
-                await response.aclose()
+                await _keep(response)
 
     def _transport(self, url: httpx2.URL) -> httpx2.AsyncHTTPTransport:
         """Pins, and the permission to go without verification, are for the server's own origin alone."""
@@ -254,6 +255,16 @@ class Reply:
         return bytes(body), False
 
 
+async def _keep(response: httpx2.Response) -> None:
+    """Read an answer that the authorization goes on from: it may look into it later."""
+    try:
+        await bound_body(response).aread()
+    except (StepError, httpx2.RequestError, httpx2.StreamError):
+        pass
+    finally:
+        await response.aclose()
+
+
 def _parse(url: str) -> httpx2.URL:
     try:
         return httpx2.URL(url).copy_with(fragment=None)
@@ -295,30 +306,15 @@ def _context(scheme: str, insecure: bool, pin_file: str) -> ssl.SSLContext:
 
 def _check_move(url: httpx2.URL, target: httpx2.URL) -> None:
     """A server on the network may send us elsewhere on the network, encrypted; never to this machine or its own net."""
-    if _is_local(url):
-        if target.scheme == "https" or _is_local(target):
+    if is_loopback(url.host):
+        if target.scheme == "https" or is_loopback(target.host):
             return
-    elif target.scheme == "https" and not _is_inside(target):
+    elif target.scheme == "https" and not is_inside(target.host):
         return
     raise SecurityError(
         f"`{_origin(url)}` redirects to `{shorten(_origin(target), 200)}`, which is not encrypted or not public",
         suggestions=["if that is where the server is, use that address as its URL"],
     )
-
-
-def _is_local(url: httpx2.URL) -> bool:
-    try:
-        return ip_address(url.host).is_loopback
-    except ValueError:
-        return url.host.rstrip(".") == "localhost"
-
-
-def _is_inside(url: httpx2.URL) -> bool:
-    """Whether an address is written as one that is not public. Names are not resolved."""
-    try:
-        return not ip_address(url.host).is_global
-    except ValueError:
-        return url.host.rstrip(".") == "localhost" or url.host.rstrip(".").endswith((".localhost", ".internal"))
 
 
 def _origin(url: httpx2.URL) -> str:
