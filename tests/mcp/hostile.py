@@ -289,6 +289,14 @@ def call(number, params):
                 answers = [json.loads(sys.stdin.readline()) for _ in asked]
                 good["result"]["answers"] = {a["id"]: a.get("result", a.get("error", {}).get("code")) for a in answers}
                 send(good)
+        case "asks-a-person":
+            fields = {"name": {"type": "string", "default": "Bob"}, "age": {"type": "integer", "default": 0}, "x": {}}
+            wanted = {"message": "who?", "requestedSchema": {"type": "object", "properties": fields}}
+            asked = range(params["arguments"].get("times", 1))
+            for position in asked:
+                send({"jsonrpc": "2.0", "id": position, "method": "elicitation/create", "params": wanted})
+            good["result"]["answers"] = [json.loads(sys.stdin.readline()) for _ in asked]
+            send(good)
         case "asks-without-reading":
             line = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
             for _ in range(80):
@@ -379,7 +387,9 @@ def handle(message):
     if number is None or method is None:
         return
     if method == "server/discover":
-        if MODERN:
+        if BEHAVIOUR == "probe-refused":
+            refuse(number, -32022, "Unsupported protocol version", data={"supported": ["2026-07-28"]})
+        elif MODERN:
             versions = ["2099-01-01"] if BEHAVIOUR == "newer-version" else ["2026-07-28"]
             if BEHAVIOUR == "odd-discovery":
                 versions = "2026-07-28"

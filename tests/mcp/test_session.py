@@ -54,6 +54,14 @@ def test_an_unknown_version_is_refused(kit, version):
     assert caught.value.details["server_speaks"] == version
 
 
+def test_a_server_that_refuses_the_probe_and_names_our_version_is_taken_at_its_word(kit):
+    async def use(session):
+        return session.peer.era, await echo(session)
+
+    assert kit.talk("modern", "probe-refused", use) == ("modern", "hi")
+    assert sent(kit) == ["server/discover", "tools/call"]
+
+
 def test_a_known_era_needs_no_probe(kit):
     kit.talk("modern", "well-behaved", echo, era="modern")
     kit.talk("legacy", "well-behaved", echo, era="legacy")
@@ -243,6 +251,97 @@ def test_needed_input_without_anyone_to_give_it_says_what_was_asked(kit):
         kit.talk("modern", "input-required", echo, era="modern")
     assert caught.value.message == "`echo` needs input"
     assert caught.value.details == {"asked": {"name": {"method": "elicitation/create", "params": {"message": "who?"}}}}
+
+
+def test_what_is_left_out_of_an_answer_gets_its_default(kit):
+    async def answer(requests):
+        assert [request["method"] for request in requests.values()] == ["elicitation/create"]
+        return {key: {"action": "accept", "content": {"name": "Ada"}} for key in requests}
+
+    assert kit.talk("legacy", "asks-a-person", call_answers, era="legacy", answer=answer) == [
+        {"action": "accept", "content": {"name": "Ada", "age": 0}}
+    ]
+    [declared] = [message["params"]["capabilities"] for message in kit.log() if message.get("method") == "initialize"]
+    assert declared == {"roots": {}, "elicitation": {}}
+
+
+async def call_answers(session, timeout=DEADLINE, **arguments):
+    result = await session.call_tool("echo", arguments, timeout=timeout)
+    return [answer["result"] for answer in sorted(result["answers"], key=lambda answer: answer["id"])]
+
+
+@pytest.mark.parametrize(
+    ("response", "said"),
+    [
+        ({"action": "decline"}, {"action": "decline"}),
+        ({"action": "accept"}, {"action": "accept", "content": {"name": "Bob", "age": 0}}),
+        (None, {"action": "cancel"}),
+    ],
+)
+def test_a_person_may_decline_accept_or_have_no_answer(kit, response, said):
+    async def answer(requests):
+        return dict.fromkeys(requests, response) if response else {}
+
+    assert kit.talk("legacy", "asks-a-person", call_answers, era="legacy", answer=answer) == [said]
+
+
+def test_a_question_that_cannot_be_put_to_anyone_is_cancelled(kit):
+    async def answer(requests):
+        raise InputNeeded("nobody is there")
+
+    assert kit.talk("legacy", "asks-a-person", call_answers, era="legacy", answer=answer) == [{"action": "cancel"}]
+
+
+def test_a_call_does_not_time_out_while_a_person_thinks(kit):
+    async def answer(requests):
+        thought = asyncio.Event()
+        asyncio.get_running_loop().call_later(1.3, thought.set)  # longer than the server may be silent
+        await thought.wait()
+        return dict.fromkeys(requests, {"action": "decline"})
+
+    async def use(session):
+        return await call_answers(session, timeout=1.0)
+
+    assert kit.talk("legacy", "asks-a-person", use, era="legacy", answer=answer) == [{"action": "decline"}]
+
+
+def test_no_more_than_16_questions_are_open_at_once(kit):
+    open_now = []
+
+    async def answer(requests):
+        open_now.append(requests)
+        while len(open_now) < 16:
+            await asyncio.sleep(0)
+        return dict.fromkeys(requests, {"action": "decline"})
+
+    async def use(session):
+        return len(await call_answers(session, times=20)), len(await call_answers(session, times=1))
+
+    assert kit.talk("legacy", "asks-a-person", use, era="legacy", answer=answer) == (20, 1)
+    assert len(open_now) == 17
+
+
+def test_closing_ends_an_open_question(kit):
+    ended = []
+
+    async def answer(requests):
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(requests)
+
+    async def main():
+        session = await kit.connect("legacy", "asks-a-person", era="legacy", answer=answer)
+        task = asyncio.ensure_future(call_answers(session))
+        await asked.wait()
+        await session.close()
+        with pytest.raises(ServerGone):
+            await task
+        assert len(ended) == 1
+
+    asked = asyncio.Event()
+    asyncio.run(main())
 
 
 # ---- what came and was of no use

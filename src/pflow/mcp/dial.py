@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from pflow.core.errors import ServerError
 from pflow.mcp.config import ServerConfig
+from pflow.mcp.elicitation import Answer
 from pflow.mcp.era import Era
-from pflow.mcp.session import Answer, Session, Warn
+from pflow.mcp.session import Session, Warn
 
 
 async def dial(

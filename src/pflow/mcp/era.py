@@ -101,7 +101,9 @@ def _discovered(wire: Rpc, asked: asyncio.Future[dict[str, object]]) -> Peer | N
     if error is not None:
         if not isinstance(error, StepError):
             raise error
-        return None
+        # Whoever names our version while refusing the question speaks it all the same.
+        named = isinstance(error, ReplyError) and MODERN in (_offered(error) or ())
+        return Peer(version=MODERN) if named else None
     result = asked.result()
     versions = result.get("supportedVersions")
     if not isinstance(versions, list) or MODERN not in versions:

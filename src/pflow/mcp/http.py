@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from pflow.core.errors import PflowError, ServerGone
 from pflow.mcp.address import check_address
+from pflow.mcp.elicitation import Answer
 from pflow.mcp.era import PROBE, Era
 from pflow.mcp.frame import LINE_LIMIT
 from pflow.mcp.http_wire import HttpWire
 from pflow.mcp.rpc import IDLE
-from pflow.mcp.session import Answer, Conduct, Session, Warn
+from pflow.mcp.session import Conduct, Session, Warn
 from pflow.mcp.sse_wire import SseWire
 
 LEAVE = 0.5

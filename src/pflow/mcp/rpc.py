@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 
 import orjson
 
@@ -25,6 +26,8 @@ CAP = 1800.0
 Progress = Callable[[float, float | None, str], None]
 """Told how far a request is: so much, of how much if known, and what is being done."""
 
+Served = Mapping[str, object] | Coroutine[object, object, Mapping[str, object]] | None
+
 _GREETINGS = frozenset(("initialize", "server/discover"))
 
 
@@ -34,8 +37,8 @@ class Hooks:
     def ended(self, error: ServerGone | None) -> None:
         """The other end broke the rules (`error`), or it closed the stream."""
 
-    def serve(self, method: str, params: Mapping[str, object]) -> Mapping[str, object] | None:
-        """Answer a request of the server with `result` or `error`; None drops it."""
+    def serve(self, method: str, params: Mapping[str, object]) -> Served:
+        """Answer a request of the server with `result` or `error`, now or later; None drops it."""
         return None
 
     def notice(self, method: str, params: Mapping[str, object]) -> bool:
@@ -87,6 +90,7 @@ class Rpc:
         self._hooks = hooks
         self._error: ServerGone | None = None
         self._calls: dict[int, Call] = {}
+        self._answering: set[asyncio.Task[Mapping[str, object]]] = set()
         self._last_id = 0
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
@@ -137,6 +141,8 @@ class Rpc:
         if self._error is None:
             self._error = error
             self._silence()
+        for task in self._answering:
+            task.cancel()
         calls, self._calls = self._calls, {}
         for call in calls.values():
             if not call.future.done():
@@ -219,8 +225,22 @@ class Rpc:
             answer = self._hooks.serve(method, params)
         if answer is None:
             self.dropped["request"] += 1
+        elif isinstance(answer, Coroutine):
+            task = self._loop.create_task(answer)
+            self._answering.add(task)
+            task.add_done_callback(partial(self._answered, number))
         else:
             self._send(encode({"jsonrpc": "2.0", "id": number, **answer}))
+
+    def _answered(self, number: object, task: asyncio.Task[Mapping[str, object]]) -> None:
+        """Send what was asked for; whoever waited meanwhile waits for the server from now on."""
+        self._answering.discard(task)
+        if task.cancelled():
+            return
+        self._send(encode({"jsonrpc": "2.0", "id": number, **task.result()}))
+        now = self._loop.time()
+        for call in self._calls.values():
+            call.wake = min(now + call.idle, call.until)
 
     def _note_progress(self, params: Mapping[str, object]) -> None:
         token = params.get("progressToken")
@@ -251,6 +271,9 @@ class Rpc:
     def _expire(self) -> None:
         self._timer = None
         now = self._loop.time() + 0.001
+        if self._answering:  # the server may be silent for as long as it is our turn
+            for call in self._calls.values():
+                call.wake = min(max(call.wake, now + call.idle), call.until)
         late = [number for number, call in self._calls.items() if call.wake <= now]
         for number in late:
             call = self._calls.pop(number)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from pflow.core.errors import InputNeeded, ServerError, ServerGone, StepTimeout
+from pflow.mcp.elicitation import DECLINE, Answer, respond, respond_to_one
 from pflow.mcp.era import PROBE, Era, Peer, meet, request_meta
 from pflow.mcp.reply import excerpt
-from pflow.mcp.rpc import CAP, IDLE, Hooks, Progress, Rpc
-
-Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
-"""Answers what a tool asks of a person: requests by key in, responses by the same keys out."""
+from pflow.mcp.rpc import CAP, IDLE, Hooks, Progress, Rpc, Served
 
 Warn = Callable[[str], None]
 
 MOST_PAGES = 100
 MOST_TOOLS = 20_000
 _MOST_ROUNDS = 10
+_MOST_QUESTIONS = 16
 _NO_METHOD = {"error": {"code": -32601, "message": "Method not found"}}
 
 
@@ -44,12 +43,16 @@ class Link(Protocol):
 
 
 class Conduct(Hooks):
-    """How we behave towards a server that speaks unasked: roots and pings are answered, all else is declined."""
+    """How we behave towards a server that speaks unasked: roots and pings are answered, and questions to a person if
+    there is an `answer`; all else is declined.
+    """
 
     def __init__(self, roots: Sequence[str], warn: Warn | None) -> None:
         self.link: Link | None = None
         self.legacy = True
         self.tools_changed = False
+        self.answer: Answer | None = None
+        self._questions = 0
         self._roots = [{"uri": root} for root in roots]
         self._warn = warn
 
@@ -60,7 +63,7 @@ class Conduct(Hooks):
     def describe(self) -> dict[str, object]:
         return self.link.describe() if self.link is not None else {}
 
-    def serve(self, method: str, params: Mapping[str, object]) -> Mapping[str, object] | None:
+    def serve(self, method: str, params: Mapping[str, object]) -> Served:
         if not self.legacy:
             return None  # a stateless server asks nothing, and must be sent no replies
         match method:
@@ -69,8 +72,17 @@ class Conduct(Hooks):
             case "roots/list":
                 return {"result": {"roots": self._roots}}
             case "elicitation/create":
-                return {"result": {"action": "decline"}}
+                if self.answer is None or self._questions >= _MOST_QUESTIONS:
+                    return DECLINE
+                self._questions += 1
+                return self._ask(self.answer, params)
         return _NO_METHOD
+
+    async def _ask(self, answer: Answer, params: Mapping[str, object]) -> Mapping[str, object]:
+        try:
+            return await respond_to_one(answer, params)
+        finally:
+            self._questions -= 1
 
     def notice(self, method: str, params: Mapping[str, object]) -> bool:
         if method == "notifications/tools/list_changed":
@@ -90,7 +102,7 @@ class Session:
         self.peer = Peer(version="")
         self._link = link
         self._conduct = conduct
-        self._answer = answer
+        self._answer = conduct.answer = answer
         self._meta: dict[str, object] = {}
         self._modern = False
 
@@ -118,7 +130,7 @@ class Session:
         """Agree on a protocol. What came of it stands in `peer`; on a failure the link is still to be closed."""
         asking: dict[str, object] = {"elicitation": {}} if self._answer is not None else {}
         self.peer = await meet(
-            self._link.wire, era=era, modern=asking, legacy={"roots": {}}, timeout=timeout, probe=probe
+            self._link.wire, era=era, modern=asking, legacy={"roots": {}, **asking}, timeout=timeout, probe=probe
         )
         self._modern = self.peer.era == "modern"
         self._conduct.legacy = not self._modern
@@ -210,7 +222,7 @@ class Session:
         if isinstance(requests, dict) and requests:
             if self._answer is None:
                 raise InputNeeded(f"`{_named(method, params)}` needs input", details={"asked": excerpt(requests)})
-            added["inputResponses"] = await self._answer(requests)
+            added["inputResponses"] = await respond(self._answer, requests)
         elif not added:
             raise ServerError("the MCP server needs input and does not say which")
         return added

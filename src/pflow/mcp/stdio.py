@@ -11,10 +11,11 @@ from pflow.core.errors import ServerError, ServerGone, StepError
 from pflow.engine.group import Group
 from pflow.engine.process import child_environment
 from pflow.engine.spawn import spawn
+from pflow.mcp.elicitation import Answer
 from pflow.mcp.era import PROBE, Era
 from pflow.mcp.frame import LINE_LIMIT
 from pflow.mcp.rpc import IDLE, Hooks
-from pflow.mcp.session import Answer, Conduct, Session, Warn
+from pflow.mcp.session import Conduct, Session, Warn
 from pflow.mcp.wire import Wire
 
 TERMINATED = "MCP server process terminated unexpectedly"

@@ -7,10 +7,11 @@ import socket
 from collections.abc import Sequence
 
 from pflow.core.errors import ServerError, ServerGone, StepTimeout
+from pflow.mcp.elicitation import Answer
 from pflow.mcp.era import PROBE, Era
 from pflow.mcp.frame import LINE_LIMIT
 from pflow.mcp.rpc import IDLE
-from pflow.mcp.session import Answer, Conduct, Session, Warn
+from pflow.mcp.session import Conduct, Session, Warn
 from pflow.mcp.wire import Wire
 
 

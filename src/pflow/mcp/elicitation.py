@@ -1,0 +1,51 @@
+"""What a server asks of a person: put to whoever answers, and completed with the defaults that the server names."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from pflow.core.errors import StepError
+
+Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
+"""Answers what a tool asks of a person: requests by key in, responses by the same keys out."""
+
+METHOD = "elicitation/create"
+DECLINE = {"result": {"action": "decline"}}
+_CANCEL = {"action": "cancel"}
+_KEY = "elicitation"
+
+
+async def respond(answer: Answer, requests: Mapping[str, object]) -> dict[str, object]:
+    """The responses to all requests, by their keys."""
+    responses = await answer(requests)
+    return {key: _complete(requests.get(key), response) for key, response in responses.items()}
+
+
+async def respond_to_one(answer: Answer, params: Mapping[str, object]) -> Mapping[str, object]:
+    """What goes back to a server that asks by a request of its own; whoever cannot answer has not decided anything."""
+    try:
+        responses = await respond(answer, {_KEY: {"method": METHOD, "params": params}})
+    except StepError:
+        return {"result": _CANCEL}
+    return {"result": responses.get(_KEY, _CANCEL)}
+
+
+def _complete(request: object, response: object) -> object:
+    """An accepted form with what was left out and has a default; anything else as it is."""
+    if not isinstance(response, Mapping) or response.get("action") != "accept":
+        return response
+    content = response.get("content", {})
+    defaults = _defaults(request)
+    if not defaults or not isinstance(content, Mapping):
+        return response
+    return {**response, "content": {**defaults, **content}}
+
+
+def _defaults(request: object) -> dict[str, object]:
+    found = request
+    for key in ("params", "requestedSchema", "properties"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    fields = found if isinstance(found, Mapping) else {}
+    return {
+        name: field["default"] for name, field in fields.items() if isinstance(field, Mapping) and "default" in field
+    }
