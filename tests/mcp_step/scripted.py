@@ -15,6 +15,7 @@ with open(PATH) as file:
     SCRIPT = json.load(file)
 MODERN = SCRIPT.get("era") == "modern"
 LISTED = 0
+MET = MODERN
 
 
 def send(message):
@@ -100,6 +101,7 @@ def call(number, params):
 
 
 def handle(message):
+    global MET
     number, method, params = message.get("id"), message.get("method"), message.get("params") or {}
     note("log", json.dumps(message))
     if number is None:
@@ -112,7 +114,10 @@ def handle(message):
     if method == "server/discover" and MODERN:
         reply(number, {"supportedVersions": [SCRIPT.get("protocol", "2026-07-28")], **about})
     elif method == "initialize" and not MODERN:
+        MET = True
         reply(number, {"protocolVersion": SCRIPT.get("protocol", "2025-11-25"), **about})
+    elif not MET:
+        refuse(number, -32602, "Received request before initialization was complete")
     elif method == "tools/list":
         reply(number, {"tools": tools()})
     elif method == "tools/call":

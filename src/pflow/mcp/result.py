@@ -10,7 +10,7 @@ import orjson
 
 from pflow.core.errors import NotFoundError, ReplyError, ServerError, StepError, StorageError
 from pflow.core.frozen import Frozen
-from pflow.core.render import shorten
+from pflow.core.render import escape, shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.frame import decode
 from pflow.mcp.reply import INVALID
@@ -110,7 +110,7 @@ def read_failure(error: ReplyError, *, server: str, tool: str, tools: Collection
     action = pick_action(more) if action == "error" and more else action
     details = {"server": server, "tool": tool, **error.details}
     message = error.message
-    if words and words not in message:
+    if words and escape(words)[:100] not in message:
         message = f"{message}: {_brief(words)}"
     if wait is not None:
         details["retry_after"] = wait
