@@ -25,6 +25,7 @@ class Provider:
         self.expires_in: int | None = 3600
         self.deny = ""
         self.registers = True
+        self.tells_nothing = False  # like a server of 2025-03-26: no metadata, and the usual addresses
         self.post_only = False
         self.refresh_status = 200
         self.metadata_extra: dict[str, object] = {}
@@ -96,6 +97,10 @@ class Provider:
 
     def _answer(self, method, target, headers, body):
         path, _, query = target.partition("?")
+        if self.tells_nothing:
+            if path.startswith("/.well-known/"):
+                return 404, {}, b"nothing here"
+            path = {"/register": "/oauth/register", "/token": "/oauth/token"}.get(path, path)
         json_type = {"Content-Type": "application/json"}
         match path:
             case "/mcp":
@@ -137,6 +142,7 @@ class Provider:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme != "Bearer" or token not in self.tokens:
             about = f'Bearer resource_metadata="{self.origin}/.well-known/oauth-protected-resource/mcp"'
+            about = "Bearer" if self.tells_nothing else about
             return 401, {"WWW-Authenticate": self.challenge or about}, b"who are you?"
         if self.needs_scope and self.needs_scope not in self.tokens[token].split():
             about = f'Bearer error="insufficient_scope", scope="{self.needs_scope}"'
@@ -145,7 +151,7 @@ class Provider:
 
     def _authorize(self, asked):
         self.authorized.append(asked)
-        back = {"state": asked["state"], "iss": self.origin}
+        back = {"state": asked["state"], **({} if self.tells_nothing else {"iss": self.origin})}
         if self.deny:
             back["error"] = self.deny
             back["error_description"] = "no, thanks"

@@ -111,6 +111,19 @@ def test_a_server_where_nobody_can_register_needs_a_client_id(in_world):
     in_world(work)
 
 
+def test_an_older_server_that_tells_nothing_of_itself_is_asked_at_the_usual_addresses(in_world):
+    async def work(world):
+        world.provider.tells_nothing = True
+        server = world.server()
+        await world.login(server)
+        [answer] = await world.ask(world.auth(server))
+        assert answer.status_code == 200
+        posts = [path for method, path in world.provider.log if method == "POST"]
+        assert [path for path in posts if path != "/mcp"] == ["/register", "/token"]
+
+    in_world(work)
+
+
 @pytest.mark.parametrize("state", ["", "another"])
 def test_an_answer_with_another_state_is_not_used(in_world, state):
     async def work(world):

@@ -9,7 +9,7 @@ from pflow.core.errors import StepError
 Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 """Answers what a tool asks of a person: requests by key in, responses by the same keys out."""
 
-METHOD = "elicitation/create"
+_METHOD = "elicitation/create"
 DECLINE = {"result": {"action": "decline"}}
 _CANCEL = {"action": "cancel"}
 _KEY = "elicitation"
@@ -24,7 +24,7 @@ async def respond(answer: Answer, requests: Mapping[str, object]) -> dict[str, o
 async def respond_to_one(answer: Answer, params: Mapping[str, object]) -> Mapping[str, object]:
     """What goes back to a server that asks by a request of its own; whoever cannot answer has not decided anything."""
     try:
-        responses = await respond(answer, {_KEY: {"method": METHOD, "params": params}})
+        responses = await respond(answer, {_KEY: {"method": _METHOD, "params": params}})
     except StepError:
         return {"result": _CANCEL}
     return {"result": responses.get(_KEY, _CANCEL)}

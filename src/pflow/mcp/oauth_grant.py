@@ -140,7 +140,7 @@ class Grant:
         check_endpoint(self._server, str(outgoing.url))
         if outgoing.method == "POST" and context.client_info is None:
             # Only a registration has no client yet. The SDK would try one that was not offered.
-            if context.oauth_metadata is None or context.oauth_metadata.registration_endpoint is None:
+            if not _offers_registration(context):
                 raise auth_failed(
                     f"the authorization server of `{self._server.name}` lets no client register by itself",
                     suggestions=["register pflow there, and put the client id it gets into `auth.client_id`"],
@@ -301,6 +301,13 @@ def _issuer(context: OAuthContext) -> str:
     if context.oauth_metadata is not None:
         return str(context.oauth_metadata.issuer)
     return context.get_authorization_base_url(context.server_url)
+
+
+def _offers_registration(context: OAuthContext) -> bool:
+    """Whether there is a place to register at: named, or the usual one of 2025-03-26 where nothing at all is told."""
+    if context.oauth_metadata is None:
+        return context.protected_resource_metadata is None
+    return context.oauth_metadata.registration_endpoint is not None
 
 
 def _metadata(login: Login) -> OAuthMetadata | None:
