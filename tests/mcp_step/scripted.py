@@ -27,8 +27,8 @@ def reply(number, result):
     send({"jsonrpc": "2.0", "id": number, "result": {"resultType": "complete", **result} if MODERN else result})
 
 
-def refuse(number, code, message, **more):
-    send({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message, **more}})
+def refuse(number, code, message, data=None):
+    send({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message, "data": data}})
 
 
 def note(kind, text):
