@@ -21,6 +21,7 @@ from pflow.core.path import Home
 from pflow.engine import process
 from pflow.execution import compiler, node_check, reference
 from pflow.execution.outcome import Outcome
+from pflow.mcp import config, frame, http_channel, result, rpc, session, sync_plan, tool_entry
 from pflow.workspace import Workspace
 from tests.docs.node_table import builtin_nodes, node_part, written_nodes
 from tests.docs.page import PAGES, blocks_of, headings_of, read_page
@@ -209,6 +210,38 @@ def test_every_variable_that_programs_inherit_is_listed(monkeypatch: pytest.Monk
         monkeypatch.setenv(name, "x")
     inherited = {re.sub(r"^(LC|XDG)_.*", r"\1_*", name) for name in process.child_environment()}
     assert inherited == listed
+
+
+def test_the_limits_of_servers_are_those_of_the_code() -> None:
+    shown = part("mcp.md", "limits")
+    for text in (
+        f"| {frame.LINE_LIMIT >> 20} MiB, with {frame.MOST_BRACKETS:,} objects and lists, ",
+        f" {frame.MOST_FIELDS:,} fields, {frame.MOST_STRINGS:,} texts |",
+        f"| {tool_entry.MOST_BYTES >> 10} KiB, {tool_entry.MOST_PARAMS:,} parameters |",
+        f"| {session.MOST_TOOLS:,} in {session.MOST_PAGES} pages; {sync_plan.MOST_BYTES >> 20} MiB as node types |",
+        f"| {result.MOST_BYTES >> 20} MiB, {result.MOST_FILES:,} files |",
+        f"| {config.TIMEOUT:g} s, or the server's `timeout` (up to {config.MAX_TIMEOUT / 3600:g} hours); "
+        f"a call {rpc.CAP / 60:g} minutes |",
+        f"| {http_channel.MAX_REDIRECTS}; ",
+    ):
+        assert text in shown
+
+
+def test_every_transport_and_every_file_of_servers_is_listed(home: Path) -> None:
+    listed = {name for row in rows("mcp.md", "transports") for name in CELL.findall(row[0])}
+    assert listed == {*config.TRANSPORTS, "http"}
+    folder = Home(home)
+    files = {path.name for path in (folder.servers, folder.server_states, folder.observed, folder.tokens)}
+    assert files | {"registry.json", "runs/RUN/"} == set(first_cells("mcp.md", "files"))
+
+
+def test_every_message_about_servers_is_one_of_the_code() -> None:
+    source = "".join(path.read_text("utf-8") for path in Path(pflow.core.errors.__file__).parents[1].rglob("*.py"))
+    messages = [row[0] for row in rows("runs.md", "messages")]
+    assert len(messages) > 15
+    for message in messages:
+        fixed = max(re.split(r"[`…]|\b[A-Z]{4,}\b|\bURL\b|mcp-|the token|\d+", message), key=len).strip()
+        assert fixed in source, message
 
 
 def test_what_python_programs_use_is_listed() -> None:
