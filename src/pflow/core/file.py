@@ -35,8 +35,11 @@ JSON_LIMIT = 64 << 20
 """Bytes of a JSON file of ours; more is a mistake or an attack."""
 
 
-def write_atomic(path: Path, data: bytes, *, calls: Calls = os) -> None:
-    """Make `path` hold `data`, durably: after a crash at any point it holds that or what it held before."""
+def write_atomic(path: Path, data: bytes, *, durable: bool = True, calls: Calls = os) -> None:
+    """Make `path` hold `data`: after a crash at any point it holds that or what it held before.
+
+    What can be made again from other files need not be `durable`: only a power cut may lose it then.
+    """
     temp: Path | None = None
     fd = -1
     try:
@@ -48,12 +51,14 @@ def write_atomic(path: Path, data: bytes, *, calls: Calls = os) -> None:
         rest = memoryview(data)
         while rest:
             rest = rest[calls.write(fd, rest) :]
-        calls.fsync(fd)
+        if durable:
+            calls.fsync(fd)
         closing, fd = fd, -1
         calls.close(closing)
         _replace(temp, path, calls)
         temp = None
-        sync_folder(path.parent, calls)
+        if durable:
+            sync_folder(path.parent, calls)
     except OSError as error:
         raise storage_error("write", path, error) from error
     finally:

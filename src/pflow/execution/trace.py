@@ -124,7 +124,7 @@ def write_trace(folder: Path, run_id: str, records: Sequence[Record], *, keep_da
     """Write the run's trace file, replacing an earlier one of the same run, and let old ones go."""
     trace = build_trace(run_id, records)
     path = folder / f"{_PREFIX}{run_id}.json"
-    write_atomic(path, orjson.dumps(trace, option=orjson.OPT_INDENT_2))
+    write_atomic(path, orjson.dumps(trace, option=orjson.OPT_INDENT_2), durable=False)
     prune_traces(folder, keep_days=keep_days, max_mb=max_mb, keep=path.name)
     return path
 

@@ -85,7 +85,7 @@ class Observed:
                 with locked(self._path):
                     stored = self._read(held=True) or {}
                     if _add(stored, new):
-                        write_atomic(self._path, _encode(stored))
+                        write_atomic(self._path, _encode(stored), durable=False)
             except (StorageError, SecurityError) as error:
                 self._note(f"{error.message}; what the results of tools look like was not written down")
                 stored = dict(self._stored or {})
