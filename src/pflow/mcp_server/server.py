@@ -8,9 +8,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
-from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnnotations
@@ -24,6 +23,7 @@ from pflow.execution.session import SIGNALS
 from pflow.mcp.argument import ArgumentCheck
 from pflow.mcp_server.engine_thread import EngineThread
 from pflow.mcp_server.envelope import Reply, fail
+from pflow.mcp_server.library import CHANGES, LibraryServer
 from pflow.mcp_server.progress import ProgressFeed
 from pflow.mcp_server.stdio import StdioStreams
 from pflow.mcp_server.tool import ToolSpec
@@ -36,17 +36,25 @@ pflow runs workflows: JSON documents of nodes that are checked, durable and resu
 First workflow_discover: run what exists with workflow_execute. Else registry_discover finds nodes to build with.
 registry_run tries one node and shows the template paths of what it really returns, such as ${node.result.items[0].id}.
 workflow_validate finds every mistake before workflow_execute; a failed run goes on with `resume` after a fix.
-workflow_save keeps drafts (is_temp) and finished workflows for next time; trace_read shows what a run did."""
+workflow_save keeps drafts (is_temp) and finished workflows; trace_read shows a run; pflow://guide has the grammar."""
 
 _logger = logging.getLogger("pflow")
 
 
-class PflowServer(MCPServer[Any]):
+class PflowServer(LibraryServer):
     """The tools of one toolset over one home."""
 
     def __init__(self, home: Home, *, toolset: str = "full") -> None:
-        super().__init__("pflow", title="pflow", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
         self.engine = EngineThread(home)
+        super().__init__(
+            name="pflow",
+            title="pflow",
+            version=__version__,
+            instructions=INSTRUCTIONS,
+            log_level="WARNING",
+            workspace=self.engine.resident.workspace,
+            toolset=toolset,
+        )
         self._specs = {spec.name: spec for spec in TOOLSETS[toolset]()}
         self._tools = [_definition(spec) for spec in self._specs.values()]
         self._checks: dict[str, ArgumentCheck] = {}
@@ -65,9 +73,11 @@ class PflowServer(MCPServer[Any]):
             hint = f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(self._specs)}"
             raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {name[:100]}{hint}")
         reply = await self._answer(spec, arguments, context)
+        if name in CHANGES and not reply.is_error:
+            await self.tell_of_change()
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
-            structured_content=dict(reply.envelope),
+            structured_content={**spec.always, **reply.envelope},
             is_error=reply.is_error,
         )
 
@@ -76,21 +86,11 @@ class PflowServer(MCPServer[Any]):
             self._check(spec, arguments)
             return await spec.handler(_Call(self.engine, context), arguments)
         except PflowError as error:
-            return await asyncio.to_thread(self._refuse, error)
+            return await asyncio.to_thread(self.refuse, error)
         except Exception as error:  # the edge: whatever a tool meets, the server goes on
             _logger.exception("tool `%s` has a bug", spec.name)
             bug = PflowError(f"pflow has a bug: {type(error).__name__}", suggestions=["its log on stderr says where"])
             return fail(bug)
-
-    def _refuse(self, error: PflowError) -> Reply:
-        """The answer for an error, without secrets."""
-        reply = fail(error)
-        try:
-            workspace = self.engine.resident.workspace()
-            envelope, text = workspace.redact(dict(reply.envelope)), workspace.redact(reply.text)
-        except PflowError as worse:
-            return fail(worse)  # whatever hides secrets cannot be read, so nothing is repeated
-        return Reply(envelope=cast("Mapping[str, object]", envelope), text=str(text))
 
     def _check(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
         check = self._checks.get(spec.name)
@@ -170,7 +170,17 @@ async def _serve(home: Home, toolset: str) -> int:
 
     for name in SIGNALS:
         loop.add_signal_handler(getattr(signal, name), interrupt, name)
+    cleaning = loop.run_in_executor(None, _clean, server)
     lowlevel = server._lowlevel_server
     await lowlevel.run(streams.input, streams.output, lowlevel.create_initialization_options())
+    cleaning.cancel()
     await server.engine.close()
     return code
+
+
+def _clean(server: PflowServer) -> None:
+    """Let old drafts go; a client need not wait for it, nor hear of it."""
+    try:
+        server.engine.resident.workspace().drafts.clean_old()
+    except PflowError as error:
+        _logger.warning("old drafts were not deleted: %s", error.message)

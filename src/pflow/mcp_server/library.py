@@ -1,0 +1,144 @@
+"""The part of the server that shows the library: resources, prompts, and word of what changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
+from weakref import WeakSet
+
+from mcp.server import MCPServer
+from mcp.server.connection import Connection
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver import Context
+from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    PaginatedRequestParams,
+    PromptMessage,
+    ResourceTemplate,
+    TextContent,
+)
+
+from pflow.core.errors import DocumentError, InputError, NotFoundError, PflowError, SecurityError, UsageError
+from pflow.mcp_server.envelope import Reply, fail
+from pflow.mcp_server.prompt import fill_prompt, list_prompts
+from pflow.mcp_server.resource import TEMPLATES, list_resources, read_resource
+from pflow.workspace import Workspace
+
+T = TypeVar("T")
+
+CHANGES = frozenset({"workflow_save", "save_to_library"})
+"""Tools after which the library is another."""
+
+CALLS = {
+    "full": "workflow_execute(workflow='{name}', parameters={inputs})",
+    "core": "execute(name='{name}', inputs={inputs})",
+}
+"""How the tools of a toolset run a saved workflow."""
+
+_ASKED_WRONGLY = (DocumentError, InputError, NotFoundError, SecurityError, UsageError)
+
+
+class LibraryServer(MCPServer[Any]):
+    """Resources and prompts over whatever workspaces its subclass makes."""
+
+    def __init__(self, *, workspace: Callable[[], Workspace], toolset: str, **options: Any) -> None:
+        super().__init__(**options)
+        self._workspace = workspace
+        self._call = CALLS[toolset]
+        self._listeners = Listeners()
+        self.middleware.append(self._listeners)
+        # In pages: a library has no end.
+        self._lowlevel_server.add_request_handler("resources/list", PaginatedRequestParams, self._page_resources)
+        self._lowlevel_server.add_request_handler("prompts/list", PaginatedRequestParams, self._page_prompts)
+
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """Addresses with a part to fill in."""
+        return TEMPLATES
+
+    async def read_resource(
+        self, uri: object, context: Context[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents]:
+        """What stands under an address."""
+        found = await self._off_loop(lambda: read_resource(self._workspace(), str(uri)), uri=str(uri)[:200])
+        return [ReadResourceContents(content=found.text, mime_type=found.mime_type)]
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult:
+        """A saved workflow as a task for an agent."""
+        given = {str(key): str(value) for key, value in (arguments or {}).items()}
+        asked = await self._off_loop(lambda: fill_prompt(self._workspace(), name, given, tool=self._call))
+        message = PromptMessage(role="user", content=TextContent(type="text", text=asked.text))
+        return GetPromptResult(description=asked.description or None, messages=[message])
+
+    def refuse(self, error: PflowError) -> Reply:
+        """The answer for an error, without secrets."""
+        reply = fail(error)
+        try:
+            workspace = self._workspace()
+            envelope, text = workspace.redact(dict(reply.envelope)), workspace.redact(reply.text)
+        except PflowError as worse:
+            return fail(worse)  # whatever hides secrets cannot be read, so nothing is repeated
+        return Reply(envelope=cast("dict[str, object]", envelope), text=str(text))
+
+    async def tell_of_change(self) -> None:
+        """Say that the library is another: to those who subscribed, and to every client of the older protocol."""
+        for event in (ResourcesListChanged(), PromptsListChanged()):
+            await self._subscriptions.publish(event)
+        await self._listeners.tell()
+
+    async def _page_resources(
+        self, ctx: ServerRequestContext[Any], params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        found, cursor = await self._off_loop(lambda: list_resources(self._workspace().home, _cursor(params)))
+        return ListResourcesResult(resources=found, next_cursor=cursor)
+
+    async def _page_prompts(
+        self, ctx: ServerRequestContext[Any], params: PaginatedRequestParams | None
+    ) -> ListPromptsResult:
+        found, cursor = await self._off_loop(lambda: list_prompts(self._workspace().home, _cursor(params)))
+        return ListPromptsResult(prompts=found, next_cursor=cursor)
+
+    async def _off_loop(self, work: Callable[[], T], **about: str) -> T:
+        try:
+            return await asyncio.to_thread(work)
+        except PflowError as error:
+            code = INVALID_PARAMS if isinstance(error, _ASKED_WRONGLY) else INTERNAL_ERROR
+            reply = await asyncio.to_thread(self.refuse, error)
+        shown = cast("dict[str, Any]", reply.envelope["error"])
+        raise MCPError(code=code, message=shown["message"], data={**about, "error": shown})
+
+
+class Listeners:
+    """Clients of the older protocol, which are told of changes without having asked."""
+
+    def __init__(self) -> None:
+        self._connections: WeakSet[Connection] = WeakSet()
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """See every message pass; the one that begins a session is answered with what the client will be told."""
+        result = await call_next(ctx)
+        if ctx.method == "initialize" and isinstance(result, dict):
+            self._connections.add(ctx.session._connection)
+            capabilities = result.get("capabilities", {})
+            for kind in ("resources", "prompts"):
+                capabilities.get(kind, {})["listChanged"] = True
+        return result
+
+    async def tell(self) -> None:
+        """Say it to whoever still listens."""
+        for connection in list(self._connections):
+            await connection.send_resource_list_changed()
+            await connection.send_prompt_list_changed()
+
+
+def _cursor(params: PaginatedRequestParams | None) -> str | None:
+    return params.cursor if params is not None else None

@@ -1,0 +1,96 @@
+"""Saved workflows as prompts: a person picks one, fills in its inputs, and the agent runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+from mcp_types import Prompt, PromptArgument
+
+from pflow.core.document import Document, Input
+from pflow.core.errors import DocumentError, InputError, PflowError
+from pflow.core.frozen import Frozen
+from pflow.core.name import check_name
+from pflow.core.parse import parse_value
+from pflow.core.path import Home
+from pflow.core.render import escape, shorten
+from pflow.core.suggest import nearest
+from pflow.core.workflow_manager import WorkflowManager
+from pflow.engine.binding import coerce_text
+from pflow.mcp_server.resource import page_of
+from pflow.workspace import Workspace
+
+_DESCRIPTION = 300
+_MOST_ARGUMENTS = 50
+
+
+class Asked(Frozen):
+    """A prompt with its arguments filled in."""
+
+    description: str
+    text: str
+
+
+def list_prompts(home: Home, cursor: str | None) -> tuple[list[Prompt], str | None]:
+    """A page of the library as prompts."""
+    page = page_of(home, cursor)
+    listed = []
+    for name in page.names:
+        try:
+            document, about = _load(home, name)
+        except PflowError:
+            continue  # what cannot be read is left out of lists everywhere
+        arguments = [_argument(each, declared) for each, declared in _askable(document).items()]
+        listed.append(Prompt(name=name, description=about or None, arguments=arguments[:_MOST_ARGUMENTS] or None))
+    return listed, page.cursor
+
+
+def fill_prompt(workspace: Workspace, name: str, given: Mapping[str, str], *, tool: str) -> Asked:
+    """What an agent is asked to do. `tool` is a call with places for `{name}` and `{inputs}`.
+
+    Raises `PflowError` for a workflow that does not exist and for arguments that it does not take.
+    """
+    document, about = _load(workspace.home, name)
+    askable = _askable(document)
+    unknown = [each for each in given if each not in askable]
+    if unknown:
+        near = nearest(unknown[0], askable, limit=1)
+        raise InputError(
+            f"`{name}` has no input `{escape(unknown[0][:60])}`",
+            suggestions=[f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(askable) or 'none'}"],
+        )
+    missing = [each for each, declared in askable.items() if each not in given and _is_needed(declared)]
+    if missing:
+        raise InputError(f"`{name}` needs {', '.join(f'`{each}`' for each in missing)}")
+    inputs = {each: coerce_text(value, askable[each].type, each) for each, value in given.items()}
+    call = tool.format(name=name, inputs=orjson.dumps(inputs).decode())
+    lines = [f"Run the saved workflow `{name}`{': ' + about if about else ''}", f"Call {call} and report its outputs."]
+    secrets = [each for each, declared in document.inputs.items() if declared.secret]
+    if secrets:
+        lines.append(f"Its secrets ({', '.join(secrets)}) come from the settings; do not ask for them here.")
+    return Asked(description=about, text=str(workspace.redact("\n".join(lines))))
+
+
+def _load(home: Home, name: str) -> tuple[Document, str]:
+    saved = WorkflowManager(home).load(check_name(name))
+    document = parse_value(saved["workflow"]).document
+    if document is None:
+        raise DocumentError(f"`{name}` holds no workflow that could be run")
+    metadata = saved["metadata"]
+    described = metadata.get("description") if isinstance(metadata, Mapping) else ""
+    return document, shorten(str(described or document.description), _DESCRIPTION)
+
+
+def _askable(document: Document) -> dict[str, Input]:
+    """What may be typed into a prompt, which a model reads: everything but secrets."""
+    return {name: declared for name, declared in document.inputs.items() if not declared.secret}
+
+
+def _argument(name: str, declared: Input) -> PromptArgument:
+    kind = "" if declared.type in ("any", "string") else f" ({declared.type})"
+    about = shorten(f"{declared.description}{kind}".strip(), _DESCRIPTION)
+    return PromptArgument(name=name, description=about or None, required=_is_needed(declared))
+
+
+def _is_needed(declared: Input) -> bool:
+    return declared.required and not declared.has_default

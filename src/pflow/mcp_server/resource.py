@@ -1,0 +1,156 @@
+"""What a client can read by address: the guide, saved workflows and drafts, and runs."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from importlib.resources import files
+from urllib.parse import unquote
+
+import orjson
+from mcp_types import Resource, ResourceTemplate
+
+from pflow.core.errors import NotFoundError, PflowError, UsageError
+from pflow.core.frozen import Frozen
+from pflow.core.name import check_name, show
+from pflow.core.path import Home
+from pflow.core.render import escape, shorten
+from pflow.core.workflow_manager import WorkflowManager
+from pflow.workspace import Workspace
+
+GUIDE = "pflow://guide"
+WORKFLOWS = "pflow://workflows/"
+RUNS = "pflow://runs/"
+
+PAGE = 100
+"""Workflows that one answer lists."""
+
+MOST = 20_000
+"""Characters of a run that one answer has; `trace_read` pages through the rest."""
+
+_JSON = "application/json"
+_DESCRIPTION = 300
+_FEW_STEPS = 50
+_LONGEST_URI = 200
+
+TEMPLATES = [
+    ResourceTemplate(
+        uri_template=WORKFLOWS + "{name}",
+        name="workflow",
+        description="The document of a saved workflow or a draft",
+        mime_type=_JSON,
+    ),
+    ResourceTemplate(
+        uri_template=RUNS + "{id}",
+        name="run",
+        description="State, steps and outputs of a run, by id, the beginning of one, or `latest`",
+        mime_type=_JSON,
+    ),
+]
+
+
+class Content(Frozen):
+    """What stands under an address."""
+
+    text: str
+    mime_type: str
+
+
+class Page(Frozen):
+    """Some of the library: names, and where the next page begins."""
+
+    names: list[str]
+    cursor: str | None
+
+
+def page_of(home: Home, cursor: str | None) -> Page:
+    """The names of the library after the one that `cursor` is. Workflows that come or go meanwhile do no harm."""
+    names = WorkflowManager(home).names()
+    begin = bisect_right(names, check_name(cursor)) if cursor is not None else 0
+    chosen = names[begin : begin + PAGE]
+    return Page(names=chosen, cursor=chosen[-1] if begin + PAGE < len(names) else None)
+
+
+def list_resources(home: Home, cursor: str | None) -> tuple[list[Resource], str | None]:
+    """A page of what there is to read. Runs are too many to be listed; they are read by their ids."""
+    page = page_of(home, cursor)
+    manager = WorkflowManager(home)
+    listed = []
+    if cursor is None:
+        listed.append(
+            Resource(
+                uri=GUIDE,
+                name="guide",
+                title="How to build workflows",
+                description="The document's grammar, the way from discovery to a saved workflow, three examples",
+                mime_type="text/markdown",
+            )
+        )
+    for name in page.names:
+        try:
+            saved = manager.load(name)
+        except PflowError:
+            continue  # what cannot be read is left out of lists everywhere
+        metadata = saved["metadata"]
+        described = metadata.get("description") if isinstance(metadata, Mapping) else ""
+        about = shorten(str(described), _DESCRIPTION) if described else None
+        listed.append(Resource(uri=WORKFLOWS + name, name=name, description=about, mime_type=_JSON))
+    return listed, page.cursor
+
+
+def read_resource(workspace: Workspace, uri: str) -> Content:
+    """What stands under an address, without secrets; raises `PflowError` for one that leads nowhere."""
+    if uri == GUIDE:
+        return Content(text=read_guide(), mime_type="text/markdown")
+    for prefix, read in ((WORKFLOWS, _read_workflow), (RUNS, _read_run)):
+        if uri.startswith(prefix):
+            return Content(text=read(workspace, unquote(uri[len(prefix) :])), mime_type=_JSON)
+    raise NotFoundError(
+        f"there is no resource `{escape(uri[:_LONGEST_URI])}`",
+        suggestions=[f"there are {GUIDE}, {WORKFLOWS}{{name}} and {RUNS}{{id}}"],
+    )
+
+
+def read_guide() -> str:
+    """How an agent builds workflows."""
+    return files("pflow.mcp_server").joinpath("guide.md").read_text(encoding="utf-8")
+
+
+def _read_workflow(workspace: Workspace, name: str) -> str:
+    check_name(name)
+    drafts = WorkflowManager.for_drafts(workspace.home)
+    library = WorkflowManager(workspace.home)
+    manager = drafts if drafts.exists(name) and not library.exists(name) else library
+    return _dump(workspace.redact(manager.load_ir(name)))
+
+
+def _read_run(workspace: Workspace, reference: str) -> str:
+    if not reference.isascii() or not reference.replace("-", "").replace("_", "").isalnum():
+        raise UsageError(f"`{show(reference)}` is no id of a run", suggestions=["trace_read lists what there is"])
+    run = workspace.redact(workspace.show_run(reference))
+    assert isinstance(run, dict)
+    text = _dump(run)
+    if len(text) <= MOST:
+        return text
+    return _dump(_shortened(run))
+
+
+def _shortened(run: Mapping[str, object]) -> dict[str, object]:
+    """A run without its values, and with its last steps alone if it has many."""
+    steps = run.get("steps")
+    entries = [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    kept = ("step", "node", "status", "attempt", "ms", "action", "source")
+    error = run.get("error")
+    short: dict[str, object] = {
+        name: run[name] for name in ("run_id", "status", "workflow", "started_at", "duration_ms") if name in run
+    }
+    if isinstance(error, Mapping):
+        short["error"] = {name: shorten(str(error[name]), 500) for name in ("type", "message") if name in error}
+    short["step_count"] = len(entries)
+    short["steps"] = [{name: step[name] for name in kept if name in step} for step in entries[-_FEW_STEPS:]]
+    short["shortened"] = f"trace_read(trace_file='{run.get('run_id')}', …) has every step and value"
+    return short
+
+
+def _dump(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode()
