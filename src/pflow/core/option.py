@@ -8,14 +8,20 @@ from pflow.core.suggest import nearest
 
 
 class Option:
-    """One option. `choices` are the words it may hold; without them its default tells switch from number."""
+    """One option. `choices` are the words it may hold; without them its default tells switch from number.
 
-    __slots__ = ("choices", "default", "description")
+    A `policy` decides what workflows may reach; only a person sets it.
+    """
 
-    def __init__(self, default: str | int | bool, description: str, choices: tuple[str, ...] = ()) -> None:
+    __slots__ = ("choices", "default", "description", "policy")
+
+    def __init__(
+        self, default: str | int | bool, description: str, choices: tuple[str, ...] = (), *, policy: bool = False
+    ) -> None:
         self.default = default
         self.description = description
         self.choices = choices
+        self.policy = policy
 
     def takes(self) -> str:
         """What may be stored, for people."""
@@ -46,9 +52,11 @@ OPTIONS = {
     "runs.keep_days": Option(30, "days after which ended runs are deleted"),
     "drafts.keep_days": Option(7, "days after which drafts are deleted"),
     "output.limit_kb": Option(20, "kilobytes of a value that an agent gets to see at once"),
-    "http.allow_private": Option(False, "whether steps may reach addresses in private networks"),
-    "http.allow_hosts": Option("", "hosts that steps may always reach: `host`, `host:port`, `10.0.0.0/8`, …"),
-    "github.base_url": Option("", "the API of a GitHub Enterprise server"),
+    "http.allow_private": Option(False, "whether steps may reach addresses in private networks", policy=True),
+    "http.allow_hosts": Option(
+        "", "hosts that steps may always reach: `host`, `host:port`, `10.0.0.0/8`, …", policy=True
+    ),
+    "github.base_url": Option("", "the API of a GitHub Enterprise server", policy=True),
 }
 
 

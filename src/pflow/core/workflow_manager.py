@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
@@ -92,13 +92,7 @@ class WorkflowManager:
         self._path(name)
         with self._locked():
             self._remove(name)
-            if _entry(self._stats(), name):
-                update_json(
-                    self.folder / _STATS,
-                    lambda stats: {key: value for key, value in stats.items() if key != name},
-                    on_corrupt="replace",
-                    calls=self._calls,
-                )
+            self._forget([name])
 
     def list_all(self) -> list[Json]:
         """Metadata of everything that can be read, sorted by name."""
@@ -147,6 +141,7 @@ class WorkflowManager:
                 if not library._holds(name, document, about):
                     raise
             drafts._remove(draft)
+            drafts._forget([draft])
         return path
 
     def clean(self, older_than_seconds: float, *, now: float | None = None) -> list[str]:
@@ -158,6 +153,7 @@ class WorkflowManager:
                 if found.st_mtime < deadline:
                     self._remove(name)
                     gone.append(name)
+            self._forget(gone)
         return gone
 
     def record_run(self, name: str, success: bool, duration_ms: float) -> None:
@@ -242,6 +238,16 @@ class WorkflowManager:
             return False
         same = all(metadata.get(key) == value for key, value in about.items())
         return same and encode_file(saved, {}) == encode_file(document, {})
+
+    def _forget(self, names: Collection[str]) -> None:
+        """Let the statistics of what is gone go, too."""
+        if any(name in names for name in self._stats()):
+            update_json(
+                self.folder / _STATS,
+                lambda stats: {key: value for key, value in stats.items() if key not in names},
+                on_corrupt="replace",
+                calls=self._calls,
+            )
 
     def _remove(self, name: str) -> None:
         path = self._path(name)

@@ -21,22 +21,30 @@ Workflow = str | Mapping[str, object] | Parsed
 
 
 class Source(NamedTuple):
-    """A document, what to call it, its name in the library if it has one, and how to find what it includes."""
+    """A document, what to call it, its name in the library if it has one, and how to find what it includes.
+
+    `draft` is its name among the drafts, if it is one.
+    """
 
     parsed: Parsed
     shown: str
     library: str
     load: Load
+    draft: str = ""
 
 
 class Checked(Frozen):
-    """A workflow after checking: a plan, or everything that is wrong with it. `library` is its name in the library."""
+    """A workflow after checking: a plan, or everything that is wrong with it.
+
+    `library` is its name in the library, `draft` the one among the drafts.
+    """
 
     plan: Plan | None
     issues: tuple[Issue, ...]
     places: Places
     source: str
     library: str = ""
+    draft: str = ""
 
     @property
     def ok(self) -> bool:
@@ -71,7 +79,8 @@ def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> S
     is_library = found.kind == "library"
     manager = WorkflowManager(home) if is_library else WorkflowManager.for_drafts(home)
     document = parse_value(manager.load_ir(found.name))
-    return Source(document, found.name, found.name if is_library else "", lambda wanted: load(wanted, None))
+    library, draft = (found.name, "") if is_library else ("", found.name)
+    return Source(document, found.name, library, lambda wanted: load(wanted, None), draft)
 
 
 def recorded_source(recorded: object, shown: str, home: Home) -> Source:

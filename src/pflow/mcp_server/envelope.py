@@ -70,13 +70,13 @@ def failure(error: Mapping[str, object], **more: object) -> Reply:
     """The answer that carries an error object, its advice in the words of the tools."""
     advice = error.get("suggestions")
     suggestions = [in_tools(str(each)) for each in advice[:_MOST_SUGGESTIONS]] if isinstance(advice, list) else []
-    shown = {"details": {}, **error, "suggestions": suggestions}
-    lines = [f"error ({shown['type']}): {shown['message']}"]
-    if shown.get("node"):
-        lines[0] = f"error ({shown['type']}) in step `{shown['node']}`: {shown['message']}"
+    shown = {**error, "details": error.get("details") or {}, "suggestions": suggestions}
+    where = f" in step `{shown['node']}`" if shown.get("node") else ""
     details = shown["details"]
     issues = details.get("issues") if isinstance(details, Mapping) else None
-    lines += issue_lines(issues if isinstance(issues, list) else [])
+    found = issue_lines(issues) if isinstance(issues, list) else []
+    message = "" if len(found) == 1 else f" {shown['message']}"  # a single issue says it, and where
+    lines = [f"error ({shown['type']}){where}:{message}", *found]
     lines += [f"hint: {each}" for each in suggestions]
     return Reply(envelope={"success": False, "error": shown, **more}, text="\n".join(escape(line) for line in lines))
 

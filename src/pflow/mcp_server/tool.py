@@ -35,7 +35,10 @@ Handler = Callable[[Desk, Arguments], Awaitable[Reply]]
 
 
 class ToolSpec(Frozen):
-    """One tool. Its arguments are checked against `input_schema` before `handler` sees them."""
+    """One tool. Its arguments are checked against `input_schema` before `handler` sees them.
+
+    `always` holds what its answers have even when it fails.
+    """
 
     name: str
     description: str
@@ -43,6 +46,7 @@ class ToolSpec(Frozen):
     output_schema: Schema
     annotations: Mapping[str, bool]
     handler: Handler
+    always: Mapping[str, object] = {}
 
 
 def reads(*, open_world: bool = False) -> dict[str, bool]:

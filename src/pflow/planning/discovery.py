@@ -86,6 +86,10 @@ class Discovery:
             advice=() if hits else tuple(self._advise(query, kinds)),
         )
 
+    def describe(self, kind: Kind, name: str) -> dict[str, object]:
+        """What a hit says of something. Raises `NotFoundError`."""
+        return self._catalogue.describe((kind, name))
+
     def _hit(self, match: Match) -> Hit | None:
         try:
             about = self._catalogue.describe((match.kind, match.name))

@@ -23,6 +23,10 @@ class Finder:
         kinds: tuple[Kind, ...] = ("workflow", "draft") if drafts else ("workflow",)
         return self._discovery.find(query, kinds=kinds, limit=limit)
 
+    def describe_node(self, name: str) -> dict[str, object]:
+        """What a search says of a node type: its description and its interface."""
+        return self._discovery.describe("node", name)
+
     def discover_nodes(self, task: str, *, limit: int = MOST_NODES) -> Findings:
         """Node types to build with, the best first, with their whole interfaces; tools of MCP servers among them."""
         return self._discovery.find(task, kinds=_NODES, limit=limit)

@@ -17,12 +17,20 @@ from pflow.execution.workflow_execution import bind
 
 def check_source(wiring: Wiring, source: Source) -> Checked:
     """A document as a plan, or all that is wrong with it."""
-    parsed, shown, library, load = source
+    parsed = source.parsed
+    found = Checked(
+        plan=None,
+        issues=parsed.issues,
+        places=parsed.places,
+        source=source.shown,
+        library=source.library,
+        draft=source.draft,
+    )
     if parsed.document is None:  # nothing is read or written for a text that is no document
-        return Checked(plan=None, issues=parsed.issues, places=parsed.places, source=shown, library=library)
-    name = library or (parsed.document.name if parsed.document else "") or Path(shown).stem
-    compiled = compile_plan(parsed, wiring.registry, load, name=name)
-    return Checked(plan=compiled.plan, issues=compiled.issues, places=parsed.places, source=shown, library=library)
+        return found
+    name = source.library or parsed.document.name or Path(source.shown).stem
+    compiled = compile_plan(parsed, wiring.registry, source.load, name=name)
+    return found._replace(plan=compiled.plan, issues=compiled.issues)
 
 
 def take_up(
@@ -59,11 +67,13 @@ def take_up(
 
 
 def count_run(home: Home, checked: Checked, outcome: Outcome) -> list[str]:
-    """Count the run of a saved workflow; what kept it from being counted."""
-    if not checked.library:
+    """Count the run of a saved workflow or draft; what kept it from being counted."""
+    name = checked.library or checked.draft
+    if not name:
         return []
+    manager = WorkflowManager(home, kind="library" if checked.library else "draft")
     try:
-        WorkflowManager(home).record_run(checked.library, outcome.success, outcome.duration_ms)
+        manager.record_run(name, outcome.success, outcome.duration_ms)
     except (StorageError, NotFoundError, SecurityError) as error:
         return [f"the run was not counted: {error.message}"]
     return []

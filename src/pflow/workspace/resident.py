@@ -1,4 +1,4 @@
-"""What a process that answers many requests keeps between them: the journal and the connections to MCP servers."""
+"""What a process that answers many requests keeps between them: the journal, connections, a child in waiting."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from pflow.core.path import Home
 from pflow.core.settings import Settings
 from pflow.engine.ports import Journal, Observer
+from pflow.engine.spare import Spare
 from pflow.execution.wiring import Wiring
 from pflow.mcp.pool import Pool
 from pflow.workspace.workspace import Workspace
@@ -19,6 +20,7 @@ class Resident:
     def __init__(self, home: Home) -> None:
         self.home = home
         self.notices: list[str] = []
+        self._spare = Spare()
         self._pool = Pool(home, variables=self._variables, warn=self.notices.append)
 
     @cached_property
@@ -28,14 +30,15 @@ class Resident:
 
     def workspace(self, observer: Observer | None = None) -> Workspace:
         """A fresh workspace; closing it is not needed, and keeps what is shared."""
-        return Workspace(self.home, observer=observer, journal=self.journal, pool=self._pool)
+        return Workspace(self.home, observer=observer, journal=self.journal, pool=self._pool, spare=self._spare)
 
     async def disconnect(self) -> None:
         """End the MCP servers that were started on this event loop."""
         await self._pool.close()
 
     def close(self) -> None:
-        """Let the journal go."""
+        """Let the journal go, and the child in waiting."""
+        self._spare.close()
         journal = self.__dict__.pop("journal", None)
         if journal is not None:
             journal.close()

@@ -142,6 +142,12 @@ class Servers:
             suggestions=[f"did you mean `{near[0]}`?"] if near else [f"pflow mcp sync {name}"],
         )
 
+    def variables(self) -> set[str]:
+        """Names of the variables that the configured servers are filled in with."""
+        from pflow.mcp.expansion import references  # lazy: most uses talk to no server
+
+        return {name for server in self._book.servers() for name in references(server)}
+
     def tools(self, name: str) -> Sequence[str]:
         """The tools of a server as of its last sync, by their own names."""
         from pflow.mcp.sync import tools_of  # lazy: most uses need no registry

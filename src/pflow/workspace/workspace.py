@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pflow.engine.spare import Spare
     from pflow.mcp.pool import Pool
     from pflow.workspace.discovery import Finder
+    from pflow.workspace.drafts import Drafts
     from pflow.workspace.live_run import LiveRun
     from pflow.workspace.servers import Servers
 
@@ -260,8 +261,9 @@ class Workspace:
         from pflow.execution.describe import describe_plan  # lazy: not for runs
 
         found = describe_plan(plan)
-        if checked.library:
-            found["statistics"] = self._library().load(checked.library).get("metadata", {})
+        if checked.library or checked.draft:
+            manager = self._library() if checked.library else WorkflowManager.for_drafts(self.home)
+            found["statistics"] = manager.load(checked.library or checked.draft).get("metadata", {})
         return found
 
     def save(
@@ -273,11 +275,24 @@ class Workspace:
         overwrite: bool = False,
         draft: bool = False,
     ) -> Path:
-        """Keep a checked workflow under a name; raises `ExistsError` for one that is taken."""
+        """Keep a checked workflow under a name; raises `ExistsError` for one that is taken.
+
+        A draft that goes to the library is a draft no more.
+        """
         checked = self.check(workflow)
         raw: Any = checked.ready().raw["document"]
+        about = description or str(raw.get("description", ""))
+        if checked.draft and not draft and not overwrite:
+            return self._library().promote(checked.draft, name, about)
         manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
-        return manager.save(name, raw, description or str(raw.get("description", "")), overwrite=overwrite)
+        return manager.save(name, raw, about, overwrite=overwrite)
+
+    @property
+    def drafts(self) -> Drafts:
+        """Workflows that are still being worked on."""
+        from pflow.workspace.drafts import Drafts  # lazy: runs keep nothing
+
+        return Drafts(self.home, self.check)
 
     def workflows(self, query: str = "", *, drafts: bool = False) -> list[dict[str, object]]:
         """Saved workflows, those that match `query`."""
@@ -359,6 +374,11 @@ class Workspace:
         from pflow.workspace.servers import Servers  # lazy: runs need no configuring
 
         return Servers(self._wiring, environ=self._environ, notices=self._own_notices)
+
+    @property
+    def output_limit(self) -> int:
+        """Bytes of a value that an agent gets to see at once."""
+        return self._wiring.settings.number("output.limit_kb") << 10
 
     def redact(self, value: object) -> object:
         """The value without any secret that is known here."""

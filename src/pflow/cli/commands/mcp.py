@@ -8,6 +8,7 @@ from typing import cast
 import click
 
 from pflow.cli.commands.mcp_sync import doctor, sync
+from pflow.cli.commands.serve import serve_mcp
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
 from pflow.cli.group import LazyGroup, json_option, pass_console
@@ -105,6 +106,7 @@ def logout(console: Console, name: str) -> int:
 
 mcp.add_command(sync)
 mcp.add_command(doctor)
+mcp.add_command(serve_mcp, "serve")
 
 
 @mcp.command("import")

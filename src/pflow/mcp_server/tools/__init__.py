@@ -6,12 +6,37 @@ from collections.abc import Callable
 
 from pflow.mcp_server.tool import ToolSpec
 
+FULL = (
+    "workflow_discover",
+    "registry_discover",
+    "registry_run",
+    "workflow_execute",
+    "workflow_validate",
+    "workflow_save",
+    "registry_describe",
+    "registry_search",
+    "workflow_list",
+    "settings_set",
+    "settings_get",
+    "registry_list",
+    "trace_read",
+)
+"""In the order in which an agent meets them."""
+
 
 def _full() -> tuple[ToolSpec, ...]:
     # lazy: a server has one of the toolsets
-    from pflow.mcp_server.tools import execution
+    from pflow.mcp_server.tools import discovery, execution, registry, settings, trace, workflow
 
-    return (*execution.TOOLS,)
+    modules = (discovery, execution, registry, settings, trace, workflow)
+    found = {spec.name: spec for module in modules for spec in module.TOOLS}
+    return tuple(found[name] for name in FULL)
 
 
-TOOLSETS: dict[str, Callable[[], tuple[ToolSpec, ...]]] = {"full": _full}
+def _core() -> tuple[ToolSpec, ...]:
+    from pflow.mcp_server.tools.core import TOOLS  # lazy: a server has one of the toolsets
+
+    return TOOLS
+
+
+TOOLSETS: dict[str, Callable[[], tuple[ToolSpec, ...]]] = {"full": _full, "core": _core}

@@ -1,0 +1,196 @@
+"""The five tools of `--toolset core`: whoever wants few words finds, describes, executes and keeps by name.
+
+Their answers have the fields that their document fixes, beside `success`, `data` and `error`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pflow.core.interface import Field
+from pflow.core.name import check_name
+from pflow.core.render import shorten
+from pflow.engine.ports import Observer
+from pflow.mcp_server.envelope import Reply, end_of
+from pflow.mcp_server.listing import fit
+from pflow.mcp_server.tool import ERROR, Arguments, Desk, Schema, ToolSpec, changes, in_thread, reads, takes, text
+from pflow.mcp_server.tools.execution import show_outputs
+from pflow.registry.entry import Entry
+from pflow.workspace import Workspace
+from pflow.workspace.live_run import LiveRun
+
+_MOST_NODES = 20
+
+
+def browse(workspace: Workspace, arguments: Arguments) -> Reply:
+    """Node types and workflows, those that fit a query."""
+    query = str(arguments.get("query") or "")
+    data: dict[str, object] = {}
+    if query.strip():
+        found = workspace.discovery.discover_nodes(query, limit=_MOST_NODES)
+        entries = [workspace.node_type(hit.name) for hit in found.hits]
+        data["ranking"] = found.ranking
+    else:
+        entries = workspace.node_types()
+    nodes, more = fit([_node(entry) for entry in entries], workspace.output_limit)
+    if more:
+        data["more_nodes"] = more
+    fields: dict[str, object] = {"nodes": nodes}
+    workflows = _workflows(workspace, query) if arguments.get("include_workflows", True) else []
+    if arguments.get("include_workflows", True):
+        fields["workflows"] = workflows
+    shown = [*nodes, *workflows]
+    lines = [f"{each.get('type') or each['name']}  {shorten(str(each.get('description')), 100)}" for each in shown]
+    return _succeed(fields, data, "\n".join(lines) or "nothing matches")
+
+
+def _workflows(workspace: Workspace, query: str) -> list[dict[str, object]]:
+    if query.strip():
+        hits = workspace.discovery.discover_workflows(query).hits
+        return [{"name": hit.name, "description": hit.description, "score": hit.score} for hit in hits]
+    return list_entries(workspace, "")
+
+
+def _node(entry: Entry) -> dict[str, object]:
+    interface = entry.interface
+    return {
+        "type": entry.name,
+        "description": shorten(interface.description, 300),
+        "inputs": [_field(field) for field in (*interface.params, *interface.reads)],
+        "outputs": [_field(field) for field in interface.outputs],
+    }
+
+
+def _field(field: Field) -> dict[str, object]:
+    found: dict[str, object] = {"key": field.name, "type": field.type}
+    if field.required:
+        found["required"] = True
+    return found
+
+
+def list_library(workspace: Workspace, arguments: Arguments) -> Reply:
+    """Saved workflows, those that match a pattern."""
+    found = list_entries(workspace, str(arguments.get("pattern") or ""))
+    lines = [f"{each['name']}  {shorten(str(each.get('description', '')), 100)}".rstrip() for each in found]
+    return _succeed({}, found, "\n".join(lines) or "no workflow is saved under such a name")
+
+
+def list_entries(workspace: Workspace, pattern: str) -> list[dict[str, object]]:
+    """Name, description and statistics of saved workflows."""
+    kept = ("name", "description", "execution_count", "last_execution_at", "last_execution_success")
+    found = [{name: each[name] for name in kept if name in each} for each in workspace.workflows(pattern)]
+    return fit(found, workspace.output_limit)[0]
+
+
+def describe(workspace: Workspace, arguments: Arguments) -> Reply:
+    """What a workflow takes and gives, and how it fared."""
+    name = check_name(str(arguments["name"]))
+    found = workspace.describe(name)
+    fields = {"inputs": found.pop("inputs"), "outputs": found.pop("outputs")}
+    inputs: Any = fields["inputs"]
+    needed = [key for key, about in inputs.items() if about.get("required")]
+    lines = [f"{name}  {shorten(str(found.get('description', '')), 200)}".rstrip()]
+    lines += [f"needs {', '.join(needed)}"] if needed else []
+    return _succeed(fields, found, "\n".join(lines))
+
+
+async def execute(desk: Desk, arguments: Arguments) -> Reply:
+    """Run a saved workflow or a draft."""
+    name = check_name(str(arguments["name"]))
+
+    def make(observer: Observer | None) -> LiveRun:
+        return desk.engine.resident.workspace(observer).begin(name, arguments.get("inputs") or {})
+
+    outcome = await desk.watch(make)
+    reply = end_of(outcome, show_outputs(outcome))
+    data = dict(cast("Mapping[str, object]", reply.envelope.get("data", {})))
+    return reply._replace(
+        envelope={
+            "success": outcome.success,
+            "outputs": data.pop("outputs", {}),
+            "checkpoint": None if outcome.success else outcome.checkpoint,
+            "data": data,
+            "error": reply.envelope.get("error"),
+            "trace_path": outcome.trace_path,
+        }
+    )
+
+
+def save_to_library(workspace: Workspace, arguments: Arguments) -> Reply:
+    """Move a draft into the library."""
+    draft, final = check_name(str(arguments["draft_name"])), check_name(str(arguments["final_name"]))
+    path = workspace.drafts.promote(draft, final, str(arguments["description"]))
+    return _succeed({"path": str(path)}, {"name": final}, f"saved workflow `{final}`; the draft `{draft}` is gone")
+
+
+def _succeed(fields: Mapping[str, object], data: object, text: str) -> Reply:
+    return Reply(envelope={"success": True, **fields, "data": data, "error": None}, text=text)
+
+
+def _gives(fields: Schema) -> Schema:
+    properties = {
+        "success": {"type": "boolean"},
+        **fields,
+        "data": {},
+        "error": {"anyOf": [ERROR, {"type": "null"}]},
+    }
+    return {"type": "object", "properties": properties, "required": ["success"]}
+
+
+_ALWAYS = {"data": None, "error": None}
+_OBJECT: Schema = {"type": "object"}
+_OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
+
+TOOLS = (
+    ToolSpec(
+        name="browse_components",
+        description="Find nodes to build workflows with, and saved workflows, for a task in words.",
+        input_schema=takes({"query": text(), "include_workflows": {"type": "boolean", "default": True}}),
+        output_schema=_gives({"nodes": _OBJECTS, "workflows": _OBJECTS}),
+        annotations=reads(),
+        handler=in_thread(browse),
+        always=_ALWAYS,
+    ),
+    ToolSpec(
+        name="list_library",
+        description="List saved workflows.",
+        input_schema=takes({"pattern": {"anyOf": [{"type": "string"}, {"type": "null"}]}}),
+        output_schema=_gives({}),
+        annotations=reads(),
+        handler=in_thread(list_library),
+        always=_ALWAYS,
+    ),
+    ToolSpec(
+        name="describe_workflow",
+        description="Get the inputs, outputs, template variables and statistics of a saved workflow or draft.",
+        input_schema=takes({"name": text()}, "name"),
+        output_schema=_gives({"inputs": _OBJECT, "outputs": _OBJECT}),
+        annotations=reads(),
+        handler=in_thread(describe),
+        always=_ALWAYS,
+    ),
+    ToolSpec(
+        name="execute",
+        description="Run a saved workflow or draft by name and return its outputs, or a checkpoint if it fails.",
+        input_schema=takes({"name": text(), "inputs": {"type": "object"}}, "name"),
+        output_schema=_gives({"outputs": _OBJECT, "checkpoint": {"anyOf": [_OBJECT, {"type": "null"}]}}),
+        annotations=changes(destructive=True, open_world=True),
+        handler=execute,
+        always={**_ALWAYS, "outputs": {}, "checkpoint": None},
+    ),
+    ToolSpec(
+        name="save_to_library",
+        description="Move a draft into the library under a name that is free.",
+        input_schema=takes(
+            {"draft_name": text(), "final_name": text(), "description": text()},
+            "draft_name",
+            "final_name",
+            "description",
+        ),
+        output_schema=_gives({"path": text()}),
+        annotations=changes(destructive=False),
+        handler=in_thread(save_to_library),
+        always=_ALWAYS,
+    ),
+)

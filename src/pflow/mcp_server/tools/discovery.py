@@ -1,0 +1,72 @@
+"""`workflow_discover` and `registry_discover`."""
+
+from __future__ import annotations
+
+import orjson
+
+from pflow.core.render import shorten
+from pflow.mcp_server.envelope import Reply, in_tools, succeed
+from pflow.mcp_server.tool import Arguments, ToolSpec, gives, in_thread, reads, takes, text
+from pflow.planning.discovery import Findings
+from pflow.workspace import Workspace
+
+
+def discover_workflows(workspace: Workspace, arguments: Arguments) -> Reply:
+    """Saved workflows that fit a task."""
+    return _found(workspace, workspace.discovery.discover_workflows(str(arguments["query"])))
+
+
+def discover_nodes(workspace: Workspace, arguments: Arguments) -> Reply:
+    """Node types to build a task with."""
+    return _found(workspace, workspace.discovery.discover_nodes(str(arguments["task"])))
+
+
+def _found(workspace: Workspace, findings: Findings) -> Reply:
+    data = findings.to_json()
+    data["matches"] = _within([hit.to_json() for hit in findings.hits], workspace.output_limit)
+    if findings.advice:
+        data["suggestions"] = [in_tools(advice) for advice in findings.advice]
+    lines = [f"{hit.name}  {hit.score:.0%}  {shorten(hit.description, 100)}".rstrip() for hit in findings.hits]
+    if not lines:
+        lines = ["nothing matches", *(f"hint: {in_tools(advice)}" for advice in findings.advice)]
+    return succeed(data, "\n".join(lines))
+
+
+def _within(matches: list[dict[str, object]], limit: int) -> list[dict[str, object]]:
+    """The matches, of the later ones only what names them once there is no room for more."""
+    room = limit
+    shown: list[dict[str, object]] = []
+    for match in matches:
+        room -= len(orjson.dumps(match))
+        shown.append(match if room >= 0 or not shown else {name: match[name] for name in _BRIEF})
+    return shown
+
+
+_BRIEF = ("name", "kind", "score", "description")
+_MATCHES = {
+    "matches": {"type": "array", "items": {"type": "object"}},
+    "ranking": text(),
+    "suggestions": {"type": "array", "items": {"type": "string"}},
+}
+
+TOOLS = (
+    ToolSpec(
+        name="workflow_discover",
+        description=(
+            "Find saved workflows for a task. Always run first: one that matches with a score of 0.95 or more can be "
+            "executed instead of building anew. Each match has score, reason, inputs and outputs."
+        ),
+        input_schema=takes({"query": text("Task description")}, "query"),
+        output_schema=gives(_MATCHES),
+        annotations=reads(),
+        handler=in_thread(discover_workflows),
+    ),
+    ToolSpec(
+        name="registry_discover",
+        description="Find nodes to build a workflow with, MCP tools among them, with their whole interfaces.",
+        input_schema=takes({"task": text("What needs to be built")}, "task"),
+        output_schema=gives(_MATCHES),
+        annotations=reads(),
+        handler=in_thread(discover_nodes),
+    ),
+)

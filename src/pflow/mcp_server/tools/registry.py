@@ -1,0 +1,147 @@
+"""`registry_run`, `registry_describe`, `registry_search` and `registry_list`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pflow.core.errors import NotFoundError
+from pflow.core.render import shorten
+from pflow.core.shape import calls_seen, paths, paths_of
+from pflow.engine.ports import Observer
+from pflow.mcp_server.envelope import Reply, end_of, error_object, succeed
+from pflow.mcp_server.listing import fit
+from pflow.mcp_server.tool import Arguments, Desk, ToolSpec, changes, gives, in_thread, reads, takes, text
+from pflow.mcp_server.tools.execution import show_outputs
+from pflow.registry.entry import Entry
+from pflow.workspace import Workspace
+from pflow.workspace.live_run import LiveRun
+
+_MOST_LINES = 40
+
+
+async def run_node(desk: Desk, arguments: Arguments) -> Reply:
+    """Run one node, and show what its outputs are made of."""
+    name = str(arguments["node_type"])
+
+    def make(observer: Observer | None) -> LiveRun:
+        return desk.engine.resident.workspace(observer).begin_node(name, arguments.get("parameters") or {})
+
+    outcome = await desk.watch(make)
+    structure = template_paths(
+        name, (line for output, value in outcome.outputs.items() for line in paths_of(value, output))
+    )
+    lines = [f"{path}  {kind}" for path, kind in list(structure.items())[:_MOST_LINES]]
+    reply = end_of(outcome, "\n".join([show_outputs(outcome), "", "template paths:", *lines]))
+    data = reply.envelope.get("data")
+    if not isinstance(data, dict):
+        return reply
+    return reply._replace(envelope={**reply.envelope, "data": {**data, "structure": structure}})
+
+
+def template_paths(node: str, lines: Iterable[str]) -> dict[str, str]:
+    """Lines of `paths` as templates that can be copied, each with its type."""
+    found: dict[str, str] = {}
+    for line in lines:
+        path, _, kind = line.rpartition("  ")
+        if path:
+            found[f"${{{node}.{path}}}"] = kind
+        else:
+            found["…"] = "more"
+    return found
+
+
+def describe(workspace: Workspace, arguments: Arguments) -> Reply:
+    """Whole interfaces of node types."""
+    found: list[dict[str, object]] = []
+    missing: list[NotFoundError] = []
+    for name in dict.fromkeys(map(str, arguments["nodes"])):
+        try:
+            found.append(_described(workspace, name))
+        except NotFoundError as error:
+            missing.append(error)
+    if missing and not found:
+        raise missing[0]
+    data: dict[str, object] = {"nodes": found}
+    lines = [f"{each['name']}  {shorten(str(each['description']), 100)}" for each in found]
+    if missing:
+        data["missing"] = [error_object(error) for error in missing]
+        lines += [" ".join([error.message, *error.suggestions]) for error in missing]
+    return succeed(data, "\n".join(lines))
+
+
+def _described(workspace: Workspace, name: str) -> dict[str, object]:
+    entry = workspace.node_type(name)
+    described = {"name": entry.name, **workspace.discovery.describe_node(entry.name)}
+    result = entry.interface.output("result")
+    if result is not None and result.schema is not None:
+        described["structure"] = template_paths(entry.name, paths(result.schema))
+        if calls_seen(result.schema):
+            described["seen_in_calls"] = calls_seen(result.schema)
+    return described
+
+
+def search(workspace: Workspace, arguments: Arguments) -> Reply:
+    """Node types by parts of their names and descriptions."""
+    pattern = str(arguments["pattern"])
+    return _listed(workspace, workspace.node_types(pattern), f"no node type matches `{shorten(pattern)}`")
+
+
+def list_nodes(workspace: Workspace, arguments: Arguments) -> Reply:
+    """Every node type."""
+    return _listed(workspace, workspace.node_types(), "there is no node type")
+
+
+def _listed(workspace: Workspace, entries: Sequence[Entry], none: str) -> Reply:
+    every: list[dict[str, object]] = [
+        {"name": entry.name, "description": entry.interface.description} for entry in entries
+    ]
+    shown, more = fit(every, workspace.output_limit)
+    data: dict[str, object] = {"nodes": shown, "count": len(every)}
+    lines = [f"{each['name']}  {shorten(str(each.get('description', '')), 100)}".rstrip() for each in shown] or [none]
+    if more:
+        data["more"] = more
+        lines.append(f"… {more} more; registry_discover and registry_search find among them")
+    return succeed(data, "\n".join(lines))
+
+
+_NODES = {"nodes": {"type": "array", "items": {"type": "object"}}, "count": {"type": "integer"}}
+
+TOOLS = (
+    ToolSpec(
+        name="registry_run",
+        description=(
+            "Run one node to see what it really returns: its outputs, and `structure`, every template path in them "
+            "with its type. Do this for MCP tools before using their results in a workflow."
+        ),
+        input_schema=takes({"node_type": text(), "parameters": {"type": "object", "default": {}}}, "node_type"),
+        output_schema=gives(
+            {"outputs": {"type": "object"}, "structure": {"type": "object"}, "run_id": text()}, trace_path=text()
+        ),
+        annotations=changes(destructive=True, open_world=True),
+        handler=run_node,
+    ),
+    ToolSpec(
+        name="registry_describe",
+        description="Get the whole interface of nodes: parameters, outputs, actions, and template paths where known.",
+        input_schema=takes({"nodes": {"type": "array", "items": {"type": "string"}}}, "nodes"),
+        output_schema=gives(_NODES),
+        annotations=reads(),
+        handler=in_thread(describe),
+    ),
+    ToolSpec(
+        name="registry_search",
+        description="Search for nodes by parts of names, parameters and descriptions.",
+        input_schema=takes({"pattern": text()}, "pattern"),
+        output_schema=gives(_NODES),
+        annotations=reads(),
+        handler=in_thread(search),
+    ),
+    ToolSpec(
+        name="registry_list",
+        description="List all nodes (warning: returns hundreds). Prefer registry_discover.",
+        input_schema=takes({}),
+        output_schema=gives(_NODES),
+        annotations=reads(),
+        handler=in_thread(list_nodes),
+    ),
+)

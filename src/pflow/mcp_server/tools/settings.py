@@ -1,0 +1,49 @@
+"""`settings_set` and `settings_get`."""
+
+from __future__ import annotations
+
+from pflow.mcp_server.envelope import Reply, succeed
+from pflow.mcp_server.tool import Arguments, ToolSpec, changes, gives, in_thread, reads, takes, text
+from pflow.mcp_server.utils.security import check_may_set
+from pflow.workspace import Workspace
+
+
+def set_setting(workspace: Workspace, arguments: Arguments) -> Reply:
+    """Store a credential or an option."""
+    key = str(arguments["key"])
+    check_may_set(workspace, key)
+    workspace.set_setting(key, str(arguments["value"]))
+    return get_setting(workspace, arguments)
+
+
+def get_setting(workspace: Workspace, arguments: Arguments) -> Reply:
+    """One setting; a credential only in part."""
+    found = workspace.setting(str(arguments["key"]))
+    value = found["value"]
+    shown = "not set" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return succeed(found, f"{found['key']}: {shown}{' (masked)' if found['secret'] and value is not None else ''}")
+
+
+_SETTING = {"key": text(), "set": {"type": "boolean"}, "secret": {"type": "boolean"}}
+
+TOOLS = (
+    ToolSpec(
+        name="settings_set",
+        description=(
+            "Store a credential (named like GITHUB_TOKEN; never shown again) or an option (like trace.keep_days). "
+            "What decides what workflows may reach is for people only."
+        ),
+        input_schema=takes({"key": text(), "value": text()}, "key", "value"),
+        output_schema=gives(_SETTING),
+        annotations=changes(destructive=True, idempotent=True),
+        handler=in_thread(set_setting),
+    ),
+    ToolSpec(
+        name="settings_get",
+        description="Get a setting: its value, masked if it is a credential, and whether it is set.",
+        input_schema=takes({"key": text()}, "key"),
+        output_schema=gives(_SETTING),
+        annotations=reads(),
+        handler=in_thread(get_setting),
+    ),
+)

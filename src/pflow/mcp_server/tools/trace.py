@@ -1,0 +1,137 @@
+"""`trace_read`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from pflow.core.errors import NotFoundError
+from pflow.core.render import shorten
+from pflow.execution.outcome import shorten as preview
+from pflow.mcp_server.envelope import Reply, in_tools, succeed
+from pflow.mcp_server.listing import fit
+from pflow.mcp_server.tool import Arguments, ToolSpec, gives, in_thread, reads, takes, text
+from pflow.workspace import Workspace
+
+_LINES = 50
+
+
+def read(workspace: Workspace, arguments: Arguments) -> Reply:
+    """A run in short; one step of it; or one value, page by page."""
+    reference = str(arguments.get("trace_file") or "latest")
+    step, field = arguments.get("step"), arguments.get("field")
+    offset, limit = int(arguments.get("offset", 0)), int(arguments.get("limit", workspace.output_limit))
+    if field is not None:
+        value = workspace.trace(reference, step=step, field=str(field), offset=offset, limit=limit)
+        return _value(str(field), value)
+    trace = workspace.trace(reference, step=step)
+    assert isinstance(trace, Mapping)
+    if step is not None:
+        return _step(trace, limit)
+    return _summary({**trace, **_state(workspace, trace)}, limit)
+
+
+def _state(workspace: Workspace, trace: Mapping[str, object]) -> dict[str, object]:
+    """How the run stands now; a trace says how it stood when it was written."""
+    try:
+        now = workspace.show_run(str(trace.get("run_id") or "-"))
+    except NotFoundError:
+        return {}
+    return {"status": now["status"]} if now["status"] != trace.get("status") else {}
+
+
+def _summary(trace: Mapping[str, object], limit: int) -> Reply:
+    entries = trace.get("steps")
+    steps = [_brief(entry) for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    kept = ("run_id", "workflow", "status", "started_at", "ended_at", "duration_ms", "resumed", "edited", "reason")
+    data: dict[str, object] = {name: trace[name] for name in kept if name in trace}
+    handle = str(trace.get("run_id"))
+    for name in ("inputs", "outputs", "error"):
+        value = trace.get(name)
+        if isinstance(value, Mapping):
+            data[name] = {key: preview(part, limit // 4, f"{handle} {name}.{key}") for key, part in value.items()}
+    data["steps"], more = fit(steps, limit)
+    lines = [f"run {handle} of `{trace.get('workflow')}`: {trace.get('status')}"]
+    error = trace.get("error")
+    if isinstance(error, Mapping):
+        lines.append(f"error: {error.get('message')}")
+    lines += [_line(each) for each in steps[:_LINES]]
+    if more or len(steps) > _LINES:
+        data["more_steps"] = more
+        lines.append(f"… {len(steps) - min(len(steps), _LINES)} more steps")
+    lines.append("`step` shows one of them, `field` (such as outputs.NAME) a whole value, in pages")
+    return succeed(data, "\n".join(lines))
+
+
+def _brief(entry: Mapping[str, object]) -> dict[str, object]:
+    kept = ("step", "node", "status", "ms", "attempt", "action", "source", "items_completed")
+    found = {name: entry[name] for name in kept if name in entry}
+    if found.get("attempt") == 1:
+        del found["attempt"]
+    for name in ("outputs", "params"):
+        value = entry.get(name)
+        if isinstance(value, Mapping) and value:
+            found[name] = list(value)
+    error = entry.get("error")
+    if isinstance(error, Mapping):
+        found["error"] = shorten(str(error.get("message")), 200)
+    return found
+
+
+def _line(entry: Mapping[str, object]) -> str:
+    error = f": {entry['error']}" if "error" in entry else ""
+    spent = f" in {entry['ms']:.0f} ms" if isinstance(entry.get("ms"), float | int) else ""
+    return f"- {entry.get('step')}: {entry.get('status')}{spent}{error}"
+
+
+def _step(entry: Mapping[str, object], limit: int) -> Reply:
+    name = str(entry.get("step"))
+    data = dict(entry)
+    for part in ("outputs", "params"):
+        value = data.get(part)
+        if isinstance(value, Mapping):
+            handles = {key: f"step={name} field={part}.{key}" for key in value}
+            data[part] = {key: preview(each, limit // 4, handles[key]) for key, each in value.items()}
+    lines = [_line(_brief(entry))]
+    lines += [f"{part}.{key}" for part in ("outputs", "params") for key in _keys(data.get(part))]
+    error = entry.get("error")
+    if isinstance(error, Mapping):
+        hints = error.get("suggestions")
+        lines += [f"hint: {in_tools(str(hint))}" for hint in hints] if isinstance(hints, list) else []
+    return succeed(data, "\n".join(lines))
+
+
+def _keys(value: object) -> list[str]:
+    return [str(key) for key in value] if isinstance(value, Mapping) else []
+
+
+def _value(field: str, value: object) -> Reply:
+    if isinstance(value, Mapping) and set(value) == {"text", "offset", "next", "size"}:
+        left = f"; go on with offset={value['next']}" if value["next"] is not None else ""
+        return succeed({"field": field, **value}, f"{field}: from {value['offset']} of {value['size']}{left}")
+    shown = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return succeed({"field": field, "value": value}, f"{field}: {shorten(shown, 600)}")
+
+
+TOOLS = (
+    ToolSpec(
+        name="trace_read",
+        description=(
+            "Read what a run did, also one that still runs: first a summary, then one `step`, or one `field` of the "
+            "run or the step (outputs.report, outputs.items[0].title), paged by `offset` and `limit`."
+        ),
+        input_schema=takes(
+            {
+                "trace_file": text("'latest' (default), run_id, or path of a trace"),
+                "step": text(),
+                "field": text(),
+                "offset": {"type": "integer", "minimum": 0},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 100000},
+            }
+        ),
+        output_schema=gives({"run_id": text(), "status": text(), "steps": {"type": "array"}}),
+        annotations=reads(),
+        handler=in_thread(read),
+    ),
+)

@@ -1,0 +1,35 @@
+"""What an agent may set: credentials and options, but nothing that decides what runs or what it may reach."""
+
+from __future__ import annotations
+
+import os
+
+from pflow.core.env_name import check_env_name
+from pflow.core.errors import SecurityError
+from pflow.core.option import OPTIONS
+from pflow.core.settings import is_credential
+from pflow.mcp.exposure import is_secret_name
+from pflow.workspace import Workspace
+
+
+def check_may_set(workspace: Workspace, key: str) -> None:
+    """Raise `SecurityError` for a setting that only a person may change."""
+    option = OPTIONS.get(key)
+    if option is not None and option.policy:
+        raise _refusal(key, "it decides what workflows may reach")
+    if option is not None or not is_credential(key):
+        return
+    problem = check_env_name(key)
+    if problem:
+        raise _refusal(key, "it decides what runs")
+    if is_secret_name(key):
+        return
+    if key in os.environ or key in workspace.servers.variables():
+        raise _refusal(key, "MCP servers are started with it")
+
+
+def _refusal(key: str, reason: str) -> SecurityError:
+    return SecurityError(
+        f"an agent may not change `{key}`: {reason}",
+        suggestions=["ask the person who runs pflow; they can set it in a terminal, with `pflow settings`"],
+    )

@@ -1,0 +1,46 @@
+"""The use cases of workflows that are still being worked on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pflow.core.errors import DocumentError
+from pflow.core.issue import Issue
+from pflow.core.path import Home
+from pflow.core.settings import Settings
+from pflow.core.workflow_manager import WorkflowManager
+from pflow.execution.source import Checked, Workflow
+
+_DAY = 86400
+
+
+class Drafts:
+    """Drafts of a home. They may be wrong, are kept by name, and go after a while."""
+
+    def __init__(self, home: Home, check: Callable[[Workflow], Checked]) -> None:
+        self._home = home
+        self._check = check
+        self._manager = WorkflowManager.for_drafts(home)
+
+    def save(self, workflow: Workflow, name: str, description: str = "") -> tuple[Path, tuple[Issue, ...]]:
+        """Keep a document, in place of what the draft was before; also gives what is still wrong with it."""
+        checked = self._check(workflow)
+        raw = checked.places.value if checked.plan is None else checked.plan.raw["document"]
+        if not isinstance(raw, Mapping) or "nodes" not in raw:
+            checked.ready()
+            raise DocumentError("a draft needs `nodes`")
+        document = {**raw, "description": description} if description else raw
+        return self._manager.save(name, document, overwrite=True), checked.issues
+
+    def promote(self, name: str, final_name: str, description: str) -> Path:
+        """Move a draft into the library, once it can run. Never replaces anything there."""
+        self._manager.load_ir(name)
+        self._check(f"{name}.json").ready()  # the library may have a workflow of the draft's name
+        return self._manager.promote(name, final_name, description)
+
+    def clean_old(self) -> list[str]:
+        """Delete what is older than the settings let drafts become."""
+        if not self._home.drafts.is_dir():
+            return []
+        return self._manager.clean(Settings.load(self._home).number("drafts.keep_days") * _DAY)
