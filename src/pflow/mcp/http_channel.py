@@ -56,7 +56,7 @@ class Channel:
         self._warn = warn
         self._warned = False
         self._cookies = httpx2.Cookies()
-        self._home = httpx2.AsyncHTTPTransport(verify=_context(self._url.scheme, insecure, pin_file), limits=_LIMITS)
+        self._home = httpx2.AsyncHTTPTransport(verify=tls_context(self._url.scheme, insecure, pin_file), limits=_LIMITS)
         self._abroad: httpx2.AsyncHTTPTransport | None = None
 
     async def send(
@@ -285,7 +285,7 @@ def _check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return checked
 
 
-def _context(scheme: str, insecure: bool, pin_file: str) -> ssl.SSLContext:
+def tls_context(scheme: str, insecure: bool, pin_file: str) -> ssl.SSLContext:
     if not pin_file or scheme != "https":
         # reading the certificate authorities costs more than a call, so plain http goes without
         return httpx2.create_ssl_context(verify=scheme == "https" and not insecure)

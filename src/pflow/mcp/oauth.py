@@ -77,7 +77,7 @@ async def login(
     headers = {**check_credentials(server, variables).headers, **_PROBE_HEADERS}
     method, body = ("GET", None) if server.transport == "sse" else ("POST", _PROBE)
     try:
-        async with nullcontext(http) if http else httpx2.AsyncClient(timeout=30.0) as connection:
+        async with nullcontext(http) if http else _connection(server) as connection:
             probe = connection.build_request(method, server.url, headers=headers, content=body)
             answer = await connection.send(probe, auth=client, stream=True, follow_redirects=False)
             await answer.aclose()
@@ -96,6 +96,18 @@ async def login(
             f"server `{server.name}` refuses the token that was just made for it (HTTP {answer.status_code})",
             suggestions=["check `auth.scopes` and `auth.client_id` of the server, or ask whoever runs it"],
         )
+
+
+def _connection(server: ServerConfig) -> httpx2.AsyncClient:
+    """A client for one login. The server's own certificates count for the server alone."""
+    # lazy: httpx2 costs 120 ms
+    import httpx2
+
+    from pflow.mcp.http_channel import tls_context
+
+    url = httpx2.URL(server.url)
+    own = httpx2.AsyncHTTPTransport(verify=tls_context(url.scheme, server.insecure, server.pin_file))
+    return httpx2.AsyncClient(timeout=30.0, mounts={f"{url.scheme}://{url.netloc.decode()}": own})
 
 
 def logout(name: str, *, home: Home) -> bool:
