@@ -267,7 +267,6 @@ def test_a_call_that_hangs_is_a_timeout_with_advice(pflow, serve):
         "hint: `timeout` of server `a` in `mcp-servers.json` is how many seconds it may be silent\n"
         "resume: pflow runs resume RUN\n"
     )
-    assert pflow("call", "a", "say", "text=x", "--json").json["error"]["type"] == "timeout"
 
 
 @pytest.mark.parametrize("stage", ["start", "initialize", "tools/list"])

@@ -33,6 +33,7 @@ def steady(said):
 
 
 @pytest.mark.requirement("client:test-3", "client:input-2", "security:10.1-1", "client:state-2", "client:state-3")
+@pytest.mark.requirement("server5:require-2")
 def test_three_tools_are_three_node_types(pflow, serve, entries):
     serve("a", tool("one"), tool("Two_B"), tool("list all"), sync=None)
     said = pflow("mcp", "sync", "a")

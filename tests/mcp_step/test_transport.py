@@ -15,10 +15,12 @@ from tests.mcp.kit import DEADLINE, argv
 from tests.mcp_http.site import Site
 
 CANARY = "canary-0815-zebra"
+IN_HTTP = {"call:silence": "silence", "call:exit0": "hangs-up"}
+"""What a site does that corresponds to a behaviour of a process."""
 
 
 @contextmanager
-def on_socket(path, era):
+def on_socket(path, era, doing="well-behaved"):
     """A socket that gives every connection a server of its own."""
 
     def serve():
@@ -27,7 +29,7 @@ def on_socket(path, era):
             with connection:
                 if stopped.is_set():
                     return
-                subprocess.run(argv(era, "well-behaved"), stdin=connection, stdout=connection)
+                subprocess.run(argv(era, doing), stdin=connection, stdout=connection)
 
     stopped = threading.Event()
     with socket.socket(socket.AF_UNIX) as listener:
@@ -77,15 +79,15 @@ def on_site(era, *doing):
 
 
 @contextmanager
-def reachable(transport, era):
+def reachable(transport, era, doing="well-behaved"):
     """The words of `mcp add` for a server that can be reached in this way."""
     if transport == "stdio":
-        yield ["--", *argv(era, "well-behaved")]
+        yield ["--", *argv(era, doing)]
     elif transport == "uds":
-        with on_socket("sock", era) as path:
+        with on_socket("sock", era, doing) as path:
             yield ["--socket", path]
     else:
-        with on_site(era) as (site,):
+        with on_site(era, IN_HTTP.get(doing, "")) as (site,):
             yield ["--url", site.url]
 
 
@@ -103,6 +105,23 @@ def test_a_workflow_does_not_see_how_its_server_is_reached(pflow, write, home, e
         said = pflow("run", "x.json")
     assert (said.code, said.out, said.err) == (0, "hi again\n", "")
     assert json.loads((home / "mcp-servers.json").read_text())["servers"]["a"]["transport"] == transport
+
+
+@pytest.mark.parametrize("transport", ["stdio", "uds", "stream-http"])
+@pytest.mark.parametrize(("doing", "action"), [("call:silence", "timeout"), ("call:exit0", "error")])
+@pytest.mark.requirement("security:7.3-6")
+def test_errors_mean_the_same_however_a_server_is_reached(pflow, write, transport, doing, action):
+    with reachable(transport, "legacy", doing) as words:
+        assert pflow("mcp", "add", "a", "--timeout", "1", *words).code == 0
+        assert pflow("mcp", "sync", "a").code == 0
+        write(
+            "x.json",
+            {"id": "call", "type": "mcp-a-echo"},
+            {"id": "error", "type": "echo", "params": {"took": "error"}},
+            {"id": "timeout", "type": "echo", "params": {"took": "timeout"}},
+            edges=[{"from": "call", "to": name, "action": name} for name in ("error", "timeout")],
+        )
+        assert pflow("run", "x.json").out == f"{action}\n"
 
 
 @pytest.mark.requirement("security:7.3-3")
