@@ -7,7 +7,16 @@ import sys
 
 import pytest
 
-from pflow.core.errors import InputNeeded, ReplyError, SecurityError, ServerError, ServerGone, StepTimeout, UsageError
+from pflow.core.errors import (
+    InputNeeded,
+    ReplyError,
+    SecurityError,
+    ServerError,
+    ServerGone,
+    StepError,
+    StepTimeout,
+    UsageError,
+)
 from pflow.mcp.http import connect_http
 from tests.mcp_http.kit import DEADLINE, echo
 from tests.mcp_http.site import Site
@@ -144,6 +153,36 @@ def test_an_auth_object_may_ask_more_than_once(kit, era):
     calls = [request.headers["authorization"] for request in kit.site.requests if request.rpc == "tools/call"]
     assert calls == ["old", "new"]
     assert bodies == [b'{"error":"invalid_token","error_description":"expired"}']
+
+
+def test_a_login_that_fails_is_not_begun_again_for_the_handshake(kit):
+    httpx2 = pytest.importorskip("httpx2")
+    begun = []
+
+    class Refused(httpx2.Auth):
+        async def async_auth_flow(self, request):
+            begun.append(request)
+            raise StepError("they said no", action="auth_failed")
+            yield request
+
+    with pytest.raises(StepError, match="they said no"):
+        kit.talk("modern", "", nothing, auth=Refused())
+    assert (len(begun), kit.site.requests) == (1, [])
+
+
+def test_bad_credentials_are_told_without_a_handshake(kit, era):
+    with pytest.raises(ServerError) as caught:
+        kit.talk(era, "any:unauthorised", nothing)
+    assert (caught.value.action, caught.value.details["status"]) == ("auth_failed", 401)
+    assert kit.site.seen() == ["server/discover"]
+
+
+def test_a_probe_that_is_not_allowed_means_a_handshake_and_explains_a_failed_one(kit):
+    assert kit.talk("legacy", "discover:forbidden", echo) == "hi"
+    with pytest.raises(ServerError) as caught:
+        kit.talk("modern", "discover:forbidden", nothing)
+    assert (caught.value.action, caught.value.details["status"]) == ("auth_failed", 403)
+    assert kit.site.seen() == ["server/discover", "initialize"]
 
 
 def test_a_cookie_is_kept_for_the_session(kit):

@@ -85,7 +85,13 @@ async def meet(
                 await asyncio.wait((asked,), timeout=probe)
                 if asked.done() and (peer := _discovered(wire, asked)) is not None:
                     return peer
-        return await shaken
+        try:
+            return await shaken
+        except StepError:
+            refusal = asked.exception() if asked.done() else None
+            if isinstance(refusal, StepError) and refusal.action == "auth_failed":
+                raise refusal from None  # what a stateless server says of a handshake explains nothing
+            raise
     finally:
         tasks: list[asyncio.Future[Any]] = [task for task in (asked, shaken) if task is not None]
         for task in tasks:
@@ -99,7 +105,7 @@ def _discovered(wire: Rpc, asked: asyncio.Future[dict[str, object]]) -> Peer | N
     if isinstance(error, ServerGone) and not wire.is_open:
         raise error
     if error is not None:
-        if not isinstance(error, StepError):
+        if not isinstance(error, StepError) or _refuses_us(error):
             raise error
         # Whoever names our version while refusing the question speaks it all the same.
         named = isinstance(error, ReplyError) and MODERN in (_offered(error) or ())
@@ -109,6 +115,11 @@ def _discovered(wire: Rpc, asked: asyncio.Future[dict[str, object]]) -> Peer | N
     if not isinstance(versions, list) or MODERN not in versions:
         return None
     return _describe(result, MODERN)
+
+
+def _refuses_us(error: StepError) -> bool:
+    """Whether we may not ask at all, whatever it is: a handshake would but have a person log in once more."""
+    return error.action == "auth_failed" and error.details.get("status") != 403  # which may be about the question
 
 
 async def _shake_hands(wire: Rpc, capabilities: Mapping[str, object], timeout: float) -> Peer:
