@@ -38,14 +38,16 @@ JSON_LIMIT = 64 << 20
 def write_atomic(path: Path, data: bytes, *, durable: bool = True, calls: Calls = os) -> None:
     """Make `path` hold `data`: after a crash at any point it holds that or what it held before.
 
-    What can be made again from other files need not be `durable`: only a power cut may lose it then.
+    What can be made again from other files need not be `durable`: only a power cut may lose it then, and whoever
+    writes many such files sweeps their folder now and then.
     """
     temp: Path | None = None
     fd = -1
     try:
         make_folder(path.parent, calls=calls)
         _check_target(path)
-        sweep_temps(path.parent)
+        if durable:
+            sweep_temps(path.parent)
         temp = path.parent / f".{path.name}.{os.urandom(8).hex()}.tmp"
         fd = calls.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | BINARY, 0o600)
         rest = memoryview(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -10,13 +11,15 @@ from pathlib import Path
 import orjson
 
 from pflow.core.errors import DamagedError, NotFoundError, SecurityError, StorageError
-from pflow.core.file import read_private, write_atomic
+from pflow.core.file import read_private, sweep_temps, write_atomic
 from pflow.engine.ports import Journal, Record
 
 _ITEM_KINDS = frozenset({"ItemStarted", "ItemCompleted"})
 _PREFIX = "workflow-trace-"
 _LIMIT = 64 << 20
 _FEW = 100
+_EVERY = 20
+"""Looking at all traces takes longer than a short run; a few too many do no harm."""
 
 
 def build_trace(run_id: str, records: Sequence[Record]) -> dict[str, object]:
@@ -132,8 +135,9 @@ def write_trace(folder: Path, run_id: str, records: Sequence[Record], *, keep_da
 def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "") -> list[str]:
     """Delete traces that are too old, then the oldest until the folder is small enough."""
     names = [name for name in _trace_names(folder) if name != keep]
-    if len(names) < _FEW and keep:
+    if keep and (len(names) < _FEW or len(names) % _EVERY):
         return []
+    sweep_temps(folder, limit=len(names) + _FEW)
     found = []
     for name in names:
         try:
@@ -188,6 +192,6 @@ def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, obje
 
 def _trace_names(folder: Path) -> list[str]:
     try:
-        return [path.name for path in folder.iterdir() if path.name.startswith(_PREFIX)]
+        return [name for name in os.listdir(folder) if name.startswith(_PREFIX)]  # noqa: PTH208 ten times as fast
     except FileNotFoundError:
         return []

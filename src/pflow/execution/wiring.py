@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -35,10 +35,12 @@ class Wiring:
         journal: Journal | None = None,
         pool: Pool | None = None,
         spare: Spare | None = None,
+        registry: Callable[[], Registry] | None = None,
     ) -> None:
         self.home = home
         self._pool = pool
         self._spare = spare
+        self._load_registry = registry or (lambda: Registry.load(home))
         self._environ = os.environ if environ is None else environ
         self._journal = journal
         self._said: list[str] = []
@@ -51,7 +53,7 @@ class Wiring:
     @cached_property
     def registry(self) -> Registry:
         """Node types."""
-        return Registry.load(self.home)
+        return self._load_registry()
 
     @cached_property
     def redactor(self) -> Redactor:

@@ -57,12 +57,14 @@ class Registry:
         self._entries: dict[str, Entry] = {}
         self._head: dict[str, object] = {}
         self._changes: dict[str, dict[str, object] | None] = {}
+        self._stamp: object = None
         self.notices: list[str] = []
 
     @classmethod
     def load(cls, home: RegistryHome) -> Registry:
         """The registry as of now; source files are read again only when one of them changed."""
         registry = cls(home)
+        registry._stamp = _stamp(home.registry)
         registry._nodes, head = registry._read() or ({}, {})
         registry._head = head
         if head.get("made_by") == MAKER and head.get("sources") == fingerprints(home.nodes):
@@ -73,6 +75,17 @@ class Registry:
             registry.save()
         except StorageError:
             pass  # the file is a cache: a home that cannot be written costs a scan each time, nothing else
+        return registry
+
+    def afresh(self) -> Registry:
+        """What `load` gives now, sharing nothing that changes with this one; an unchanged file is not read again."""
+        head = self._head
+        is_same = self._stamp is not None and not self._changes and self._stamp == _stamp(self._path)
+        if not is_same or head.get("made_by") != MAKER or head.get("sources") != fingerprints(self._folder):
+            return Registry.load(self._home)
+        registry = Registry(self._home)
+        registry._stamp, registry._head, registry._nodes = self._stamp, head, dict(self._nodes)
+        registry.notices.extend(_strings(head.get("notices")))
         return registry
 
     @property
@@ -243,6 +256,15 @@ def _virtual(nodes: Nodes) -> Nodes:
 def _collision(name: str, source: str, owner: Mapping[str, object]) -> str:
     holder = "a built-in node" if owner.get("module") else f"`{Path(str(owner.get('file_path'))).name}`"
     return f"`{source}`: node type `{name}` is left out; {holder} has that name"
+
+
+def _stamp(path: Path) -> object:
+    """What changes whenever the file does; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _strings(value: object) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from pflow.engine.ports import Journal, Observer
 from pflow.engine.spare import Spare
 from pflow.execution.wiring import Wiring
 from pflow.mcp.pool import Pool
+from pflow.registry.registry import Registry
 from pflow.workspace.workspace import Workspace
 
 
@@ -20,6 +22,8 @@ class Resident:
     def __init__(self, home: Home) -> None:
         self.home = home
         self.notices: list[str] = []
+        self._environ = dict(os.environ)  # each look into the real one decodes it
+        self._registry: Registry | None = None
         self._spare = Spare()
         self._pool = Pool(home, variables=self._variables, warn=self.notices.append)
 
@@ -30,7 +34,15 @@ class Resident:
 
     def workspace(self, observer: Observer | None = None) -> Workspace:
         """A fresh workspace; closing it is not needed, and keeps what is shared."""
-        return Workspace(self.home, observer=observer, journal=self.journal, pool=self._pool, spare=self._spare)
+        return Workspace(
+            self.home,
+            observer=observer,
+            environ=self._environ,
+            journal=self.journal,
+            pool=self._pool,
+            spare=self._spare,
+            registry=self._load_registry,
+        )
 
     async def disconnect(self) -> None:
         """End the MCP servers that were started on this event loop."""
@@ -43,5 +55,10 @@ class Resident:
         if journal is not None:
             journal.close()
 
+    def _load_registry(self) -> Registry:
+        kept = self._registry
+        self._registry = found = Registry.load(self.home) if kept is None else kept.afresh()
+        return found
+
     def _variables(self) -> Mapping[str, str]:
-        return Settings.load(self.home).variables()
+        return Settings.load(self.home, environ=self._environ).variables()

@@ -14,7 +14,7 @@ from pflow.core.suggest import nearest
 from pflow.execution.wiring import Wiring
 from pflow.mcp.address import has_reference
 from pflow.mcp.config import ServerConfig, read_server
-from pflow.mcp.consent import grant
+from pflow.mcp.consent import check_consent, grant
 from pflow.mcp.exposure import advise, view
 from pflow.mcp.server_book import ServerBook
 from pflow.mcp.server_state import ServerStates
@@ -112,7 +112,9 @@ class Servers:
         from pflow.mcp.oauth import login
 
         variables = self._wiring.settings.variables()
-        server = expand(self._book.get(name), variables).server
+        config = self._book.get(name)
+        check_consent(config, self._states.get(name))
+        server = expand(config, variables).server
         asyncio.run(login(server, home=self._wiring.home, variables=variables, say=say))
 
     def log_out(self, name: str) -> bool:

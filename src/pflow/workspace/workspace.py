@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from pflow.core.parse import Parsed, parse_text
 from pflow.core.path import Home, find_home
 from pflow.core.settings import Settings
 from pflow.core.workflow_manager import WorkflowManager
-from pflow.engine.executor import Executor, RunResult, new_run_id
+from pflow.engine.executor import new_run_id
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Journal, Observer, RunInfo
 from pflow.execution.outcome import Outcome
@@ -27,6 +27,7 @@ from pflow.workspace.preparation import check_source, count_run, take_up
 if TYPE_CHECKING:
     from pflow.engine.spare import Spare
     from pflow.mcp.pool import Pool
+    from pflow.registry.registry import Registry
     from pflow.workspace.discovery import Finder
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.live_run import LiveRun
@@ -45,11 +46,12 @@ class Workspace:
         journal: Journal | None = None,
         pool: Pool | None = None,
         spare: Spare | None = None,
+        registry: Callable[[], Registry] | None = None,
     ) -> None:
         self.home = home
         self._observer = observer
         self._environ = environ
-        self._wiring = Wiring(home, environ=environ, journal=journal, pool=pool, spare=spare)
+        self._wiring = Wiring(home, environ=environ, journal=journal, pool=pool, spare=spare, registry=registry)
         self._own_notices: list[str] = []
 
     @classmethod
@@ -189,22 +191,9 @@ class Workspace:
         self, start: object, shared: MutableMapping[str, object] | None = None, *, cache: bool = True
     ) -> Outcome:
         """Run a PocketFlow flow, or the nodes after `start`, and leave what they wrote in `shared`."""
-        from pflow.execution.flow import plan_from_flow  # lazy: only for compositions in Python
+        from pflow.workspace.flow_run import run_flow  # lazy: only for compositions in Python
 
-        plan = plan_from_flow(start)
-        store = {} if shared is None else shared
-        after: dict[str, object] = {}
-
-        async def work(executor: Executor) -> RunResult:
-            result = await executor.run(plan, {}, seed=dict(store))
-            after.update(result.store)
-            return result
-
-        outcome = self._block(work, plan, cache, False)
-        for key in [key for key in store if outcome.success and key not in after]:
-            del store[key]
-        store.update(after)
-        return outcome
+        return run_flow(lambda work, plan: self._block(work, plan, cache, False), start, shared)
 
     # Runs and traces
 
