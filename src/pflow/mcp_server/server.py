@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from pflow.core.errors import DocumentError, PflowError
 from pflow.core.path import Home
 from pflow.core.suggest import nearest
 from pflow.engine.ports import Observer
+from pflow.execution.null_output import NullOutput
 from pflow.execution.session import SIGNALS
 from pflow.mcp.argument import ArgumentCheck
 from pflow.mcp_server.engine_thread import EngineThread
@@ -87,10 +89,18 @@ class PflowServer(LibraryServer):
             return await spec.handler(_Call(self.engine, context), arguments)
         except PflowError as error:
             return await asyncio.to_thread(self.refuse, error)
-        except Exception as error:  # the edge: whatever a tool meets, the server goes on
-            _logger.exception("tool `%s` has a bug", spec.name)
+        except Exception as error:  # noqa: BLE001 the edge: whatever a tool meets, the server goes on
+            await asyncio.to_thread(self._log_bug, spec.name, traceback.format_exc())
             bug = PflowError(f"pflow has a bug: {type(error).__name__}", suggestions=["its log on stderr says where"])
             return fail(bug)
+
+    def _log_bug(self, tool: str, trace: str) -> None:
+        """Where it is, without secrets: the log is kept by whoever started the server."""
+        try:
+            shown = str(self.engine.resident.workspace().redact(trace))
+        except PflowError as error:
+            shown = error.message
+        _logger.error("tool `%s` has a bug: %s", tool, shown)
 
     def _check(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
         check = self._checks.get(spec.name)
@@ -111,12 +121,12 @@ class _Call:
         self.engine = engine
         self._context = context
 
-    async def watch(self, make: Callable[[Observer | None], LiveRun]) -> Outcome:
+    async def watch(self, make: Callable[[Observer], LiveRun]) -> Outcome:
         """Make a run off the loop, see it through on the engine's thread, and tell the client how it goes."""
         context = self._context
         meta = context.request_context.meta if context is not None else None
         if context is None or not meta or meta.get("progressToken", meta.get("progress_token")) is None:
-            return await self.engine.follow(await asyncio.to_thread(make, None))
+            return await self.engine.follow(await asyncio.to_thread(make, NullOutput()))
         feed = ProgressFeed(context.report_progress)
         run = await asyncio.to_thread(make, feed)
         feed.total = len(run.plan.nodes)
@@ -128,9 +138,9 @@ class _Call:
         await feed.flush()
         return outcome
 
-    async def detach(self, make: Callable[[Observer | None], LiveRun]) -> LiveRun:
+    async def detach(self, make: Callable[[Observer], LiveRun]) -> LiveRun:
         """Make a run off the loop and let it go on by itself."""
-        run = await asyncio.to_thread(make, None)
+        run = await asyncio.to_thread(make, NullOutput())
         self.engine.launch(run)
         return run
 
@@ -170,7 +180,7 @@ async def _serve(home: Home, toolset: str) -> int:
 
     for name in SIGNALS:
         loop.add_signal_handler(getattr(signal, name), interrupt, name)
-    cleaning = loop.run_in_executor(None, _clean, server)
+    cleaning = loop.run_in_executor(None, clean_drafts, server)
     lowlevel = server._lowlevel_server
     await lowlevel.run(streams.input, streams.output, lowlevel.create_initialization_options())
     cleaning.cancel()
@@ -178,7 +188,7 @@ async def _serve(home: Home, toolset: str) -> int:
     return code
 
 
-def _clean(server: PflowServer) -> None:
+def clean_drafts(server: PflowServer) -> None:
     """Let old drafts go; a client need not wait for it, nor hear of it."""
     try:
         server.engine.resident.workspace().drafts.clean_old()

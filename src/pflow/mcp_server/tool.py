@@ -24,10 +24,10 @@ class Desk(Protocol):
     def engine(self) -> EngineThread:
         """Where runs happen."""
 
-    async def watch(self, make: Callable[[Observer | None], LiveRun]) -> Outcome:
+    async def watch(self, make: Callable[[Observer], LiveRun]) -> Outcome:
         """Make a run off the loop, see it through on the engine's thread, and tell the client how it goes."""
 
-    async def detach(self, make: Callable[[Observer | None], LiveRun]) -> LiveRun:
+    async def detach(self, make: Callable[[Observer], LiveRun]) -> LiveRun:
         """Make a run off the loop and let it go on by itself."""
 
 

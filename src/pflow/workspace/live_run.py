@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from pflow.engine.executor import Executor
 from pflow.execution.outcome import Outcome
 from pflow.execution.source import Checked
@@ -20,10 +22,13 @@ class LiveRun:
         self._executor = executor
         self._checked = checked
         self._work = work
+        self._stopped = False
 
     async def finish(self) -> Outcome:
-        """See it through to its end, or until it is stopped."""
+        """See it through to its end, or until it is stopped. One that was stopped before never begins."""
         try:
+            if self._stopped:
+                raise asyncio.CancelledError
             result = await self._work(self._executor)
         finally:
             self._executor.close()
@@ -33,4 +38,5 @@ class LiveRun:
 
     def stop(self, *, graceful: bool = False, reason: str = "interrupted") -> None:
         """Stop it, resumable. `graceful` lets steps that run finish and be recorded. To be called on the run's loop."""
+        self._stopped = True
         self._executor.stop(self.run_id, graceful=graceful, reason=reason)

@@ -99,7 +99,7 @@ async def execute(desk: Desk, arguments: Arguments) -> Reply:
     """Run a saved workflow or a draft."""
     name = check_name(str(arguments["name"]))
 
-    def make(observer: Observer | None) -> LiveRun:
+    def make(observer: Observer) -> LiveRun:
         return desk.engine.resident.workspace(observer).begin(name, arguments.get("inputs") or {})
 
     outcome = await desk.watch(make)

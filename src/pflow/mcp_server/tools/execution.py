@@ -25,7 +25,7 @@ _OUTPUT = 600
 async def execute(desk: Desk, arguments: Arguments) -> Reply:
     """Run a workflow, or go on with a run."""
 
-    def make(observer: Observer | None) -> LiveRun:
+    def make(observer: Observer) -> LiveRun:
         return begin(desk.engine.resident.workspace(observer), arguments)
 
     if arguments.get("detach"):

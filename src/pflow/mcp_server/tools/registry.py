@@ -23,7 +23,7 @@ async def run_node(desk: Desk, arguments: Arguments) -> Reply:
     """Run one node, and show what its outputs are made of."""
     name = str(arguments["node_type"])
 
-    def make(observer: Observer | None) -> LiveRun:
+    def make(observer: Observer) -> LiveRun:
         return desk.engine.resident.workspace(observer).begin_node(name, arguments.get("parameters") or {})
 
     outcome = await desk.watch(make)
