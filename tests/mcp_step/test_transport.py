@@ -112,7 +112,7 @@ def test_a_workflow_does_not_see_how_its_server_is_reached(pflow, write, home, e
 @pytest.mark.requirement("security:7.3-6")
 def test_errors_mean_the_same_however_a_server_is_reached(pflow, write, transport, doing, action):
     with reachable(transport, "legacy", doing) as words:
-        assert pflow("mcp", "add", "a", "--timeout", "1", *words).code == 0
+        assert pflow("mcp", "add", "a", "--timeout", "2", *words).code == 0
         assert pflow("mcp", "sync", "a").code == 0
         write(
             "x.json",
@@ -135,6 +135,7 @@ def test_a_socket_that_nobody_listens_on_comes_with_advice(pflow, tmp_path):
         f"error: step `mcp-a-echo` failed: no MCP server can be reached at `{tmp_path}/sock`\n"
         "  params:\n"
         '    text: "hi"\n'
+        '  cause: "Connection refused"\n'
         '  tool: "echo"\n'
         "  completed: nothing yet\n"
         "\n"

@@ -110,10 +110,16 @@ def show_details(error: Mapping[str, object], params: object = None) -> list[str
     given = params if isinstance(params, Mapping) else {}
     lines: list[str] = []
     for name, value in details.items() if isinstance(details, Mapping) else ():
-        told = name in _HIDDEN or value in (None, "", [], {}) or str(value) in message or given.get(name) == value
+        hidden = name in _HIDDEN and not (name == "cause" and isinstance(value, str))
+        told = hidden or value in (None, "", [], {}) or _tells(message, name, value) or given.get(name) == value
         if not told:
             lines += [f"  {line}" for line in show_fact(name, value)]
     return lines
+
+
+def _tells(message: str, name: object, value: object) -> bool:
+    """Whether a message says it already. The small number of an exit code may stand there and mean something else."""
+    return (f"code {value}" if name == "exit_code" else str(value)) in message
 
 
 def show_fact(name: object, value: object) -> list[str]:

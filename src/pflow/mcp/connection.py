@@ -15,6 +15,7 @@ from pflow.mcp.era import Era
 from pflow.mcp.expansion import expand
 from pflow.mcp.launcher import launch_environment, usable
 from pflow.mcp.result import unknown_tool
+from pflow.mcp.rpc import CAP
 from pflow.mcp.server_book import ServerBook
 from pflow.mcp.server_state import ServerStates
 from pflow.mcp.session import Session, Warn
@@ -50,6 +51,7 @@ class Opened:
     def __init__(self, config: ServerConfig, session: Session) -> None:
         self.config = config
         self.session = session
+        self.cap = max(CAP, config.timeout)
         self.listed: list[dict[str, object]] = []
         self.tools: dict[str, Mapping[str, object]] = {}
         self._hashes: dict[str, str] = {}
@@ -210,7 +212,7 @@ async def connect(
                     raise  # who waits for a handshake may keep silent about all else, but this was one
         return await reach(None)
     except StepTimeout as error:
-        known = {"cause": error.message, **error.details, "server": config.name}
+        known = {**error.details, "server": config.name}
         late = StepTimeout(f"server `{config.name}` did not answer within {limit:g} s", details=known)
         late.suggestions = (
             f"`timeout` of server `{config.name}` in `mcp-servers.json` is how many seconds it has",

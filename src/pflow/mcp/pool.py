@@ -135,7 +135,7 @@ class Connections:
 
         try:
             return await opened.session.call_tool(
-                tool.name, arguments, timeout=opened.config.timeout, progress=progress
+                tool.name, arguments, timeout=opened.config.timeout, cap=opened.cap, progress=progress
             )
         except ReplyError as error:
             from pflow.mcp.result import read_failure  # lazy: importing this module is cheap

@@ -204,6 +204,5 @@ def _refusal(error: StepError, command: str, cwd: str | None) -> ServerError:
     cause = error.__cause__
     missing = isinstance(cause, FileNotFoundError | NotADirectoryError) and cause.filename != cwd
     if missing and not ("/" in command and os.path.lexists(os.path.join(cwd or "", command))):  # noqa: PTH118
-        known: dict[str, object] = {"cause": error.message}
-        return ServerError(f"Command not found: {command}", details=known, suggestions=error.suggestions)
+        return ServerError(f"Command not found: {command}", suggestions=error.suggestions)
     return ServerError(error.message, details=error.details, suggestions=error.suggestions)

@@ -42,7 +42,7 @@ def mcp() -> None:
 @click.option("--scope", multiple=True, help="A scope that the token needs.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="How long it may be silent; 30 by default.")
 @click.option("--pin-file", metavar="FILE", help="Certificates to accept, no others.")
-@click.option("--insecure", is_flag=True, help="Allow http:// to another machine. For testing.")
+@click.option("--insecure", is_flag=True, help="Allow http:// to another machine, and any certificate. For testing.")
 @click.option("--trust-readonly", is_flag=True, help="Believe it which tools only read; their results are cached.")
 @click.option("--trust-idempotent", is_flag=True, help="Believe it which tools may be repeated after a crash.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool becomes a node type; repeatable.")
