@@ -87,7 +87,7 @@ def test_resources_are_the_guide_and_the_library(stocked):
 
 def test_a_saved_workflow_and_a_draft_are_read_by_name(stocked):
     assert json.loads(read(stocked, "pflow://workflows/hello"))["nodes"] == HELLO["nodes"]
-    stocked.call("workflow_save", workflow=HELLO, name="sketch", description="", is_temp=True)
+    stocked.call("workflow_save", workflow=HELLO, name="sketch", description="Greet", is_temp=True)
     assert json.loads(read(stocked, "pflow://workflows/sketch"))["nodes"] == HELLO["nodes"]
 
 
@@ -184,7 +184,7 @@ def test_a_prompt_that_cannot_be_filled_says_why(stocked, name, arguments, said)
 def test_lists_come_in_pages(start, tmp_path):
     client = start(home=tmp_path / ".pflow")
     (tmp_path / ".pflow" / "workflows").mkdir(parents=True, mode=0o700, exist_ok=True)
-    client.call("workflow_save", workflow=HELLO, name="w000", description="")
+    client.call("workflow_save", workflow=HELLO, name="w000", description="Greet")
     saved = (tmp_path / ".pflow" / "workflows" / "w000.json").read_bytes()
     for index in range(1, 130):
         path = tmp_path / ".pflow" / "workflows" / f"w{index:03}.json"

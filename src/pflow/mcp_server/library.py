@@ -12,7 +12,7 @@ from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
-from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged
+from mcp.server.subscriptions import ListenHandler, PromptsListChanged, ResourcesListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -23,6 +23,7 @@ from mcp_types import (
     PaginatedRequestParams,
     PromptMessage,
     ResourceTemplate,
+    SubscriptionsListenRequestParams,
     TextContent,
 )
 
@@ -43,6 +44,9 @@ CALLS = {
 }
 """How the tools of a toolset run a saved workflow."""
 
+MOST_SUBSCRIPTIONS = 200
+
+_TELLING = 0.5
 _ASKED_WRONGLY = (DocumentError, InputError, NotFoundError, SecurityError, UsageError)
 
 
@@ -55,6 +59,10 @@ class LibraryServer(MCPServer[Any]):
         self._call = CALLS[toolset]
         self._listeners = Listeners()
         self.middleware.append(self._listeners)
+        self._listen = ListenHandler(self._subscriptions, max_subscriptions=MOST_SUBSCRIPTIONS)
+        self._lowlevel_server.add_request_handler(
+            "subscriptions/listen", SubscriptionsListenRequestParams, self._listen
+        )
         # In pages: a library has no end.
         self._lowlevel_server.add_request_handler("resources/list", PaginatedRequestParams, self._page_resources)
         self._lowlevel_server.add_request_handler("prompts/list", PaginatedRequestParams, self._page_prompts)
@@ -95,6 +103,10 @@ class LibraryServer(MCPServer[Any]):
             await self._subscriptions.publish(event)
         await self._listeners.tell()
 
+    def stop_listening(self) -> None:
+        """End every subscription in the way that says that it is over."""
+        self._listen.close()
+
     async def _page_resources(
         self, ctx: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
@@ -134,10 +146,17 @@ class Listeners:
         return result
 
     async def tell(self) -> None:
-        """Say it to whoever still listens."""
-        for connection in list(self._connections):
-            await connection.send_resource_list_changed()
-            await connection.send_prompt_list_changed()
+        """Say it to whoever still listens. A client that reads nothing holds nobody up."""
+        telling = [asyncio.create_task(_tell(connection)) for connection in self._connections]
+        if telling:
+            _, late = await asyncio.wait(telling, timeout=_TELLING)
+            for task in late:
+                task.cancel()
+
+
+async def _tell(connection: Connection) -> None:
+    await connection.send_resource_list_changed()
+    await connection.send_prompt_list_changed()
 
 
 def _cursor(params: PaginatedRequestParams | None) -> str | None:

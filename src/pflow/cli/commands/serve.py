@@ -9,6 +9,7 @@ import click
 
 from pflow.cli.console import Console
 from pflow.cli.group import LazyGroup, pass_console
+from pflow.core.errors import UsageError
 
 
 @click.group(cls=LazyGroup)
@@ -24,12 +25,31 @@ def serve() -> None:
     show_default=True,
     help="`full` has thirteen tools, `core` five.",
 )
+@click.option("--http", "address", metavar="HOST:PORT", help="Serve over HTTP at this address instead.")
+@click.option("--allow-remote", is_flag=True, help="With --http, let other machines reach it.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME", help="With --http, a name that it is known under, too."
+)
 @pass_console
-def serve_mcp(console: Console, toolset: str) -> int:
-    """Offer workflows and nodes to agents as an MCP server over stdin and stdout."""
-    from pflow.mcp_server.server import run_server  # lazy: the SDK takes longer to load than all of pflow
+def serve_mcp(console: Console, toolset: str, address: str | None, allow_remote: bool, hosts: tuple[str, ...]) -> int:
+    """Offer workflows and nodes to agents as an MCP server over stdin and stdout, or over HTTP.
 
-    code = run_server(console.workspace().home, toolset=toolset)
+    Over HTTP every request needs a bearer token: the one in PFLOW_MCP_TOKEN, else a new one, shown once.
+    """
+    home = console.workspace().home
+    if address is None:
+        if allow_remote or hosts:
+            raise UsageError("`--allow-remote` and `--allow-host` go with `--http HOST:PORT`")
+        from pflow.mcp_server.server import run_server  # lazy: the SDK takes longer to load than all of pflow
+
+        code = run_server(home, toolset=toolset)
+    else:
+        from pflow.mcp_server.bind import read_address  # lazy: as above
+
+        where = read_address(address)
+        from pflow.mcp_server.http import run_http  # lazy: as above
+
+        code = run_http(home, where, say=console.say, toolset=toolset, remote=allow_remote, hosts=hosts)
     sys.stderr.flush()
     os._exit(code)  # a step that hangs in a thread must not keep the process
 

@@ -1,0 +1,135 @@
+"""Who may talk to the server over HTTP: requests that name it, come from no foreign page, and carry the token.
+
+A page in a browser can reach a server on this machine, under a name of the page's choosing. So every request is
+checked, whatever address the server listens at, before anything of its body is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from hashlib import sha256
+from hmac import compare_digest
+
+import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pflow.core.frozen import Frozen
+
+MOST_BYTES = 4 << 20
+"""Bytes that a request may have. A document has at most a quarter of that."""
+
+PATIENCE = 30.0
+"""Seconds that a body may take to arrive."""
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class Refusal(Frozen):
+    """Why a request goes no further."""
+
+    status: int
+    message: str
+
+
+class Gate:
+    """An application in front of another."""
+
+    def __init__(
+        self, app: ASGIApp, *, hosts: Iterable[str], token: str, limit: int = MOST_BYTES, patience: float = PATIENCE
+    ) -> None:
+        self._app = app
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._origins = frozenset(f"{scheme}://{host}" for host in self._hosts for scheme in ("http", "https"))
+        self._token = sha256(token.encode()).digest()
+        self._limit = limit
+        self._patience = patience
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, with its whole body, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        refusal = self.check(scope["headers"])
+        if refusal is None:
+            body = await self._read(receive)
+            if isinstance(body, bytes):
+                await self._app(scope, _replay(body, receive), send)
+                return
+            refusal = body
+        await _answer(refusal, send)
+
+    def check(self, headers: Headers) -> Refusal | None:
+        """What is wrong with the head of a request; None if nothing is."""
+        found: dict[bytes, list[str]] = {}
+        for name, value in headers:
+            found.setdefault(name.lower(), []).append(value.decode("latin-1"))
+        hosts = found.get(b"host", [])
+        if len(hosts) > 1:
+            return Refusal(status=400, message="there is more than one Host header")
+        if not hosts or hosts[0].lower() not in self._hosts:
+            return Refusal(status=421, message="this server is not known under that Host")
+        origins = found.get(b"origin", [])
+        if any(origin.lower() not in self._origins for origin in origins):
+            return Refusal(status=403, message="pages of that Origin may not use this server")
+        if not self._knows(found.get(b"authorization", [])):
+            return Refusal(status=401, message="the bearer token is missing or wrong")
+        sizes = found.get(b"content-length", [])
+        if any(not size.isascii() or not size.isdecimal() or len(size) > 18 for size in sizes):
+            return Refusal(status=400, message="Content-Length is no number")
+        if any(int(size) > self._limit for size in sizes):
+            return self._too_large()
+        return None
+
+    def _knows(self, given: list[str]) -> bool:
+        if len(given) != 1:
+            return False
+        scheme, _, token = given[0].partition(" ")
+        # Digests have one length, and comparing them takes the same time wherever they differ.
+        return compare_digest(sha256(token.strip().encode()).digest(), self._token) and scheme.lower() == "bearer"
+
+    def _too_large(self) -> Refusal:
+        return Refusal(status=413, message=f"a request may have {self._limit:,} bytes at most")
+
+    async def _read(self, receive: Receive) -> bytes | Refusal:
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._patience):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return Refusal(status=400, message="the request ended early")
+                    body += message.get("body", b"")
+                    if len(body) > self._limit:
+                        return self._too_large()
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            return Refusal(status=408, message=f"the request took more than {self._patience:g} s to arrive")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body at once, and then whatever comes after it."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _answer(refusal: Refusal, send: Send) -> None:
+    error = {"code": -32600, "message": refusal.message}
+    body = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers.append((b"connection", b"close"))  # nobody reads what else was sent
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="pflow"'))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
