@@ -129,6 +129,19 @@ def test_a_server_that_is_not_configured_is_said_so(pflow, serve):
     assert pflow("call", "huh", "x").err == "error: Server huh not configured\n\nhint: did you mean `hub`?\n"
 
 
+def test_a_call_without_a_tool_lists_the_tools_there_are(pflow, serve):
+    serve("hub", SEARCH, tool("other"))
+    said = pflow("call", "hub")
+    assert (said.code, said.err) == (
+        2,
+        "error: name the tool of server `hub` to call\n"
+        "  tools: other, Search_Code\n"
+        "\n"
+        "hint: pflow call hub TOOL key=value\n",
+    )
+    assert pflow("call", "huh").err.startswith("error: Server huh not configured\n")
+
+
 def test_a_server_that_was_never_synced_says_how(pflow, serve):
     serve("hub", SEARCH, sync=None)
     assert pflow("call", "hub", "Search_Code", "query=x").err == (

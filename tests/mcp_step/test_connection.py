@@ -88,6 +88,32 @@ def test_a_crash_says_how_it_ended_and_the_next_call_starts_anew(pflow, serve, w
     )
 
 
+def test_a_crash_in_a_batch_fails_one_item_or_says_which(pflow, serve, write):
+    replies = {"say": [{"echo": True}, {"echo": True}, {"exit": 2}, {"echo": True}]}
+    server = serve("a", SAY, replies=replies)
+    words = {"items": ["x", "y", "z", "w"], "concurrency": 1}
+    node = {"id": "b", "type": "mcp-a-say", "params": {"text": "${item}"}}
+    write("x.json", {**node, "batch": {**words, "on_error": "continue"}})
+    outputs = pflow("run", "x.json", "--json").json["data"]["outputs"]
+    assert [item and item["result"]["text"] for item in outputs["results"]] == ["x", "y", None, "w"]
+    assert [error["index"] for error in outputs["errors"]] == [2]
+    assert len(server.pids) == 2
+    server.forget()
+    write("x.json", {**node, "batch": {**words, "on_error": "stop"}})
+    said = pflow("run", "x.json")
+    assert said.err.startswith(
+        "error: step `b` failed: item 2 of `b` failed: MCP server process terminated unexpectedly\n  exit_code: 2\n"
+    )
+
+
+def test_a_workflow_in_a_workflow_uses_tools(pflow, serve, write):
+    server = serve("a", SAY)
+    write("inner.json", say("one"))
+    write("x.json", {"id": "w", "type": "workflow", "params": {"workflow": "./inner.json"}}, say("two"))
+    assert pflow("run", "x.json").code == 0
+    assert len(server.pids) == 1
+
+
 @pytest.mark.parametrize(
     ("notes", "trust", "calls"),
     [
@@ -254,11 +280,11 @@ def test_a_protocol_that_we_do_not_speak_is_said_so(pflow, serve):
 
 @pytest.mark.requirement("security:7.3-2", "client:rule-9", "client:edge-5")
 def test_a_call_that_hangs_is_a_timeout_with_advice(pflow, serve):
-    serve("a", SAY, replies={"say": [{"hang": True}]}, add=("--timeout", "1"))
+    serve("a", SAY, replies={"say": [{"hang": True}]}, add=("--timeout", "2"))
     said = pflow("call", "a", "say", "text=x")
     assert said.code == 1
     assert said.steady == (
-        "error: step `mcp-a-say` failed: the call of `say` on server `a` got no answer for 1 s\n"
+        "error: step `mcp-a-say` failed: the call of `say` on server `a` got no answer for 2 s\n"
         "  params:\n"
         '    text: "x"\n'
         "  completed: nothing yet\n"

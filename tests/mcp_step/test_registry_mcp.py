@@ -143,12 +143,16 @@ def test_every_connection_is_tried(pflow, serve):
 
 
 @pytest.mark.requirement("security:4.1-1")
-def test_a_removed_server_takes_its_tools_with_it(pflow, serve, home):
+def test_a_removed_server_takes_its_tools_with_it(pflow, serve, home, write):
     serve("a", tool("x"))
     serve("a-b", tool("x"))
     assert pflow("mcp", "remove", "a").code == 0
     assert pflow("registry", "list", "--filter", "mcp").out == "mcp-a-b-x  Does x.\n"
     assert "a" not in json.loads((home / "mcp-state.json").read_text())["servers"]
+    write("x.json", {"id": "s", "type": "mcp-tickets-open"})
+    assert pflow("run", "x.json").err.endswith(
+        "\n\nhint: `pflow mcp list` shows the servers there are, and `pflow mcp sync` makes their tools node types\n"
+    )
 
 
 def test_a_command_that_cannot_be_split_is_refused(pflow):

@@ -205,7 +205,7 @@ def test_the_fields_of_a_structured_result_are_outputs_of_their_own(pflow, serve
 )
 @pytest.mark.requirement("security:7.2-1", "security:7.2-3", "security:12.2-3", "security:12.2-1")
 def test_a_failure_takes_its_edge(pflow, serve, write, reply, action):
-    serve("a", SAY, replies={"say": [reply]}, add=("--timeout", "1") if "hang" in reply else ())
+    serve("a", SAY, replies={"say": [reply]}, add=("--timeout", "2") if "hang" in reply else ())
     actions = ["rate_limited", "auth_failed", "resource_missing", "timeout", "error"]
     write(
         "x.json",

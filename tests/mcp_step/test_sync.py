@@ -195,6 +195,9 @@ def test_hostile_text_is_shown_escaped(pflow, serve):
 
 
 def test_which_servers_must_be_said(pflow, serve):
+    for words in (["mcp", "sync", "--all"], ["registry", "refresh"], ["registry", "test-mcp-connections"]):
+        none = pflow(*words)
+        assert (none.code, none.err) == (0, "no server is configured\n\nhint: pflow mcp add NAME -- COMMAND\n")
     said = pflow("mcp", "sync")
     assert (said.code, said.err) == (
         2,

@@ -20,7 +20,7 @@ from pflow.engine.graph import back_edges, reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest, digest_all
 from pflow.execution.node_check import check_actions, check_child_inputs, check_constant, is_choice, visible_outputs
-from pflow.execution.node_param import NodeParams, find_tool, tool_params
+from pflow.execution.node_param import NodeParams, advise_type, find_tool, tool_params
 from pflow.execution.reference import References
 
 
@@ -156,7 +156,7 @@ class _Compiler:
                 f"there is no node type `{spec.type}`",
                 ("nodes", index, "type"),
                 known=tuple(near),
-                hint=f"did you mean `{near[0]}`?" if near else "`pflow registry list` shows the node types there are",
+                hint=f"did you mean `{near[0]}`?" if near else advise_type(spec.type),
             )
             return None
 

@@ -38,6 +38,13 @@ def tool_params(data: Mapping[str, object]) -> dict[str, str]:
     return {MCP_SERVER: str(config.get("server_id")), MCP_TOOL: str(config.get("tool_name"))}
 
 
+def advise_type(name: str) -> str:
+    """What to do about a node type that does not exist."""
+    if name.startswith("mcp-"):
+        return "`pflow mcp list` shows the servers there are, and `pflow mcp sync` makes their tools node types"
+    return "`pflow registry list` shows the node types there are"
+
+
 def find_tool(index: int, spec: NodeSpec, types: Types[E], report: Report) -> E | None:
     """The entry of the tool that a node of type `mcp_wrapper` names by its server and its own name."""
     from pflow.mcp.sync import find_entry, tools_of  # lazy: only for this form of a node

@@ -10,23 +10,33 @@ from pflow.cli.given import check_given
 from pflow.cli.group import json_option, pass_console
 from pflow.cli.outcome import run_watched, show_outcome
 from pflow.cli.source import read_params
+from pflow.core.errors import UsageError
 from pflow.core.render import escape
 from pflow.core.shape import paths_of
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("server", shell_complete=complete_server)
-@click.argument("tool", shell_complete=complete_tool)
+@click.argument("tool", required=False, shell_complete=complete_tool)
 @click.argument("params", nargs=-1, metavar="[key=value]...")
 @click.option("--shape", is_flag=True, help="Show the paths that a workflow can refer to, in place of the values.")
 @json_option
 @pass_console
-def call(console: Console, server: str, tool: str, params: tuple[str, ...], shape: bool) -> int:
+def call(console: Console, server: str, tool: str | None, params: tuple[str, ...], shape: bool) -> int:
     """Call TOOL of SERVER once and print its result.
 
     TOOL is its own name or the one in its node type.
     """
-    entry = console.workspace().servers.find_tool(server, tool)
+    servers = console.workspace().servers
+    if tool is None:
+        servers.show(server)
+        known = servers.tools(server)
+        raise UsageError(
+            f"name the tool of server `{server}` to call",
+            details={"tools": list(known)} if known else None,
+            suggestions=[f"pflow call {server} TOOL key=value" if known else f"pflow mcp sync {server}"],
+        )
+    entry = servers.find_tool(server, tool)
     words = [word[2:] if word.startswith("--") else word for word in params]
     given = read_params(words)
     check_given(entry, given, ["pflow", "call", server, tool, *params])

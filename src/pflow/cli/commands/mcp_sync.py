@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 import click
@@ -40,6 +40,7 @@ def sync(
     reports = console.workspace().servers.sync(
         names, agree=asking(console, yes), dry_run=dry_run, trust_readonly=trust_readonly
     )
+    say_none(console, reports)
     return show_sync(console, reports, dry_run=dry_run)
 
 
@@ -50,10 +51,15 @@ def sync(
 def doctor(console: Console, names: tuple[str, ...]) -> int:
     """Look at everything on the way to the servers NAME, or to all, and say what is wrong."""
     reports = console.workspace().servers.check(names)
-    if not reports and not console.json:
-        console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
+    say_none(console, reports)
     console.reply({"servers": reports}, "\n\n".join(_report_check(report) for report in reports))
     return 0 if all(report["ok"] for report in reports) else 1
+
+
+def say_none(console: Console, reports: Sequence[Json]) -> None:
+    """Say that there is nothing to talk about, if so."""
+    if not reports and not console.json:
+        console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
 
 
 def asking(console: Console, yes: bool) -> Callable[[str], bool] | None:
@@ -130,6 +136,6 @@ def _report_check(report: Json) -> str:
         mark = _MARKS[cast("bool | None", check["ok"])]
         lines.append(f"  {mark:<7} {check['check']}: {escape(str(check['found']))}{took}")
         for name, value in cast("Json", check.get("details", {})).items():
-            lines += [f"          {line}" for line in show_fact(name, value) if name != "cause"]
+            lines += [f"          {line}" for line in show_fact(name, value)]
         lines += [f"          hint: {escape(hint)}" for hint in cast("list[str]", check["hints"])]
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from typing import cast
 
 import click
 
-from pflow.cli.commands.mcp_sync import asking, show_sync
+from pflow.cli.commands.mcp_sync import asking, say_none, show_sync
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
 from pflow.cli.group import json_option, pass_console
@@ -58,7 +58,9 @@ def add_mcp(
 @pass_console
 def refresh(console: Console, names: tuple[str, ...], yes: bool) -> int:
     """Read node types again: those of an MCP server, or of all servers."""
-    return show_sync(console, console.workspace().servers.sync(names, agree=asking(console, yes)))
+    reports = console.workspace().servers.sync(names, agree=asking(console, yes))
+    say_none(console, reports)
+    return show_sync(console, reports)
 
 
 @click.command("migrate-mcp")
@@ -90,8 +92,7 @@ def test_connections(console: Console) -> int:
     """Connect to every configured server, and say which work."""
     reports = console.workspace().servers.check(())
     rows = [(escape(str(report["server"])), "works" if report["ok"] else "FAILED", _last(report)) for report in reports]
-    if not reports and not console.json:
-        console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
+    say_none(console, reports)
     console.reply({"servers": reports}, "\n".join(columns(rows, indent="")))
     return 0 if all(report["ok"] for report in reports) else 1
 
