@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
-from pflow.core.render import escape
+from pflow.core.render import escape, shorten
 from pflow.execution.outcome import Outcome
 
 Json = dict[str, object]
 
 _MOST_SUGGESTIONS = 10
 _MOST_ISSUES = 10
+_MOST_ITEMS = 50
+_LONGEST = 2000
 
 # What a person would type, in the words of whoever has only tools.
 _IN_TOOLS = (
@@ -70,9 +72,10 @@ def failure(error: Mapping[str, object], **more: object) -> Reply:
     """The answer that carries an error object, its advice in the words of the tools."""
     advice = error.get("suggestions")
     suggestions = [in_tools(str(each)) for each in advice[:_MOST_SUGGESTIONS]] if isinstance(advice, list) else []
-    shown = {**error, "details": error.get("details") or {}, "suggestions": suggestions}
+    details = error.get("details") or {}
+    shown = {**error, "message": shorten(str(error.get("message")), _LONGEST), "details": _cut(details)}
+    shown["suggestions"] = suggestions
     where = f" in step `{shown['node']}`" if shown.get("node") else ""
-    details = shown["details"]
     issues = details.get("issues") if isinstance(details, Mapping) else None
     found = issue_lines(issues) if isinstance(issues, list) else []
     message = "" if len(found) == 1 else f" {shown['message']}"  # a single issue says it, and where
@@ -107,6 +110,18 @@ def end_of(outcome: Outcome, text: str) -> Reply:
     done = ", ".join(f"`{escape(step)}`" for step in outcome.completed[-5:]) or "nothing"
     again = f"completed: {done}\nafter a fix, workflow_execute(resume='{outcome.run_id}') goes on from there"
     return reply._replace(text=f"{reply.text}\n{again}")
+
+
+def _cut(value: object) -> object:
+    """As much of what is known about an error as anyone reads."""
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+    if isinstance(value, Mapping):
+        return {str(key): _cut(value[key]) for key in list(value)[:_MOST_ITEMS]}
+    if isinstance(value, list | tuple):
+        more = [f"… and {len(value) - _MOST_ITEMS:,} more"] if len(value) > _MOST_ITEMS else []
+        return [*(_cut(item) for item in value[:_MOST_ITEMS]), *more]
+    return value
 
 
 def in_tools(advice: str) -> str:

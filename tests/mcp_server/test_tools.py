@@ -1,0 +1,128 @@
+"""The definitions of the tools: which there are, what they take, and what they cost a host."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from pflow import __version__
+from tests.mcp_server.client import Client
+
+FULL = {
+    "workflow_discover": ({"query"}, set()),
+    "registry_discover": ({"task"}, set()),
+    "registry_run": ({"node_type"}, {"parameters"}),
+    "workflow_execute": (set(), {"workflow", "parameters", "resume", "detach"}),
+    "workflow_validate": ({"workflow"}, set()),
+    "workflow_save": ({"name"}, {"workflow", "workflow_file", "description", "is_temp"}),
+    "registry_describe": ({"nodes"}, set()),
+    "registry_search": ({"pattern"}, set()),
+    "workflow_list": (set(), {"filter", "include_temp"}),
+    "settings_set": ({"key", "value"}, set()),
+    "settings_get": ({"key"}, set()),
+    "registry_list": (set(), set()),
+    "trace_read": (set(), {"trace_file", "step", "field", "offset", "limit"}),
+}
+CORE = {
+    "browse_components": (set(), {"query", "include_workflows"}),
+    "list_library": (set(), {"pattern"}),
+    "describe_workflow": ({"name"}, set()),
+    "execute": ({"name"}, {"inputs"}),
+    "save_to_library": ({"draft_name", "final_name", "description"}, set()),
+}
+MOST_BYTES = 12_000
+
+# Hosts ask people about these definitions. Whoever changes one has read all of them again.
+DIGESTS = {"full": "65cb10d300005fbe", "core": "2e9d16cfa716ab67"}
+
+
+@pytest.fixture(scope="module")
+def core(start: Callable[..., Client]) -> Client:
+    return start("--toolset", "core")
+
+
+def parameters(tool: dict[str, Any]) -> tuple[set[str], set[str]]:
+    schema = tool["inputSchema"]
+    required = set(schema.get("required", ()))
+    return required, set(schema["properties"]) - required
+
+
+@pytest.mark.requirement(
+    "server13:design-4",
+    "server13:design-1",
+    "server13:simple-1",
+    "server13:simple-2",
+    "server13:workflow_save-3",
+    "server13:registry_list-1",
+    "server5:scope-6",
+    "server5:scope-1",
+)
+def test_there_are_thirteen_tools_with_these_parameters_and_no_others(either: Client) -> None:
+    assert {tool["name"]: parameters(tool) for tool in either.tools()} == FULL
+    assert [tool["name"] for tool in either.tools()] == list(FULL)
+
+
+@pytest.mark.requirement("server5:rule-1", "server5:test-1", "server5:format-1", "server5:format-2", "server5:scope-1")
+def test_the_core_toolset_has_five_tools(core: Client) -> None:
+    tools = {tool["name"]: tool for tool in core.tools()}
+    assert {name: parameters(tool) for name, tool in tools.items()} == CORE
+    assert tools["browse_components"]["inputSchema"]["properties"]["include_workflows"]["default"] is True
+
+
+def test_all_definitions_fit_into_the_budget(client: Client) -> None:
+    assert len(orjson.dumps(client.tools())) <= MOST_BYTES
+
+
+def test_every_tool_says_what_it_gives_and_what_it_does(client: Client, core: Client) -> None:
+    for tool in [*client.tools(), *core.tools()]:
+        assert tool["outputSchema"]["required"] == ["success"]
+        assert {"success", "data", "error"} <= set(tool["outputSchema"]["properties"])
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert {"readOnlyHint", "openWorldHint"} <= set(tool["annotations"])
+        assert tool["annotations"]["readOnlyHint"] or "destructiveHint" in tool["annotations"]
+
+
+def test_no_schema_has_a_list_of_types(client: Client, core: Client) -> None:
+    def types(value: object) -> list[object]:
+        if isinstance(value, dict):
+            own = [value["type"]] if "type" in value and not isinstance(value["type"], dict) else []
+            return own + [kind for part in value.values() for kind in types(part)]
+        return [kind for part in value for kind in types(part)] if isinstance(value, list) else []
+
+    for tool in [*client.tools(), *core.tools()]:
+        assert all(isinstance(kind, str) for kind in types([tool["inputSchema"], tool["outputSchema"]]))
+
+
+@pytest.mark.requirement("server13:registry_list-2")
+def test_the_tool_that_returns_hundreds_warns_of_it(client: Client) -> None:
+    [tool] = [tool for tool in client.tools() if tool["name"] == "registry_list"]
+    assert "warning: returns hundreds" in tool["description"]
+
+
+@pytest.mark.requirement("server13:implementation-1", "server13:implementation-2", "server5:impact-4")
+def test_the_server_says_who_it_is_and_how_to_use_it(either: Client) -> None:
+    peer = either.session.peer
+    if peer.era == "legacy":
+        assert (peer.name, peer.release) == ("pflow", __version__)
+        assert len(peer.instructions.splitlines()) == 5
+    else:
+        found = either.wait(either.session.request("server/discover", {}))
+        about: Any = found["_meta"]
+        assert about["io.modelcontextprotocol/serverInfo"] == {
+            "name": "pflow",
+            "title": "pflow",
+            "version": __version__,
+        }
+        assert len(str(found["instructions"]).splitlines()) == 5
+
+
+def test_a_change_of_a_definition_is_seen(client: Client, core: Client) -> None:
+    found = {
+        name: hashlib.sha256(orjson.dumps(each.tools(), option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+        for name, each in (("full", client), ("core", core))
+    }
+    assert found == DIGESTS
