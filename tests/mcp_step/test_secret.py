@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from pflow.core.path import Home
+from pflow.workspace import Workspace
 from tests.mcp_step.conftest import tool
 
 CANARY = "canary-0815-zebra"
@@ -76,3 +78,15 @@ def test_a_server_sees_only_what_is_harmless_and_what_it_is_given(pflow, serve, 
     assert (environment["TOKEN"], environment["SPEED"], environment["LEVEL"]) == ("", "fast", "3")
     assert {"AWS_SECRET_ACCESS_KEY", "HUB_TOKEN", "MODE"}.isdisjoint(environment)
     assert "PATH" in environment
+
+
+def test_a_secret_that_came_later_is_kept_as_well(serve, home):
+    server = serve("a", tool("env"), tool("crash"), replies={"env": [{"env": True}]})
+    with Workspace(Home(home)) as workspace:
+        assert workspace.run({"nodes": [{"id": "e", "type": "echo", "params": {"x": 1}}]}).success
+        fields = {"command": server.argv[0], "args": server.argv[1:], "env": {"API_KEY": CANARY}}
+        with Workspace(Home(home)) as other:
+            other.servers.add("a", fields, overwrite=True)
+        outcome = workspace.run_node("mcp-a-env", {})
+    assert outcome.outputs["result"]["API_KEY"] == "«secret:a.env.API_KEY»"
+    assert leaks(home) == []

@@ -60,10 +60,7 @@ class Wiring:
         """Keeps every known secret out of what is recorded and shown."""
         redactor = Redactor(self.settings.secrets())
         if self.home.servers.exists():
-            from pflow.mcp.server_secret import server_secrets  # lazy: only where servers are configured
-
-            for name, value in server_secrets(self.home, self.settings.variables()).items():
-                redactor.add(name, value)
+            self._know_servers(redactor)
         return redactor
 
     @cached_property
@@ -90,6 +87,7 @@ class Wiring:
             pool,
             find=self._find_tool,
             seen=lambda node_type, manifest_hash, value: self.observed.record(node_type, manifest_hash, value),
+            starting=lambda: self._know_servers(self.redactor),
         )
 
     @cached_property
@@ -118,6 +116,13 @@ class Wiring:
             found.extend(getattr(part, "notices", ()))
         found.extend(self._said)
         return list(dict.fromkeys(found))
+
+    def _know_servers(self, redactor: Redactor) -> None:
+        """Know the secrets that servers are given, as they are configured by now."""
+        from pflow.mcp.server_secret import server_secrets  # lazy: only where servers are configured
+
+        for name, value in server_secrets(self.home, self.settings.variables()).items():
+            redactor.add(name, value)
 
     def _find_tool(self, server: str, tool: str) -> Entry | None:
         from pflow.mcp.sync import find_entry  # lazy: only where tools are called

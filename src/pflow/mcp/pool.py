@@ -23,6 +23,9 @@ Find = Callable[[str, str], "Entry | None"]
 Seen = Callable[[str, str, object], None]
 """Told of every result: the node type, the hash of its definition, the value."""
 
+Starting = Callable[[], None]
+"""Told before a server is started, which gets what its configuration says by then."""
+
 
 class Pool:
     """Connections to servers, one each, for the running event loop. Importing and making it is cheap."""
@@ -68,16 +71,20 @@ class Pool:
 class Connections:
     """The tools that a registry knows, called over the connections of a pool."""
 
-    def __init__(self, pool: Pool, *, find: Find, seen: Seen) -> None:
+    def __init__(self, pool: Pool, *, find: Find, seen: Seen, starting: Starting) -> None:
         self._pool = pool
+        self._starting = starting
         self._find = find
         self._seen = seen
         self._tools: dict[tuple[str, str], _Tool] = {}
 
     def prepare(self, servers: Iterable[str]) -> None:
         """Have servers started, all at once, ahead of their first call."""
-        for server in servers:
-            self._pool.connection(server).prepare()
+        waiting = [found for server in servers if not (found := self._pool.connection(server)).is_open]
+        if waiting:
+            self._starting()
+        for connection in waiting:
+            connection.prepare()
 
     def needs(self, server: str, tool: str) -> Sequence[str]:
         """The parameters that a tool cannot do without."""
@@ -104,8 +111,10 @@ class Connections:
         known.check(arguments)
         connection = self._pool.connection(known.server)
         context = _context()
-        if context is not None and not connection.is_open:
-            context.report(f"starting server `{known.server}`")
+        if not connection.is_open:
+            self._starting()
+            if context is not None:
+                context.report(f"starting server `{known.server}`")
         opened = await connection.open()
         try:
             result = await self._send(opened, known, arguments, context)
