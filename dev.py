@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
+import dev_conformance
 import dev_servers
 from dev_install import (
     EXE,
@@ -170,6 +171,11 @@ def servers(args: list[str]) -> int:
     return 1 if failures else 0
 
 
+def conformance(args: list[str]) -> int:
+    """conformance [client] [SCENARIOS…]   run the official MCP conformance suite (needs npm, takes minutes)"""
+    return dev_conformance.main(args)
+
+
 def setup(args: list[str]) -> int:
     """setup              make or update .venv and nothing else"""
     say(f"ready: {VENV}")
@@ -177,7 +183,7 @@ def setup(args: list[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    command.__name__: command for command in (run, pflow, test, check, bench, servers, setup)
+    command.__name__: command for command in (run, pflow, test, check, bench, servers, conformance, setup)
 }
 
 
