@@ -82,7 +82,10 @@ def call(number, params):
     if "raw" in answer:
         sys.stdout.write(answer["raw"].replace("ID", str(number)) + "\n")
         sys.stdout.flush()
-    elif answer.get("hang"):
+        answer = answer.get("then") or {"silent": True}
+    if answer.get("silent"):
+        return
+    if answer.get("hang"):
         hang()
     elif "exit" in answer:
         os._exit(answer["exit"])

@@ -270,6 +270,16 @@ def test_what_goes_wrong_on_the_wire_has_its_message(pflow, serve, reply, messag
     assert said.err.splitlines()[0] == f"error: step `mcp-a-say` failed: {message}"
 
 
+def test_what_a_server_writes_beside_its_messages_is_noted_once(pflow, serve, write):
+    serve("a", SAY, replies={"say": [{"raw": "Loading \x1b[2Jmodel", "then": {"text": "done"}}]})
+    write("x.json", say("one"), say("two"))
+    said = pflow("run", "x.json")
+    assert (said.code, said.out) == (0, "done\n")
+    assert said.err == (
+        "note: server `a`: the MCP server wrote something else than messages to its output: `Loading \\x1b[2Jmodel`\n"
+    )
+
+
 @pytest.mark.requirement("client:error-2", "client:rule-3")
 def test_a_protocol_that_we_do_not_speak_is_said_so(pflow, serve):
     serve("a", SAY).write(SAY, protocol="1999-01-01")

@@ -32,19 +32,20 @@ def given(pflow, serve, monkeypatch):
     assert pflow("settings", "set", "HUB_KEY", stdin=STORED).code == 0
     return serve(
         "a",
-        *(tool(name) for name in ("env", "fail", "refuse", "crash", "text")),
+        *(tool(name) for name in ("env", "fail", "refuse", "crash", "text", "babble")),
         add=("--env", "TOKEN=${HUB_TOKEN}", "--env", "OTHER=${HUB_KEY}", "--env", f"API_KEY={CANARY}"),
         replies={
             "env": [{"env": True}],
             "fail": [{"failed": f"bad token {CANARY} and {STORED}"}],
             "refuse": [{"refuse": [-32000, f"bad token {CANARY}", {"key": STORED}]}],
             "crash": [{"stderr": f"token={CANARY}\nkey={STORED}\n", "exit": 1}],
+            "babble": [{"raw": f"logging in with {CANARY}", "then": {"failed": "no"}}],
             "text": [{"text": f"https://x.example/?key={STORED}&t={CANARY}"}],
         },
     )
 
 
-@pytest.mark.parametrize("name", ["env", "fail", "refuse", "crash", "text"])
+@pytest.mark.parametrize("name", ["env", "fail", "refuse", "crash", "text", "babble"])
 def test_secrets_of_servers_appear_nowhere(pflow, given, home, name):
     said = pflow("call", "a", name)
     told = pflow("call", "a", name, "--json")

@@ -130,7 +130,7 @@ class Wiring:
         return find_entry(self.registry, server, tool)
 
     def _say(self, warning: str) -> None:
-        self._said.append(warning)
+        self._said.append(self.redactor.text(warning))
 
     def close(self) -> None:
         """Let the journal go, unless it is somebody else's."""

@@ -190,8 +190,11 @@ async def connect(
     server, auth = _authorised(server, around)
     limit = config.timeout if timeout is None else timeout
 
+    def warn(text: str) -> None:
+        around.warn(f"server `{config.name}`: {text}")
+
     async def reach(attempt: Era | None) -> Opened:
-        session = await dial(server, launch=launch, era=attempt, timeout=limit, auth=auth, warn=around.warn)
+        session = await dial(server, launch=launch, era=attempt, timeout=limit, auth=auth, warn=warn)
         opened = Opened(config, session)
         try:
             await opened.list_tools()

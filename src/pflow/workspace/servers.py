@@ -92,7 +92,7 @@ class Servers:
             servers = [server._replace(trust_readonly=True) for server in servers]
             if not dry_run:
                 self._book.add_all(servers, overwrite=True)
-        reports = Sync(self._around(self._notices.append), self._wiring.registry, dry_run=dry_run).run(servers, agree)
+        reports = Sync(self._around(self._warn), self._wiring.registry, dry_run=dry_run).run(servers, agree)
         return self._discreet([*reports, *(report_failure(name, error) for name, error in broken.items())])
 
     def check(self, names: Sequence[str] = ()) -> Sequence[Json]:
@@ -183,6 +183,9 @@ class Servers:
         from pflow.mcp.connection import Surroundings  # lazy: most uses talk to no server
 
         return Surroundings(self._wiring.home, self._wiring.settings.variables, warn)
+
+    def _warn(self, warning: str) -> None:
+        self._notices.append(self._wiring.redactor.text(warning))
 
     def _discreet(self, reports: Sequence[Json]) -> Sequence[Json]:
         """Reports without the secrets that servers were given and may have repeated."""
