@@ -89,7 +89,7 @@ def host_files(host: str, home: Path, environ: Mapping[str, str]) -> list[Path]:
 
 def read_host_file(path: Path, *, home: Path, empty: bool = False) -> Imported:
     """The servers of one file in any of the formats; one without any is an error unless it may be `empty`."""
-    content = _parse(path, _read(path))
+    content = parse_config(path, read_config(path))
     origin = Origin(folder=_project(path), home=home, gemini=path.parent.name == ".gemini")
     notes: list[str] = []
     named: list[tuple[str, ServerConfig]] = []
@@ -180,7 +180,8 @@ def _project(path: Path) -> Path:
     return folder.parent if folder.name in (".vscode", ".cursor", ".gemini", ".codex") else folder
 
 
-def _read(path: Path) -> bytes:
+def read_config(path: Path) -> bytes:
+    """The bytes of a configuration; raises `NotFoundError` and `StorageError`."""
     try:
         fd = os.open(path, os.O_RDONLY | NONBLOCK | BINARY)
         try:
@@ -201,7 +202,8 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _parse(path: Path, data: bytes) -> dict[str, object]:
+def parse_config(path: Path, data: bytes) -> dict[str, object]:
+    """What a configuration holds, JSON with or without comments, or TOML; raises `UsageError`."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     content = _parse_toml(data) if path.suffix == ".toml" else parse_object(data) or _parse_commented(data)
     if content is None:

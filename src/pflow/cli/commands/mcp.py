@@ -7,6 +7,7 @@ from typing import cast
 
 import click
 
+from pflow.cli.commands.mcp_install import install
 from pflow.cli.commands.mcp_sync import doctor, sync
 from pflow.cli.commands.serve import serve_mcp
 from pflow.cli.completion import complete_server
@@ -106,6 +107,7 @@ def logout(console: Console, name: str) -> int:
 
 mcp.add_command(sync)
 mcp.add_command(doctor)
+mcp.add_command(install)
 mcp.add_command(serve_mcp, "serve")
 
 

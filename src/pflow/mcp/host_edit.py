@@ -1,0 +1,206 @@
+"""Puts a server into the text of another program's configuration, and leaves every other character as it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import orjson
+
+from pflow.core.frozen import Frozen
+
+_SPACE = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_SCALAR = re.compile(r"[^\s,{}\[\]\"/]+")
+_INSIDE = re.compile(r'"|//|/\*|[{}\[\]]')
+_INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
+_HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+Entry = Mapping[str, object]
+
+
+class CannotEdit(Exception):
+    """The text is put in a way that is not understood well enough to change it."""
+
+
+class Member(Frozen):
+    """A key of an object in a text, and where its value stands."""
+
+    key: str
+    start: int
+    value: int
+    end: int
+
+
+class Span(Frozen):
+    """An object in a text: its members, and where its brackets are."""
+
+    members: list[Member]
+    open: int
+    close: int
+    has_comma: bool
+
+
+def put_json(text: str, table: str, name: str, entry: Entry) -> str:
+    """The text with `entry` under `name` in the object `table`; raises `CannotEdit`."""
+    if not text.strip("\ufeff \t\r\n"):
+        return _dump({table: {name: entry}}, "  ", "\n", "") + "\n"
+    top = _read_object(text, _skip(text, 0))
+    if _skip(text, top.close + 1) != len(text):
+        raise CannotEdit
+    found = _only(top, table)
+    if found is None:
+        return _put(text, top, table, {name: entry})
+    if text[found.value] != "{":
+        raise CannotEdit
+    return _put(text, _read_object(text, found.value), name, entry)
+
+
+def _put(text: str, span: Span, key: str, value: object) -> str:
+    """The text with a member replaced, or added after the last one."""
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    unit = min(_INDENT.findall(text), key=len, default="  ")
+    outer = _indent_of(text, span.open)
+    inner = _indent_of(text, span.members[0].start) if span.members else outer + unit
+    if inner == outer:
+        inner = outer + unit  # all on one line
+    present = _only(span, key)
+    if present is not None:
+        here = _indent_of(text, present.start)
+        return text[: present.value] + _dump(value, unit, line_end, here) + text[present.end :]
+    member = f"{inner}{_quote(key)}: {_dump(value, unit, line_end, inner)}"
+    last = span.members[-1].end if span.members else span.open + 1
+    comma = "," if span.members and not span.has_comma else ""
+    between = text[last : span.close].rstrip()
+    return f"{text[:last]}{comma}{between}{line_end}{member}{line_end}{outer}{text[span.close :]}"
+
+
+def _read_object(text: str, at: int) -> Span:
+    if text[at : at + 1] != "{":
+        raise CannotEdit
+    begin = at
+    members: list[Member] = []
+    has_comma = False
+    at = _skip(text, at + 1)
+    while text[at : at + 1] != "}":
+        if members and not has_comma:
+            raise CannotEdit
+        string = _STRING.match(text, at)
+        if string is None:
+            raise CannotEdit
+        colon = _skip(text, string.end())
+        if text[colon : colon + 1] != ":":
+            raise CannotEdit
+        value = _skip(text, colon + 1)
+        end = _end_of(text, value)
+        try:
+            key = orjson.loads(string[0])
+        except ValueError:
+            raise CannotEdit from None
+        members.append(Member(key=key, start=at, value=value, end=end))
+        at = _skip(text, end)
+        has_comma = text[at : at + 1] == ","
+        if has_comma:
+            at = _skip(text, at + 1)
+    return Span(members=members, open=begin, close=at, has_comma=has_comma)
+
+
+def _end_of(text: str, at: int) -> int:
+    """Where the value ends that begins at `at`."""
+    if text[at : at + 1] == '"':
+        string = _STRING.match(text, at)
+        if string is None:
+            raise CannotEdit
+        return string.end()
+    if text[at : at + 1] not in ("{", "["):
+        scalar = _SCALAR.match(text, at)
+        if scalar is None:
+            raise CannotEdit
+        return scalar.end()
+    depth = 0
+    while mark := _INSIDE.search(text, at):
+        at = mark.end()
+        if mark[0] == '"':
+            at = _end_of(text, mark.start())
+        elif mark[0] in ("//", "/*"):
+            found = text.find("\n" if mark[0] == "//" else "*/", at)
+            at = len(text) if found < 0 else found + 1
+        else:
+            depth += 1 if mark[0] in "{[" else -1
+            if not depth:
+                return at
+    raise CannotEdit
+
+
+def _skip(text: str, at: int) -> int:
+    """The next place that is neither white nor a comment."""
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _only(span: Span, key: str) -> Member | None:
+    found = [member for member in span.members if member.key == key]
+    if len(found) > 1:
+        raise CannotEdit  # programs differ in which of them they take
+    return found[0] if found else None
+
+
+def _indent_of(text: str, at: int) -> str:
+    """The white space that the line of a place begins with."""
+    begin = text.rfind("\n", 0, at) + 1
+    line = text[begin:at].lstrip("\ufeff")
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _dump(value: object, unit: str, line_end: str, indent: str) -> str:
+    lines = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode().split("\n")
+    deep = [re.sub(r"^(?:  )+", lambda white: unit * (len(white[0]) // 2), line) for line in lines]
+    return (line_end + indent).join(deep)
+
+
+# ---- TOML
+
+
+def put_toml(text: str, table: str, name: str, entry: Entry) -> str:
+    """The text with `[table.name]` holding `entry`; raises `CannotEdit`."""
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    header = f"[{table}.{name if _BARE.match(name) else _quote(name)}]"
+    lines = [header, *(f"{key} = {toml_value(value)}" for key, value in entry.items())]
+    block = line_end.join(lines) + line_end
+    begins = [mark.start() for mark in _HEADER.finditer(text)]
+    places = [at for at in begins if _line(text, at).partition("#")[0].strip() == header]
+    if not places:
+        before = text.rstrip()
+        return f"{before}{line_end * 2}{block}" if before else block
+    if len(places) > 1:
+        raise CannotEdit
+    begin = places[0]
+    after = [at for at in begins if at > begin]
+    end = after[0] if after else len(text)
+    rest = text[begin:end]
+    if "#" in rest or '"""' in text or "'''" in text:
+        raise CannotEdit  # someone's words, or what only looks like a header
+    return f"{text[:begin]}{block}{line_end if after else ''}{text[end:]}"
+
+
+def _line(text: str, at: int) -> str:
+    end = text.find("\n", at)
+    return text[at:] if end < 0 else text[at:end]
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, str):
+        return _quote(value)
+    if isinstance(value, list):
+        return f"[{', '.join(toml_value(item) for item in value)}]"
+    if isinstance(value, Mapping):
+        pairs = ", ".join(f"{key if _BARE.match(key) else _quote(key)} = {toml_value(v)}" for key, v in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    return orjson.dumps(value).decode()
+
+
+def _quote(text: str) -> str:
+    """A string as JSON writes it, which TOML reads as the same."""
+    return orjson.dumps(text).decode().replace("\x7f", "\\u007f")
