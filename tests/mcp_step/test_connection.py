@@ -336,3 +336,16 @@ def test_stdio_is_the_default_and_starts_by_itself(pflow, serve, home):
     assert json.loads((home / "mcp-servers.json").read_text())["servers"]["a"]["transport"] == "stdio"
     assert pflow("call", "a", "say", "text=x").code == 0
     assert len(server.pids) == 1
+
+
+def test_a_lost_state_is_said_and_healed_by_a_sync(pflow, serve, home, write):
+    serve("a", SAY)
+    (home / "mcp-state.json").write_text("{")
+    write("x.json", say("one"))
+    said = pflow("run", "x.json")
+    assert said.code == 3
+    assert "step `one` failed: server `a` was never agreed to, so it is not used\n" in said.err
+    assert f"note: `{home}/mcp-state.json` was damaged and set aside as `mcp-state.json.corrupt-" in said.err
+    assert said.err.endswith("servers must be agreed to again with `pflow mcp sync`\n")
+    assert pflow("mcp", "sync", "a", "--yes").code == 0
+    assert pflow("run", "x.json").code == 0

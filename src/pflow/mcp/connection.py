@@ -17,7 +17,7 @@ from pflow.mcp.launcher import launch_environment, usable
 from pflow.mcp.result import unknown_tool
 from pflow.mcp.rpc import CAP
 from pflow.mcp.server_book import ServerBook
-from pflow.mcp.server_state import ServerStates
+from pflow.mcp.server_state import ServerState, ServerStates
 from pflow.mcp.session import Session, Warn
 from pflow.mcp.tool_entry import manifest_hash
 
@@ -43,6 +43,17 @@ class Surroundings:
         self.states = ServerStates(home)
         self.variables = variables
         self.warn = warn
+        self._told: set[str] = set()
+
+    def find(self, name: str) -> tuple[ServerConfig, ServerState]:
+        """A server as it is configured, and what is known of it; what is odd about the files is told once."""
+        try:
+            return self.book.get(name), self.states.get(name)
+        finally:
+            for notice in (*self.book.notices, *self.states.notices):
+                if notice not in self._told:
+                    self._told.add(notice)
+                    self.warn(notice)
 
 
 class Opened:
@@ -155,8 +166,7 @@ class Connection:
         around, name = self._around, self._name
         if self._opened is not None:
             await self._opened.close()
-        config = around.book.get(name)
-        state = around.states.get(name)
+        config, state = around.find(name)
         check_consent(config, state)
         known: Era | None = cast("Era", state.era) if state.era in ("modern", "legacy") else None
         launch = state.launch if state.launch_of == config.fingerprint() and usable(state.launch) else ()
