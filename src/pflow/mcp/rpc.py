@@ -235,7 +235,7 @@ class Rpc:
     def _answered(self, number: object, task: asyncio.Task[Mapping[str, object]]) -> None:
         """Send what was asked for; whoever waited meanwhile waits for the server from now on."""
         self._answering.discard(task)
-        if task.cancelled():
+        if task.cancelled() or self._error is not None:
             return
         self._send(encode({"jsonrpc": "2.0", "id": number, **task.result()}))
         now = self._loop.time()
