@@ -280,6 +280,30 @@ def test_what_a_server_writes_beside_its_messages_is_noted_once(pflow, serve, wr
     )
 
 
+def test_a_tool_that_asks_for_input_says_what_it_asks(pflow):
+    pflow("mcp", "add", "a", "--", *argv("modern", "input-required"))
+    assert pflow("mcp", "sync", "a").code == 0
+    said = pflow("call", "a", "echo")
+    assert said.code == 1
+    assert said.steady == (
+        "error: step `mcp-a-echo` failed: tool `echo` of server `a` asks for input, which a run cannot give\n"
+        '  asked: {"name":{"method":"elicitation/create","params":{"message":"who?"}}}\n'
+        "  completed: nothing yet\n"
+        "\n"
+        "hint: `pflow registry describe mcp-a-echo` shows what can be given ahead\n"
+        "resume: pflow runs resume RUN\n"
+    )
+
+
+@pytest.mark.requirement("security:5.1-4")
+def test_a_retry_waits_out_a_rate_limit_on_the_same_connection(pflow, serve, write):
+    replies = [{"failed": "429 Too Many Requests"}, {"failed": "429 Too Many Requests"}, {"text": "ok"}]
+    server = serve("a", SAY, replies={"say": replies})
+    write("x.json", say("one", retry={"attempts": 3, "wait": 0}))
+    assert pflow("run", "x.json").out == "ok\n"
+    assert (len(server.calls), len(server.pids)) == (3, 1)
+
+
 @pytest.mark.requirement("client:error-2", "client:rule-3")
 def test_a_protocol_that_we_do_not_speak_is_said_so(pflow, serve):
     serve("a", SAY).write(SAY, protocol="1999-01-01")

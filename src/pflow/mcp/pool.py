@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pflow.core.errors import NotFoundError, ReplyError, SecurityError, ServerError, ServerGone, StepError, StepTimeout
+from pflow.core.errors import (
+    InputNeeded,
+    NotFoundError,
+    ReplyError,
+    SecurityError,
+    ServerError,
+    ServerGone,
+    StepError,
+    StepTimeout,
+)
 from pflow.core.path import Home
 from pflow.engine.context import StepContext, current_step
 
@@ -150,6 +159,10 @@ class Connections:
             from pflow.mcp.result import read_failure  # lazy: importing this module is cheap
 
             raise read_failure(error, server=tool.server, tool=tool.name, tools=opened.tools) from error
+        except InputNeeded as error:
+            error.message = f"tool `{tool.name}` of server `{tool.server}` asks for input, which a run cannot give"
+            error.suggestions = (f"`pflow registry describe {tool.node_type}` shows what can be given ahead",)
+            raise
         except StepTimeout as error:
             error.message = error.message.replace(
                 "`tools/call`", f"the call of `{tool.name}` on server `{tool.server}`"
