@@ -7,12 +7,12 @@ checked, whatever address the server listens at, before anything of its body is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from hashlib import sha256
 from hmac import compare_digest
+from typing import Any
 
 import orjson
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pflow.core.frozen import Frozen
 
@@ -23,6 +23,11 @@ PATIENCE = 30.0
 """Seconds that a body may take to arrive."""
 
 Headers = Iterable[tuple[bytes, bytes]]
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Refusal(Frozen):
@@ -36,7 +41,7 @@ class Gate:
     """An application in front of another."""
 
     def __init__(
-        self, app: ASGIApp, *, hosts: Iterable[str], token: str, limit: int = MOST_BYTES, patience: float = PATIENCE
+        self, app: Application, *, hosts: Iterable[str], token: str, limit: int = MOST_BYTES, patience: float = PATIENCE
     ) -> None:
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
