@@ -81,6 +81,7 @@ def test_a_deleted_workflow_is_gone(pflow, saved):
     assert pflow("hello", "name=Ada").code == 2
 
 
+@pytest.mark.requirement("paths:q2-2")
 def test_drafts_are_listed_apart_and_cleaned_by_age(pflow, write, home):
     pflow("workflow", "save", write("a.json", NODE, **MORE), "old", "--draft")
     pflow("workflow", "save", "a.json", "new", "--draft")

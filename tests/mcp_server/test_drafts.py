@@ -253,3 +253,9 @@ def test_a_draft_that_went_leaves_no_statistics_for_the_next_of_its_name(client:
     core.call("save_to_library", draft_name="reborn", final_name="grown", description="Says x")
     client.call("workflow_save", workflow=says("x"), name="reborn", is_temp=True)
     assert "execution_count" not in core.call("describe_workflow", name="reborn").data["statistics"]
+
+
+@pytest.mark.requirement("paths:recommend-3")
+def test_the_guide_tells_of_drafts(client: Client) -> None:
+    read: Any = client.wait(client.session.request("resources/read", {"uri": "pflow://guide"}))
+    assert "`is_temp: true` keeps an unfinished draft" in read["contents"][0]["text"]

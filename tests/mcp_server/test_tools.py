@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import hashlib
+import importlib.util
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
 from pflow import __version__
+from tests.conventions.source import module_paths, tree_of
 from tests.mcp_server.client import Client
 
 FULL = {
@@ -118,6 +124,43 @@ def test_the_server_says_who_it_is_and_how_to_use_it(either: Client) -> None:
             "version": __version__,
         }
         assert len(str(found["instructions"]).splitlines()) == 5
+
+
+@pytest.mark.requirement("server13:implementation-3")
+def test_the_modules_are_where_the_document_says() -> None:
+    names = [f"tools.{name}" for name in ("discovery", "execution", "registry", "workflow", "settings", "trace")]
+    for name in ("server", *names, "utils.resolver", "utils.security"):
+        assert importlib.util.find_spec(f"pflow.mcp_server.{name}") is not None
+
+
+@pytest.mark.requirement("server13:design-3")
+def test_no_tool_goes_through_the_command_line_or_another_process() -> None:
+    for path in module_paths():
+        if path.startswith("mcp_server/"):
+            assert not {"pflow.cli", "click", "subprocess"} & imported_modules(tree_of(path)), path
+
+
+def imported_modules(tree: ast.Module) -> set[str]:
+    """What a module imports, and every package around it."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            found |= {".".join(name.split(".")[:end]) for name in names for end in range(1, name.count(".") + 2)}
+    return found
+
+
+@pytest.mark.requirement("server5:nfr-5")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="threads are counted by /proc")
+def test_however_much_is_asked_at_once_threads_are_few(client: Client) -> None:
+    async def ask() -> None:
+        document = {"nodes": [{"id": "a", "type": "echo"}]}
+        await asyncio.gather(*(client.ask("workflow_validate", {"workflow": document}) for _ in range(300)))
+
+    client.wait(ask())
+    status = Path(f"/proc/{client.session.pid}/status").read_text()
+    [threads] = [int(line.split()[1]) for line in status.splitlines() if line.startswith("Threads:")]
+    assert threads <= min(32, (os.cpu_count() or 1) + 4) + 3
 
 
 def test_a_change_of_a_definition_is_seen(client: Client, core: Client) -> None:
