@@ -10,9 +10,10 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 
 import uvicorn
+from mcp.server.streamable_http import EventStore
 from mcp.server.transport_security import TransportSecuritySettings
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -59,28 +60,44 @@ def run_http(
     if not address.is_loopback:
         say("warning: nothing here is encrypted; put a proxy that speaks TLS in front")
     server = PflowServer(home, toolset=toolset)
+    listener = make_listener(server, hosts=names_of(address, hosts), token=token, idle=idle, sessions=sessions)
+    return asyncio.run(serve_until_signal(server, listener, bound))
+
+
+def make_listener(
+    server: PflowServer,
+    *,
+    hosts: Iterable[str],
+    token: str,
+    idle: float = IDLE,
+    sessions: int = MOST_SESSIONS,
+    event_store: EventStore | None = None,
+) -> Listener:
+    """What answers requests: the server's application behind the gate."""
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=MOST_BYTES,
         session_idle_timeout=idle,
         max_sessions=sessions,
+        event_store=event_store,
         # The gate has checked them.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    config = uvicorn.Config(
-        Gate(app, hosts=names_of(address, hosts), token=token),
-        http=Connection,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_graceful_shutdown=_PARTING,
-    )
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what clients do wrong is theirs to hear
-    return asyncio.run(_serve(server, Listener(config), bound))
+    return Listener(
+        uvicorn.Config(
+            Gate(app, hosts=hosts, token=token),
+            http=Connection,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_graceful_shutdown=_PARTING,
+        )
+    )
 
 
 def find_token(home: Home) -> tuple[str, bool]:
@@ -134,7 +151,8 @@ class Connection(H11Protocol):
         self._expiry = self.loop.call_later(self.patience, self._look)
 
 
-async def _serve(server: PflowServer, listener: Listener, bound: socket.socket) -> int:
+async def serve_until_signal(server: PflowServer, listener: Listener, bound: socket.socket) -> int:
+    """Answer requests until a signal comes; the exit code."""
     loop = asyncio.get_running_loop()
     code = 0
 
