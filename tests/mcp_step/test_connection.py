@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
 
 import pytest
 
-from tests.mcp.kit import Kit, argv
+from pflow.core.path import Home
+from pflow.workspace import Workspace
+from tests.mcp.kit import Kit, alive, argv
 from tests.mcp_step.conftest import tool
 
 SAY = tool("say", needs={"text": "string"})
@@ -50,6 +53,22 @@ def test_a_batch_has_all_its_calls_in_flight_on_one_connection(pflow, write, tmp
     assert said.code == 0, said
     assert [item["result"] for item in json.loads(said.out)] == [f"n{number}" for number in range(100)]
     assert len(kit.pids()) == 1
+
+
+def test_runs_on_one_loop_share_a_server_until_it_is_let_go(serve, home):
+    server = serve("a", SAY)
+    document = {"nodes": [say("one")]}
+
+    async def main():
+        with Workspace(Home(home)) as workspace:
+            both = await asyncio.gather(workspace.run_async(document), workspace.run_async(document))
+            third = await workspace.run_async(document)
+            lives = [alive(pid) for pid in server.pids]
+            await workspace.disconnect()
+            return [outcome.success for outcome in (*both, third)], lives
+
+    assert asyncio.run(main()) == ([True, True, True], [True])
+    assert [alive(pid) for pid in server.pids] == [False]
 
 
 def test_servers_are_started_ahead_and_at_once(pflow, serve, write, tmp_path):
