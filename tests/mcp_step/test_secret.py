@@ -91,3 +91,15 @@ def test_a_secret_that_came_later_is_kept_as_well(serve, home):
         outcome = workspace.run_node("mcp-a-env", {})
     assert outcome.outputs["result"]["API_KEY"] == "«secret:a.env.API_KEY»"
     assert leaks(home) == []
+
+
+def test_a_password_in_an_address_is_a_secret(pflow, serve, home):
+    serve(
+        "a",
+        tool("fail"),
+        add=("--env", f"DATABASE_URL=postgres://user:{CANARY}@db/shop"),
+        replies={"fail": [{"failed": f"cannot log in to db as user with {CANARY}"}]},
+    )
+    said = pflow("call", "a", "fail")
+    assert said.code == 1
+    assert leaks(home, said.out, said.err) == []

@@ -29,6 +29,12 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.match(name.replace("-", "_")) is not None
 
 
+def password_in(value: str) -> str:
+    """The password in an address such as `postgres://user:password@host`; nothing if there is none."""
+    found = _IN_URL.search(value[:_LOOKED_AT])
+    return found[1] if found else ""
+
+
 def advise(config: ServerConfig) -> tuple[str, ...]:
     """What a person should know about a server, each in a sentence. Shows no value of a secret."""
     return tuple(_advise(config))

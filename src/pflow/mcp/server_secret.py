@@ -8,7 +8,7 @@ from pflow.core.errors import PflowError
 from pflow.core.path import Home
 from pflow.mcp.config import ServerConfig
 from pflow.mcp.expansion import expand, references
-from pflow.mcp.exposure import is_secret_name
+from pflow.mcp.exposure import is_secret_name, password_in
 from pflow.mcp.server_book import ServerBook
 
 
@@ -48,3 +48,8 @@ def _given(config: ServerConfig, server: ServerConfig) -> Iterator[tuple[str, st
                     f"{config.name}.{part}.{name}",
                     token if part == "headers" and token and scheme.isalpha() else value,
                 )
+            elif password := password_in(value):
+                yield f"{config.name}.{part}.{name}", password
+    for number, arg in enumerate((*server.args, server.url), 1):
+        if password := password_in(arg):
+            yield f"{config.name}.args.{number}", password
