@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from pflow.core.path import Home
 from pflow.mcp.config import read_server
 from pflow.mcp.tool_entry import make_entry
 from pflow.mcp.tool_name import name_tools
-from pflow.planning.discovery import Discovery
+from pflow.planning.discovery import Discovery, Findings
 from pflow.registry.registry import Registry
 
 DATA: dict[str, Any] = json.loads((Path(__file__).parent / "data.json").read_bytes())
@@ -46,11 +46,11 @@ def fill(home: Home) -> dict[str, str]:
     return labels
 
 
-def ranks(discovery: Discovery, labels: dict[str, str], queries: str) -> dict[str, int]:
+def ranks(find: Callable[..., Findings], labels: dict[str, str], queries: str) -> dict[str, int]:
     """The place of the first right tool for each query, from 1, or 99; nodes without a label are passed over."""
     found = {}
     for query in DATA[queries]:
-        hits = discovery.find(query["query"], kinds=("node",), limit=50).hits
+        hits = find(query["query"], kinds=("node",), limit=50).hits
         seen = [labels[hit.name] for hit in hits if hit.name in labels]
         found[query["query"]] = next((place for place, label in enumerate(seen, 1) if label in query["expected"]), 99)
     return found
@@ -66,7 +66,7 @@ if __name__ == "__main__":
         home = Home(Path(folder) / "home")
         labels = fill(home)
         for queries in ("keyword_queries", "queries"):
-            found = ranks(Discovery(home), labels, queries)
+            found = ranks(Discovery(home).find, labels, queries)
             print(f"{queries}: {len(found)}, recall@1 {recall(found, 1):.3f}, recall@5 {recall(found, 5):.3f}")
             for query, place in found.items():
                 if place > 1:

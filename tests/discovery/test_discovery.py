@@ -95,6 +95,27 @@ def test_a_node_type_is_found_with_its_whole_interface(ws):
     assert (hit["kind"], hit["score"], hit["interface"]) == ("node type", 1.0, whole)
 
 
+@pytest.mark.parametrize(
+    "task",
+    [
+        "read the log of a git repository, make an issue on GitHub, write a file",
+        "Read the git log; then create a github issue and write a file",
+        "git log and github create issue and write file",
+    ],
+)
+def test_a_task_of_several_parts_gets_something_for_each(ws, task):
+    found = ws.discovery.discover_nodes(task)
+    assert {"git-log", "github-create-issue", "write-file"} <= set(names(found))
+    assert len(set(names(found))) == len(found.hits) <= 10
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+
+
+def test_what_fits_far_worse_than_the_best_is_not_read_by_anybody(ws):
+    found = ws.discovery.discover_nodes("git log")
+    assert names(found) == ["git-log"]
+    assert len(ws.discovery.discover_nodes("git").hits) > 3
+
+
 @requirement("security:4.2-1")
 def test_tools_of_servers_stand_beside_built_in_nodes(tools):
     with Workspace(tools) as ws:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, zip_longest
 
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
@@ -11,8 +12,8 @@ from pflow.core.render import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.tool_name import PREFIX
 from pflow.planning.catalogue import KINDS, Catalogue, Key, Kind
-from pflow.planning.ranking import Match, Ranking
-from pflow.planning.word import split_query
+from pflow.planning.ranking import Match, Ranked, Ranking
+from pflow.planning.word import split_query, split_task
 from pflow.planning.word_ranking import WordRanking
 from pflow.registry.registry import Registry
 
@@ -20,6 +21,9 @@ FILE = "discovery.db"
 """The index in pflow's home. It is a cache: whoever deletes it loses nothing."""
 
 MOST_HITS = 50
+_WORTH_READING = 0.2
+"""Of the best score."""
+
 _SHOWN_QUERY = 200
 _NEAR_WORDS = 8
 _TITLES = {"node": "node type", "workflow": "workflow", "draft": "draft"}
@@ -76,7 +80,22 @@ class Discovery:
 
     def find(self, query: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:
         """What fits the query, at most `limit`. No text is a wrong query."""
-        ranked = self._ranking.rank(query, self._catalogue, kinds=kinds, limit=min(limit, MOST_HITS))
+        return self._findings(query, self._rank(query, kinds, limit), kinds)
+
+    def find_parts(self, task: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:
+        """What fits the task or any of its parts, at most `limit`; a score then says how well it fits the part.
+
+        Whoever wants to `read the log and write a file` needs something for each, though nothing does both.
+        """
+        whole = self._rank(task, kinds, limit)
+        parts = [self._rank(part, kinds, limit).matches for part in split_task(task)]
+        matches = _merge([whole.matches, *map(_fitting, parts)], limit) if parts else _fitting(whole.matches)
+        return self._findings(task, whole._replace(matches=matches), kinds)
+
+    def _rank(self, query: str, kinds: Collection[Kind], limit: int) -> Ranked:
+        return self._ranking.rank(query, self._catalogue, kinds=kinds, limit=min(limit, MOST_HITS))
+
+    def _findings(self, query: str, ranked: Ranked, kinds: Collection[Kind]) -> Findings:
         hits = tuple(hit for match in ranked.matches if (hit := self._hit(match)) is not None)
         return Findings(
             query=shorten(query, _SHOWN_QUERY),
@@ -123,6 +142,23 @@ class Discovery:
         else:
             advice.append("no workflow is saved yet; `pflow registry discover` finds what to build one from")
         return advice
+
+
+def _fitting(matches: tuple[Match, ...]) -> tuple[Match, ...]:
+    """The matches without those that fit so much worse than the best that nobody would take them for it."""
+    return tuple(match for match in matches if match.score >= matches[0].score * _WORTH_READING)
+
+
+def _merge(rankings: Sequence[tuple[Match, ...]], limit: int) -> tuple[Match, ...]:
+    """The best of every ranking, then their second best and so on, each with its highest score; the highest first."""
+    best: dict[Key, Match] = {}
+    for match in chain.from_iterable(rankings):
+        key = match.kind, match.name
+        if key not in best or best[key].score < match.score:
+            best[key] = match
+    in_turn = ((match.kind, match.name) for row in zip_longest(*rankings) for match in row if match is not None)
+    taken = [best[key] for key in list(dict.fromkeys(in_turn))[:limit]]
+    return tuple(sorted(taken, key=lambda match: -match.score))
 
 
 def explain(why: Mapping[str, tuple[str, ...]]) -> str:

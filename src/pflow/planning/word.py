@@ -20,6 +20,9 @@ _SIGNS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003f
 _STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 _TOKEN = re.compile(rf"[{_SIGNS}]|[^\W_{_SIGNS}]+")
 
+_BETWEEN = re.compile(r"[,;:!?\n]|\.(?=\s)|\b(?:and|then)\b", re.IGNORECASE)
+_MOST_PARTS = 6
+
 _STOP = frozenset(
     re.findall(
         r"[a-z]+",
@@ -64,6 +67,13 @@ def split_query(query: str) -> list[Asked]:
     """The words that a query is about, each once."""
     found = {token.lower(): Asked(word=token.lower(), parts=tuple(_parts(token))) for token in _tokens(query)}
     return [asked for word, asked in found.items() if word not in _STOP][:MOST_ASKED]
+
+
+def split_task(task: str) -> list[str]:
+    """The parts of a task that says more than one thing, each of more than one word: `read the log, write a file`."""
+    parts = (part.strip() for part in _BETWEEN.split(task[:_MOST_TEXT]))
+    telling = [part for part in dict.fromkeys(parts) if len(split_query(part)) > 1]
+    return telling[:_MOST_PARTS] if len(telling) > 1 else []
 
 
 def slug(query: str, *, telling: bool = False) -> str:

@@ -28,5 +28,8 @@ class Finder:
         return self._discovery.describe("node", name)
 
     def discover_nodes(self, task: str, *, limit: int = MOST_NODES) -> Findings:
-        """Node types to build with, the best first, with their whole interfaces; tools of MCP servers among them."""
-        return self._discovery.find(task, kinds=_NODES, limit=limit)
+        """Node types to build with, the best first, with their whole interfaces; tools of MCP servers among them.
+
+        A task of several parts gets something for each.
+        """
+        return self._discovery.find_parts(task, kinds=_NODES, limit=limit)

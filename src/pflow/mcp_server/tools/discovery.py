@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import orjson
 
 from pflow.core.render import shorten
@@ -23,13 +25,24 @@ def discover_nodes(workspace: Workspace, arguments: Arguments) -> Reply:
 
 def _found(workspace: Workspace, findings: Findings) -> Reply:
     data = findings.to_json()
-    data["matches"] = _within([hit.to_json() for hit in findings.hits], workspace.output_limit)
+    data["matches"] = _within([_lean(hit.to_json()) for hit in findings.hits], workspace.output_limit)
     if findings.advice:
         data["suggestions"] = [in_tools(advice) for advice in findings.advice]
     lines = [f"{hit.name}  {hit.score:.0%}  {shorten(hit.description, 100)}".rstrip() for hit in findings.hits]
     if not lines:
         lines = ["nothing matches", *(f"hint: {in_tools(advice)}" for advice in findings.advice)]
     return succeed(data, "\n".join(lines))
+
+
+def _lean(match: dict[str, object]) -> dict[str, object]:
+    """A match without what `reason` says as well, and without what says nothing."""
+    return {name: _telling(value) for name, value in match.items() if name != "matched"}
+
+
+def _telling(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _telling(part) for name, part in value.items() if name != "$schema" and (name, part) not in _MUTE}
+    return [_telling(part) for part in value] if isinstance(value, list) else value
 
 
 def _within(matches: list[dict[str, object]], limit: int) -> list[dict[str, object]]:
@@ -42,6 +55,7 @@ def _within(matches: list[dict[str, object]], limit: int) -> list[dict[str, obje
     return shown
 
 
+_MUTE: tuple[tuple[str, object], ...] = (("description", ""), ("required", False), ("default", None))
 _BRIEF = ("name", "kind", "score", "description")
 _MATCHES = {
     "matches": {"type": "array", "items": {"type": "object"}},
