@@ -1,4 +1,7 @@
-"""Servers for a whole module: starting one loads the SDK, which takes most of a second."""
+"""Servers for many tests: starting one loads the SDK, which takes most of a second.
+
+`client` and `either` are shared by all modules; who needs a home to itself starts its own.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,11 @@ import pytest
 from tests.mcp_server.client import Client
 
 
-@pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Client]]:
-    """Starts servers, each with a home of its own unless one is given; they end with the module."""
+def _starting(folders: pytest.TempPathFactory) -> Iterator[Callable[..., Client]]:
     clients: list[Client] = []
 
     def make(*words: str, home: Path | None = None, **options: str) -> Client:
-        found = home or tmp_path_factory.mktemp("server") / ".pflow"
+        found = home or folders.mktemp("server") / ".pflow"
         clients.append(Client(found, *words, **options))  # type: ignore[arg-type]
         return clients[-1]
 
@@ -25,13 +26,25 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Cl
         client.close()
 
 
-@pytest.fixture(scope="module", params=["modern", "legacy"])
-def either(request: pytest.FixtureRequest, start: Callable[..., Client]) -> Client:
-    """A server with all tools, spoken to in each era."""
-    return start(era=request.param)
-
-
 @pytest.fixture(scope="module")
-def client(start: Callable[..., Client]) -> Client:
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Client]]:
+    """Starts servers, each with a home of its own unless one is given; they end with the module."""
+    yield from _starting(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def start_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Client]]:
+    """Starts servers that end with the session."""
+    yield from _starting(tmp_path_factory)
+
+
+@pytest.fixture(scope="session", params=["modern", "legacy"])
+def either(request: pytest.FixtureRequest, start_shared: Callable[..., Client]) -> Client:
+    """A server with all tools, spoken to in each era."""
+    return start_shared(era=request.param)
+
+
+@pytest.fixture(scope="session")
+def client(start_shared: Callable[..., Client]) -> Client:
     """A server with all tools."""
-    return start()
+    return start_shared()

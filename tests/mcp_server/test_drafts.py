@@ -24,6 +24,12 @@ def says(text: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
+def client(start: Callable[..., Client]) -> Client:
+    """A server whose library and drafts are these tests' own."""
+    return start()
+
+
+@pytest.fixture(scope="module")
 def core(start: Callable[..., Client], client: Client) -> Client:
     """The five tools over the same home."""
     return start("--toolset", "core", home=client.home)
@@ -54,7 +60,7 @@ def test_a_draft_is_kept_and_found_by_its_name(either: Client) -> None:
     assert either.call("workflow_execute", workflow="kept").data["outputs"] == {"text": "one"}
     either.call("workflow_save", workflow=says("two"), name="kept", is_temp=True)
     assert either.call("workflow_execute", workflow="kept").data["outputs"] == {"text": "two"}
-    assert either.call("workflow_list").data["workflows"] == []
+    assert either.call("workflow_list", filter="kept").data["workflows"] == []
 
 
 @pytest.mark.requirement("paths:q3-1")
@@ -159,6 +165,16 @@ def test_names_of_drafts_are_letters_digits_and_hyphens(client: Client, name: st
     error = client.call("workflow_save", workflow=says("x"), name=name, is_temp=True).error
     assert error["type"] == "security"
     assert "/" not in error["message"]
+
+
+@pytest.mark.parametrize(
+    "name", ["../a", "a/b", "/etc/x", "..", "", "~", "-a", "a b", "con", "a.", "a" * 65, "a\u200bb"]
+)
+def test_a_hostile_name_reaches_no_file(client: Client, name: str) -> None:
+    before = sorted(client.home.rglob("*"))
+    error = client.call("workflow_save", workflow=says("x"), name=name, description="Says x").error
+    assert error["type"] == "security"
+    assert sorted(client.home.rglob("*")) == before
 
 
 @pytest.mark.requirement("paths:security-4")

@@ -195,6 +195,19 @@ def test_a_large_output_comes_as_a_preview_and_is_read_in_pages(client: Client) 
     assert further.data["offset"] == 100
 
 
+def test_many_outputs_together_do_not_flood_either(client: Client) -> None:
+    parts = {f"part{number}": "x" * 2000 for number in range(100)}
+    document = {
+        "nodes": [{"id": "all", "type": "echo", "params": {**parts, "small": 1}}],
+        "outputs": {name: {"source": f"${{all.{name}}}"} for name in (*parts, "small")},
+    }
+    answer = client.call("workflow_execute", workflow=document)
+    outputs = answer.data["outputs"]
+    assert outputs["small"] == 1
+    assert {"$preview", "handle"} <= set(outputs["part0"])
+    assert len(orjson.dumps(answer.raw)) < 100_000
+
+
 def test_progress_is_told_step_by_step(either: Client) -> None:
     document = {"nodes": [{"id": name, "type": "echo", "params": {"x": name}} for name in ("one", "two", "three")]}
     told: list[tuple[float, float | None, str]] = []
@@ -229,7 +242,13 @@ def test_cancelling_stops_the_run_and_its_children_and_leaves_it_resumable(eithe
     wait_until(lambda: either.call("trace_read").data["status"] == "stopped")
     trace = either.call("trace_read")
     assert [step["status"] for step in trace.data["steps"]] == ["completed", "in_doubt"]
-    assert either.call("workflow_execute", resume=trace.data["run_id"]).error["type"] == "in_doubt"
+    error = either.call("workflow_execute", resume=trace.data["run_id"]).error
+    assert error["type"] == "in_doubt"
+    assert f"workflow_execute(resume='{trace.data['run_id']}', rerun_in_doubt=true)" in error["suggestions"][0]
+    fifo.unlink()
+    fifo.write_text("this time")
+    again = either.call("workflow_execute", resume=trace.data["run_id"], rerun_in_doubt=True)
+    assert again.data["outputs"]["stdout"] == "this time"
 
 
 def test_a_detached_run_goes_on_and_tells_how_it_stands(client: Client, tmp_path: Path) -> None:

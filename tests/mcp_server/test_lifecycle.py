@@ -175,8 +175,9 @@ def test_a_client_that_reads_no_more_ends_nothing_before_it_closes(raw: Callable
 def test_stdin_may_be_nothing_or_a_file(home: Path, tmp_path: Path) -> None:
     asked = tmp_path / "asked"
     asked.write_bytes(orjson.dumps({"jsonrpc": "2.0", "id": 7, **INITIALIZE}) + b"\n")
-    for source, answers in ((Path(os.devnull), 0), (asked, 1)):
+    other_name = (*COMMAND[:3], "mcp", "serve")
+    for command, source, answers in ((other_name, Path(os.devnull), 0), (COMMAND, asked, 1)):
         with source.open("rb") as file:
-            done = subprocess.run(COMMAND, stdin=file, capture_output=True, timeout=30)
+            done = subprocess.run(command, stdin=file, capture_output=True, timeout=30)
         assert (done.returncode, done.stderr) == (0, b"")
         assert done.stdout.count(b"\n") == answers

@@ -217,7 +217,7 @@ def test_saved_workflows_are_listed_and_filtered(either: Client) -> None:
     for name in ("daily-report", "weekly-report", "clean-up"):
         document = {"nodes": [{"id": "a", "type": "echo"}]}
         either.call("workflow_save", workflow=document, name=name, description=f"Makes the {name}")
-    every = either.call("workflow_list").data["workflows"]
+    every = either.call("workflow_list", filter="makes the").data["workflows"]
     assert [entry["name"] for entry in every] == ["clean-up", "daily-report", "weekly-report"]
     assert {"name", "description", "updated_at"} <= set(every[0])
     assert [e["name"] for e in either.call("workflow_list", filter="report week").data["workflows"]] == [

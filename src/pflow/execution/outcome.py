@@ -58,12 +58,8 @@ class Outcome(Frozen):
     def envelope(self) -> dict[str, object]:
         """The object that `--json` prints and MCP tools return."""
         if self.success:
-            outputs = {
-                name: shorten(value, self.limit, f"{self.run_id} outputs.{name}")
-                for name, value in self.outputs.items()
-            }
             data: dict[str, object] = {
-                "outputs": outputs,
+                "outputs": shorten_all(self.outputs, self.limit, f"{self.run_id} outputs"),
                 "run_id": self.run_id,
                 "duration_ms": self.duration_ms,
                 "steps": self.steps,
@@ -77,6 +73,19 @@ class Outcome(Frozen):
         if self.trace_path:
             result["trace_path"] = self.trace_path
         return result
+
+
+def shorten_all(values: Mapping[str, object], limit: int, handle: str) -> dict[str, object]:
+    """The values, the largest of them in short until all together keep to the limit."""
+    shown = {name: shorten(value, limit, f"{handle}.{name}") for name, value in values.items()}
+    sizes = {name: len(orjson.dumps(value)) for name, value in shown.items()}
+    room = limit - sum(sizes.values())
+    for name in sorted(sizes, key=lambda name: -sizes[name]):
+        if room >= 0 or sizes[name] <= PREVIEW:
+            break
+        shown[name] = shorten(values[name], PREVIEW, f"{handle}.{name}")
+        room += sizes[name] - len(orjson.dumps(shown[name]))
+    return shown
 
 
 def shorten(value: object, limit: int, handle: str) -> object:

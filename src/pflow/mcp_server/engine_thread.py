@@ -15,11 +15,11 @@ from pflow.workspace.resident import Resident
 MOST_RUNS = 200
 """Runs at once; more wait their turn."""
 
-GRACE = 2.5
+GRACE = 2.0
 """Seconds that steps get to finish when the client has gone."""
 
 _STOPPING = 1.5
-_DISCONNECTING = 1.5
+_DISCONNECTING = 1.3
 
 
 class EngineThread:

@@ -20,7 +20,8 @@ _LONGEST = 2000
 # What a person would type, in the words of whoever has only tools.
 _IN_TOOLS = (
     (r"pflow runs resume (\S+) --with WORKFLOW", r"workflow_execute(workflow=…, resume='\1')"),
-    (r"pflow runs resume ([^\s`]+)(?: --rerun-in-doubt)?", r"workflow_execute(resume='\1')"),
+    (r"pflow runs resume (\S+) --rerun-in-doubt", r"workflow_execute(resume='\1', rerun_in_doubt=true)"),
+    (r"pflow runs resume ([^\s`]+)", r"workflow_execute(resume='\1')"),
     (r"add `--with WORKFLOW`", "give `workflow` as well"),
     (r"pflow runs (?:list|show)", "trace_read"),
     (r"pflow workflow list", "workflow_list"),

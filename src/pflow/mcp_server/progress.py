@@ -17,6 +17,7 @@ _PAUSE = 0.25
 _MOST_WAITING = 10
 _MESSAGE = 160
 _FEW = 3
+_COUNTING = 2.0
 _SOURCES = {"cache": "taken from the cache", "reuse": "kept"}
 
 Send = Callable[[float, float | None, str], Awaitable[None]]
@@ -35,6 +36,7 @@ class ProgressFeed:
         self._waiting: deque[tuple[int, str]] = deque(maxlen=_MOST_WAITING)
         self._running: dict[str, float] = {}
         self._items: dict[str, tuple[int, int]] = {}
+        self._counted = time.monotonic()
         self._done = 0
         self._told = (0, 0)
 
@@ -62,6 +64,10 @@ class ProgressFeed:
         elif isinstance(event, ItemCompleted | ItemFailed):
             done, total = self._items.get(event.step, (0, 0))
             self._items[event.step] = (done + 1, total)
+            now = time.monotonic()
+            if now - self._counted > _COUNTING and done + 1 < total:
+                self._counted = now
+                self._say(f"`{event.step}`: {done + 1} of {total} items")
 
     def report(self, run_id: str, step: str, message: str) -> None:
         """A step says what it is doing."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
-from functools import cached_property
 
 from pflow.core.path import Home
 from pflow.core.settings import Settings
@@ -23,14 +23,19 @@ class Resident:
         self.home = home
         self.notices: list[str] = []
         self._environ = dict(os.environ)  # each look into the real one decodes it
+        self._lock = threading.Lock()
+        self._journal: Journal | None = None
         self._registry: Registry | None = None
         self._spare = Spare()
         self._pool = Pool(home, variables=self._variables, warn=self.notices.append)
 
-    @cached_property
+    @property
     def journal(self) -> Journal:
         """The one journal, so that what it recovers and locks is done once."""
-        return Wiring(self.home).journal
+        with self._lock:
+            if self._journal is None:
+                self._journal = Wiring(self.home).journal
+            return self._journal
 
     def workspace(self, observer: Observer | None = None) -> Workspace:
         """A fresh workspace; closing it is not needed, and keeps what is shared."""
@@ -51,9 +56,9 @@ class Resident:
     def close(self) -> None:
         """Let the journal go, and the child in waiting."""
         self._spare.close()
-        journal = self.__dict__.pop("journal", None)
-        if journal is not None:
-            journal.close()
+        with self._lock:
+            if self._journal is not None:
+                self._journal.close()
 
     def _load_registry(self) -> Registry:
         kept = self._registry

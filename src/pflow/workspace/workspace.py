@@ -137,14 +137,22 @@ class Workspace:
         return self._live(checked, chosen, lambda executor: executor.run(plan, inputs, run_id=chosen), cache=cache)
 
     def take_up(
-        self, run_id: str, *, edited: Workflow | None = None, params: Mapping[str, object] | None = None
+        self,
+        run_id: str,
+        *,
+        edited: Workflow | None = None,
+        params: Mapping[str, object] | None = None,
+        rerun_in_doubt: bool = False,
     ) -> LiveRun:
         """Like `resume`, for an event loop."""
         run_id = self.find_run(run_id)
         checked, inputs = take_up(self._wiring, run_id, edited, params)
         plan = checked.ready()
+        is_edited = edited is not None
         return self._live(
-            checked, run_id, lambda executor: executor.resume(run_id, plan, inputs, edited=edited is not None)
+            checked,
+            run_id,
+            lambda executor: executor.resume(run_id, plan, inputs, edited=is_edited, rerun_in_doubt=rerun_in_doubt),
         )
 
     def resume(

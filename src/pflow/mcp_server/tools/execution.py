@@ -19,7 +19,9 @@ WORKFLOW: Schema = {
     "description": "Saved name, draft name, path, or document (object, JSON or YAML text)",
 }
 
-_OUTPUT = 600
+_TEXT = 1200
+_LEAST = 40
+"""Characters of all outputs together, and of each, that anyone wants to read twice."""
 
 
 async def execute(desk: Desk, arguments: Arguments) -> Reply:
@@ -44,7 +46,8 @@ def begin(workspace: Workspace, arguments: Arguments) -> LiveRun:
     workflow = None if given is None else read_workflow(given)
     params = arguments.get("parameters") or {}
     if arguments.get("resume"):
-        return workspace.take_up(str(arguments["resume"]), edited=workflow, params=params)
+        rerun = bool(arguments.get("rerun_in_doubt"))
+        return workspace.take_up(str(arguments["resume"]), edited=workflow, params=params, rerun_in_doubt=rerun)
     if workflow is None:
         raise UsageError(
             "there is nothing to execute: `workflow` is missing",
@@ -59,13 +62,11 @@ def show_outputs(outcome: Outcome) -> str:
     lines = [f"completed, {steps} in {outcome.duration_ms:.0f} ms, run {outcome.run_id}"]
     if outcome.reused:
         lines.append(f"kept: {', '.join(outcome.reused)}")
-    return "\n".join([*lines, *(f"{name}: {show_value(value)}" for name, value in outcome.outputs.items())])
-
-
-def show_value(value: object) -> str:
-    """A value on one line, as much of it as anyone wants to read twice."""
-    text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-    return shorten(text, _OUTPUT)
+    width = max(_TEXT // max(len(outcome.outputs), 1), _LEAST)
+    for name, value in list(outcome.outputs.items())[: _TEXT // _LEAST]:
+        text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+        lines.append(f"{name}: {shorten(text, width)}")
+    return "\n".join(lines)
 
 
 def validate(workspace: Workspace, arguments: Arguments) -> Reply:
@@ -109,6 +110,7 @@ TOOLS = (
                 "workflow": WORKFLOW,
                 "parameters": {"type": "object", "default": {}},
                 "resume": {"type": "string", "description": "run_id to continue, with `workflow` if it was edited"},
+                "rerun_in_doubt": {"type": "boolean", "description": "Repeat steps that were cut off, too"},
                 "detach": {"type": "boolean", "description": "Return at once; follow with trace_read"},
             }
         ),
