@@ -28,7 +28,8 @@ from pflow.mcp.oauth import oauth_for, uses_oauth
 from pflow.mcp.session import Session
 from pflow.mcp.tool_entry import make_entry
 
-TIMEOUT = 30.0
+TIMEOUT = 100.0
+"""Seconds for a server to answer: the suite, which stops us after 120, may run many of us at once."""
 CLIENT_DOCUMENT = "https://conformance-test.local/client-metadata.json"
 """The client id of a client that describes itself; the suite knows this one."""
 

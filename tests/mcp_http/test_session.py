@@ -18,6 +18,7 @@ from pflow.core.errors import (
     UsageError,
 )
 from pflow.mcp.http import connect_http
+from pflow.mcp.stdio import connect_stdio
 from tests.mcp_http.kit import DEADLINE, echo
 from tests.mcp_http.site import Site
 
@@ -61,6 +62,10 @@ def test_whatever_else_answers_the_probe_means_a_handshake(kit, answer):
 def test_a_silent_probe_means_a_handshake_too(kit):
     assert kit.talk("legacy", "discover:silence", echo, probe=0.05) == "hi"
     assert kit.site.cancelled.is_set()
+
+
+def test_a_slow_site_gets_more_time_for_the_probe_than_a_process():
+    assert connect_http.__kwdefaults__["probe"] > connect_stdio.__kwdefaults__["probe"]
 
 
 @pytest.mark.requirement("client:error-2")
@@ -168,6 +173,14 @@ def test_a_login_that_fails_is_not_begun_again_for_the_handshake(kit):
     with pytest.raises(StepError, match="they said no"):
         kit.talk("modern", "", nothing, auth=Refused())
     assert (len(begun), kit.site.requests) == (1, [])
+
+
+def test_a_login_that_does_not_suffice_is_told_from_a_missing_token(kit):
+    httpx2 = pytest.importorskip("httpx2")
+    for auth, advice in ((None, "`pflow mcp add NAME"), (httpx2.Auth(), "`pflow mcp login NAME`")):
+        with pytest.raises(ServerError) as caught:
+            kit.talk("legacy", "any:forbidden", nothing, auth=auth)
+        assert advice in caught.value.suggestions[0]
 
 
 def test_bad_credentials_are_told_without_a_handshake(kit, era):

@@ -8,12 +8,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pflow.core.errors import PflowError, ServerGone
 from pflow.mcp.address import check_address
 from pflow.mcp.elicitation import Answer
-from pflow.mcp.era import PROBE, Era
+from pflow.mcp.era import Era
 from pflow.mcp.frame import LINE_LIMIT
 from pflow.mcp.http_wire import HttpWire
 from pflow.mcp.rpc import IDLE
 from pflow.mcp.session import Conduct, Session, Warn
 from pflow.mcp.sse_wire import SseWire
+
+PROBE = 10.0
+"""Seconds to wait for an answer to the probe: unlike a process, a site answers everything, after a login if need be."""
 
 LEAVE = 0.5
 """Seconds that a server gets to hear that a session is over."""

@@ -53,6 +53,7 @@ class Channel:
         if auth is not None and not isinstance(auth, httpx2.Auth):
             raise TypeError("`auth` is no `httpx2.Auth`")
         self._auth = auth
+        self.logs_in = auth is not None
         self._warn = warn
         self._warned = False
         self._cookies = httpx2.Cookies()

@@ -28,10 +28,12 @@ async def read_refusal(reply: Reply) -> tuple[str, dict[str, object]]:
     return _error_text(known) or shown, known
 
 
-def refusal(reply: Reply, said: str = "", *, in_session: bool = False, given: Sequence[str] = ()) -> ServerError:
+def refusal(
+    reply: Reply, said: str = "", *, in_session: bool = False, given: Sequence[str] = (), logs_in: bool = False
+) -> ServerError:
     """The error for a status outside 200–299, or for one that promises no answer.
 
-    `given` names the headers that the server is configured with.
+    `given` names the headers that the server is configured with; with `logs_in` its tokens come from a login.
     """
     status, place = reply.status, reply.place
     details: dict[str, object] = {"url": place, "status": status}
@@ -49,7 +51,7 @@ def refusal(reply: Reply, said: str = "", *, in_session: bool = False, given: Se
                 else f"the MCP server at `{place}` does not allow this ({status})",
                 action="auth_failed",
                 details=details,
-                suggestions=[_credential(given)],
+                suggestions=[_credential(given, logs_in)],
             )
         case 429:
             later = f"in {wait:g} s" if wait is not None else "later"
@@ -70,7 +72,9 @@ def refusal(reply: Reply, said: str = "", *, in_session: bool = False, given: Se
     return ServerError(f"the MCP server at `{place}` answered with HTTP status {status}", details=details)
 
 
-def _credential(given: Sequence[str]) -> str:
+def _credential(given: Sequence[str], logs_in: bool) -> str:
+    if logs_in:
+        return "its token does not suffice: check `auth` of the server, or log in again with `pflow mcp login NAME`"
     if not given:
         return "give it a token: `pflow mcp add NAME --url … --header 'Authorization: Bearer ${TOKEN}'`"
     return f"check the value of {', '.join(f'`{show(name)}`' for name in given)}, which the server is configured with"

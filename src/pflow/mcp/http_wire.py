@@ -288,7 +288,7 @@ class HttpWire(Rpc):
         if rpc and reply.status not in (401, 403, 429) and not ends_session(reply.status, said, in_session=in_session):
             self._dispatch({**message, "id": number})
             return
-        error = refusal(reply, said, in_session=in_session, given=self._channel.given)
+        error = refusal(reply, said, in_session=in_session, given=self._channel.given, logs_in=self._channel.logs_in)
         if isinstance(error, ServerGone):
             self._hooks.ended(error)
         raise error

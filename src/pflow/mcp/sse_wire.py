@@ -39,7 +39,7 @@ class SseWire(HttpWire):
         try:
             if not 200 <= reply.status < 300:
                 said, _ = await read_refusal(reply)
-                raise refusal(reply, said, given=self._channel.given)
+                raise refusal(reply, said, given=self._channel.given, logs_in=self._channel.logs_in)
             if reply.kind != STREAM:
                 raise await misfit(reply)
             events = Events(self._limit)
