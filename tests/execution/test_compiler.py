@@ -84,6 +84,11 @@ def test_an_unknown_name_lists_inputs_and_outputs(workspace: Workspace) -> None:
     assert issue.hint == "did you mean `${city}`?"
 
 
+def test_the_correction_of_a_name_keeps_the_rest_of_the_template(workspace: Workspace) -> None:
+    document = {"nodes": [read(), echo(text="from ${raed.content} on")]}
+    assert only(workspace, document).hint == "did you mean `${read.content}`?"
+
+
 def test_environment_variables_are_not_names(workspace: Workspace) -> None:
     assert only(workspace, {"nodes": [echo(text="${HOME}")]}).code == "unknown-name"
 
@@ -129,6 +134,14 @@ def test_a_missing_parameter_that_nothing_offers_suggests_a_mapping(workspace: W
     assert issue.hint == '"mappings": {"w": {"input_mappings": {"content": "contents"}}} would feed it `contents`'
     mapped = {**document, "mappings": {"w": {"input_mappings": {"content": "contents"}}}}
     assert issues_of(workspace, mapped) == []
+
+
+def test_a_missing_parameter_of_another_name_is_not_guessed_by_its_type(workspace: Workspace) -> None:
+    document = {
+        "inputs": {"title": {"type": "string"}, "style": {"type": "string"}, "count": {"type": "integer"}},
+        "nodes": [{"id": "read", "type": "read-file"}],
+    }
+    assert only(workspace, document).hint == "give `path` in `params`, such as `${title}` or `${style}`"
 
 
 def test_a_constant_of_the_wrong_type_is_an_issue(workspace: Workspace) -> None:

@@ -58,7 +58,7 @@ class References:
                 f"template `{reference.text}` names `{root}`, which is neither an input nor a node before this one",
                 path,
                 known=known,
-                hint=f"did you mean `${{{near[0]}}}`?" if near else "",
+                hint=f"did you mean `{reference.text.replace(root, near[0], 1)}`?" if near else "",
             )
 
     def natural(self, index: int | None, name: str) -> bool:
@@ -87,10 +87,8 @@ class References:
         names = [*self._document.inputs, *self.natural_names(index)]
         close = nearest(field.name, names, limit=1)
         if not close:
-            alike = [n for n in names if _may_be(self._type_of(index, n), field.type)]
-            close = alike[-1:]
-        if not close:
-            return f"give `{field.name}` in `params`"
+            alike = [f"`${{{name}}}`" for name in names if _may_be(self._type_of(index, name), field.type)]
+            return f"give `{field.name}` in `params`" + (f", such as {' or '.join(alike[-3:])}" if alike else "")
         mapping = f'"mappings": {{"{node}": {{"input_mappings": {{"{field.name}": "{close[0]}"}}}}}}'
         return f"{mapping} would feed it `{close[0]}`"
 
