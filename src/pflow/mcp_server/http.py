@@ -72,6 +72,7 @@ def make_listener(
     idle: float = IDLE,
     sessions: int = MOST_SESSIONS,
     event_store: EventStore | None = None,
+    retry_interval: int | None = None,
 ) -> Listener:
     """What answers requests: the server's application behind the gate."""
     app = server.streamable_http_app(
@@ -80,6 +81,7 @@ def make_listener(
         session_idle_timeout=idle,
         max_sessions=sessions,
         event_store=event_store,
+        retry_interval=retry_interval,
         # The gate has checked them.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )

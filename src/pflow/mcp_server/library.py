@@ -31,6 +31,7 @@ from pflow.core.errors import DocumentError, InputError, NotFoundError, PflowErr
 from pflow.mcp_server.envelope import Reply, fail
 from pflow.mcp_server.prompt import fill_prompt, list_prompts
 from pflow.mcp_server.resource import TEMPLATES, list_resources, read_resource
+from pflow.mcp_server.task import Tasks
 from pflow.workspace import Workspace
 
 T = TypeVar("T")
@@ -53,8 +54,11 @@ _ASKED_WRONGLY = (DocumentError, InputError, NotFoundError, SecurityError, Usage
 class LibraryServer(MCPServer[Any]):
     """Resources and prompts over whatever workspaces its subclass makes."""
 
+    detaching: frozenset[str] = frozenset({"workflow_execute"})
+    """Tools whose runs may go on by themselves."""
+
     def __init__(self, *, workspace: Callable[[], Workspace], toolset: str, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(extensions=[Tasks(workspace, self.detaching)], **options)
         self._workspace = workspace
         self._call = CALLS[toolset]
         self._listeners = Listeners()

@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable
 
 from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepStarted
 from pflow.core.render import shorten
+from pflow.execution.null_output import NullOutput
 
 HEARTBEAT = 8.0
 """Seconds of silence after which a client is told that the run still goes on. Some give up on a silent call."""
 
 _PAUSE = 0.25
+_TURN = 5.0
 _MOST_WAITING = 10
 _MESSAGE = 160
 _FEW = 3
@@ -114,6 +116,32 @@ class ProgressFeed:
     def _count(self, step: str) -> str:
         done, total = self._items.get(step, (0, 0))
         return f", {done} of {total} items" if total else ""
+
+
+class Beginning(NullOutput):
+    """An observer on the engine's thread that tells when a run has begun, and is silent after that."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._begun = asyncio.Event()
+        self._told = False
+
+    def notify(self, run_id: str, event: Event) -> None:
+        """An event took effect."""
+        self.tell()
+
+    def tell(self, _: object = None) -> None:
+        """There is nothing more to wait for."""
+        if not self._told:
+            self._told = True
+            self._loop.call_soon_threadsafe(self._begun.set)
+
+    async def wait(self) -> None:
+        """Wait for it, unless so many others run that it will be long."""
+        try:
+            await asyncio.wait_for(self._begun.wait(), _TURN)
+        except TimeoutError:
+            pass
 
 
 def _span(seconds: float) -> str:

@@ -26,7 +26,7 @@ from pflow.mcp.argument import ArgumentCheck
 from pflow.mcp_server.engine_thread import EngineThread
 from pflow.mcp_server.envelope import Reply, fail
 from pflow.mcp_server.library import CHANGES, LibraryServer
-from pflow.mcp_server.progress import ProgressFeed
+from pflow.mcp_server.progress import Beginning, ProgressFeed
 from pflow.mcp_server.stdio import StdioStreams
 from pflow.mcp_server.tool import ToolSpec
 from pflow.mcp_server.tools import TOOLSETS
@@ -139,9 +139,11 @@ class _Call:
         return outcome
 
     async def detach(self, make: Callable[[Observer], LiveRun]) -> LiveRun:
-        """Make a run off the loop and let it go on by itself."""
-        run = await asyncio.to_thread(make, NullOutput())
-        self.engine.launch(run)
+        """Make a run off the loop and let it go on by itself. Once it has begun, anyone can ask for it."""
+        begun = Beginning()
+        run = await asyncio.to_thread(make, begun)
+        self.engine.launch(run).add_done_callback(begun.tell)
+        await begun.wait()
         return run
 
 
