@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
@@ -14,6 +14,7 @@ Json = dict[str, object]
 
 _MOST_SUGGESTIONS = 10
 _MOST_ISSUES = 10
+_MOST_KNOWN = 10
 _MOST_ITEMS = 50
 _LONGEST = 2000
 
@@ -34,6 +35,7 @@ _IN_TOOLS = (
     (r"pflow settings set ([A-Z][A-Z0-9_]*)", r"settings_set(key='\1', value=…)"),
     (r"pflow settings (list|get)", "settings_get"),
     (r"pflow run WORKFLOW", "workflow_execute"),
+    (r"call the tool again with `pflow call`", "run the node again with `registry_run`"),
 )
 
 
@@ -74,15 +76,22 @@ def failure(error: Mapping[str, object], **more: object) -> Reply:
     advice = error.get("suggestions")
     suggestions = [in_tools(str(each)) for each in advice[:_MOST_SUGGESTIONS]] if isinstance(advice, list) else []
     details = error.get("details") or {}
+    found: list[str] = []
+    if isinstance(details, Mapping) and isinstance(details.get("issues"), list):
+        details = {**details, "issues": issue_objects(details["issues"])}
+        found = issue_lines(details["issues"])
     shown = {**error, "message": shorten(str(error.get("message")), _LONGEST), "details": _cut(details)}
     shown["suggestions"] = suggestions
     where = f" in step `{shown['node']}`" if shown.get("node") else ""
-    issues = details.get("issues") if isinstance(details, Mapping) else None
-    found = issue_lines(issues) if isinstance(issues, list) else []
     message = "" if len(found) == 1 else f" {shown['message']}"  # a single issue says it, and where
     lines = [f"error ({shown['type']}){where}:{message}", *found]
     lines += [f"hint: {each}" for each in suggestions]
     return Reply(envelope={"success": False, "error": shown, **more}, text="\n".join(escape(line) for line in lines))
+
+
+def issue_objects(issues: Iterable[Mapping[str, object]]) -> list[Json]:
+    """Issues of a document, their hints in the words of the tools."""
+    return [{**issue, "hint": in_tools(str(issue["hint"]))} if "hint" in issue else {**issue} for issue in issues]
 
 
 def issue_lines(issues: Sequence[Mapping[str, object]]) -> list[str]:
@@ -92,8 +101,11 @@ def issue_lines(issues: Sequence[Mapping[str, object]]) -> list[str]:
         place = str(issue.get("path") or "")
         if issue.get("line"):
             place = f"{place} (line {issue['line']}, column {issue['column']})".strip()
-        hint = f"; {issue['hint']}" if issue.get("hint") else ""
-        lines.append(f"- {place + ': ' if place else ''}{issue.get('message')}{hint}")
+        known = issue.get("known")
+        advice = issue.get("hint") or ""
+        if not advice and isinstance(known, list):
+            advice = f"there is {', '.join(map(str, known[:_MOST_KNOWN]))}"
+        lines.append(f"- {place + ': ' if place else ''}{issue.get('message')}{'; ' if advice else ''}{advice}")
     if len(issues) > _MOST_ISSUES:
         lines.append(f"- … and {len(issues) - _MOST_ISSUES} more")
     return lines

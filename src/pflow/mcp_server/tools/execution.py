@@ -8,7 +8,7 @@ from pflow.core.declaration import describe_input
 from pflow.core.errors import UsageError
 from pflow.core.render import shorten
 from pflow.engine.ports import Observer
-from pflow.mcp_server.envelope import Reply, end_of, issue_lines, succeed
+from pflow.mcp_server.envelope import Reply, end_of, issue_lines, issue_objects, succeed
 from pflow.mcp_server.tool import Arguments, Desk, Schema, ToolSpec, changes, gives, in_thread, reads, takes
 from pflow.mcp_server.utils.resolver import read_workflow
 from pflow.workspace import Outcome, Workspace
@@ -73,7 +73,7 @@ def validate(workspace: Workspace, arguments: Arguments) -> Reply:
     """Check a workflow without running anything."""
     checked = workspace.check(read_workflow(arguments["workflow"]))
     if checked.plan is None:
-        issues = [issue.as_dict() for issue in checked.issues]
+        issues = issue_objects(issue.as_dict() for issue in checked.issues)
         lines = issue_lines(issues)
         count = f"{len(issues)} issue{'s' * (len(issues) != 1)}"
         return succeed({"valid": False, "errors": issues}, "\n".join([f"not valid, {count}:", *lines]))

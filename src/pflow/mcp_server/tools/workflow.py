@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pflow.core.errors import UsageError
 from pflow.core.render import shorten
-from pflow.mcp_server.envelope import Reply, issue_lines, succeed
+from pflow.mcp_server.envelope import Reply, issue_lines, issue_objects, succeed
 from pflow.mcp_server.listing import fit
 from pflow.mcp_server.tool import Arguments, ToolSpec, changes, gives, in_thread, reads, takes, text
 from pflow.mcp_server.tools.execution import WORKFLOW
@@ -29,8 +29,8 @@ def save(workspace: Workspace, arguments: Arguments) -> Reply:
         data: dict[str, object] = {"name": name, "path": str(path), "is_temp": True}
         lines = [f"saved draft `{name}`; workflow_execute, workflow_validate and workflow_save find it by this name"]
         if issues:
-            data["issues"] = [issue.as_dict() for issue in issues]
-            lines += [f"it cannot run yet, {len(issues)} issues:", *issue_lines([issue.as_dict() for issue in issues])]
+            data["issues"] = found = issue_objects(issue.as_dict() for issue in issues)
+            lines += [f"it cannot run yet, {len(issues)} issue{'s' * (len(issues) != 1)}:", *issue_lines(found)]
         return succeed(data, "\n".join(lines))
     path = workspace.save(workflow, name, _described(workspace, workflow, description))
     return succeed(
