@@ -16,6 +16,7 @@ from mcp.server.extension import Extension, MethodBinding
 from mcp.server.mcpserver.server import require_client_extension
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    HEADER_MISMATCH,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
@@ -27,6 +28,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pflow.core.errors import PflowError, UsageError
 from pflow.execution.outcome import shorten_all
 from pflow.mcp_server.envelope import Reply, failure, succeed
+from pflow.mcp_server.tools.execution import output_lines
 from pflow.workspace import Workspace
 
 IDENTIFIER = "io.modelcontextprotocol/tasks"
@@ -69,17 +71,17 @@ class Tasks(Extension):
         return {"resultType": "task", **await asyncio.to_thread(self._describe, data["run_id"], brief=True)}
 
     async def _get(self, ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> HandlerResult:
-        require_client_extension(ctx, IDENTIFIER)
+        _admit(ctx, params)
         return {"resultType": "complete", **await asyncio.to_thread(self._describe, params.task_id)}
 
     async def _update(self, ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> HandlerResult:
         """Nothing is ever asked, so that nothing is left to answer."""
-        require_client_extension(ctx, IDENTIFIER)
+        _admit(ctx, params)
         await asyncio.to_thread(self._describe, params.task_id, brief=True)
         return {"resultType": "complete"}
 
     async def _cancel(self, ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> HandlerResult:
-        require_client_extension(ctx, IDENTIFIER)
+        _admit(ctx, params)
         await asyncio.to_thread(self._end, params.task_id)
         return {"resultType": "complete"}
 
@@ -113,6 +115,14 @@ class Tasks(Extension):
             advice = f"the run was cut off; workflow_execute(resume='{task_id}') goes on from there"
             task["error"] = {"code": INTERNAL_ERROR, "message": advice}
         return cast("Json", workspace.redact(task))
+
+
+def _admit(ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> None:
+    """Raise unless the client declares the extension, and names the same task in the header as in the body."""
+    require_client_extension(ctx, IDENTIFIER)
+    headers = getattr(ctx.request, "headers", None)
+    if headers is not None and headers.get("mcp-name") != params.task_id:
+        raise MCPError(code=HEADER_MISMATCH, message="the header Mcp-Name and the task do not match")
 
 
 def _knows_tasks(ctx: ServerRequestContext[Any, Any]) -> bool:
@@ -152,7 +162,7 @@ def _reply(workspace: Workspace, run: Mapping[str, Any]) -> Reply:
     outputs = shorten_all(run.get("outputs") or {}, workspace.output_limit, f"{run_id} outputs")
     kept = {name: run[name] for name in ("run_id", "status", "duration_ms") if name in run}
     data = {"outputs": outputs, **kept, "steps": len(run["steps"])}
-    return succeed(data, f"completed, run {run_id}; outputs: {', '.join(outputs) or 'none'}")
+    return succeed(data, "\n".join([f"completed, run {run_id}", *output_lines(outputs)]))
 
 
 def _moment(seconds: object) -> str:

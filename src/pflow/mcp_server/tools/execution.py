@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import orjson
 
 from pflow.core.declaration import describe_input
@@ -62,11 +64,17 @@ def show_outputs(outcome: Outcome) -> str:
     lines = [f"completed, {steps} in {outcome.duration_ms:.0f} ms, run {outcome.run_id}"]
     if outcome.reused:
         lines.append(f"kept: {', '.join(outcome.reused)}")
-    width = max(_TEXT // max(len(outcome.outputs), 1), _LEAST)
-    for name, value in list(outcome.outputs.items())[: _TEXT // _LEAST]:
+    return "\n".join([*lines, *output_lines(outcome.outputs)])
+
+
+def output_lines(outputs: Mapping[str, object]) -> list[str]:
+    """Outputs, a line each, as much of them as anyone reads."""
+    width = max(_TEXT // max(len(outputs), 1), _LEAST)
+    lines = []
+    for name, value in list(outputs.items())[: _TEXT // _LEAST]:
         text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
         lines.append(f"{name}: {shorten(text, width)}")
-    return "\n".join(lines)
+    return lines
 
 
 def validate(workspace: Workspace, arguments: Arguments) -> Reply:
