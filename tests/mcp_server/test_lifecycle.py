@@ -172,6 +172,24 @@ def test_a_client_that_reads_no_more_ends_nothing_before_it_closes(raw: Callable
     assert server.end() == (0, b"")
 
 
+def test_what_was_asked_before_the_client_closed_its_end_is_answered(raw: Callable[..., Raw], tmp_path: Path) -> None:
+    document, fifo, pid = blocking(tmp_path)
+    server = raw()
+    server.meet()
+    server.call(1, "workflow_execute", {"workflow": document})
+    wait_until(pid.exists)
+    server.call(2, "registry_list", {})
+    server.call(3, "workflow_execute", {"workflow": {"nodes": [{"id": "a", "type": "echo", "params": {"n": 1}}]}})
+    server.stdin.close()
+    fifo.write_text("last words")
+    answers = {answer["id"]: answer["result"] for answer in map(orjson.loads, server.stdout)}
+    assert server.end() == (0, b"")
+    assert sorted(answers) == [1, 2, 3]
+    assert answers[2]["structuredContent"]["data"]["count"] > 10
+    stopped = answers[1]["structuredContent"]
+    assert (stopped["error"]["type"], stopped["checkpoint"]["completed_nodes"]) == ("interrupted", ["wait"])
+
+
 def test_stdin_may_be_nothing_or_a_file(home: Path, tmp_path: Path) -> None:
     asked = tmp_path / "asked"
     asked.write_bytes(orjson.dumps({"jsonrpc": "2.0", "id": 7, **INITIALIZE}) + b"\n")

@@ -16,9 +16,11 @@ from tests.mcp_server.raw import Raw
 @pytest.fixture
 def slow(home: Path) -> Iterator[Raw]:
     raw = Raw(home)
-    raw.meet()
-    yield raw
-    raw.kill()
+    try:
+        raw.meet()
+        yield raw
+    finally:
+        raw.kill()
 
 
 def memory(pid: int) -> int:

@@ -17,9 +17,11 @@ DEEP = b'{"workflow":' * 5000 + b"1" + b"}" * 5000
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Raw]:
     raw = Raw(tmp_path_factory.mktemp("wire") / ".pflow")
-    raw.meet()
-    yield raw
-    raw.kill()
+    try:
+        raw.meet()
+        yield raw
+    finally:
+        raw.kill()
 
 
 @pytest.fixture(autouse=True)

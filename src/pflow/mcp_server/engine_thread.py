@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from concurrent.futures import Future
 
 from pflow.core.errors import RunError
@@ -32,6 +33,7 @@ class EngineThread:
         self._live: dict[LiveRun, Future[Outcome]] = {}
         self._turns: asyncio.Semaphore | None = None
         self._leaving = False
+        self._left = 0.0
 
     async def follow(self, run: LiveRun) -> Outcome:
         """Have a run done and wait for its end. Whoever gives up waiting stops it, resumable."""
@@ -55,15 +57,17 @@ class EngineThread:
     def leave(self, *, graceful: bool) -> None:
         """Begin to stop every run, resumable; no new ones begin."""
         self._leaving = True
+        self._left = time.monotonic()
         for run in list(self._live):
             self._soon(run, graceful=graceful, reason="disconnected" if graceful else "interrupted")
 
     async def close(self) -> None:
         """See every run stopped, then end the connections, the journal and the thread."""
-        self._leaving = True
+        if not self._leaving:
+            self.leave(graceful=True)
         loop = self._loop
         if loop is not None:
-            await self._wait(GRACE)
+            await self._wait(max(0.0, GRACE - (time.monotonic() - self._left)))
             for run in list(self._live):
                 self._soon(run, reason="disconnected")
             await self._wait(_STOPPING)

@@ -52,10 +52,7 @@ class ProgressFeed:
                 self._say(f"`{event.step}`: attempt {event.attempt}")
         elif isinstance(event, StepCompleted):
             self._end(event.step)
-            how = {"cache": "taken from the cache", "reuse": "kept"}.get(
-                event.source, f"done in {_span(event.ms / 1000)}"
-            )
-            self._say(f"`{event.step}` {how}")
+            self._say(f"`{event.step}` {_SOURCES.get(event.source) or f'done in {_span(event.ms / 1000)}'}")
         elif isinstance(event, StepFailed):
             message = str(event.error.get("message", ""))
             if event.retry_in is None:
@@ -94,7 +91,7 @@ class ProgressFeed:
             times = times + 1 if done == before else 0
             self._told = (done, times)
             # Each figure must be higher than the one before it, and what runs is less than done.
-            amount = done + round(1 - 1 / (1 + times), 3)
+            amount = done + 1 - 1 / (1 + times)
             await self._send(amount, self.total if amount <= self.total else None, shorten(message, _MESSAGE))
 
     def _end(self, step: str) -> None:

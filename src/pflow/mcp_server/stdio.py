@@ -33,6 +33,8 @@ from pflow.mcp.frame import LINE_LIMIT, decode
 INTERNAL_ERROR = -32603
 
 _CHUNK = 1 << 18
+_PATIENCE = 1.5
+_ENDLESS = frozenset({"subscriptions/listen"})
 _MOST_WAITING = 256
 _END = 200
 _TEXT = rb'"(?:jsonrpc|method)"\s*:\s*"[^"\\]{0,100}"'
@@ -72,25 +74,34 @@ class Input:
         self._overlong: tuple[bytes, bytes] | None = None
         self._messages: deque[SessionMessage] = deque()
         self._waiter: asyncio.Future[None] | None = None
+        self._leaving = False
         self._ended = False
         self._pollable = True
         self._paused = True
         self._listen()
 
-    def end(self) -> None:
-        """Read no more, as if the client had closed its end."""
-        if not self._ended:
-            self._ended = True
+    def end(self, *, at_once: bool = True) -> None:
+        """Read no more, as if the client had closed its end; unless `at_once`, what was asked is answered first."""
+        if not self._leaving:
+            self._leaving = True
             self._pause()
             self._on_end()
-            self._wake()
+        if at_once or not self._output.owed:
+            self._stop()
+        else:
+            self._output.on_paid = self._stop
+            self._loop.call_later(_PATIENCE, self._stop)
+
+    def _stop(self) -> None:
+        self._ended = True
+        self._wake()
 
     async def receive(self) -> SessionMessage:
         """The next message; raises `EndOfStream` after the last."""
         while not self._messages:
             if self._ended:
                 raise EndOfStream
-            if self._paused:
+            if self._paused and not self._leaving:
                 self._listen()
             self._waiter = self._loop.create_future()
             await self._waiter
@@ -98,7 +109,7 @@ class Input:
 
     async def aclose(self) -> None:
         """Let go of stdin."""
-        self._ended = True
+        self._leaving = self._ended = True
         self._pause()
 
     def __aiter__(self) -> Self:
@@ -146,7 +157,8 @@ class Input:
             if self._kept:
                 self._take(bytes(self._kept))
                 self._kept.clear()
-            self.end()
+            self.end(at_once=False)
+            self._wake()
             return
         self._split(data)
         if len(self._messages) > _MOST_WAITING:
@@ -198,6 +210,10 @@ class Input:
             kind = "batches are not part of this protocol" if isinstance(value, list) else "not a JSON-RPC message"
             self._output.refuse(line, line, INVALID_REQUEST, kind)
             return
+        if isinstance(message, JSONRPCRequest) and message.method not in _ENDLESS:
+            self._output.owed.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._output.owed.discard((message.params or {}).get("requestId"))
         self._messages.append(SessionMessage(message))
 
     def _wake(self) -> None:
@@ -211,6 +227,8 @@ class Output:
     def __init__(self, target: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._target = target
+        self.owed: set[object] = set()
+        self.on_paid: Callable[[], None] | None = None
         self._rest = bytearray()
         self._drained: asyncio.Future[None] | None = None
         self._gone = False
@@ -221,6 +239,10 @@ class Output:
         await self._drain()
         self._write(_encode(item))
         await self._drain()
+        if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+            self.owed.discard(item.message.id)
+            if not self.owed and self.on_paid is not None:
+                self.on_paid()
 
     def refuse(self, head: bytes, tail: bytes, code: int, message: str) -> None:
         """Answer something that is no message, under the id that stands near its head or its tail, if one does."""

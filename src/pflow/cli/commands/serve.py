@@ -50,6 +50,7 @@ def serve_mcp(console: Console, toolset: str, address: str | None, allow_remote:
         from pflow.mcp_server.http import run_http  # lazy: as above
 
         code = run_http(home, where, say=console.say, toolset=toolset, remote=allow_remote, hosts=hosts)
+    sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)  # a step that hangs in a thread must not keep the process
 
