@@ -172,7 +172,7 @@ def servers(args: list[str]) -> int:
 
 
 def conformance(args: list[str]) -> int:
-    """conformance [client] [SCENARIOS…]   run the official MCP conformance suite (needs npm, takes minutes)"""
+    """conformance [client|server|hosts] [SCENARIOS…]   run the MCP conformance suite or real clients (needs npm)"""
     return dev_conformance.main(args)
 
 

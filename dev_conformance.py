@@ -7,6 +7,7 @@ is an error. The results are written into `docs/conformance.md`.
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
 import shlex
@@ -14,9 +15,11 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import dev_hosts
 from dev_install import ROOT, SetupError, exclusive, python_of, quietly, report, say
 
 FOLDER = ROOT / ".cache" / "conformance"
@@ -29,6 +32,7 @@ NODE = "22.23.3"
 NODE_NEEDED = 22
 
 CLIENT = ["-m", "tests.conformance.client"]
+SERVER = ["-m", "tests.conformance.server"]
 LIMIT = 120
 """Seconds for a scenario."""
 
@@ -50,6 +54,11 @@ class Run(NamedTuple):
 CLIENT_RUNS = (
     Run("0.1.16"),
     Run("0.2.0-alpha.12", "2025-03-26"),
+    Run("0.2.0-alpha.12", "2025-11-25"),
+    Run("0.2.0-alpha.12", "2026-07-28"),
+)
+SERVER_RUNS = (
+    Run("0.1.16"),
     Run("0.2.0-alpha.12", "2025-11-25"),
     Run("0.2.0-alpha.12", "2026-07-28"),
 )
@@ -124,8 +133,9 @@ def suite(version: str, *args: str) -> list[str]:
 def scenarios(run: Run, part: str) -> Iterator[str]:
     """What a version of the suite has for a revision: what is tagged with it, and extensions of the newest ones."""
     listed = subprocess.run(suite(run.suite, "list", f"--{part}"), capture_output=True, text=True, check=True).stdout
+    oldest = "2025-03-26" if part == "client" else "2025-11-25"
     for name, tags in re.findall(r"^ +- (\S+) \[(.*)\]$", listed, flags=re.MULTILINE):
-        wanted = {run.revision, *(["extension"] if run.revision > "2025-03-26" else [])}
+        wanted = {run.revision, *(["extension"] if run.revision > oldest else [])}
         if not run.revision or wanted & set(tags.split(",")):
             yield name
 
@@ -157,7 +167,32 @@ def judge(run: Run, scenario: str, folder: Path, code: int) -> Outcome:
     return Outcome(run, scenario, frozenset(counted | failed), frozenset(failed))
 
 
-PARTS: dict[str, tuple[Sequence[Run], Callable[[Run, str, Path], Outcome]]] = {"client": (CLIENT_RUNS, try_client)}
+# ---- the server
+
+
+@cache
+def serve() -> str:
+    """Start the server that the suite talks to, until we end; where it is."""
+    command = [str(python_of(ROOT / ".venv")), *SERVER]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    atexit.register(process.terminate)
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def try_server(run: Run, scenario: str, folder: Path) -> Outcome:
+    """Have the suite try one scenario on pflow as the server."""
+    revision = ("--spec-version", run.revision, "--force") if run.revision else ()
+    line = suite(run.suite, "server", "--url", serve(), "--scenario", scenario, "-o", str(folder), *revision)
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=LIMIT)
+    (folder / "log.txt").write_text(done.stdout + done.stderr)
+    return judge(run, scenario, folder, done.returncode)
+
+
+PARTS: dict[str, tuple[Sequence[Run], Callable[[Run, str, Path], Outcome]]] = {
+    "client": (CLIENT_RUNS, try_client),
+    "server": (SERVER_RUNS, try_server),
+}
 """What can be tried: which runs there are, and how to try a scenario of one."""
 
 
@@ -236,8 +271,10 @@ def write_page(part: str, text: str) -> bool:
 def main(args: Sequence[str]) -> int:
     """Try everything, one scenario after the other, or only the scenarios named; 1 if something is not as known."""
     part, *only = args or ["client"]
+    if part == "hosts":
+        return dev_hosts.main()
     if part not in PARTS:
-        say(f"no part `{part}`; there are: {', '.join(PARTS)}")
+        say(f"no part `{part}`; there are: {', '.join(PARTS)}, hosts")
         return 2
     try:
         ensure()

@@ -128,7 +128,7 @@ def test_scenarios_can_be_named_and_the_page_is_left_then(checkout):
     assert checkout.run("client", "old", checks={"old": {"a": "SUCCESS"}}) == (0, [])
     assert checkout.page.read_text() == PAGE
     assert checkout.run("client", "nonsense") == (2, ["no such scenario"])
-    assert checkout.run("nonsense") == (2, ["no part `nonsense`; there are: client"])
+    assert checkout.run("nonsense") == (2, ["no part `nonsense`; there are: client, server, hosts"])
 
 
 @pytest.mark.parametrize(("node", "packages"), [("v22.1.0", 2), ("v20.20.2", 3)])

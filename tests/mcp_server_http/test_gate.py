@@ -193,6 +193,19 @@ def test_a_header_that_contradicts_the_body_is_refused(served):
     assert served.post(body, served.auth, *headers)[0] == 400
 
 
+@pytest.mark.parametrize("name", ["other", None])
+def test_a_header_that_names_another_task_is_refused(served, name):
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+    }
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": "a", "_meta": meta}})
+    headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tasks/get", *([f"Mcp-Name: {name}"] if name else [])]
+    status, answer = served.post(body.encode(), served.auth, *headers)
+    assert status == 400
+    assert b"-32020" in answer
+
+
 def test_a_session_that_does_not_exist_is_not_found(served):
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
     headers = ["Mcp-Session-Id: " + "0" * 32, "MCP-Protocol-Version: 2025-06-18"]

@@ -1,0 +1,138 @@
+"""Has real MCP clients talk to `pflow serve mcp`: an inspector that warns of bad definitions, and hosts of agents.
+
+They are installed into `.cache/hosts`, exactly these versions, and run in a home of their own, without a network.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from dev_install import ROOT, SCRIPTS, SetupError, exclusive, quietly, report, say
+
+FOLDER = ROOT / ".cache" / "hosts"
+STAMP = FOLDER / "installed"
+BIN = ROOT / ".venv" / SCRIPTS
+
+PACKAGES = {
+    "node": "node@22.23.3",
+    "inspector": "@modelcontextprotocol/inspector@2.12.0",
+    "claude": "@anthropic-ai/claude-code@2.1.325",
+    "claude-older": "@anthropic-ai/claude-code@2.1.197",
+    "opencode": "opencode-ai@1.18.33",
+    "mcporter": "mcporter@0.9.0",
+}
+"""Each in a folder of its own: they do not agree on what they depend on, and two are versions of one."""
+
+LIMIT = 120
+SERVER = ["pflow", "serve", "mcp"]
+
+
+class Host(NamedTuple):
+    """A client: which package has it, what to call, and what it says when all is well."""
+
+    name: str
+    package: str
+    program: str
+    words: Sequence[str]
+    wanted: str
+
+
+HOSTS = (
+    Host("mcp-inspector --strict", "inspector", "mcp-inspector", (), r'"workflow_execute"'),
+    Host("claude mcp list (2026-07-28)", "claude", "claude", ("mcp", "list"), r"pflow: .* Connected"),
+    Host("claude mcp list (2025-11-25)", "claude-older", "claude", ("mcp", "list"), r"pflow: .* Connected"),
+    Host("opencode mcp list", "opencode", "opencode", ("mcp", "list"), r"pflow.*connected"),
+    Host("mcporter list", "mcporter", "mcporter", ("list", "--stdio", " ".join(SERVER)), r"workflow_execute\("),
+)
+INSPECT = ("--cli", *SERVER, "--method", "tools/list", "--strict")
+
+
+def ensure() -> None:
+    """Install what is missing. Raises `SetupError`."""
+    wanted = json.dumps(PACKAGES)
+    if STAMP.exists() and STAMP.read_text() == wanted:
+        return
+    with exclusive("hosts"):
+        if STAMP.exists() and STAMP.read_text() == wanted:
+            return
+        say("installing clients into .cache/hosts (once) …")
+        npm = shutil.which("npm")
+        if npm is None:
+            raise SetupError("there is no npm here; install Node.js 20 or newer")
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        silent = ("--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
+        for name, package in PACKAGES.items():
+            (FOLDER / name).mkdir(parents=True)
+            line = [npm, "install", "--prefix", str(FOLDER / name), *silent, package]
+            done = quietly(line)
+            if done.returncode:
+                raise SetupError(f"npm could not install {package}\n" + report(line, done))
+        STAMP.write_text(wanted)
+
+
+def environment(person: Path) -> dict[str, str]:
+    """What a host sees: a home of its own that knows pflow as its one server, and a node that is new enough."""
+    node = FOLDER / "node" / "node_modules" / "node" / "bin"
+    found = {
+        "HOME": str(person),
+        "PFLOW_HOME": str(person / ".pflow"),
+        "PATH": os.pathsep.join([str(node), str(BIN), os.environ.get("PATH", os.defpath)]),
+        "DISABLE_AUTOUPDATER": "1",
+        "NO_COLOR": "1",
+    }
+    config = person / ".config" / "opencode" / "opencode.json"
+    config.parent.mkdir(parents=True)
+    config.write_text(json.dumps({"mcp": {"pflow": {"type": "local", "command": SERVER, "enabled": True}}}))
+    subprocess.run(["pflow", "mcp", "install", "claude", "--yes"], env=found, check=True, capture_output=True)
+    return found
+
+
+def attempt(host: Host, env: Mapping[str, str]) -> str:
+    """What is wrong with how a host gets on with pflow; nothing if all is well."""
+    program = FOLDER / host.package / "node_modules" / ".bin" / host.program
+    words = host.words or INSPECT
+    try:
+        done = subprocess.run(
+            [str(program), *words],
+            env=env,
+            cwd=env["HOME"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it did not end within {LIMIT} s"
+    if done.returncode or not re.search(host.wanted, done.stdout + done.stderr):
+        return f"exit code {done.returncode}\n{(done.stdout + done.stderr)[-2000:]}"
+    return "" if host.words else done.stderr.strip()
+
+
+def main() -> int:
+    """Try every host; 1 if one of them does not get on with pflow."""
+    try:
+        ensure()
+    except SetupError as error:
+        say(f"error: {error}")
+        return 1
+    failed = False
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        env = environment(Path(folder))
+        for host in HOSTS:
+            began = time.monotonic()
+            wrong = attempt(host, env)
+            failed = failed or bool(wrong)
+            say(f"{'FAILED' if wrong else 'ok':<6} {host.name:<45} {time.monotonic() - began:5.1f} s")
+            if wrong:
+                say(wrong)
+    return 1 if failed else 0
