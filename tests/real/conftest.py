@@ -14,6 +14,7 @@ import dev_servers
 from examples.tasks import fixtures, raw
 from pflow.mcp.session import Session
 from pflow.mcp.stdio import connect_stdio
+from tests.real.program import Program
 
 T = TypeVar("T")
 DEADLINE = 60.0
@@ -45,6 +46,24 @@ def by_hand(folder: Path) -> dict[str, tuple[str, raw.Tally]]:
     """What each task writes, and what it costs, as raw tool calls."""
     with raw.servers(folder / "mcp.json") as running:
         return {task: raw.run(task, running, folder) for task in raw.TASKS}
+
+
+@pytest.fixture(scope="session")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """pflow as it is before the first command."""
+    return Program(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="session")
+def imported(fresh: Program, folder: Path) -> Any:
+    """What taking over the servers says."""
+    return fresh("mcp", "import", str(folder / "mcp.json"))
+
+
+@pytest.fixture(scope="session")
+def synced(fresh: Program, imported: Any) -> Any:
+    """What reading their tools says."""
+    return fresh("mcp", "sync", "--all", "--yes")
 
 
 Talk = Callable[..., Any]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,21 +10,6 @@ import pytest
 from examples.tasks import raw
 from tests.conventions.source import ROOT
 from tests.real.program import Program
-
-
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return Program(tmp_path_factory.mktemp("home"))
-
-
-@pytest.fixture(scope="module")
-def imported(fresh: Program, folder: Path) -> Any:
-    return fresh("mcp", "import", str(folder / "mcp.json"))
-
-
-@pytest.fixture(scope="module")
-def synced(fresh: Program, imported: Any) -> Any:
-    return fresh("mcp", "sync", "--all", "--yes")
 
 
 @pytest.fixture
