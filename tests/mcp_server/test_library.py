@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from pflow.core.errors import ServerError
+from pflow.core.path import find_home
+from pflow.workspace import Workspace
 from tests.mcp_server.client import COMMAND, DEADLINE
 
 HELLO = {
@@ -179,6 +181,27 @@ def test_a_prompt_that_cannot_be_filled_says_why(stocked, name, arguments, said)
     error = refused(stocked, "prompts/get", name=name, arguments=arguments)
     assert error.details["code"] == -32602
     assert said in error.details["server_says"]
+
+
+@pytest.mark.parametrize("toolset", ["full", "core"])
+def test_a_server_says_in_five_lines_what_it_is_for_and_names_only_tools_that_it_has(start, toolset):
+    client = start("--toolset", toolset, era="legacy")
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    said = ask(client, "initialize", **opening)["instructions"]
+    assert len(said.splitlines()) == 5
+    tools = {tool["name"] for tool in client.tools()}
+    named = set(re.findall(r"\b[a-z]+_[a-z_]+\b", said)) - {"is_temp"}
+    assert named <= tools
+    assert len(named) >= 4
+
+
+def test_a_prompt_of_the_smaller_toolset_asks_for_its_own_tool(start, tmp_path):
+    home = tmp_path / ".pflow"
+    with Workspace(find_home({"PFLOW_HOME": str(home)})) as workspace:
+        workspace.save(HELLO, "hello")
+    client = start("--toolset", "core", home=home)
+    found = ask(client, "prompts/get", name="hello", arguments={"name": "Ada"})
+    assert """execute(name='hello', inputs={"name":"Ada"})""" in found["messages"][0]["content"]["text"]
 
 
 def test_lists_come_in_pages(start, tmp_path):

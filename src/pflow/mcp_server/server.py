@@ -25,6 +25,7 @@ from pflow.execution.session import SIGNALS
 from pflow.mcp.argument import ArgumentCheck
 from pflow.mcp_server.engine_thread import EngineThread
 from pflow.mcp_server.envelope import Reply, fail
+from pflow.mcp_server.instruction import INSTRUCTIONS
 from pflow.mcp_server.library import CHANGES, LibraryServer
 from pflow.mcp_server.progress import Beginning, ProgressFeed
 from pflow.mcp_server.stdio import StdioStreams
@@ -32,13 +33,6 @@ from pflow.mcp_server.tool import ToolSpec
 from pflow.mcp_server.tools import TOOLSETS
 from pflow.workspace import Outcome
 from pflow.workspace.live_run import LiveRun
-
-INSTRUCTIONS = """\
-pflow runs workflows: JSON documents of nodes that are checked, durable and resumable, with no model in the loop.
-First workflow_discover: run what exists with workflow_execute. Else registry_discover finds nodes to build with.
-registry_run tries one node and shows the template paths of what it really returns, such as ${node.result.items[0].id}.
-workflow_validate finds every mistake before workflow_execute; a failed run goes on with `resume` after a fix.
-workflow_save keeps drafts (is_temp) and finished workflows; trace_read shows a run; pflow://guide has the grammar."""
 
 _logger = logging.getLogger("pflow")
 
@@ -52,7 +46,7 @@ class PflowServer(LibraryServer):
             name="pflow",
             title="pflow",
             version=__version__,
-            instructions=INSTRUCTIONS,
+            instructions=INSTRUCTIONS[toolset],
             log_level="WARNING",
             workspace=self.engine.resident.workspace,
             toolset=toolset,
