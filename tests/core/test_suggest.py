@@ -19,6 +19,9 @@ TYPES = ["shell", "http", "read-file", "write-file", "copy-file", "github-list-i
         ("red-file", ["read-file"]),
         ("git_log", ["mcp-git-git-log"]),
         ("github-list-issue", ["github-list-issues"]),
+        ("file-read", ["read-file"]),
+        ("issues_github_list", ["github-list-issues"]),
+        ("mcp-git-log", ["mcp-git-git-log"]),
         ("lm", ["llm"]),
         ("lml", ["llm"]),
         ("banana", []),
@@ -32,6 +35,10 @@ def test_the_likeliest_word_comes_first(word, found):
 
 def test_few_mistakes_come_before_words_that_contain_it():
     assert nearest("fetch", ["prefetch-all", "fetsh", "FETCH", "etch"]) == ["FETCH", "fetsh", "etch"]
+
+
+def test_the_same_words_come_before_fewer_of_them():
+    assert nearest("mcp-git-log", ["git-log", "mcp-git-git-log", "git"]) == ["mcp-git-git-log", "git-log", "git"]
 
 
 def test_neighbours_that_changed_places_are_one_mistake():

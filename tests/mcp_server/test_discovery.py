@@ -37,3 +37,11 @@ def test_what_says_nothing_is_left_out_of_matches(client: Client) -> None:
     said = {(name, orjson.dumps(part).decode()) for each in objects(matches) for name, part in each.items()}
     assert said & mute == set()
     assert ("default", '""') in said
+
+
+def test_what_is_too_large_to_show_names_the_tool_that_has_more(client: Client) -> None:
+    inputs = {f"input{number}": {"description": "y" * 3_000} for number in range(100)}
+    document = {"inputs": inputs, "nodes": [{"id": "echo", "params": {"text": "hi"}}]}
+    client.call("workflow_save", workflow=document, name="penguin", description="Feed the penguin")
+    [match] = client.call("workflow_discover", query="penguin").data["matches"]
+    assert match["shortened"] == "`workflow_validate(workflow='penguin')` has the rest"

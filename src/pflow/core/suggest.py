@@ -11,8 +11,8 @@ _LONGEST = 100
 def nearest(word: str, candidates: Iterable[str], *, limit: int = 3) -> list[str]:
     """Up to `limit` candidates that `word` may have meant, the likeliest first.
 
-    Case and `_` against `-` do not count as differences. Next come few typing mistakes (a transposition is
-    one), then words that contain the other.
+    Case and `_` against `-` do not count as differences. Next come few typing mistakes (a transposition is one) and
+    the same words in another order or repeated (`file-read`, `mcp-git-log`), then words that contain the other.
     """
     wanted = _fold(word)
     size = len(wanted)
@@ -21,6 +21,7 @@ def nearest(word: str, candidates: Iterable[str], *, limit: int = 3) -> list[str
     reach = 1 if size < 4 else 2 if size < 8 else size // 3
     masks = _masks(wanted)
     letters = set(wanted)
+    parts = set(wanted.split("-"))
     found: list[tuple[int, int, int, str]] = []
     for candidate in dict.fromkeys(candidates):
         other = _fold(candidate)
@@ -33,6 +34,9 @@ def nearest(word: str, candidates: Iterable[str], *, limit: int = 3) -> list[str
             if distance <= reach and distance < size:
                 found.append((1, distance, abs(length - size), candidate))
                 continue
+        if len(parts) > 1 and parts == set(other.split("-")):
+            found.append((1, 1, abs(length - size), candidate))
+            continue
         if (size > 2 and wanted in other) or (2 < length <= size and other in wanted):
             found.append((2, abs(length - size), 0, candidate))
     found.sort()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import orjson
-
 from pflow.core.render import shorten
 from pflow.mcp_server.envelope import Reply, in_tools, succeed
+from pflow.mcp_server.listing import within
 from pflow.mcp_server.tool import Arguments, ToolSpec, gives, in_thread, reads, takes, text
 from pflow.planning.discovery import Findings
 from pflow.workspace import Workspace
@@ -36,7 +35,10 @@ def _found(workspace: Workspace, findings: Findings) -> Reply:
 
 def _lean(match: dict[str, object]) -> dict[str, object]:
     """A match without what `reason` says as well, and without what says nothing."""
-    return {name: _telling(value) for name, value in match.items() if name != "matched"}
+    lean = {name: _telling(value) for name, value in match.items() if name != "matched"}
+    if "shortened" in lean:
+        lean["shortened"] = in_tools(str(lean["shortened"]))
+    return lean
 
 
 def _telling(value: object) -> object:
@@ -45,17 +47,6 @@ def _telling(value: object) -> object:
     return [_telling(part) for part in value] if isinstance(value, list) else value
 
 
-def _within(matches: list[dict[str, object]], limit: int) -> list[dict[str, object]]:
-    """The matches, of the later ones only what names them once there is no room for more."""
-    room = limit
-    shown: list[dict[str, object]] = []
-    for match in matches:
-        room -= len(orjson.dumps(match))
-        shown.append(match if room >= 0 or not shown else {name: match[name] for name in _BRIEF})
-    return shown
-
-
-_MUTE: tuple[tuple[str, object], ...] = (("description", ""), ("required", False), ("default", None))
 _BRIEF = ("name", "kind", "score", "description")
 _MATCHES = {
     "matches": {"type": "array", "items": {"type": "object"}},
