@@ -174,6 +174,15 @@ def test_describing_gives_whole_interfaces_and_names_what_does_not_exist(either:
     assert either.call("registry_describe", nodes=["red-file"]).error["type"] == "not_found"
 
 
+def test_describing_many_nodes_does_not_flood(client: Client) -> None:
+    names = [node["name"] for node in client.call("registry_list").data["nodes"]]
+    answer = client.call("registry_describe", nodes=names[:50])
+    assert [node["name"] for node in answer.data["nodes"]] == names[:50]
+    assert len(json.dumps(answer.envelope)) < 30_000
+    error = client.call("registry_describe", nodes=["x"] * 51).error
+    assert error["details"]["problems"] == ["`nodes` must have `50` items or fewer"]
+
+
 @pytest.mark.requirement("server13:registry_search-1")
 def test_searching_finds_nodes_by_parts_of_words(either: Client) -> None:
     found = either.call("registry_search", pattern="ead-fi").data["nodes"]

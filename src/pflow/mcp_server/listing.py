@@ -24,6 +24,16 @@ def fit(entries: Sequence[Json], limit: int) -> tuple[list[Json], int]:
     return shown, 0
 
 
+def within(entries: Sequence[Json], limit: int, brief: Sequence[str]) -> list[Json]:
+    """The entries; once there is no room for more, of the later ones only the fields that name them."""
+    room = limit
+    shown: list[Json] = []
+    for entry in entries:
+        room -= len(orjson.dumps(entry))
+        shown.append(entry if room >= 0 or not shown else {name: entry[name] for name in brief if name in entry})
+    return shown
+
+
 def _cut(entry: Json, width: int | None) -> Json:
     description = entry.get("description")
     if width is None or not isinstance(description, str) or len(description) <= width:

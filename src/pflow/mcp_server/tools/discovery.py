@@ -24,7 +24,7 @@ def discover_nodes(workspace: Workspace, arguments: Arguments) -> Reply:
 
 def _found(workspace: Workspace, findings: Findings) -> Reply:
     data = findings.to_json()
-    data["matches"] = _within([_lean(hit.to_json()) for hit in findings.hits], workspace.output_limit)
+    data["matches"] = within([_lean(hit.to_json()) for hit in findings.hits], workspace.output_limit, _BRIEF)
     if findings.advice:
         data["suggestions"] = [in_tools(advice) for advice in findings.advice]
     lines = [f"{hit.name}  {hit.score:.0%}  {shorten(hit.description, 100)}".rstrip() for hit in findings.hits]
@@ -47,6 +47,7 @@ def _telling(value: object) -> object:
     return [_telling(part) for part in value] if isinstance(value, list) else value
 
 
+_MUTE: tuple[tuple[str, object], ...] = (("description", ""), ("required", False), ("default", None))
 _BRIEF = ("name", "kind", "score", "description")
 _MATCHES = {
     "matches": {"type": "array", "items": {"type": "object"}},

@@ -9,7 +9,7 @@ from pflow.core.render import shorten
 from pflow.core.shape import calls_seen, paths, paths_of
 from pflow.engine.ports import Observer
 from pflow.mcp_server.envelope import Reply, end_of, error_object, succeed
-from pflow.mcp_server.listing import fit
+from pflow.mcp_server.listing import fit, within
 from pflow.mcp_server.tool import Arguments, Desk, ToolSpec, changes, gives, in_thread, reads, takes, text
 from pflow.mcp_server.tools.execution import show_outputs
 from pflow.registry.entry import Entry
@@ -61,7 +61,7 @@ def describe(workspace: Workspace, arguments: Arguments) -> Reply:
             missing.append(error)
     if missing and not found:
         raise missing[0]
-    data: dict[str, object] = {"nodes": found}
+    data: dict[str, object] = {"nodes": within(found, workspace.output_limit, ("name", "description"))}
     lines = [f"{each['name']}  {shorten(str(each['description']), 100)}" for each in found]
     if missing:
         data["missing"] = [error_object(error) for error in missing]
@@ -123,7 +123,7 @@ TOOLS = (
     ToolSpec(
         name="registry_describe",
         description="Get the whole interface of nodes: parameters, outputs, actions, and template paths where known.",
-        input_schema=takes({"nodes": {"type": "array", "items": {"type": "string"}}}, "nodes"),
+        input_schema=takes({"nodes": {"type": "array", "items": {"type": "string"}, "maxItems": 50}}, "nodes"),
         output_schema=gives(_NODES),
         annotations=reads(),
         handler=in_thread(describe),
