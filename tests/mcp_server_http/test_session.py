@@ -12,6 +12,7 @@ import pytest
 from pflow.core.errors import ServerError
 from pflow.core.path import find_home
 from pflow.mcp.http import connect_http
+from pflow.mcp_server.http import TOKEN, find_token
 from pflow.workspace import Workspace
 from tests.mcp_server_http.served import DEADLINE, INITIALIZE, Client
 
@@ -68,6 +69,18 @@ def test_the_token_of_the_environment_is_used_and_not_shown(serve):
     assert run["data"]["outputs"]["seen"].strip() == "[]"
     client.close()
     assert token not in served.said
+
+
+def test_a_token_that_was_stored_is_used_and_otherwise_every_server_has_its_own(tmp_path, monkeypatch):
+    monkeypatch.delenv(TOKEN, raising=False)
+    home = find_home({"PFLOW_HOME": str(tmp_path / ".pflow")})
+    (first, is_new), (second, _) = find_token(home), find_token(home)
+    assert is_new
+    assert first != second
+    assert len(first) >= 43  # 256 bits
+    with Workspace(home) as workspace:
+        workspace.set_setting(TOKEN, "a" * 32)
+    assert find_token(home) == ("a" * 32, False)
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
