@@ -218,8 +218,9 @@ async def connect(
         if era is not None:
             try:
                 return await reach(era)
-            except ServerError:
-                pass  # it may have left that protocol behind
+            except ServerError as error:
+                if error.action == "auth_failed":
+                    raise  # another protocol would not let us in either
             except StepTimeout:
                 if era == "legacy":
                     raise  # who waits for a handshake may keep silent about all else, but this was one
