@@ -171,6 +171,24 @@ def test_every_session_of_the_older_protocol_hears_of_a_saved_workflow(served):
         other.close()
 
 
+def test_a_client_that_hangs_up_stops_its_run_and_leaves_it_resumable(served, tmp_path):
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    mark = tmp_path / "began"
+    arguments = {"workflow": SLOW, "parameters": {"mark": str(mark)}}
+    params = {"name": "workflow_execute", "arguments": arguments, "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: workflow_execute"]
+    headers += ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
+    with follow(served, "POST /mcp HTTP/1.1", *headers, f"Content-Length: {len(body)}", body):
+        while not mark.exists():
+            pass
+    with Workspace(find_home({"PFLOW_HOME": str(served.home)})) as workspace:
+        while (run := workspace.show_run("latest"))["status"] == "running":
+            pass
+    assert run["status"] == "stopped"
+    assert run["steps"][0]["status"] == "completed"
+
+
 def test_who_subscribed_hears_of_a_saved_workflow(served):
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
     wanted = {"resourcesListChanged": True, "promptsListChanged": True}
