@@ -33,7 +33,7 @@ from pflow.mcp.frame import LINE_LIMIT, decode
 INTERNAL_ERROR = -32603
 
 _CHUNK = 1 << 18
-_PATIENCE = 1.5
+_PATIENCE = 2.0
 _ENDLESS = frozenset({"subscriptions/listen"})
 _MOST_WAITING = 256
 _END = 200
