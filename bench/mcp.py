@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
@@ -84,8 +85,9 @@ async def measure(workspace: Workspace) -> Figures:
     }
     few = chain("mcp-bare-echo", {"text": "hi"}, 10)
     seconds: Figures = {}
+    documents: dict[str, Mapping[str, object]] = {"calls": calls, "few": few, "nothing": nothing, "concurrent": waits}
     for _ in range(5):
-        for name, document in {"calls": calls, "few": few, "nothing": nothing, "concurrent": waits}.items():
+        for name, document in documents.items():
             outcome = await workspace.run_async(document, cache=False)
             assert outcome.success, outcome.error
             spent = outcome.duration_ms / 1000

@@ -219,7 +219,8 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(host):
         ),
         (
             {"url": "https://x.org", "auth": {"type": "oauth", "client_id": "c", "client_secret_env": "s-3c r3t"}},
-            "`auth.client_secret_env` is the name of the variable that holds the client secret, such as `CLIENT_SECRET`",
+            "`auth.client_secret_env` is the name of the variable that holds the client secret, "
+            "such as `CLIENT_SECRET`",
         ),
         (
             {"url": "https://x.org", "auth": {"type": "oauth", "token_env": "T"}},
