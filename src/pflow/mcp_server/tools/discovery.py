@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pflow.core.render import shorten
 from pflow.mcp_server.envelope import Reply, in_tools, succeed
 from pflow.mcp_server.listing import within
+from pflow.mcp_server.signature import signature
 from pflow.mcp_server.tool import Arguments, ToolSpec, gives, in_thread, reads, takes, text
-from pflow.planning.discovery import Findings
 from pflow.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pflow.planning.discovery import Findings, Hit  # importing it takes longer than the whole of this package
 
 
 def discover_workflows(workspace: Workspace, arguments: Arguments) -> Reply:
@@ -27,10 +31,15 @@ def _found(workspace: Workspace, findings: Findings) -> Reply:
     data["matches"] = within([_lean(hit.to_json()) for hit in findings.hits], workspace.output_limit, _BRIEF)
     if findings.advice:
         data["suggestions"] = [in_tools(advice) for advice in findings.advice]
-    lines = [f"{hit.name}  {hit.score:.0%}  {shorten(hit.description, 100)}".rstrip() for hit in findings.hits]
+    lines = [line for hit in findings.hits for line in _lines(hit)]
     if not lines:
         lines = ["nothing matches", *(f"hint: {in_tools(advice)}" for advice in findings.advice)]
     return succeed(data, "\n".join(lines))
+
+
+def _lines(hit: Hit) -> tuple[str, str]:
+    """A hit in two lines: what it is, and what it takes and gives."""
+    return f"{hit.name}  {hit.score:.0%}  {shorten(hit.description, 100)}".rstrip(), f"  {signature(hit.about)}"
 
 
 def _lean(match: dict[str, object]) -> dict[str, object]:

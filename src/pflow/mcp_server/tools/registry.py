@@ -10,6 +10,7 @@ from pflow.core.shape import calls_seen, paths, paths_of
 from pflow.engine.ports import Observer
 from pflow.mcp_server.envelope import Reply, end_of, error_object, succeed
 from pflow.mcp_server.listing import fit, within
+from pflow.mcp_server.signature import signature
 from pflow.mcp_server.tool import Arguments, Desk, ToolSpec, changes, gives, in_thread, reads, takes, text
 from pflow.mcp_server.tools.execution import show_outputs
 from pflow.registry.entry import Entry
@@ -62,7 +63,11 @@ def describe(workspace: Workspace, arguments: Arguments) -> Reply:
     if missing and not found:
         raise missing[0]
     data: dict[str, object] = {"nodes": within(found, workspace.output_limit, ("name", "description"))}
-    lines = [f"{each['name']}  {shorten(str(each['description']), 100)}" for each in found]
+    lines = [
+        line
+        for each in found
+        for line in (f"{each['name']}  {shorten(str(each['description']), 100)}", f"  {signature(each)}")
+    ]
     if missing:
         data["missing"] = [error_object(error) for error in missing]
         lines += [" ".join([error.message, *error.suggestions]) for error in missing]
