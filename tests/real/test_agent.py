@@ -69,6 +69,18 @@ def test_the_page_shows_what_it_prints(done):
     assert settled(shown) == settled(done.transcript)
 
 
+@pytest.mark.parametrize(
+    ("row", "calls"), [("building the workflow, once", slice(0, 6)), ("using it again", slice(6, 8))]
+)
+def test_the_page_says_what_it_costs(done, row, calls):
+    [cells] = [line.split("|") for line in read_page("agents.md").splitlines() if line.startswith(f"| {row} |")]
+    turns, sent, read = (int(cell.replace(",", "")) for cell in cells[2:5])
+    made = done.agent.calls[calls]
+    assert turns == len(made) + 1
+    assert sent == pytest.approx(sum(call[1] for call in made), abs=300)  # the folder's name is in some of it
+    assert read == pytest.approx(sum(call[2] for call in made), rel=0.1, abs=300)
+
+
 def settled(transcript: str) -> str:
     """What it prints without ids, numbers, and arguments that are cut where the folder's name is long."""
     return re.sub(r"[0-9][0-9a-f,-]*", "N", re.sub(r"parameters=.*", "…", transcript))
