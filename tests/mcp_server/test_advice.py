@@ -39,3 +39,20 @@ def test_hints_name_tools_and_no_commands(client: Client) -> None:
     ):
         assert "registry_" in answer.text
         assert "`pflow " not in f"{answer.text}{answer.envelope}"
+
+
+def test_a_failed_run_says_how_it_goes_on_after_an_edit(client: Client) -> None:
+    nodes = [
+        {"id": "first", "type": "echo", "params": {"text": "once"}},
+        {"id": "second", "type": "code", "params": {"code": "result = text['x']", "inputs": {"text": "${first.text}"}}},
+    ]
+    failed = client.call("workflow_execute", workflow={"nodes": nodes})
+    run = failed.envelope["checkpoint"]["run_id"]
+    assert failed.text.splitlines()[-2:] == [
+        "completed: `first`",
+        f"after a fix, workflow_execute(resume='{run}') goes on from there; "
+        "give `workflow` as well if the document was edited",
+    ]
+    nodes[1]["params"] = {"code": "result = text.upper()", "inputs": {"text": "${first.text}"}}
+    edited = {"nodes": nodes, "outputs": {"said": {"source": "${second.result}"}}}
+    assert client.call("workflow_execute", workflow=edited, resume=run).data["outputs"] == {"said": "ONCE"}

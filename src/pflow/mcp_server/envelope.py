@@ -121,8 +121,9 @@ def end_of(outcome: Outcome, text: str) -> Reply:
     more = {name: value for name, value in envelope.items() if name not in ("success", "error")}
     reply = failure(error, **more)
     done = ", ".join(f"`{escape(step)}`" for step in outcome.completed[-5:]) or "nothing"
-    again = f"completed: {done}\nafter a fix, workflow_execute(resume='{outcome.run_id}') goes on from there"
-    return reply._replace(text=f"{reply.text}\n{again}")
+    again = f"after a fix, workflow_execute(resume='{outcome.run_id}') goes on from there"
+    edited = "give `workflow` as well if the document was edited"
+    return reply._replace(text=f"{reply.text}\ncompleted: {done}\n{again}; {edited}")
 
 
 def _cut(value: object) -> object:
