@@ -22,7 +22,9 @@ from pflow.engine import process
 from pflow.execution import compiler, node_check, reference
 from pflow.execution.outcome import Outcome
 from pflow.mcp import config, frame, http_channel, result, rpc, session, sync_plan, tool_entry
+from pflow.mcp_server.tools import TOOLSETS
 from pflow.workspace import Workspace
+from pflow.workspace.installation import TABLES
 from tests.docs.node_table import builtin_nodes, node_part, written_nodes
 from tests.docs.page import PAGES, blocks_of, headings_of, read_page
 from tests.docs.session import Session, matches
@@ -252,3 +254,14 @@ def test_what_python_programs_use_is_listed() -> None:
     told_elsewhere = {"primary", "notices", "limit", "output_data", "shared_after"}
     assert {name.rstrip("()") for name in first_cells("python.md", "outcome")} == members - told_elsewhere
     assert set(first_cells("python.md", "events")) == set(EVENTS)
+
+
+@pytest.mark.requirement("server5:impact-5")
+def test_setting_up_the_server_is_told_for_every_host_and_every_tool() -> None:
+    page = read_page("serve.md")
+    for host, table in TABLES.items():
+        assert host in page.lower(), host
+        assert table in page, host
+    for toolset in TOOLSETS.values():
+        for spec in toolset():
+            assert f"`{spec.name}`" in page, spec.name
