@@ -65,8 +65,8 @@ def alive(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # gone, or going while it was looked at
     except NotADirectoryError:
         try:
             os.kill(pid, 0)
