@@ -32,51 +32,62 @@ def workspace(tmp_path, spare):
 
 
 def waiting(spare):
-    return spare._waiting.popen.pid if spare._waiting else None
+    return [child.popen.pid for child in spare._waiting]
 
 
-def run(workspace):
-    outcome = asyncio.run(workspace.run_async(CODE, cache=False))
+def run(workspace, spare=None):
+    """What the code gave; with a spare, when it has been refilled."""
+
+    async def main():
+        outcome = await workspace.run_async(CODE, cache=False)
+        while spare is not None and len(waiting(spare)) < 2:
+            await asyncio.sleep(0.001)
+        return outcome
+
+    outcome = asyncio.run(asyncio.wait_for(main(), 20))
     assert outcome.success, outcome.error
     return outcome.outputs["result"]
 
 
 def test_the_next_step_runs_in_the_worker_that_waited(workspace, spare):
-    run(workspace)
-    ready = waiting(spare)
-    assert run(workspace)[0] == ready
-    assert waiting(spare) not in (None, ready)
+    run(workspace, spare)
+    first, second = waiting(spare)
+    assert run(workspace, spare)[0] == first
+    after = waiting(spare)
+    assert (after[0], len(after)) == (second, 2)
 
 
 def test_a_worker_that_died_while_it_waited_is_not_missed(workspace, spare):
-    run(workspace)
-    ready = waiting(spare)
-    os.killpg(ready, signal.SIGKILL)
-    os.waitid(os.P_PID, ready, os.WEXITED | os.WNOWAIT)
-    assert run(workspace)[0] != ready
+    run(workspace, spare)
+    dead, ready = waiting(spare)
+    os.killpg(dead, signal.SIGKILL)
+    os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
+    assert run(workspace)[0] == ready
 
 
 @pytest.mark.parametrize("change", ["folder", "environment"])
 def test_a_worker_that_was_started_in_other_surroundings_is_not_used(workspace, spare, tmp_path, monkeypatch, change):
-    run(workspace)
+    run(workspace, spare)
     ready = waiting(spare)
     if change == "folder":
         monkeypatch.chdir(tmp_path)
     else:
         monkeypatch.setenv("LANG", "xx_XX.UTF-8")
-    pid, folder = run(workspace)
-    assert pid != ready
+    pid, folder = run(workspace, spare)
+    assert pid not in ready
     assert folder == os.getcwd()
+    assert not {*ready} & {*waiting(spare)}
 
 
 def test_closing_leaves_no_worker_and_starts_none(workspace, spare):
-    run(workspace)
+    run(workspace, spare)
     ready = waiting(spare)
     spare.close()
-    with pytest.raises(ProcessLookupError):
-        os.killpg(ready, 0)
+    for pid in ready:
+        with pytest.raises(ProcessLookupError):
+            os.killpg(pid, 0)
     run(workspace)
-    assert waiting(spare) is None
+    assert waiting(spare) == []
 
 
 def test_without_a_spare_nothing_waits(tmp_path):

@@ -1,4 +1,4 @@
-"""A child process that is started ahead and waits for its input: what a process that lives long keeps at hand."""
+"""Child processes that are started ahead and wait for their input: what a process that lives long keeps at hand."""
 
 from __future__ import annotations
 
@@ -23,39 +23,58 @@ class Spawned(NamedTuple):
 
 
 class Spare:
-    """At most one child in waiting. It is used once, by who would start the very same; nobody waits for it."""
+    """A few children in waiting, all alike. Each is used once, by who would start the very same."""
 
-    def __init__(self) -> None:
-        self._waiting: Spawned | None = None
+    def __init__(self, most: int = 2) -> None:
+        self._most = most
+        self._waiting: list[Spawned] = []
         self._made_for: tuple[object, ...] = ()
+        self._wanted: tuple[Sequence[str], Mapping[str, str]] | None = None
         self._closed = False
 
-    def prepare(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Have such a child waiting, in the folder that is the current one now. If it cannot start, there is none."""
-        if self._waiting is not None or self._closed:
+    def want(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        """Such a child was used just now. If none is left another is started at once, else `refill` sees to it."""
+        self._wanted = argv, env
+        if not self._waiting:
+            self.refill()
+
+    def refill(self) -> None:
+        """Have children waiting again, in the folder that is the current one now; as many as can be started.
+
+        For when there is time: starting them competes with whatever else runs.
+        """
+        if self._wanted is None:
             return
+        argv, env = self._wanted
         wanted = _key(argv, env)
-        try:
-            self._waiting = Spawned(*spawn(argv, True, env, None))
-        except StepError:
-            return
-        self._made_for = wanted
+        if wanted != self._made_for:
+            self._end_all()
+            self._made_for = wanted
+        while len(self._waiting) < self._most and not self._closed:
+            try:
+                self._waiting.append(Spawned(*spawn(argv, True, env, None)))
+            except StepError:
+                return
 
     def take(self, argv: Sequence[str], env: Mapping[str, str]) -> Spawned | None:
-        """The child in waiting, if it is such a one and alive."""
-        child, self._waiting = self._waiting, None
-        if child is None:
-            return None
-        if self._made_for == _key(argv, env) and child.popen.poll() is None:
-            return child
-        _end(child)
+        """The child that has waited longest, if it is such a one and alive."""
+        if self._made_for != _key(argv, env):
+            self._end_all()
+        while self._waiting:
+            child = self._waiting.pop(0)
+            if child.popen.poll() is None:
+                return child
+            _end(child)
         return None
 
     def close(self) -> None:
-        """End the child in waiting; none will be started any more."""
+        """End the children in waiting; none will be started any more."""
         self._closed = True
-        child, self._waiting = self._waiting, None
-        if child is not None:
+        self._end_all()
+
+    def _end_all(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for child in waiting:
             _end(child)
 
 

@@ -123,7 +123,7 @@ async def _run(request: bytes, timeout: float) -> Finished:
         )
     finally:
         if spare is not None:
-            spare.prepare(ready, env)
+            spare.want(ready, env)
 
 
 def _number(params: Mapping[str, Any], name: str, default: float, most: float, least: float = 0.001) -> float:

@@ -11,6 +11,9 @@ from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_execution import Work, conclude
 from pflow.workspace.preparation import count_run
 
+_BREATH = 0.005
+"""Seconds until workers are started for the next run: whoever waits for this one's outcome has it by then."""
+
 
 class LiveRun:
     """A run that is about to begin, or to go on."""
@@ -34,6 +37,9 @@ class LiveRun:
             self._executor.close()
         outcome = conclude(self._wiring, result, self.plan)
         notices = count_run(self._wiring.home, self._checked, outcome)
+        spare = self._wiring.services.spare
+        if spare is not None:
+            asyncio.get_running_loop().call_later(_BREATH, spare.refill)
         return outcome._replace(notices=(*outcome.notices, *notices)) if notices else outcome
 
     def stop(self, *, graceful: bool = False, reason: str = "interrupted") -> None:
