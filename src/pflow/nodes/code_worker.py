@@ -75,11 +75,29 @@ def main() -> None:
         import site  # lazy: finding installed packages costs a third of the start
 
         site.main()
+    known = frozenset(sys.modules)
     soft_memory = limit(request)
     answer.tell_when_stopped()
     outcome = run(code, request["inputs"], request["max_result"], soft_memory)
     outcome["stderr"] = clean(tail.last())
     answer.send(outcome)
+    leave(known)
+
+
+def leave(known: frozenset[str]) -> None:
+    """End at once where that makes no difference but to save 5 ms: what the code left open is closed first.
+
+    Threads, last acts, and packages beyond those `known` before, which may have either in ways of their own, are left
+    to Python.
+    """
+    threading, atexit = sys.modules.get("threading"), sys.modules.get("atexit")
+    if (threading is not None and threading.active_count() > 1) or (atexit is not None and atexit._ncallbacks()):
+        return
+    for name, module in sys.modules.items():
+        if name not in known and "site-packages" in (getattr(module, "__file__", None) or ""):
+            return
+    sys.modules["__main__"].__dict__.clear()
+    os._exit(0)
 
 
 class Answer:
