@@ -68,8 +68,8 @@ TOOLS = (
     ToolSpec(
         name="workflow_discover",
         description=(
-            "Find saved workflows for a task. Always run first: one that matches with a score of 0.95 or more can be "
-            "executed instead of building anew. Each match has score, reason, inputs and outputs."
+            "Find saved workflows for a task. Always run first: one that matches with a score of 0.8 or more is likely "
+            "what to execute instead of building anew. Each match has score, reason, inputs and outputs."
         ),
         input_schema=takes({"query": text("Task description")}, "query"),
         output_schema=gives(_MATCHES),
