@@ -16,6 +16,7 @@ with open(PATH) as file:
 MODERN = SCRIPT.get("era") == "modern"
 LISTED = 0
 MET = MODERN
+SUBSCRIPTION = None
 
 
 def send(message):
@@ -66,6 +67,15 @@ def tools():
     return lists[min(LISTED, len(lists)) - 1] if lists else SCRIPT["tools"]
 
 
+def tell_of_change():
+    """Say that the tools changed: unasked in the older protocols, in the newer one only to who listens."""
+    if not MODERN:
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    elif SUBSCRIPTION is not None:
+        meta = {"io.modelcontextprotocol/subscriptionId": SUBSCRIPTION}
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": meta}})
+
+
 def call(number, params):
     name, arguments = params["name"], params.get("arguments") or {}
     replies = SCRIPT.get("replies", {}).get(name, [{"echo": True}])
@@ -75,7 +85,7 @@ def call(number, params):
     if "wait_for" in answer:
         wait_for(answer["wait_for"])
     if answer.get("changed"):
-        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        tell_of_change()
     if "stderr" in answer:
         sys.stderr.write(answer["stderr"])
         sys.stderr.flush()
@@ -104,7 +114,7 @@ def call(number, params):
 
 
 def handle(message):
-    global MET
+    global MET, SUBSCRIPTION
     number, method, params = message.get("id"), message.get("method"), message.get("params") or {}
     note("log", json.dumps(message))
     if number is None:
@@ -113,7 +123,10 @@ def handle(message):
         hang()
     if method == SCRIPT.get("exit"):
         leave(3, SCRIPT.get("stderr", ""))
-    about = {"capabilities": {"tools": {}}, "serverInfo": {"name": "scripted", "version": SCRIPT.get("version", "1.0")}}
+    about = {
+        "capabilities": {"tools": {"listChanged": "lists" in SCRIPT}},
+        "serverInfo": {"name": "scripted", "version": SCRIPT.get("version", "1.0")},
+    }
     if method == "server/discover" and MODERN:
         reply(number, {"supportedVersions": [SCRIPT.get("protocol", "2026-07-28")], **about})
     elif method == "initialize" and not MODERN:
@@ -125,6 +138,11 @@ def handle(message):
         reply(number, {"tools": tools()})
     elif method == "tools/call":
         call(number, params)
+    elif method == "subscriptions/listen" and MODERN and "lists" in SCRIPT:
+        SUBSCRIPTION = number
+        meta = {"io.modelcontextprotocol/subscriptionId": number}
+        wanted = {"notifications": params["notifications"], "_meta": meta}
+        send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": wanted})
     else:
         refuse(number, -32601, "Method not found")
 
