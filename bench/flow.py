@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pflow.core.document.parse import Parsed, parse_value
 from pflow.core.errors import NotFoundError
-from pflow.core.parse import Parsed, parse_value
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Journal
 from pflow.execution.compiler import Load, compile_plan

@@ -15,7 +15,7 @@ import orjson
 
 from bench.measure import Figures, in_fresh_process
 from bench.row import Row
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 
 SERVER = str(Path(__file__).with_name("echo_server.py"))

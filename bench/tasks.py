@@ -13,8 +13,8 @@ import dev_servers
 from bench.measure import ROOT, Figures, in_fresh_process
 from bench.row import Row
 from examples.tasks import fixtures, raw
-from pflow.core.path import Home
-from pflow.engine.spare import Spare
+from pflow.core.file.home import Home
+from pflow.process.standby import Spare
 from pflow.workspace.workspace import Workspace
 
 TRIES = 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.registry.registry import Registry
 
 COUNT = 2000

@@ -17,8 +17,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from pflow.mcp.session import Session
-from pflow.mcp.stdio import connect_stdio
+from pflow.mcp.protocol.session import Session
+from pflow.mcp.transport.stdio import connect_stdio
 
 PFLOW = (sys.executable, "-m", "pflow")
 SHOWN = 110

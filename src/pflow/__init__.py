@@ -5,7 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # as in typing, whose import would cost more than everything here
 
 if TYPE_CHECKING:
-    from pflow.core.purity import flow_safe
+    from pflow.core.flow_safe import flow_safe
     from pflow.engine.store import NodeAwareSharedStore
     from pflow.workspace.workspace import Workspace
 
@@ -16,7 +16,7 @@ __all__ = ["NodeAwareSharedStore", "Workspace", "__version__", "flow_safe"]
 _HOMES = {
     "NodeAwareSharedStore": "pflow.engine.store",
     "Workspace": "pflow.workspace.workspace",
-    "flow_safe": "pflow.core.purity",
+    "flow_safe": "pflow.core.flow_safe",
 }
 
 

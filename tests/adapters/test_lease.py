@@ -10,7 +10,7 @@ import pytest
 
 from pflow.adapters.lease import Lease, is_alive, sweep_leases
 from pflow.core.errors import SecurityError
-from tests.core.forking import in_child, killed_while, together
+from tests.core.file.forking import in_child, killed_while, together
 
 
 def test_a_lease_lives_until_it_is_released(tmp_path):

@@ -25,7 +25,7 @@ from pflow.core.errors import (
     UsageError,
 )
 from pflow.engine.ports import Record
-from tests.core.forking import in_child, killed_while, together
+from tests.core.file.forking import in_child, killed_while, together
 
 A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
 MEGABYTE = 1 << 20

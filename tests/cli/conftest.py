@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pflow.cli.main import run_command
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.registry.registry import Registry
 
 

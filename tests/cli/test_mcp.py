@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 
 

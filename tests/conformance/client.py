@@ -17,16 +17,16 @@ from typing import Any
 
 import httpx2
 
+from pflow.core.error_text import render_error
 from pflow.core.errors import PflowError, ServerError
-from pflow.core.path import Home
-from pflow.core.render import render_error
-from pflow.mcp.argument import ArgumentCheck
-from pflow.mcp.config import ServerConfig, read_server
-from pflow.mcp.credential import check_credentials
-from pflow.mcp.dial import dial
-from pflow.mcp.oauth import oauth_for, uses_oauth
-from pflow.mcp.session import Session
-from pflow.mcp.tool_entry import make_entry
+from pflow.core.file.home import Home
+from pflow.mcp.call.argument import ArgumentCheck
+from pflow.mcp.oauth.login import oauth_for, uses_oauth
+from pflow.mcp.protocol.session import Session
+from pflow.mcp.server.config import ServerConfig, read_server
+from pflow.mcp.server.credential import check_credentials
+from pflow.mcp.tools.entry import make_entry
+from pflow.mcp.transport.open import dial
 
 TIMEOUT = 100.0
 """Seconds for a server to answer: the suite, which stops us after 120, may run many of us at once."""

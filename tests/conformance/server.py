@@ -44,9 +44,9 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from pflow.core.path import Home, find_home
-from pflow.mcp_server.bind import Address, listen, names_of
-from pflow.mcp_server.http import PATH, make_listener, serve_until_signal
+from pflow.core.file.home import Home, find_home
+from pflow.mcp_server.http_server import PATH, make_listener, serve_until_signal
+from pflow.mcp_server.listen_address import Address, listen, names_of
 from pflow.mcp_server.server import PflowServer
 from pflow.mcp_server.task import IDENTIFIER
 

@@ -19,17 +19,17 @@ CATCH_ALL = {
     "engine/batch.py": "the step boundary, for the items of a batch",
     "engine/scope.py": "the step boundary",
     "engine/thread.py": "the step boundary, for nodes that block",
-    "nodes/code_worker.py": "the step boundary, for an author's code in its own process",
+    "nodes/code/worker.py": "the step boundary, for an author's code in its own process",
 }
 
 # Who may talk HTTP; everybody else goes through these.
 HTTP = {
-    "nodes/http_client.py",
-    "mcp/http_channel.py",
-    "mcp/oauth.py",
-    "mcp/oauth_client.py",
-    "mcp/oauth_grant.py",
-    "mcp/oauth_wire.py",
+    "nodes/http/client.py",
+    "mcp/transport/http_channel.py",
+    "mcp/oauth/login.py",
+    "mcp/oauth/client.py",
+    "mcp/oauth/grant.py",
+    "mcp/oauth/limit.py",
 }
 
 

@@ -24,7 +24,7 @@ NOW = [
     "pflow.nodes.mcp.node:MCPNode",
     "pflow.mcp_server.server:run_server",
     "pflow.cli.commands.serve:serve",
-    pytest.param("pflow.core.purity:flow_safe", marks=pytest.mark.requirement("security:3-5")),
+    pytest.param("pflow.core.flow_safe:flow_safe", marks=pytest.mark.requirement("security:3-5")),
 ]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.forking import NOBODY
+from tests.core.file.forking import NOBODY
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.registry.registry import Registry
 from tests.discovery.recall import fill
 

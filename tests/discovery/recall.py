@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pflow.core.path import Home
-from pflow.mcp.config import read_server
-from pflow.mcp.tool_entry import make_entry
-from pflow.mcp.tool_name import name_tools
+from pflow.core.file.home import Home
+from pflow.mcp.server.config import read_server
+from pflow.mcp.server.tool_name import name_tools
+from pflow.mcp.tools.entry import make_entry
 from pflow.planning.discovery import Discovery, Findings
 from pflow.registry.registry import Registry
 

@@ -14,7 +14,7 @@ from threading import Barrier
 import pytest
 from pocketflow import Node
 
-from pflow.core.workflow_manager import WorkflowManager
+from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.planning.discovery import Discovery
 from pflow.planning.nodes import WorkflowDiscoveryNode
 from pflow.planning.ranking import Match, Ranked

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pflow.planning.discovery import Discovery
-from pflow.planning.word import MOST_ASKED, split_query, split_text
+from pflow.planning.query_word import MOST_ASKED, split_query, split_text
 from pflow.registry.registry import Registry
 from pflow.workspace import Workspace
 from tests.discovery.recall import entries

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import orjson
 
+from pflow.core.file.home import Home
 from pflow.core.interface import MISSING, Field
-from pflow.core.path import Home
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 from tests.docs.page import DOCS

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pflow.cli.main import run_command
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from tests.docs.page import Block
 

@@ -11,18 +11,24 @@ from typing import Any
 import click
 import pytest
 
+import pflow.core.document.parse
 import pflow.core.errors
-import pflow.core.parse
-from pflow.cli.group import LazyGroup
+from pflow.cli.lazy_group import LazyGroup
 from pflow.cli.main import root
 from pflow.core.event import EVENTS
-from pflow.core.option import OPTIONS
-from pflow.core.path import Home
-from pflow.engine import process
+from pflow.core.file.home import Home
+from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, node_check, reference
 from pflow.execution.outcome import Outcome
-from pflow.mcp import config, frame, http_channel, result, rpc, session, sync_plan, tool_entry
+from pflow.mcp.call import tool_result as result
+from pflow.mcp.protocol import json_line as frame
+from pflow.mcp.protocol import rpc, session
+from pflow.mcp.server import config
+from pflow.mcp.tools import entry as tool_entry
+from pflow.mcp.tools import sync_plan
+from pflow.mcp.transport import http_channel
 from pflow.mcp_server.tools import TOOLSETS
+from pflow.process import command as process
 from pflow.workspace import Workspace
 from pflow.workspace.installation import TABLES
 from tests.docs.node_table import builtin_nodes, node_part, written_nodes
@@ -182,7 +188,7 @@ def test_the_table_of_fields_is_complete(name: str, home: Path) -> None:
 
 
 def test_every_issue_code_is_listed() -> None:
-    listed = re.findall(r"^([a-z-]+)  +\S", pflow.core.parse.__doc__ or "", flags=re.MULTILINE)
+    listed = re.findall(r"^([a-z-]+)  +\S", pflow.core.document.parse.__doc__ or "", flags=re.MULTILINE)
     source = "".join(map(inspect.getsource, (compiler, node_check, reference)))
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
     assert set(first_cells("documents.md", "codes")) == {*listed, *reported}

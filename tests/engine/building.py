@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pflow.adapters.memory_journal import MemoryJournal
+from pflow.core.document.parse import Parsed, parse_value
 from pflow.core.errors import NotFoundError
 from pflow.core.interface import Field, Interface
-from pflow.core.parse import Parsed, parse_value
 from pflow.engine.binding import bind_inputs
 from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan

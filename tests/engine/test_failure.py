@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pflow.core.document import Retry
+from pflow.core.document.document import Retry
 from pflow.core.errors import SecurityError, StepError, UnresolvedError
 from pflow.engine.failure import LONGEST_WAIT, retry_wait
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pflow.core.issue import Issue
-from pflow.core.path import Home
+from pflow.core.document.issue import Issue
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 
 
@@ -238,7 +238,7 @@ class TestSubWorkflows:
         workspace.save({"nodes": [{"id": "a", "type": "echo"}]}, "me")
         node = {"id": "a", "type": "workflow", "params": {"workflow": "me"}}
         document = {"nodes": [node]}
-        from pflow.core.workflow_manager import WorkflowManager
+        from pflow.core.library.workflow_manager import WorkflowManager
 
         WorkflowManager(workspace.home).save("me", document, overwrite=True)
         [issue] = workspace.check("me").issues

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pflow.mcp.era import Era
-from pflow.mcp.session import Session
-from pflow.mcp.stdio import connect_stdio
+from pflow.mcp.protocol.handshake import Era
+from pflow.mcp.protocol.session import Session
+from pflow.mcp.transport.stdio import connect_stdio
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from tests.mcp_server.client import Client
 

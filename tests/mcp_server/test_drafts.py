@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 import pytest
 
-from pflow.core.path import Home
-from pflow.core.workflow_manager import MAX_DRAFTS, WorkflowManager
-from tests.mcp.kit import wait_until
+from pflow.core.file.home import Home
+from pflow.core.library.workflow_manager import MAX_DRAFTS, WorkflowManager
+from tests.mcp.protocol.kit import wait_until
 from tests.mcp_server.client import Client
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.mcp_server.server import PflowServer
 from pflow.mcp_server.tools import TOOLSETS
 from pflow.workspace import Workspace

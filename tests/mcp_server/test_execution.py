@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.mcp.kit import alive, wait_until
+from tests.mcp.protocol.kit import alive, wait_until
 from tests.mcp_server.client import Client
 
 HELLO = {

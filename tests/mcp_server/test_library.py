@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pflow.core.errors import ServerError
-from pflow.core.path import find_home
+from pflow.core.file.home import find_home
 from pflow.workspace import Workspace
 from tests.mcp_server.client import COMMAND, DEADLINE
 

@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 import pytest
 
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
-from tests.mcp.kit import alive, wait_until
+from tests.mcp.protocol.kit import alive, wait_until
 from tests.mcp_server.client import COMMAND
 from tests.mcp_server.raw import INITIALIZE, Raw
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.mcp_server.client import Client
 
-SCRIPT = str(Path(__file__).parents[1] / "mcp_step" / "scripted.py")
+SCRIPT = str(Path(__file__).parents[1] / "mcp" / "step" / "scripted.py")
 COMMITS = [{"sha": "abc", "author": {"name": "Ada", "emails": ["ada@example.org"]}}]
 LOG_TOOL = {
     "name": "git_log",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pflow.core.option import OPTIONS
+from pflow.core.setting.option import OPTIONS
 from tests.mcp_server.client import Client
 
 SECRET = "ghp_c4n4ry0123456789abcdefXYZ"

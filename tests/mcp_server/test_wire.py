@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pflow.mcp.frame import LINE_LIMIT
+from pflow.mcp.protocol.json_line import LINE_LIMIT
 from tests.mcp_server.raw import Raw
 
 DEEP = b'{"workflow":' * 5000 + b"1" + b"}" * 5000

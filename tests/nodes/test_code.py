@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pflow.core.errors import StepError, StepTimeout
-from pflow.nodes.code import MAX_RESULT, MAX_STDOUT, Code
+from pflow.nodes.code.node import MAX_RESULT, MAX_STDOUT, Code
 
 
 def run(code: str, inputs: object = None, **params: Any) -> dict[str, Any]:
@@ -336,7 +336,7 @@ def test_processes_that_the_code_leaves_behind_are_ended(tmp_path):
 SCRIPT = """
 import asyncio, sys
 sys.pycache_prefix = "/proc/nowhere"
-from pflow.nodes.code import Code
+from pflow.nodes.code.node import Code
 node = Code()
 node.set_params({"code": "result = 6 * 7"})
 shared = {}

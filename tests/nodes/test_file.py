@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pocketflow import Node
 
 from pflow.core.errors import StepError
-from pflow.nodes.file_change import CopyFile, DeleteFile, MoveFile, WriteFile
-from pflow.nodes.file_read import ListFiles, ReadFile
+from pflow.nodes.file.change import CopyFile, DeleteFile, MoveFile, WriteFile
+from pflow.nodes.file.read import ListFiles, ReadFile
 
 
 def run(kind: type[Node], **params: Any) -> dict[str, Any]:

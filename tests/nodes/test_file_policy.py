@@ -11,8 +11,8 @@ import pytest
 from pflow.core.errors import SecurityError
 from pflow.engine.context import StepContext, enter_step
 from pflow.engine.ports import Services
-from pflow.nodes.file_change import CopyFile, DeleteFile, MoveFile, WriteFile
-from pflow.nodes.file_read import ReadFile
+from pflow.nodes.file.change import CopyFile, DeleteFile, MoveFile, WriteFile
+from pflow.nodes.file.read import ReadFile
 
 
 def run(kind: type, **params: object) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.core.errors import PflowError, SecurityError, StepError
-from pflow.nodes.git import GitCheckout, GitCommit, GitDiff, GitLog, GitStatus
-from pflow.nodes.git_text import parse_commits, parse_numstat, parse_status
+from pflow.nodes.git.node import GitCheckout, GitCommit, GitDiff, GitLog, GitStatus
+from pflow.nodes.git.output import parse_commits, parse_numstat, parse_status
 from tests.nodes.local_http import Step
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from pflow.core.errors import PflowError, SecurityError, StepError
-from pflow.nodes.github import (
+from pflow.nodes.github.node import (
     Github,
     GithubCreateIssue,
     GithubCreatePr,
@@ -15,7 +15,7 @@ from pflow.nodes.github import (
     GithubListIssues,
     GithubListPrs,
 )
-from pflow.nodes.http import Http
+from pflow.nodes.http.node import Http
 from tests.nodes.local_http import LocalServer, Step, answer, json_answer
 
 TOKEN = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.core.errors import PflowError, SecurityError, StepError, StepTimeout
-from pflow.nodes.http import Http, make_request
-from pflow.nodes.http_message import Reply, Request, body_preview, check_headers, masked, retry_after
+from pflow.nodes.http.message import Reply, Request, body_preview, check_headers, masked, retry_after
+from pflow.nodes.http.node import Http, make_request
 from tests.nodes.local_http import LocalServer, Step, answer, json_answer
 
 TOKEN = "s3cr3t-T0ken+with/odd=chars"
@@ -566,6 +566,6 @@ def test_many_calls_at_once_all_arrive(tmp_path):
 
 
 def test_importing_the_node_does_not_import_the_client():
-    code = "import sys, pflow.nodes.http, pflow.nodes.github; print('httpx2' in sys.modules)"
+    code = "import sys, pflow.nodes.http.node, pflow.nodes.github.node; print('httpx2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pflow.core.errors import PflowError, SecurityError, StepError
-from pflow.nodes.http import Http
+from pflow.nodes.http.node import Http
 from tests.nodes.local_http import LocalServer, Step, answer
 
 SECRETS = {

@@ -8,10 +8,10 @@ import subprocess
 import pytest
 
 from pflow.core.errors import SecurityError, StepError
-from pflow.nodes.http import Http
-from pflow.nodes.http_client import HttpClient
-from pflow.nodes.http_message import Request
-from pflow.nodes.network_policy import NetworkPolicy
+from pflow.nodes.http.client import HttpClient
+from pflow.nodes.http.message import Request
+from pflow.nodes.http.network_policy import NetworkPolicy
+from pflow.nodes.http.node import Http
 from tests.nodes.local_http import LocalServer, Step, answer
 
 openssl = shutil.which("openssl")

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pflow.core.errors import SecurityError, StepError
-from pflow.nodes.http_client import HttpClient
-from pflow.nodes.http_message import Request
-from pflow.nodes.network_policy import NetworkPolicy, checked_addresses, kind_of, unwrap
+from pflow.nodes.http.client import HttpClient
+from pflow.nodes.http.message import Request
+from pflow.nodes.http.network_policy import NetworkPolicy, checked_addresses, kind_of, unwrap
 
 NAMES = {
     "localhost": ["::1", "127.0.0.1"],

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pflow.core.errors import StepError, StepTimeout
-from pflow.core.path import Home
-from pflow.core.shell_text import ShellCommand
+from pflow.core.file.home import Home
+from pflow.core.template.shell_text import ShellCommand
 from pflow.nodes import shell
 from pflow.nodes.shell import Shell
 from pflow.workspace import Workspace

@@ -12,8 +12,8 @@ import pytest
 
 import dev_servers
 from examples.tasks import fixtures, raw
-from pflow.mcp.session import Session
-from pflow.mcp.stdio import connect_stdio
+from pflow.mcp.protocol.session import Session
+from pflow.mcp.transport.stdio import connect_stdio
 from tests.real.program import Program
 
 T = TypeVar("T")

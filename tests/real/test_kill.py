@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.kit import alive, argv, wait_until
+from tests.mcp.protocol.kit import alive, argv, wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes in /proc")
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from pflow.core.interface import MISSING, Field, Interface
+from pflow.registry.docstring_interface import declared, description
 from pflow.registry.entry import interface_from_json
-from pflow.registry.interface_text import declared, description
 from pflow.registry.scan import kebab, scan_file
 
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from pflow.core.errors import NotFoundError, SecurityError, UsageError
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.registry.registry import HEAD, Registry
 
 BUILT_IN = {"echo", "code", "read-file", "write-file", "copy-file", "move-file", "delete-file", "list-files"}
@@ -110,7 +110,7 @@ def test_entries_are_stored_in_the_documented_form(place):
     Registry.load(place)
     entry = stored(place)["read-file"]
     assert entry["class_name"] == "ReadFile"
-    assert entry["module"] == "pflow.nodes.file_read"
+    assert entry["module"] == "pflow.nodes.file.read"
     assert Path(str(entry["file_path"])).is_file()
     interface = entry["interface"]
     assert isinstance(interface, dict)
@@ -343,7 +343,7 @@ def test_a_home_that_cannot_be_written_still_has_its_nodes(tmp_path):
 ADD = """
 import sys
 from pathlib import Path
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.registry.registry import Registry
 home, number = Home(Path(sys.argv[1])), sys.argv[2]
 for index in range(5):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 
 TOKEN = "tok-9f8e7d6c5b4a39281706"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pflow.core.errors import NotFoundError, PflowError, SecurityError
-from pflow.core.path import Home
-from pflow.core.workflow_manager import WorkflowManager
+from pflow.core.file.home import Home
+from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.workspace import Workspace
 from tests.robust.world import pflow, snapshot
 

@@ -20,7 +20,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from pflow.cli.main import run_command
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from tests.robust.world import Ended, Forked, pflow, program, until
 

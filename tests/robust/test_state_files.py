@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from pflow.core.errors import CorruptError, DamagedError, NotFoundError
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from tests.robust.conftest import TOKEN
 from tests.robust.world import (

@@ -25,7 +25,7 @@ from pflow.cli.main import run_command
 for _module in (
     *("asyncio", "sqlite3", "subprocess", "pflow.workspace", "pflow.adapters.sqlite_journal", "pflow.registry.scan"),
     *(f"pflow.cli.commands.{name}" for name in ("run", "runs", "settings", "workflow", "registry", "pipeline")),
-    *(f"pflow.nodes.{name}" for name in ("echo", "shell", "code", "http", "file_read", "file_change")),
+    *(f"pflow.nodes.{name}" for name in ("echo", "shell", "code.node", "http.node", "file.read", "file.change")),
 ):
     import_module(_module)  # a command line imports what it needs; a fork of this process need not do so again
 

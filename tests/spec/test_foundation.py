@@ -13,7 +13,7 @@ import pocketflow
 import pytest
 
 from pflow.core.errors import DocumentError, InputError
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.engine.store import NodeAwareSharedStore
 from pflow.execution.null_output import NullOutput
 from pflow.execution.workflow_execution import execute_workflow
@@ -250,7 +250,7 @@ def test_pocketflow_itself_is_not_changed():
         " for n, v in vars(c).items() if inspect.isfunction(v)}\n"
         "before = seen()\n"
         "from pflow.workspace import Workspace\n"
-        "from pflow.core.path import Home\n"
+        "from pflow.core.file.home import Home\n"
         "import os, pathlib\n"
         "with Workspace(Home(pathlib.Path(os.environ['PFLOW_HOME']))) as ws:\n"
         "    ws.run({'nodes': [{'id': 'a', 'type': 'echo', 'params': {'x': 1}}]})\n"

@@ -14,7 +14,7 @@ import pytest
 
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import InDoubtError
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.engine.ports import Record
 from pflow.workspace import Workspace
 

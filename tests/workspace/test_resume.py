@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from pflow.core.errors import ConflictError, NotFoundError, RunError, UsageError
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from tests.workspace.test_durability import in_child, place
 

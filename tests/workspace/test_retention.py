@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from pflow.adapters.sqlite_journal import SqliteJournal
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 
 DOCUMENT = {"nodes": [{"id": "say", "type": "echo", "params": {"text": "hello"}}]}

@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 
 from pflow.core.errors import StorageError
-from pflow.core.file import make_folder
-from pflow.core.file_call import NOFOLLOW, NONBLOCK, quietly
-from pflow.core.lock import hold_lock, open_lock
+from pflow.core.file.atomic import make_folder
+from pflow.core.file.lock import hold_lock, open_lock
+from pflow.core.file.os_call import NOFOLLOW, NONBLOCK, quietly
 
 _SWEPT = 64
 _HEX = frozenset("0123456789abcdef")

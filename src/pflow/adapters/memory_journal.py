@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from pflow.core.errors import ConflictError, DamagedError, ExistsError, NotFoundError, StorageError
-from pflow.core.name import show
+from pflow.core.file.file_name import show
 from pflow.engine.ports import Record, RunInfo, Status
 
 CACHE_BYTES = 64 << 20

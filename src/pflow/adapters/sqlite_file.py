@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from pflow.core.errors import CorruptError, StorageError
-from pflow.core.file import locked, make_folder, set_aside, sync_folder
-from pflow.core.file_call import NOFOLLOW, not_regular, quietly, storage_error
+from pflow.core.file.atomic import locked, make_folder, set_aside, sync_folder
+from pflow.core.file.os_call import NOFOLLOW, not_regular, quietly, storage_error
 
 APPLICATION = 0x70666C77
 """Marks a database as ours: "pflw"."""

@@ -49,7 +49,7 @@ from pflow.core.errors import (
     StorageError,
     UsageError,
 )
-from pflow.core.name import show
+from pflow.core.file.file_name import show
 from pflow.engine.ports import Record, RunInfo, Status
 
 _FREED_PAGES = 8192

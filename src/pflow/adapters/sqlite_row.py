@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import get_args
 
 from pflow.core.errors import ConflictError, NotFoundError
-from pflow.core.name import show
+from pflow.core.file.file_name import show
 from pflow.engine.ports import Record, RunInfo, Status
 
 _STATUSES: dict[object, Status] = {status: status for status in get_args(Status)}

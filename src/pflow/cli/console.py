@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pflow.core.error_text import render_error
 from pflow.core.errors import DocumentError, InputError, PflowError, StorageError
-from pflow.core.render import escape, render_error
+from pflow.core.printable import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pflow.cli.progress import Progress
-    from pflow.core.place import Places
+    from pflow.core.document.position import Places
     from pflow.workspace import Workspace
 
 
@@ -87,7 +88,7 @@ class Console:
             self.envelope({"success": False, "error": error_object(error)})
             return
         if isinstance(error, InputError) and error.details.get("inputs"):
-            from pflow.cli.render import render_inputs  # lazy: only for this error
+            from pflow.cli.text import render_inputs  # lazy: only for this error
 
             self.say(render_inputs(error))
             return

@@ -7,25 +7,11 @@ from collections.abc import Sequence
 
 import click
 
+from pflow.cli.command_table import COMMANDS
 from pflow.cli.console import BROKEN_PIPE, Console
-from pflow.cli.group import SHORTHAND, LazyGroup, json_option
+from pflow.cli.lazy_group import SHORTHAND, LazyGroup, json_option
 from pflow.core.errors import PflowError, StorageError, UsageError
-from pflow.core.render import escape
-
-COMMANDS = {
-    "run": ("pflow.cli.commands.run:run", "Run a workflow."),
-    "validate": ("pflow.cli.commands.run:validate", "Check a workflow without running it."),
-    "describe": ("pflow.cli.commands.workflow:describe", "Show what a workflow takes, gives and does."),
-    "workflow": ("pflow.cli.commands.workflow:workflow", "Save, list, describe and delete workflows."),
-    "registry": ("pflow.cli.commands.registry:registry", "See which node types there are, and try them."),
-    "mcp": ("pflow.cli.commands.mcp:mcp", "Use MCP servers: their tools become node types."),
-    "call": ("pflow.cli.commands.call:call", "Call one tool of an MCP server."),
-    "serve": ("pflow.cli.commands.serve:serve", "Serve pflow to agents and other programs."),
-    "runs": ("pflow.cli.commands.runs:runs", "List, show, resume and cancel runs."),
-    "trace": ("pflow.cli.commands.runs:trace", "Show what a run did, step by step."),
-    "settings": ("pflow.cli.commands.settings:settings", "Store credentials and options."),
-    "completion": ("pflow.cli.commands.completion:completion", "Print a completion script for a shell."),
-}
+from pflow.core.printable import escape
 
 LEADING = {"--dry-run": 0, "--no-cache": 0, "--mermaid": 0, "--svg": 1}
 """Options of `run` that may also stand before a short form, and how many words they take."""

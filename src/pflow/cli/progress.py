@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TextIO
 
-from pflow.cli.render import show_ms, show_seconds
+from pflow.cli.text import show_ms, show_seconds
 from pflow.core.event import (
     Event,
     ItemCompleted,
@@ -22,7 +22,7 @@ from pflow.core.event import (
     StepFailed,
     StepStarted,
 )
-from pflow.core.render import escape, shorten
+from pflow.core.printable import escape, shorten
 
 _TICK = 0.1
 _MOST_RUNNING = 8

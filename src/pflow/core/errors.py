@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pflow.core.issue import Issue
+    from pflow.core.document.issue import Issue
 
 
 class PflowError(Exception):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
-from pflow.core.template import Reference
+from pflow.core.template.compiled import Reference
 from pflow.engine.failure import Halted, retry_wait, within
 from pflow.engine.history import same_work
 from pflow.engine.value import ITEMS_JSON

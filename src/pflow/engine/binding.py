@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from pflow.core.document import Input
+from pflow.core.document.document import Input
 from pflow.core.errors import InputError
 from pflow.core.suggest import nearest
 from pflow.engine.plan import Plan

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from pflow.core.file import make_folder
+from pflow.core.file.atomic import make_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Awaitable, Mapping
 from typing import Any, TypeVar
 
-from pflow.core.document import Retry
+from pflow.core.document.document import Retry
 from pflow.core.errors import PflowError, SecurityError, StepError, StepTimeout, UnresolvedError
 from pflow.core.interface import ERROR_ACTIONS
 

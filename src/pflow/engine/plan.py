@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pflow.core.document import Input, KeyMapping, Retry
+from pflow.core.document.document import Input, KeyMapping, Retry
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
 from pflow.engine.graph import back_edges, predecessors, reach_masks
 
 if TYPE_CHECKING:
-    from pflow.core.template import Compiled
+    from pflow.core.template.compiled import Compiled
 
 MAX_VISITS = 1000
 MAX_DEPTH = 20

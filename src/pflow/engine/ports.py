@@ -11,7 +11,7 @@ from pflow.core.event import Event
 from pflow.core.frozen import Frozen
 
 if TYPE_CHECKING:
-    from pflow.engine.spare import Spare
+    from pflow.process.standby import Spare
 
 Status = Literal["running", "completed", "failed", "stopped", "cancelled", "damaged"]
 

@@ -13,11 +13,11 @@ from pocketflow import AsyncNode
 
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
-from pflow.core.template import Lookup, Reference
+from pflow.core.template.compiled import Lookup, Reference
 from pflow.engine.batch import run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
-from pflow.engine.names import Names
+from pflow.engine.name_lookup import Names
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
 from pflow.engine.run import Run
 from pflow.engine.state import ScopeState

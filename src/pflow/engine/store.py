@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from pflow.engine.names import Names
+from pflow.engine.name_lookup import Names
 from pflow.engine.value import DELETED, EXACT, has_nan
 
 

@@ -7,15 +7,16 @@ from typing import Protocol
 
 import orjson
 
-from pflow.core.document import Document, NodeSpec
+from pflow.core.document.document import Document, NodeSpec
+from pflow.core.document.issue import Issue
+from pflow.core.document.parse import Parsed
+from pflow.core.document.position import Path
 from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.frozen import Frozen
 from pflow.core.interface import MCP_SERVER, Interface
-from pflow.core.issue import Issue
-from pflow.core.parse import Parsed
-from pflow.core.place import Path
 from pflow.core.suggest import nearest
-from pflow.core.template import Compiled, compile_value
+from pflow.core.template.compiled import Compiled
+from pflow.core.template.template import compile_value
 from pflow.engine.graph import back_edges, reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest, digest_all

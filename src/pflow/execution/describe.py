@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pflow.core.declaration import describe_input
+from pflow.core.document.inputs_outputs import describe_input
 from pflow.engine.plan import Plan
 
 

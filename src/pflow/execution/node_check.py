@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from pflow.core.document import Document, NodeSpec
+from pflow.core.document.document import Document, NodeSpec
+from pflow.core.document.position import Path
 from pflow.core.interface import ERROR_ACTIONS, Field, Interface
-from pflow.core.place import Path
 from pflow.core.suggest import nearest
 from pflow.engine.plan import Plan
 
@@ -27,7 +27,7 @@ def check_constant(spec: NodeSpec, field: Field, value: object, path: Path, repo
             path,
         )
     elif field.slot == "raw" and isinstance(value, str) and field.name == "code":
-        from pflow.core.python_text import check_code  # lazy: only documents with code need the parser
+        from pflow.core.template.python_text import check_code  # lazy: only documents with code need the parser
 
         for line, column, message in check_code(value):
             report("code", f"line {line}, column {column} of the code: {message}", path)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pflow.core.document import NodeSpec
+from pflow.core.document.document import NodeSpec
 from pflow.core.interface import MCP_SERVER, MCP_TOOL
 from pflow.core.suggest import nearest
-from pflow.core.template import Compiled
+from pflow.core.template.compiled import Compiled
 
 if TYPE_CHECKING:
     from pflow.execution.node_check import Report
-    from pflow.mcp.sync import TypeEntry, Types
+    from pflow.mcp.tools.sync import TypeEntry, Types
 
 E = TypeVar("E", bound="TypeEntry")
 
@@ -47,7 +47,7 @@ def advise_type(name: str) -> str:
 
 def find_tool(index: int, spec: NodeSpec, types: Types[E], report: Report) -> E | None:
     """The entry of the tool that a node of type `mcp_wrapper` names by its server and its own name."""
-    from pflow.mcp.sync import find_entry, tools_of  # lazy: only for this form of a node
+    from pflow.mcp.tools.sync import find_entry, tools_of  # lazy: only for this form of a node
 
     assert spec.mcp_server and spec.mcp_tool
     entry = find_entry(types, spec.mcp_server, spec.mcp_tool)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pflow.core.document import Document
+from pflow.core.document.document import Document
+from pflow.core.document.position import Path
 from pflow.core.interface import MISSING, Field, Interface
-from pflow.core.place import Path
-from pflow.core.shape import DeadEnd, count_calls, follow
+from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
-from pflow.core.template import Reference
+from pflow.core.template.compiled import Reference
 
 
 class References:

@@ -6,8 +6,8 @@ import re
 import time
 
 from pflow.core.errors import NotFoundError, StorageError
-from pflow.core.file import write_atomic
-from pflow.core.path import Home
+from pflow.core.file.atomic import write_atomic
+from pflow.core.file.home import Home
 from pflow.engine.ports import Journal
 
 DAY = 86_400
@@ -31,7 +31,7 @@ def clean_home(home: Home, journal: Journal, *, runs_days: int, drafts_days: int
     """
     write_atomic(home.root / ".cleaned", b"")  # first, so that what cannot be deleted is not tried after every run
     if home.drafts.is_dir():
-        from pflow.core.workflow_manager import WorkflowManager  # lazy: once a day at most
+        from pflow.core.library.workflow_manager import WorkflowManager  # lazy: once a day at most
 
         WorkflowManager.for_drafts(home).clean(drafts_days * DAY)
     # A run's id begins with the moment it began. Ids that a program chose say nothing, so those runs stay.

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from pflow.core.errors import DamagedError, NotFoundError, SecurityError, StorageError
-from pflow.core.file import read_private, sweep_temps, write_atomic
+from pflow.core.file.atomic import read_private, sweep_temps, write_atomic
 from pflow.engine.ports import Journal, Record
 
 _ITEM_KINDS = frozenset({"ItemStarted", "ItemCompleted"})

@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pflow.core.event import Event, ItemFailed, RunFailed, StepFailed
-from pflow.core.option import OPTIONS
-from pflow.core.path import Home
-from pflow.core.secret import Redactor
-from pflow.core.settings import Settings
+from pflow.core.file.home import Home
+from pflow.core.setting.option import OPTIONS
+from pflow.core.setting.redactor import Redactor
+from pflow.core.setting.settings import Settings
 from pflow.engine.executor import Executor
 from pflow.engine.ports import Journal, Observer, Services
 from pflow.mcp.pool import Connections, Pool
@@ -20,7 +20,7 @@ from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
-    from pflow.engine.spare import Spare
+    from pflow.process.standby import Spare
     from pflow.registry.observed import Observed
 
 
@@ -119,13 +119,13 @@ class Wiring:
 
     def _know_servers(self, redactor: Redactor) -> None:
         """Know the secrets that servers are given, as they are configured by now."""
-        from pflow.mcp.server_secret import server_secrets  # lazy: only where servers are configured
+        from pflow.mcp.server.server_secret import server_secrets  # lazy: only where servers are configured
 
         for name, value in server_secrets(self.home, self.settings.variables()).items():
             redactor.add(name, value)
 
     def _find_tool(self, server: str, tool: str) -> Entry | None:
-        from pflow.mcp.sync import find_entry  # lazy: only where tools are called
+        from pflow.mcp.tools.sync import find_entry  # lazy: only where tools are called
 
         return find_entry(self.registry, server, tool)
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from pflow.core.errors import DocumentError, PflowError
-from pflow.core.path import Home, find_home
+from pflow.core.file.home import Home, find_home
 from pflow.engine.binding import bind_inputs
 from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan
@@ -14,10 +14,10 @@ from pflow.engine.ports import Observer
 from pflow.execution.compiler import compile_plan
 from pflow.execution.outcome import Outcome
 from pflow.execution.retention import clean_home, is_due
-from pflow.execution.session import Session
-from pflow.execution.source import find_source
+from pflow.execution.sync_runner import Session
 from pflow.execution.trace import write_trace
 from pflow.execution.wiring import Wiring
+from pflow.execution.workflow_source import find_source
 
 Work = Callable[[Executor], Awaitable[RunResult]]
 

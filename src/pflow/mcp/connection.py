@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from pflow.core.errors import ServerError, StepError, StepTimeout
-from pflow.core.path import Home
-from pflow.mcp.config import ServerConfig
-from pflow.mcp.consent import check_consent
-from pflow.mcp.dial import dial
-from pflow.mcp.era import Era
-from pflow.mcp.expansion import expand
-from pflow.mcp.launcher import launch_environment, usable
-from pflow.mcp.result import unknown_tool
-from pflow.mcp.rpc import CAP
-from pflow.mcp.server_book import ServerBook
-from pflow.mcp.server_state import ServerState, ServerStates
-from pflow.mcp.session import Session, Warn
-from pflow.mcp.tool_entry import manifest_hash
+from pflow.core.file.home import Home
+from pflow.mcp.call.tool_result import unknown_tool
+from pflow.mcp.protocol.handshake import Era
+from pflow.mcp.protocol.rpc import CAP
+from pflow.mcp.protocol.session import Session, Warn
+from pflow.mcp.server.config import ServerConfig
+from pflow.mcp.server.config_file import ServerBook
+from pflow.mcp.server.consent import check_consent
+from pflow.mcp.server.launcher import launch_environment, usable
+from pflow.mcp.server.state_file import ServerState, ServerStates
+from pflow.mcp.server.variable import expand
+from pflow.mcp.tools.entry import manifest_hash
+from pflow.mcp.transport.open import dial
 
 _FOREVER = 1e9
 
@@ -243,12 +243,12 @@ def _authorised(server: ServerConfig, around: Surroundings) -> tuple[ServerConfi
     """The server with the headers that let us in, and who asks for tokens. Raises `StepError`; sends nothing."""
     if not server.url:
         return server, None
-    from pflow.mcp.credential import check_credentials  # lazy: only for servers elsewhere
+    from pflow.mcp.server.credential import check_credentials  # lazy: only for servers elsewhere
 
     server = server._replace(headers=check_credentials(server, around.variables()).headers)
     if server.auth is None or server.auth.type == "bearer":
         return server, None
-    from pflow.mcp.oauth import oauth_for  # lazy: only for servers that ask for it
+    from pflow.mcp.oauth.login import oauth_for  # lazy: only for servers that ask for it
 
     auth = oauth_for(
         server,

@@ -17,13 +17,13 @@ from pflow.core.errors import (
     StepError,
     StepTimeout,
 )
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.engine.context import StepContext, current_step
 
 if TYPE_CHECKING:
-    from pflow.mcp.argument import ArgumentCheck
-    from pflow.mcp.config import ServerConfig
+    from pflow.mcp.call.argument import ArgumentCheck
     from pflow.mcp.connection import Connection, Opened, Surroundings
+    from pflow.mcp.server.config import ServerConfig
     from pflow.registry.entry import Entry
 
 Find = Callable[[str, str], "Entry | None"]
@@ -156,7 +156,7 @@ class Connections:
                 tool.name, arguments, timeout=opened.config.timeout, cap=opened.cap, progress=progress
             )
         except ReplyError as error:
-            from pflow.mcp.result import read_failure  # lazy: importing this module is cheap
+            from pflow.mcp.call.tool_result import read_failure  # lazy: importing this module is cheap
 
             raise read_failure(error, server=tool.server, tool=tool.name, tools=opened.tools) from error
         except InputNeeded as error:
@@ -210,7 +210,7 @@ class _Tool:
     def check(self, arguments: Mapping[str, object]) -> None:
         """Raise `StepError` for arguments that the tool's schema does not admit."""
         if self._check is None:
-            from pflow.mcp.argument import ArgumentCheck  # lazy: loads the validator
+            from pflow.mcp.call.argument import ArgumentCheck  # lazy: loads the validator
 
             schema = self.definition.get("inputSchema", {})
             self._check = ArgumentCheck(schema, server=self.server, tool=self.name)
@@ -225,8 +225,8 @@ class _Tool:
     def changed(self, server: ServerConfig, live: Mapping[str, object]) -> SecurityError:
         """The refusal of a definition that is not the synced one."""
         # lazy: a definition rarely changes
-        from pflow.mcp.tool_change import compare
-        from pflow.mcp.tool_entry import make_entry
+        from pflow.mcp.tools.change import compare
+        from pflow.mcp.tools.entry import make_entry
 
         try:
             found: Sequence[str] = compare(self.node_type, self._entry.data, make_entry(server, live, "")).differences
@@ -252,7 +252,7 @@ class _Tool:
         self, result: Mapping[str, object], tools: Mapping[str, object], folder: Callable[[], Path]
     ) -> dict[str, object]:
         """The outputs that a result means. Raises `StepError` if it is a failure."""
-        from pflow.mcp.result import read_result, save_file  # lazy: importing this module is cheap
+        from pflow.mcp.call.tool_result import read_result, save_file  # lazy: importing this module is cheap
 
         reading = read_result(
             result,

@@ -8,10 +8,10 @@ import time
 from concurrent.futures import Future
 
 from pflow.core.errors import RunError
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.execution.outcome import Outcome
 from pflow.workspace.live_run import LiveRun
-from pflow.workspace.resident import Resident
+from pflow.workspace.warm_workspace import Resident
 
 MOST_RUNS = 200
 """Runs at once; more wait their turn."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
-from pflow.core.render import escape, shorten
+from pflow.core.printable import escape, shorten
 from pflow.execution.outcome import Outcome
 
 Json = dict[str, object]

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepStarted
-from pflow.core.render import shorten
+from pflow.core.printable import shorten
 from pflow.execution.null_output import NullOutput
 
 HEARTBEAT = 8.0

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import orjson
 from mcp_types import Prompt, PromptArgument
 
-from pflow.core.document import Document, Input
+from pflow.core.document.document import Document, Input
+from pflow.core.document.parse import parse_value
 from pflow.core.errors import DocumentError, InputError, PflowError
+from pflow.core.file.file_name import check_name
+from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
-from pflow.core.name import check_name
-from pflow.core.parse import parse_value
-from pflow.core.path import Home
-from pflow.core.render import escape, shorten
+from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.printable import escape, shorten
 from pflow.core.suggest import nearest
-from pflow.core.workflow_manager import WorkflowManager
 from pflow.engine.binding import coerce_text
 from pflow.mcp_server.resource import page_of
 from pflow.workspace import Workspace

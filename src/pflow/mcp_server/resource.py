@@ -11,11 +11,11 @@ import orjson
 from mcp_types import Resource, ResourceTemplate
 
 from pflow.core.errors import NotFoundError, PflowError, UsageError
+from pflow.core.file.file_name import check_name, show
+from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
-from pflow.core.name import check_name, show
-from pflow.core.path import Home
-from pflow.core.render import escape, shorten
-from pflow.core.workflow_manager import WorkflowManager
+from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.printable import escape, shorten
 from pflow.workspace import Workspace
 
 GUIDE = "pflow://guide"

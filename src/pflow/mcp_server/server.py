@@ -17,19 +17,19 @@ from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnn
 
 from pflow import __version__
 from pflow.core.errors import DocumentError, PflowError
-from pflow.core.path import Home
+from pflow.core.file.home import Home
 from pflow.core.suggest import nearest
 from pflow.engine.ports import Observer
 from pflow.execution.null_output import NullOutput
-from pflow.execution.session import SIGNALS
-from pflow.mcp.argument import ArgumentCheck
+from pflow.execution.sync_runner import SIGNALS
+from pflow.mcp.call.argument import ArgumentCheck
 from pflow.mcp_server.engine_thread import EngineThread
 from pflow.mcp_server.envelope import Reply, fail
 from pflow.mcp_server.instruction import INSTRUCTIONS
-from pflow.mcp_server.library import CHANGES, LibraryServer
+from pflow.mcp_server.library_server import CHANGES, LibraryServer
 from pflow.mcp_server.progress import Beginning, ProgressFeed
-from pflow.mcp_server.stdio import StdioStreams
-from pflow.mcp_server.tool import ToolSpec
+from pflow.mcp_server.stdio_pipes import StdioStreams
+from pflow.mcp_server.tool_spec import ToolSpec
 from pflow.mcp_server.tools import TOOLSETS
 from pflow.workspace import Outcome
 from pflow.workspace.live_run import LiveRun

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
 
-from pflow.core.render import shorten
+from pflow.core.printable import shorten
 
 _LONGEST = 400
 _DEFAULT = 30

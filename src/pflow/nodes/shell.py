@@ -12,10 +12,10 @@ import orjson
 from pocketflow import AsyncNode
 
 from pflow.core.errors import StepError, StepTimeout
-from pflow.core.shell_text import ShellCommand, check_env_name
+from pflow.core.template.shell_text import ShellCommand, check_env_name
 from pflow.engine.context import current_step
-from pflow.engine.process import Finished, child_environment, run_process
-from pflow.nodes.file_path import describe, path_param
+from pflow.nodes.file.path import describe, path_param
+from pflow.process.command import Finished, child_environment, run_process
 
 LIMIT = 10 << 20
 """Bytes kept of each output."""

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Literal
 
-from pflow.core.declaration import describe_input
-from pflow.core.document import Document
+from pflow.core.document.document import Document
+from pflow.core.document.inputs_outputs import describe_input
+from pflow.core.document.parse import parse_value
 from pflow.core.errors import NotFoundError, PflowError
+from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
-from pflow.core.parse import parse_value
-from pflow.core.path import Home
-from pflow.core.workflow_manager import WorkflowManager
-from pflow.mcp.tool_entry import WRAPPER
+from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.mcp.tools.entry import WRAPPER
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 

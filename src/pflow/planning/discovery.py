@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, zip_longest
 
 from pflow.core.errors import PflowError
+from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
-from pflow.core.path import Home
-from pflow.core.render import shorten
+from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
-from pflow.mcp.tool_name import PREFIX
+from pflow.mcp.server.tool_name import PREFIX
 from pflow.planning.catalogue import KINDS, Catalogue, Key, Kind
+from pflow.planning.query_word import split_query, split_task
 from pflow.planning.ranking import Match, Ranked, Ranking
-from pflow.planning.word import split_query, split_task
 from pflow.planning.word_ranking import WordRanking
 from pflow.registry.registry import Registry
 

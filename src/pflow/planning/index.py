@@ -11,10 +11,10 @@ from pathlib import Path
 
 from pflow import __version__
 from pflow.core.errors import PflowError, StorageError
-from pflow.core.file import make_folder
-from pflow.core.file_call import BINARY, NOFOLLOW, NONBLOCK, quietly
+from pflow.core.file.atomic import make_folder
+from pflow.core.file.os_call import BINARY, NOFOLLOW, NONBLOCK, quietly
 from pflow.planning.catalogue import Catalogue, Key, Texts
-from pflow.planning.word import split_text
+from pflow.planning.query_word import split_text
 
 COLUMNS = ("name", "description", "parameters", "outputs")
 

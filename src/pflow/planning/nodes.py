@@ -7,7 +7,7 @@ from typing import Any
 
 from pocketflow import Node
 
-from pflow.core.workflow_manager import WorkflowManager
+from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.planning.catalogue import Kind
 from pflow.planning.discovery import Discovery, Findings
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from pflow.core.frozen import Frozen
-from pflow.mcp.tool_name import PREFIX
+from pflow.mcp.server.tool_name import PREFIX
 from pflow.planning.catalogue import Catalogue, Key, Kind
 from pflow.planning.index import COLUMNS, DATABASE_ERRORS, discard_index, open_index
+from pflow.planning.query_word import Asked, slug, split_query
 from pflow.planning.ranking import Match, Ranked
-from pflow.planning.word import Asked, slug, split_query
 
 _WEIGHTS = "20.0, 4.0, 1.0, 1.0"
 """What a word counts in each of the columns."""

@@ -9,7 +9,7 @@ from typing import cast
 
 from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.interface import MISSING, Field, Interface, Purity
-from pflow.core.shape import SEEN, Schema, kind_of
+from pflow.core.schema_path import SEEN, Schema, kind_of
 from pflow.registry.type_name import canonical
 
 VIRTUAL = "virtual://"

@@ -10,9 +10,9 @@ from typing import Protocol, cast
 import orjson
 
 from pflow.core.errors import NotFoundError, SecurityError, StorageError
-from pflow.core.file import JSON_LIMIT, locked, parse_object, read_private, set_aside, write_atomic
-from pflow.core.shape import Schema
-from pflow.registry.inference import MAX_DEPTH, infer, is_inferred, merge, trim
+from pflow.core.file.atomic import JSON_LIMIT, locked, parse_object, read_private, set_aside, write_atomic
+from pflow.core.schema_path import Schema
+from pflow.registry.schema_inference import MAX_DEPTH, infer, is_inferred, merge, trim
 
 MOST_CALLS = 1_000
 """Calls are counted up to here; from then on only a result that looks different is written down."""

@@ -10,12 +10,12 @@ import orjson
 
 from pflow import __version__
 from pflow.core.errors import NotFoundError, StorageError, UsageError
-from pflow.core.file import JSON_LIMIT, locked, parse_object, read_private, set_aside, write_atomic
-from pflow.core.shape import Schema
+from pflow.core.file.atomic import JSON_LIMIT, locked, parse_object, read_private, set_aside, write_atomic
+from pflow.core.schema_path import Schema
 from pflow.core.suggest import nearest
 from pflow.registry.entry import VIRTUAL, Entry
+from pflow.registry.node_file import fingerprints
 from pflow.registry.search import search_names
-from pflow.registry.source import fingerprints
 
 if TYPE_CHECKING:
     from pflow.registry.observed import Observed

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import orjson
 
-from pflow.core.purity import flow_safe
-from pflow.registry import interface_text, type_text
+from pflow.core.flow_safe import flow_safe
+from pflow.registry import annotation_type as type_text
+from pflow.registry import docstring_interface as interface_text
 
 MAX_SOURCE = 1024 * 1024
 """Bytes of a file that may hold nodes; a larger one is left out."""

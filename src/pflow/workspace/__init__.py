@@ -1,7 +1,7 @@
 """Every use case of pflow, for the layers above and for Python programs."""
 
 from pflow.execution.outcome import Outcome
-from pflow.execution.source import Checked, Workflow
+from pflow.execution.workflow_source import Checked, Workflow
 from pflow.workspace.workspace import Workspace
 
 __all__ = ["Checked", "Outcome", "Workflow", "Workspace"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from pflow.core.document.issue import Issue
 from pflow.core.errors import DocumentError
-from pflow.core.issue import Issue
-from pflow.core.path import Home
-from pflow.core.settings import Settings
-from pflow.core.workflow_manager import WorkflowManager
-from pflow.execution.source import Checked, Workflow
+from pflow.core.file.home import Home
+from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.setting.settings import Settings
+from pflow.execution.workflow_source import Checked, Workflow
 
 _DAY = 86400
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, MutableMapping
 
 from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan
-from pflow.execution.flow import plan_from_flow
 from pflow.execution.outcome import Outcome
+from pflow.execution.pocketflow_plan import plan_from_flow
 from pflow.execution.workflow_execution import Work
 
 

@@ -12,12 +12,12 @@ from typing import Literal
 import orjson
 
 from pflow.core.errors import ExistsError, NotFoundError, StorageError, UsageError
-from pflow.core.file import write_atomic
+from pflow.core.file.atomic import write_atomic
 from pflow.core.frozen import Frozen
-from pflow.core.render import shorten
+from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
-from pflow.mcp.host_edit import CannotEdit, put_json, put_toml
-from pflow.mcp.host_format import host_files, parse_config, read_config
+from pflow.mcp.hosts.edit import CannotEdit, put_json, put_toml
+from pflow.mcp.hosts.format import host_files, parse_config, read_config
 
 NAME = "pflow"
 

@@ -6,9 +6,9 @@ import asyncio
 
 from pflow.engine.executor import Executor
 from pflow.execution.outcome import Outcome
-from pflow.execution.source import Checked
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_execution import Work, conclude
+from pflow.execution.workflow_source import Checked
 from pflow.workspace.preparation import count_run
 
 _BREATH = 0.005

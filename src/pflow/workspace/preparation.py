@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pflow.core.errors import NotFoundError, SecurityError, StorageError, UsageError
-from pflow.core.path import Home
-from pflow.core.workflow_manager import WorkflowManager
+from pflow.core.file.home import Home
+from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.execution.compiler import compile_plan
 from pflow.execution.outcome import Outcome
-from pflow.execution.source import Checked, Source, Workflow, find_source, recorded_source
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_execution import bind
+from pflow.execution.workflow_source import Checked, Source, Workflow, find_source, recorded_source
 
 
 def check_source(wiring: Wiring, source: Source) -> Checked:

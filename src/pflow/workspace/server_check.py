@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from shutil import which
 
 from pflow.core.errors import PflowError
-from pflow.mcp.config import ServerConfig
 from pflow.mcp.connection import Surroundings, connect
-from pflow.mcp.consent import check_consent
-from pflow.mcp.expansion import expand
-from pflow.mcp.exposure import advise
-from pflow.mcp.launcher import usable
-from pflow.mcp.sync import plan_sync
+from pflow.mcp.server.config import ServerConfig
+from pflow.mcp.server.consent import check_consent
+from pflow.mcp.server.launcher import usable
+from pflow.mcp.server.secret_scan import advise
+from pflow.mcp.server.variable import expand
+from pflow.mcp.tools.sync import plan_sync
 from pflow.registry.registry import Registry
 
 Json = dict[str, object]

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from pflow.core.errors import PflowError, SecurityError, ServerError
-from pflow.core.path import Home
-from pflow.core.workflow_manager import WorkflowManager
-from pflow.mcp.config import ServerConfig
+from pflow.core.file.home import Home
+from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.mcp.connection import Opened, Surroundings, connect
-from pflow.mcp.consent import check_consent, describe_change, grant
-from pflow.mcp.launcher import find_launch
-from pflow.mcp.sync import apply_sync, plan_sync, touched
+from pflow.mcp.server.config import ServerConfig
+from pflow.mcp.server.consent import check_consent, describe_change, grant
+from pflow.mcp.server.launcher import find_launch
+from pflow.mcp.tools.sync import apply_sync, plan_sync, touched
 from pflow.registry.registry import Registry
 
 Json = dict[str, object]

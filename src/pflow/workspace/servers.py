@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pflow.core.errors import NotFoundError, PflowError, SecurityError, UsageError
-from pflow.core.path import absolute
+from pflow.core.file.home import absolute
 from pflow.core.suggest import nearest
 from pflow.execution.wiring import Wiring
-from pflow.mcp.address import has_reference
-from pflow.mcp.config import ServerConfig, read_server
-from pflow.mcp.consent import check_consent, grant
-from pflow.mcp.exposure import advise, view
-from pflow.mcp.server_book import ServerBook
-from pflow.mcp.server_state import ServerStates
+from pflow.mcp.server.address import has_reference
+from pflow.mcp.server.config import ServerConfig, read_server
+from pflow.mcp.server.config_file import ServerBook
+from pflow.mcp.server.consent import check_consent, grant
+from pflow.mcp.server.secret_scan import advise, view
+from pflow.mcp.server.state_file import ServerStates
 
 if TYPE_CHECKING:
     from pflow.mcp.connection import Surroundings
@@ -63,7 +63,7 @@ class Servers:
         """Forget a server and its tools; raises `NotFoundError`."""
         self._book.remove(name)
         self._states.forget(name)
-        from pflow.mcp.sync import node_types_of  # lazy: most uses need no registry
+        from pflow.mcp.tools.sync import node_types_of  # lazy: most uses need no registry
 
         registry = self._wiring.registry
         found = node_types_of(registry, name)
@@ -108,8 +108,8 @@ class Servers:
         """Get tokens for a server that wants OAuth: a person logs in, or a client by itself. Raises `StepError`."""
         import asyncio  # lazy: most uses talk to no server
 
-        from pflow.mcp.expansion import expand
-        from pflow.mcp.oauth import login
+        from pflow.mcp.oauth.login import login
+        from pflow.mcp.server.variable import expand
 
         variables = self._wiring.settings.variables()
         config = self._book.get(name)
@@ -119,15 +119,16 @@ class Servers:
 
     def log_out(self, name: str) -> bool:
         """Forget the tokens of a server; whether there were any."""
-        from pflow.mcp.oauth import logout  # lazy: most uses talk to no server
+        from pflow.mcp.oauth.login import logout  # lazy: most uses talk to no server
 
         self._book.get(name)
         return logout(name, home=self._wiring.home)
 
     def find_tool(self, name: str, tool: str) -> Entry:
         """The node type of a tool, by its own name or the one in its node type. Raises `NotFoundError`."""
-        from pflow.mcp.sync import find_entry, tools_of  # lazy: most uses need no registry
-        from pflow.mcp.tool_name import PREFIX
+        # lazy: most uses need no registry
+        from pflow.mcp.server.tool_name import PREFIX
+        from pflow.mcp.tools.sync import find_entry, tools_of
 
         registry = self._wiring.registry
         self._book.get(name)
@@ -146,19 +147,19 @@ class Servers:
 
     def variables(self) -> set[str]:
         """Names of the variables that the configured servers are filled in with."""
-        from pflow.mcp.expansion import references  # lazy: most uses talk to no server
+        from pflow.mcp.server.variable import references  # lazy: most uses talk to no server
 
         return {name for server in self._book.servers() for name in references(server)}
 
     def tools(self, name: str) -> Sequence[str]:
         """The tools of a server as of its last sync, by their own names."""
-        from pflow.mcp.sync import tools_of  # lazy: most uses need no registry
+        from pflow.mcp.tools.sync import tools_of  # lazy: most uses need no registry
 
         return tools_of(self._wiring.registry, name)
 
     def back_up(self, source: str) -> str:
         """Copy a file beside itself, for its owner's eyes only; gives the path of the copy."""
-        from pflow.core.file import JSON_LIMIT, read_private, write_atomic  # lazy: only for this
+        from pflow.core.file.atomic import JSON_LIMIT, read_private, write_atomic  # lazy: only for this
 
         path = self._person() / source[2:] if source.startswith("~/") else absolute(source)
         copy = path.with_name(f"{path.name}.bak")
@@ -189,7 +190,7 @@ class Servers:
 
     def _discreet(self, reports: Sequence[Json]) -> Sequence[Json]:
         """Reports without the secrets that servers were given and may have repeated."""
-        from pflow.mcp.server_secret import server_secrets  # lazy: most uses talk to no server
+        from pflow.mcp.server.server_secret import server_secrets  # lazy: most uses talk to no server
 
         redactor = self._wiring.redactor
         for name, value in server_secrets(self._wiring.home, self._wiring.settings.variables()).items():
@@ -198,7 +199,7 @@ class Servers:
 
     def import_from(self, source: str, *, overwrite: bool = False, dry_run: bool = False) -> Json:
         """Take over the servers of another program, or of a file. Gives `added`, `kept` and `notes`. Starts nothing."""
-        from pflow.mcp.host_format import read_host  # lazy: importing is rare
+        from pflow.mcp.hosts.format import read_host  # lazy: importing is rare
 
         found = read_host(source, home=self._person(), environ=self._environ)
         present = {server.name: server for server in self._book.servers()}

@@ -6,30 +6,30 @@ from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pflow.core.document.issue import Issue
+from pflow.core.document.parse import Parsed, parse_text
 from pflow.core.errors import NotFoundError, UsageError
-from pflow.core.issue import Issue
-from pflow.core.parse import Parsed, parse_text
-from pflow.core.path import Home, find_home
-from pflow.core.settings import Settings
-from pflow.core.workflow_manager import WorkflowManager
+from pflow.core.file.home import Home, find_home
+from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.setting.settings import Settings
 from pflow.engine.executor import new_run_id
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Journal, Observer, RunInfo
 from pflow.execution.outcome import Outcome
-from pflow.execution.source import Checked, Workflow, find_source
 from pflow.execution.trace import build_trace, find_trace
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_execution import Work, bind, block_on
+from pflow.execution.workflow_source import Checked, Workflow, find_source
 from pflow.registry.entry import Entry
 from pflow.workspace.one_step import one_step
 from pflow.workspace.preparation import check_source, count_run, take_up
 
 if TYPE_CHECKING:
-    from pflow.engine.spare import Spare
     from pflow.mcp.pool import Pool
+    from pflow.process.standby import Spare
     from pflow.registry.registry import Registry
-    from pflow.workspace.discovery import Finder
     from pflow.workspace.drafts import Drafts
+    from pflow.workspace.finder import Finder
     from pflow.workspace.live_run import LiveRun
     from pflow.workspace.servers import Servers
 
@@ -244,7 +244,7 @@ class Workspace:
         limit: int | None = None,
     ) -> object:
         """A run's trace, one step of it, or one value in it, paged by characters of JSON or text."""
-        from pflow.workspace.selection import select  # lazy: not for runs
+        from pflow.workspace.trace_page import select  # lazy: not for runs
 
         trace = find_trace(self.home.debug, reference, self._wiring.journal)
         return select(trace, self._wiring.journal, step=step, field=field, offset=offset, limit=limit)
@@ -331,7 +331,7 @@ class Workspace:
     @property
     def discovery(self) -> Finder:
         """Node types and workflows by what is said about a task."""
-        from pflow.workspace.discovery import Finder  # lazy: runs look for nothing
+        from pflow.workspace.finder import Finder  # lazy: runs look for nothing
 
         return Finder(self.home, self._wiring.registry)
 
@@ -343,7 +343,7 @@ class Workspace:
 
     def validate_registry(self, *, tools_only: bool = False) -> tuple[int, list[Issue]]:
         """How many node types there are, or tools of MCP servers, and what keeps some from being used."""
-        from pflow.workspace.entry_check import check_entries  # lazy: not for runs
+        from pflow.workspace.registry_check import check_entries  # lazy: not for runs
 
         return check_entries(self._wiring.registry, self.home, tools_only=tools_only)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
+from pflow.cli.argument import read_params
 from pflow.cli.completion import complete_server, complete_tool
 from pflow.cli.console import Console
-from pflow.cli.given import check_given
-from pflow.cli.group import json_option, pass_console
-from pflow.cli.outcome import run_watched, show_outcome
-from pflow.cli.source import read_params
+from pflow.cli.lazy_group import json_option, pass_console
+from pflow.cli.node_params import check_given
+from pflow.cli.run_report import run_watched, show_outcome
 from pflow.core.errors import UsageError
-from pflow.core.render import escape
-from pflow.core.shape import paths_of
+from pflow.core.printable import escape
+from pflow.core.schema_path import paths_of
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from pflow.cli.console import Console
-from pflow.cli.group import json_option, pass_console
+from pflow.cli.lazy_group import json_option, pass_console
 
 _VARIABLE = "_PFLOW_COMPLETE"
 

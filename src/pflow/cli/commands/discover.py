@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from pflow.cli.console import Console
-from pflow.cli.group import json_option, pass_console
-from pflow.cli.render import columns
-from pflow.core.render import escape, shorten
+from pflow.cli.lazy_group import json_option, pass_console
+from pflow.cli.text import columns
+from pflow.core.printable import escape, shorten
 
 if TYPE_CHECKING:
     from pflow.planning.discovery import Findings, Hit

@@ -12,11 +12,11 @@ from pflow.cli.commands.mcp_sync import doctor, sync
 from pflow.cli.commands.serve import serve_mcp
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
-from pflow.cli.group import LazyGroup, json_option, pass_console
-from pflow.cli.render import columns, quote
+from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
+from pflow.cli.text import columns, quote
 from pflow.core.errors import UsageError
-from pflow.core.path import absolute
-from pflow.core.render import escape
+from pflow.core.file.home import absolute
+from pflow.core.printable import escape
 
 Json = Mapping[str, object]
 

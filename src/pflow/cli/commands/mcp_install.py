@@ -9,9 +9,9 @@ import click
 
 from pflow.cli.commands.mcp_sync import asking
 from pflow.cli.console import Console
-from pflow.cli.group import json_option, pass_console
+from pflow.cli.lazy_group import json_option, pass_console
 from pflow.core.errors import ExistsError, UsageError
-from pflow.core.render import escape
+from pflow.core.printable import escape
 
 
 @click.command()

@@ -10,10 +10,10 @@ import click
 
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
-from pflow.cli.group import json_option, pass_console
-from pflow.cli.render import columns, show_details, show_fact
+from pflow.cli.lazy_group import json_option, pass_console
+from pflow.cli.text import columns, show_details, show_fact
 from pflow.core.errors import UsageError
-from pflow.core.render import escape, shorten
+from pflow.core.printable import escape, shorten
 
 Json = Mapping[str, object]
 

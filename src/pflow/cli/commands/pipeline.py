@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pflow.cli.argument import check_workflow, has_stdin, read_stdin
 from pflow.cli.completion import complete_flag, offer_flags, offered
 from pflow.cli.console import Console
-from pflow.cli.drawing import drawing_options, show_graph
-from pflow.cli.group import json_option, pass_console
-from pflow.cli.outcome import run_watched, show_outcome
-from pflow.cli.source import check_workflow, has_stdin, read_stdin
+from pflow.cli.lazy_group import json_option, pass_console
+from pflow.cli.picture import drawing_options, show_graph
+from pflow.cli.run_report import run_watched, show_outcome
 from pflow.core.errors import DocumentError, NotFoundError, UsageError
 from pflow.core.interface import Interface
-from pflow.core.render import escape
-from pflow.core.workflow_manager import PATH_SUFFIXES
-from pflow.execution.pipeline import CONNECTOR, Pipeline, is_pipeline, parse_pipeline
+from pflow.core.library.workflow_manager import PATH_SUFFIXES
+from pflow.core.printable import escape
+from pflow.pipeline.pipeline import CONNECTOR, Pipeline, is_pipeline, parse_pipeline
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

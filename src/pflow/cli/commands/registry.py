@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
+from pflow.cli.argument import read_params
 from pflow.cli.commands.discover import discover_nodes
 from pflow.cli.commands.registry_mcp import add_mcp, migrate_mcp, refresh, test_connections
 from pflow.cli.completion import complete_node, complete_param
 from pflow.cli.console import Console
-from pflow.cli.given import check_given, required
-from pflow.cli.group import LazyGroup, json_option, pass_console
-from pflow.cli.outcome import run_watched, show_outcome
-from pflow.cli.render import columns
-from pflow.cli.source import read_params
+from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
+from pflow.cli.node_params import check_given, required
+from pflow.cli.run_report import run_watched, show_outcome
+from pflow.cli.text import columns
 from pflow.core.errors import PflowError
 from pflow.core.interface import MISSING, Field
-from pflow.core.render import escape, shorten
-from pflow.core.shape import SEEN, calls_seen, count_calls, paths
+from pflow.core.printable import escape, shorten
+from pflow.core.schema_path import SEEN, calls_seen, count_calls, paths
 
 if TYPE_CHECKING:
     from pflow.registry.entry import Entry

@@ -11,10 +11,10 @@ import click
 from pflow.cli.commands.mcp_sync import asking, say_none, show_sync
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
-from pflow.cli.group import json_option, pass_console
-from pflow.cli.render import columns
+from pflow.cli.lazy_group import json_option, pass_console
+from pflow.cli.text import columns
 from pflow.core.errors import UsageError
-from pflow.core.render import escape
+from pflow.core.printable import escape
 
 Json = Mapping[str, object]
 

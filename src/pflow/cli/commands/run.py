@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pflow.cli.argument import check_workflow, find_workflow, has_stdin, read_inputs, read_params, read_stdin
+from pflow.cli.command_table import COMMANDS
 from pflow.cli.completion import complete_input, complete_workflow
 from pflow.cli.console import Console
-from pflow.cli.drawing import drawing_options, show_graph
-from pflow.cli.group import SHORTHAND, json_option, pass_console
-from pflow.cli.outcome import check_given, explain_inputs, run_watched, show_outcome
-from pflow.cli.source import check_workflow, find_workflow, has_stdin, read_inputs, read_params, read_stdin
+from pflow.cli.lazy_group import SHORTHAND, json_option, pass_console
+from pflow.cli.picture import drawing_options, show_graph
+from pflow.cli.run_report import check_given, explain_inputs, run_watched, show_outcome
 from pflow.core.errors import InputError, NotFoundError
-from pflow.core.render import escape
+from pflow.core.printable import escape
 
 if TYPE_CHECKING:
     from pflow.workspace import Workflow
@@ -86,8 +87,7 @@ def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFou
     """A first word that is no workflow may have been meant as a command or a node type."""
     if "there is no file" in error.message:
         return error
-    from pflow.cli.main import COMMANDS  # lazy: the root imports this module, and only an error needs the names
-    from pflow.core.suggest import nearest
+    from pflow.core.suggest import nearest  # lazy: only an error needs it
 
     types = [entry.name for entry in console.workspace().node_types()]
     if word in types:

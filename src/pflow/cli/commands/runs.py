@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from pflow.cli.argument import check_workflow, find_workflow, read_params
 from pflow.cli.completion import complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
-from pflow.cli.group import LazyGroup, json_option, pass_console
-from pflow.cli.outcome import run_watched, show_outcome
-from pflow.cli.render import ago, columns, quote, show_ms
-from pflow.cli.source import check_workflow, find_workflow, read_params
+from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
+from pflow.cli.run_report import run_watched, show_outcome
+from pflow.cli.text import ago, columns, quote, show_ms
 from pflow.core.errors import DocumentError, InputError
-from pflow.core.render import escape, shorten
+from pflow.core.printable import escape, shorten
 from pflow.engine.ports import RunInfo
 
 

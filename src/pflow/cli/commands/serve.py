@@ -8,7 +8,7 @@ import sys
 import click
 
 from pflow.cli.console import Console
-from pflow.cli.group import LazyGroup, pass_console
+from pflow.cli.lazy_group import LazyGroup, pass_console
 from pflow.core.errors import UsageError
 
 
@@ -44,10 +44,10 @@ def serve_mcp(console: Console, toolset: str, address: str | None, allow_remote:
 
         code = run_server(home, toolset=toolset)
     else:
-        from pflow.mcp_server.bind import read_address  # lazy: as above
+        from pflow.mcp_server.listen_address import read_address  # lazy: as above
 
         where = read_address(address)
-        from pflow.mcp_server.http import run_http  # lazy: as above
+        from pflow.mcp_server.http_server import run_http  # lazy: as above
 
         code = run_http(home, where, say=console.say, toolset=toolset, remote=allow_remote, hosts=hosts)
     sys.stdout.flush()

@@ -9,10 +9,10 @@ import click
 
 from pflow.cli.completion import complete_setting
 from pflow.cli.console import Console
-from pflow.cli.group import LazyGroup, json_option, pass_console
-from pflow.cli.render import columns
-from pflow.core.render import escape
-from pflow.core.settings import is_credential
+from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
+from pflow.cli.text import columns
+from pflow.core.printable import escape
+from pflow.core.setting.settings import is_credential
 
 
 @click.group(cls=LazyGroup)

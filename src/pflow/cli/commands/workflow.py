@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pflow.cli.argument import check_workflow, find_workflow
 from pflow.cli.commands.discover import discover_workflows
 from pflow.cli.completion import complete_saved, complete_workflow
 from pflow.cli.console import Console
-from pflow.cli.drawing import drawing_options, show_graph
-from pflow.cli.group import LazyGroup, json_option, pass_console
-from pflow.cli.render import columns
-from pflow.cli.source import check_workflow, find_workflow
+from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
+from pflow.cli.picture import drawing_options, show_graph
+from pflow.cli.text import columns
 from pflow.core.errors import ExistsError, UsageError
-from pflow.core.render import escape, shorten
+from pflow.core.printable import escape, shorten
 
 if TYPE_CHECKING:
     from pflow.workspace import Checked, Workflow
@@ -155,14 +155,14 @@ def read_age(text: str) -> float:
 def _workflow_or_pipeline(console: Console, word: str) -> Workflow:
     # lazy: only when something is saved
     from pflow.cli.commands.pipeline import read_pipeline
-    from pflow.execution.pipeline import is_pipeline
+    from pflow.pipeline.pipeline import is_pipeline
 
     return read_pipeline(console, word).document if is_pipeline([word]) else find_workflow(console, word)
 
 
 def _is_taken(console: Console, name: str) -> bool:
     """Whether a name alone means something else on the command line."""
-    from pflow.cli.main import COMMANDS  # lazy: the root imports this module
+    from pflow.cli.command_table import COMMANDS  # lazy: the root imports this module
 
     return name in COMMANDS or any(entry.name == name for entry in console.workspace().node_types())
 

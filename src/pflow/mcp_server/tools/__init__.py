@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pflow.mcp_server.tool import ToolSpec
+from pflow.mcp_server.tool_spec import ToolSpec
 
 FULL = (
     "workflow_discover",

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from pflow.core.file.file_name import check_name
 from pflow.core.interface import Field
-from pflow.core.name import check_name
-from pflow.core.render import shorten
+from pflow.core.printable import shorten
 from pflow.engine.ports import Observer
 from pflow.mcp_server.envelope import Reply, end_of
-from pflow.mcp_server.listing import fit
-from pflow.mcp_server.tool import ERROR, Arguments, Desk, Schema, ToolSpec, changes, in_thread, reads, takes, text
+from pflow.mcp_server.fit_list import fit
+from pflow.mcp_server.tool_spec import ERROR, Arguments, Desk, Schema, ToolSpec, changes, in_thread, reads, takes, text
 from pflow.mcp_server.tools.execution import show_outputs
 from pflow.registry.entry import Entry
 from pflow.workspace import Workspace

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pflow.core.render import shorten
+from pflow.core.printable import shorten
 from pflow.mcp_server.envelope import Reply, in_tools, succeed
-from pflow.mcp_server.listing import within
+from pflow.mcp_server.fit_list import within
 from pflow.mcp_server.signature import signature
-from pflow.mcp_server.tool import Arguments, ToolSpec, gives, in_thread, reads, takes, text
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, gives, in_thread, reads, takes, text
 from pflow.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import orjson
 
-from pflow.core.declaration import describe_input
+from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.errors import UsageError
-from pflow.core.render import shorten
+from pflow.core.printable import shorten
 from pflow.engine.ports import Observer
 from pflow.mcp_server.envelope import Reply, end_of, issue_lines, issue_objects, succeed
-from pflow.mcp_server.tool import Arguments, Desk, Schema, ToolSpec, changes, gives, in_thread, reads, takes
+from pflow.mcp_server.tool_spec import Arguments, Desk, Schema, ToolSpec, changes, gives, in_thread, reads, takes
 from pflow.mcp_server.utils.resolver import read_workflow
 from pflow.workspace import Outcome, Workspace
 from pflow.workspace.live_run import LiveRun

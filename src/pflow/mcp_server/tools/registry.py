@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pflow.core.errors import NotFoundError
-from pflow.core.render import shorten
-from pflow.core.shape import calls_seen, paths, paths_of
+from pflow.core.printable import shorten
+from pflow.core.schema_path import calls_seen, paths, paths_of
 from pflow.engine.ports import Observer
 from pflow.mcp_server.envelope import Reply, end_of, error_object, succeed
-from pflow.mcp_server.listing import fit, within
+from pflow.mcp_server.fit_list import fit, within
 from pflow.mcp_server.signature import signature
-from pflow.mcp_server.tool import Arguments, Desk, ToolSpec, changes, gives, in_thread, reads, takes, text
+from pflow.mcp_server.tool_spec import Arguments, Desk, ToolSpec, changes, gives, in_thread, reads, takes, text
 from pflow.mcp_server.tools.execution import show_outputs
 from pflow.registry.entry import Entry
 from pflow.workspace import Workspace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pflow.mcp_server.envelope import Reply, succeed
-from pflow.mcp_server.tool import Arguments, ToolSpec, changes, gives, in_thread, reads, takes, text
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, gives, in_thread, reads, takes, text
 from pflow.mcp_server.utils.security import check_may_set
 from pflow.workspace import Workspace
 

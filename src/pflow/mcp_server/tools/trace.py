@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import orjson
 
 from pflow.core.errors import NotFoundError
-from pflow.core.render import shorten
+from pflow.core.printable import shorten
 from pflow.execution.outcome import shorten as preview
 from pflow.mcp_server.envelope import Reply, in_tools, succeed
-from pflow.mcp_server.listing import fit
-from pflow.mcp_server.tool import Arguments, ToolSpec, gives, in_thread, reads, takes, text
+from pflow.mcp_server.fit_list import fit
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, gives, in_thread, reads, takes, text
 from pflow.workspace import Workspace
 
 _LINES = 50

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pflow.core.errors import UsageError
-from pflow.core.render import shorten
+from pflow.core.printable import shorten
 from pflow.mcp_server.envelope import Reply, issue_lines, issue_objects, succeed
-from pflow.mcp_server.listing import fit
-from pflow.mcp_server.tool import Arguments, ToolSpec, changes, gives, in_thread, reads, takes, text
+from pflow.mcp_server.fit_list import fit
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, gives, in_thread, reads, takes, text
 from pflow.mcp_server.tools.execution import WORKFLOW
 from pflow.mcp_server.utils.resolver import read_workflow
 from pflow.workspace import Workflow, Workspace

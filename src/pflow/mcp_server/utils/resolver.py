@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pflow.core.parse import parse_text
-from pflow.execution.source import Workflow
+from pflow.core.document.parse import parse_text
+from pflow.execution.workflow_source import Workflow
 
 
 def read_workflow(given: str | Mapping[str, object]) -> Workflow:

@@ -1,0 +1,128 @@
+"""What a command line hands over: the workflow that a word means, `key=value` words, and stdin."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from pflow.cli.console import Console
+from pflow.core.errors import DocumentError, NotFoundError, StorageError, UsageError
+
+if TYPE_CHECKING:
+    from pflow.workspace import Checked, Workflow
+
+_PATIENCE = 2.0
+"""Seconds without a byte on stdin after which a person is told what is waited for."""
+
+_GLANCE = 0.2
+"""Seconds of waiting at a stretch: a Ctrl-C that comes just before a blocking read would have to wait for its end."""
+
+_LIMIT = 64 << 20
+
+
+def find_workflow(console: Console, word: str) -> Workflow:
+    """The workflow that a word means: `-` is a document on stdin, one in braces a document itself."""
+    if word == "-":
+        return console.workspace().parse(read_stdin(console, what="the document"))
+    if word.lstrip().startswith("{"):
+        return console.workspace().parse(word)
+    return word
+
+
+def check_workflow(console: Console, workflow: Workflow, word: str) -> Checked:
+    """The workflow after checking; its text is remembered, so that issues are shown where they stand."""
+    console.source = word if isinstance(workflow, str) else ""
+    checked = console.workspace().check(workflow)
+    console.places = checked.places
+    console.source = {"-": "stdin"}.get(word, checked.source if isinstance(workflow, str) else "")
+    return checked
+
+
+def read_params(words: Iterable[str]) -> dict[str, str]:
+    """Inputs from `key=value` words: split at the first `=`, each key once."""
+    params: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError(
+                f"`{word}` is not an input", suggestions=[f"inputs are written `key=value`, for example `{word}=…`"]
+            )
+        if not key:
+            raise UsageError(f"`{word}` has no name before the `=`", suggestions=["write `key=value`"])
+        if key in params:
+            raise UsageError(f"input `{key}` is given twice")
+        params[key] = value
+    return params
+
+
+def read_inputs(console: Console, path: str) -> dict[str, object]:
+    """Inputs from a JSON or YAML file that holds an object; `-` is stdin."""
+    from pathlib import Path  # lazy: only with `--inputs`
+
+    from pflow.core.document.json_text import load_json, scan_json
+    from pflow.core.document.position import Issues, Places
+    from pflow.core.document.yaml_text import load_yaml
+
+    try:
+        text = read_stdin(console, what="inputs") if path == "-" else Path(path).read_text("utf-8")
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no file `{path}`", suggestions=["check the path"]) from None
+    except OSError as error:
+        raise StorageError(f"`{path}` cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"`{path}` is not UTF-8 text") from error
+    is_json = text.lstrip()[:1] in ("{", "[")
+    issues = Issues(Places(text, scan_json if is_json else None))
+    value = load_json(text, issues) if is_json else load_yaml(text, issues)
+    if issues.found():
+        console.places, console.source = issues.places, path
+        raise DocumentError(f"the inputs in `{path}` cannot be read", issues=issues.found())
+    if not isinstance(value, dict):
+        raise UsageError(f"`{path}` does not hold an object", suggestions=['write {"name": value, …}'])
+    return value
+
+
+def has_stdin() -> bool:
+    """Whether something other than a person may write to stdin."""
+    try:
+        return sys.stdin is not None and not sys.stdin.isatty()
+    except ValueError:
+        return False
+
+
+def read_stdin(console: Console, *, what: str) -> str:
+    """All of stdin as text. On a terminal, and when nothing comes for a while, says what it waits for."""
+    stream: Any = sys.stdin.buffer  # a buffered reader, which typeshed calls a plain one
+    if not has_stdin():
+        console.say(f"reading {what} from the terminal; end it with Ctrl-D")
+    elif not _has_data(_PATIENCE):
+        console.say(f"waiting for {what} on stdin (`< /dev/null` if there is none)")
+    data = bytearray()
+    while len(data) <= _LIMIT:
+        while not _has_data(_GLANCE):
+            pass
+        chunk = stream.read1(1 << 16)
+        if not chunk:
+            break
+        data += chunk
+    if len(data) > _LIMIT:
+        raise UsageError(
+            f"stdin holds more than {_LIMIT >> 20} MiB", suggestions=["put it in a file and pass its path"]
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"stdin is not UTF-8 text: byte {error.start} is 0x{data[error.start]:02x}",
+            suggestions=["convert it, for example with `iconv -f latin1 -t utf-8`"],
+        ) from error
+
+
+def _has_data(seconds: float) -> bool:
+    import select  # lazy: only when stdin is read
+
+    try:
+        return bool(select.select([sys.stdin.fileno()], [], [], seconds)[0])
+    except (OSError, ValueError):
+        return True  # a file that cannot be waited for, or a test's buffer

@@ -1,0 +1,65 @@
+"""The parameters that someone gives for one node on the command line: whether they are all there, and known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pflow.cli.text import quote
+from pflow.core.errors import InputError
+from pflow.core.interface import Field
+from pflow.core.suggest import nearest
+from pflow.engine.binding import coerce_text
+
+if TYPE_CHECKING:
+    from pflow.registry.entry import Entry
+
+
+def required(entry: Entry) -> list[Field]:
+    """What a node cannot do without."""
+    return [field for field in (*entry.interface.params, *entry.interface.reads) if field.required]
+
+
+def check_given(entry: Entry, given: Mapping[str, str], command: Sequence[str]) -> None:
+    """Raise `InputError` with everything that is wrong; `command` is the line without what is missing."""
+    fields = {field.name: field for field in (*entry.interface.params, *entry.interface.reads)}
+    missing = [field.name for field in required(entry) if field.name not in given]
+    unknown = [] if entry.interface.open_params else [name for name in given if name not in fields]
+    problems = [f"`{entry.name}` has no parameter `{name}`{_meant(name, fields)}" for name in unknown]
+    wrong = {
+        name: problem for name, value in given.items() if name in fields and (problem := _wrong(fields[name], value))
+    }
+    problems += wrong.values()
+    if missing:
+        problems.append(f"`{entry.name}` needs {', '.join(f'`{name}`' for name in missing)}")
+    if not problems:
+        return
+    shown = [name for name in fields if name in missing or name in wrong or unknown]
+    works = " ".join([*(quote(word) for word in command), *(f"{name}=…" for name in missing)])
+    raise InputError(
+        "; ".join(problems),
+        details={
+            **({"missing": missing} if missing else {}),
+            "problems": problems,
+            "inputs": {name: _describe(fields[name], always=name in missing) for name in shown},
+        },
+        suggestions=[works] if missing and len(problems) == 1 else [f"pflow registry describe {entry.name}"],
+    )
+
+
+def _meant(name: str, fields: Mapping[str, Field]) -> str:
+    near = nearest(name, fields, limit=1)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
+def _wrong(field: Field, value: str) -> str:
+    try:
+        coerce_text(value, field.type, field.name)
+    except InputError as error:
+        return error.message
+    return ""
+
+
+def _describe(field: Field, *, always: bool) -> str:
+    kind = field.type if field.required or always else f"{field.type}, optional"
+    return f"{kind}. {field.description}".rstrip(". ")

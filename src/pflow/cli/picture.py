@@ -1,0 +1,57 @@
+"""Shows a plan's graph the way a command was asked to: as text, as Mermaid, or as a picture in a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from pflow.cli.console import Console, speaks_unicode
+from pflow.core.errors import StorageError
+from pflow.core.printable import escape
+from pflow.engine.plan import Plan
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def drawing_options(command: F) -> F:
+    """`--svg FILE` and `--mermaid`."""
+    command = click.option("--mermaid", is_flag=True, help="Print the graph as Mermaid.")(command)
+    return click.option("--svg", metavar="FILE", help="Write the graph as a picture; `-` prints it.")(command)
+
+
+def show_graph(console: Console, plan: Plan, *, svg: str | None, mermaid: bool, about: str = "") -> None:
+    """Print the graph, or write it to a file. `about` stands above the graph as text."""
+    from pflow.drawing.text import draw_mermaid, draw_text  # lazy: most runs draw nothing
+
+    if svg is not None:
+        from pflow.drawing.svg import draw_svg  # lazy: only for pictures
+
+        _write_picture(console, svg, draw_svg(plan))
+    elif mermaid:
+        text = draw_mermaid(plan)
+        console.reply({"mermaid": text}, text)
+    else:
+        text = draw_text(plan, ascii_only=not speaks_unicode(sys.stdout))
+        console.reply({"valid": True, "graph": text}, f"{about}\n\n{text}" if about else text)
+
+
+def _write_picture(console: Console, path: str, picture: str) -> None:
+    if path == "-":
+        console.reply({"svg": picture}, picture)
+        return
+    from pathlib import Path  # lazy: only to write a picture
+
+    try:
+        Path(path).write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(
+            f"the picture was not written to `{escape(path)}`: {error.strerror}",
+            suggestions=["give another file, or `--svg -` to print it"],
+        ) from error
+    if console.json:
+        console.envelope({"success": True, "data": {"svg_path": path}})
+    else:
+        console.say(f"drawn to {escape(path)}")

@@ -1,0 +1,108 @@
+"""Runs a workflow under a person's eyes and shows how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pflow.cli.console import Console
+from pflow.cli.text import quote, render_failure, show_ms
+from pflow.core.errors import InputError
+from pflow.core.printable import escape
+
+if TYPE_CHECKING:
+    from pflow.engine.plan import Plan
+    from pflow.execution.outcome import Outcome
+    from pflow.workspace import Workspace
+
+
+def run_watched(console: Console, work: Callable[[Workspace], Outcome]) -> Outcome:
+    """Do the work; on a terminal, show how it goes."""
+    workspace = console.workspace()
+    if console.progress is None:
+        return work(workspace)
+    with console.progress as progress:
+        outcome = work(workspace)
+    if progress.shown and outcome.success:
+        steps = f"{outcome.steps} step{'s' * (outcome.steps != 1)}"
+        console.say(f"{steps} in {show_ms(outcome.duration_ms)}, run {outcome.run_id}")
+    return outcome
+
+
+def show_outcome(console: Console, outcome: Outcome) -> int:
+    """Print the outputs, or why there are none; returns the exit code."""
+    if console.json:
+        console.envelope(outcome.envelope())
+        return outcome.exit_code
+    for line in _changes(outcome):
+        console.say(line)
+    if outcome.success:
+        console.data(main_output(outcome))
+    else:
+        console.say(render_failure(outcome))
+    return outcome.exit_code
+
+
+def main_output(outcome: Outcome) -> object:
+    """What a person wants to see: the one output there is, the main one, or all of them."""
+    outputs = outcome.outputs
+    if outcome.primary is not None and outcome.primary in outputs:
+        return outputs[outcome.primary]
+    if len(outputs) == 1:
+        return next(iter(outputs.values()))
+    return outputs or None
+
+
+def check_given(plan: Plan, given: Mapping[str, object]) -> None:
+    """Refuse inputs that do not fit; a graph can be drawn while others are missing."""
+    from pflow.engine.binding import bind_inputs  # lazy: only for a dry run
+
+    try:
+        bind_inputs(plan, given, text=True)
+    except InputError as error:
+        problems = [text for text in _names(error.details.get("problems")) if not text.startswith("missing input")]
+        if problems:
+            details = {**error.details, "missing": [], "problems": problems}
+            raise InputError(problems[0], details=details, suggestions=error.suggestions) from None
+
+
+def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence[str]) -> InputError:
+    """The error with the inputs in question described, and the command line that would work."""
+    missing = [name for name in _names(error.details.get("missing")) if name in plan.inputs]
+    problems = [text for text in _names(error.details.get("problems")) if not text.startswith("missing input")]
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        problems.append(f"{len(missing)} input{'s' * (len(missing) > 1)} missing: {names}")
+    if not problems:
+        return error
+    from pflow.drawing.text import describe_input  # lazy: only for this error
+
+    about = {
+        name: f"{describe_input(declared)}. {declared.description}".rstrip(". ")
+        for name, declared in plan.inputs.items()
+        if name in missing or len(problems) > bool(missing)
+    }
+    given = [_unless_secret(plan, word) for word in words]
+    command = ["pflow", "run", quote(workflow), *given, *(f"{name}=…" for name in missing)]
+    works = [" ".join(command)] if missing and len(problems) == 1 else []
+    return InputError(
+        "; ".join(problems),
+        details={"missing": missing, "problems": problems, "inputs": about},
+        suggestions=[*error.suggestions, *works],
+    )
+
+
+def _unless_secret(plan: Plan, word: str) -> str:
+    """A word as a shell takes it; of a secret input only its name."""
+    name = word.partition("=")[0]
+    return f"{name}=…" if name in plan.inputs and plan.inputs[name].secret else quote(word)
+
+
+def _names(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _changes(outcome: Outcome) -> list[str]:
+    """What an edited document kept and what it ran again."""
+    lines = [f"kept: {', '.join(escape(step) for step in outcome.reused)}"] if outcome.reused else []
+    return lines + [f"ran: {escape(step)} ({escape(reason)})" for step, reason in outcome.reran]

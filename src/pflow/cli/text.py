@@ -1,0 +1,151 @@
+"""What people read: failures, missing inputs, tables and times as text. Foreign text comes out escaped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pflow.core.errors import InputError
+from pflow.core.printable import escape, shorten
+
+if TYPE_CHECKING:
+    from pflow.execution.outcome import Outcome
+
+_PARAM = 200
+_LINES = 20
+_HIDDEN = frozenset({"issues", "steps", "run_id", "type", "message", "frames", "source", "errno", "cause", "missing"})
+"""Details for programs; the message says the same to people."""
+
+
+def render_failure(outcome: Outcome) -> str:
+    """Which step failed and why, with what it was given, what is done, and how to go on."""
+    error = outcome.error or {}
+    message = escape(str(error.get("message", "no reason was recorded")))
+    resume = f"pflow runs resume {outcome.run_id}"
+    if outcome.status == "stopped":
+        lines = [f"stopped: {message}", *_completed(outcome)]
+        return "\n".join([*lines, "", f"resume: {resume}"])
+    if outcome.status == "cancelled":
+        return "\n".join([f"cancelled: {message}", *_completed(outcome)])
+    node = outcome.failed_node or error.get("node")
+    head = f"error: step `{escape(str(node))}` failed: {message}" if node else f"error: {message}"
+    lines = [head, *_params(outcome.params), *show_details(error, outcome.params), *_completed(outcome)]
+    hints = error.get("suggestions")
+    advice = [f"hint: {escape(str(hint))}" for hint in hints] if isinstance(hints, Sequence) else []
+    return "\n".join([*lines, "", *advice, f"resume: {resume}"])
+
+
+def render_inputs(error: InputError) -> str:
+    """What is wrong with the inputs, those in question each on its line, and the command line that would work."""
+    problems = error.details.get("problems")
+    heads = problems if isinstance(problems, list) else [error.message]
+    about = error.details.get("inputs")
+    rows = [(escape(name), escape(text)) for name, text in about.items()] if isinstance(about, Mapping) else []
+    lines = [*(f"error: {escape(str(head))}" for head in heads), *columns(rows)]
+    hints = [f"hint: {escape(hint)}" for hint in error.suggestions]
+    return "\n".join([*lines, "", *hints] if hints else lines)
+
+
+def columns(
+    rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), indent: str = "  ", widest: int = 48
+) -> list[str]:
+    """Rows with their cells below each other; a cell that is wider than `widest` does not widen its column."""
+    every = [*([head] if head else []), *rows]
+    if not every:
+        return []
+    widths = [
+        max((len(cell) for cell in column if len(cell) <= widest), default=widest)
+        for column in zip(*every, strict=True)
+    ]
+    return [
+        (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
+        for row in every
+    ]
+
+
+def ago(at: float) -> str:
+    """How long ago a moment was."""
+    seconds = max(0, int(time.time() - at))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def show_ms(ms: float) -> str:
+    """How long something took."""
+    return f"{ms:.0f} ms" if ms < 1000 else show_seconds(ms / 1000)
+
+
+def show_seconds(seconds: float) -> str:
+    """How long something takes, while it does."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def quote(word: str) -> str:
+    """A word as a shell takes it."""
+    import shlex  # lazy: only for commands that are shown
+
+    return shlex.quote(word)
+
+
+def _params(params: object) -> list[str]:
+    if not isinstance(params, Mapping) or not params:
+        return []
+    return ["  params:", *(f"    {line}" for name, value in params.items() for line in show_fact(name, value))]
+
+
+def show_details(error: Mapping[str, object], params: object = None) -> list[str]:
+    """What the error knows beyond its message and the step's parameters."""
+    details = error.get("details")
+    message = str(error.get("message", ""))
+    given = params if isinstance(params, Mapping) else {}
+    lines: list[str] = []
+    for name, value in details.items() if isinstance(details, Mapping) else ():
+        hidden = name in _HIDDEN and not (name == "cause" and isinstance(value, str))
+        told = hidden or value in (None, "", [], {}) or _tells(message, name, value) or given.get(name) == value
+        if not told:
+            lines += [f"  {line}" for line in show_fact(name, value)]
+    return lines
+
+
+def _tells(message: str, name: object, value: object) -> bool:
+    """Whether a message says it already. The small number of an exit code may stand there and mean something else."""
+    return (f"code {value}" if name == "exit_code" else str(value)) in message
+
+
+def show_fact(name: object, value: object) -> list[str]:
+    """A name and its value: on one line, or as a block when it is text of several, or several sentences."""
+    text: Sequence[str] = ()
+    if isinstance(value, str) and "\n" in value.strip("\n"):
+        text = value.strip("\n").split("\n")
+    elif isinstance(value, list) and len(value) > 1 and all(isinstance(item, str) and " " in item for item in value):
+        text = value
+    if not text:
+        return [f"{escape(str(name))}: {_show(value)}"]
+    shown = [f"  {shorten(line, _PARAM)}" for line in text[-_LINES:]]
+    return [f"{escape(str(name))}:", *(["  …"] if len(text) > _LINES else []), *shown]
+
+
+def _completed(outcome: Outcome) -> list[str]:
+    done = outcome.completed
+    names = ", ".join(escape(step) for step in done[-12:])
+    if len(done) > 12:
+        names = f"{len(done) - 12} steps, {names}"
+    return [f"  completed: {names or 'nothing yet'}"]
+
+
+def _show(value: object) -> str:
+    if isinstance(value, str):
+        return f'"{shorten(value.rstrip(), _PARAM)}"'
+    import orjson  # lazy: only for a failure
+
+    return shorten(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode(), _PARAM)

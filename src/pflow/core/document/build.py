@@ -1,0 +1,258 @@
+"""Builds a document from a plain value and reports what is wrong with its form, not with its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pflow.core.document.document import IR_VERSION, Batch, Document, Input, NodeSpec, Retry
+from pflow.core.document.edges import read_flow, read_mappings
+from pflow.core.document.fields import Fields, check_name, is_name, wrong_type
+from pflow.core.document.inputs_outputs import read_inputs, read_outputs
+from pflow.core.document.position import Issues, Path, show_path
+from pflow.core.printable import shorten
+
+MAX_NODES = 10_000
+"""Nodes of a document."""
+
+_DOCUMENT = dict.fromkeys(
+    (
+        "ir_version",
+        "name",
+        "description",
+        "metadata",
+        "inputs",
+        "outputs",
+        "nodes",
+        "edges",
+        "start_node",
+        "mappings",
+    )
+)
+_NODE = dict.fromkeys(
+    (
+        "id",
+        "type",
+        "params",
+        "batch",
+        "retry",
+        "timeout",
+        "max_visits",
+        "description",
+        "version",
+        "mcp_metadata",
+    )
+)
+_BATCH = dict.fromkeys(("items", "as", "concurrency", "on_error"))
+_RETRY = dict.fromkeys(("attempts", "wait", "backoff"))
+_MCP = dict.fromkeys(("server_id", "tool_name", "version"))
+
+_YEAR = 31_536_000
+
+
+def build_document(value: object, issues: Issues) -> Document | None:
+    """The document in `value`, also with issues where possible, so that its meaning can be checked as well.
+
+    It is None when `nodes` holds none, or something that cannot be taken for a node.
+    """
+    if not isinstance(value, dict):
+        hint = "put the nodes under `nodes`" if isinstance(value, list) else 'write {"nodes": [{"id": "…"}]}'
+        wrong_type(issues, (), "an object", value, hint)
+        return None
+    top = Fields(issues, value, (), _DOCUMENT, what="the document", required=("nodes",))
+    _check_version(top)
+    nodes, ids = _read_nodes(top)
+    inputs = read_inputs(top)
+    outputs = read_outputs(top)
+    _check_clashes(issues, nodes, ids, inputs)
+    name, description, metadata = top.text("name"), top.text("description"), top.mapping("metadata")
+    if not nodes:
+        return None
+    data_edges, edges, start = read_flow(top, ids)
+    mappings = read_mappings(top, ids)
+    if None in nodes:
+        return None
+    raw: dict[str, object] = value
+    if raw.get("ir_version") is None:
+        raw = {"ir_version": IR_VERSION} | {key: item for key, item in raw.items() if key != "ir_version"}
+    if not data_edges and not raw.get("edges"):
+        raw = raw | {"edges": [{"from": edge.source, "to": edge.target} for edge in edges]}
+    return Document(
+        nodes=tuple(node for node in nodes if node is not None),
+        edges=edges,
+        data_edges=data_edges,
+        name=name,
+        description=description,
+        metadata=metadata,
+        inputs=inputs,
+        outputs=outputs,
+        start_node=start,
+        mappings=mappings,
+        raw=raw,
+    )
+
+
+def _check_version(top: Fields) -> None:
+    version = top.text("ir_version", IR_VERSION)
+    if version == IR_VERSION:
+        return
+    parts, ours = version.split("."), [int(part) for part in IR_VERSION.split(".")]
+    if all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        newer = [int(part) for part in parts] > ours
+        message = f"ir_version `{shorten(version)}` is {'newer' if newer else 'older'} than this pflow reads"
+        hint = "update pflow" if newer else f"see whether the document holds as `{IR_VERSION}`"
+    else:
+        message = f"ir_version `{shorten(version)}` is not a version that exists"
+        hint = f'write "{IR_VERSION}", or leave the field out'
+    top.issues.add("unsupported-version", message, ("ir_version",), known=(IR_VERSION,), hint=hint)
+
+
+def _read_nodes(top: Fields) -> tuple[list[NodeSpec | None], dict[str, int]]:
+    """The nodes, each at the index where it stands, and the first index of each id."""
+    issues = top.issues
+    nodes: list[NodeSpec | None] = []
+    ids: dict[str, int] = {}
+    items = top.values.get("nodes")
+    if items is None:
+        return nodes, ids
+    if not isinstance(items, list):
+        hint = "write `nodes` as an array of objects, each with an `id`" if isinstance(items, dict) else ""
+        wrong_type(issues, ("nodes",), "an array", items, hint)
+    elif not items:
+        issues.add("no-nodes", "the document has no nodes", ("nodes",), hint='add at least {"id": "…"}')
+    elif len(items) > MAX_NODES:
+        message = f"the document has {len(items):,} nodes; at most {MAX_NODES:,} are allowed"
+        issues.add("too-many", message, ("nodes",), hint="use `batch` for many items of one kind")
+    else:
+        for index, item in enumerate(items):
+            node = _read_node(issues, item, ("nodes", index))
+            nodes.append(node)
+            if node is None or node.id == f"nodes[{index}]":
+                continue
+            if node.id in ids:
+                issues.add(
+                    "duplicate-id",
+                    f"two nodes have the id `{shorten(node.id)}`",
+                    ("nodes", index, "id"),
+                    hint=f"nodes[{ids[node.id]}] has it as well; give each node an id of its own",
+                )
+            else:
+                ids[node.id] = index
+    return nodes, ids
+
+
+def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
+    if not isinstance(value, dict):
+        hint = f'write {{"id": "{value}"}}' if isinstance(value, str) and is_name(value) else ""
+        wrong_type(issues, path, "an object", value, hint)
+        return None
+    node = Fields(issues, value, path, _NODE, what="a node", required=("id",))
+    name = node.text("id")
+    named = isinstance(node.values.get("id"), str)
+    if named:
+        check_name(issues, name, (*path, "id"), "the id of a node")
+    else:
+        name = show_path(path)
+    kind = node.word("type", name)
+    node.text("version")
+    server, tool = _read_mcp(node, kind)
+    spec = NodeSpec(
+        id=name,
+        type=kind,
+        params=node.mapping("params"),
+        batch=_read_batch(node),
+        retry=_read_retry(node),
+        timeout=node.number("timeout", None, 0, _YEAR, above=True),
+        max_visits=node.integer("max_visits", None, 1, 1_000_000),
+        description=node.text("description"),
+        mcp_server=server,
+        mcp_tool=tool,
+    )
+    return spec if named or kind != name else None
+
+
+def _read_mcp(node: Fields, kind: str) -> tuple[str | None, str | None]:
+    value = node.mapping("mcp_metadata")
+    if not value:
+        if kind == "mcp_wrapper" and node.values.get("mcp_metadata") in (None, {}):
+            node.issues.add(
+                "missing-field",
+                "a node of type `mcp_wrapper` has no `mcp_metadata`",
+                node.path,
+                hint='add "mcp_metadata": {"server_id": "…", "tool_name": "…"}',
+            )
+        return None, None
+    path: Path = (*node.path, "mcp_metadata")
+    if kind != "mcp_wrapper":
+        node.issues.add(
+            "unexpected-field",
+            f"`mcp_metadata` belongs to nodes of type `mcp_wrapper`, not `{shorten(kind)}`",
+            path,
+            key=True,
+            hint='set "type": "mcp_wrapper"',
+        )
+    required = ("server_id", "tool_name")
+    fields = Fields(node.issues, value, path, _MCP, what="`mcp_metadata`", required=required)
+    fields.text("version")
+    return fields.word("server_id") or None, fields.word("tool_name") or None
+
+
+def _read_batch(node: Fields) -> Batch | None:
+    value = node.mapping("batch") if node.values.get("batch") is not None else None
+    if value is None or not isinstance(node.values["batch"], dict):
+        return None
+    path: Path = (*node.path, "batch")
+    batch = Fields(node.issues, value, path, _BATCH, what="`batch`", required=("items",))
+    items = batch.values.get("items")
+    if items is not None and not isinstance(items, list) and not (isinstance(items, str) and "${" in items):
+        wrong_type(node.issues, (*path, "items"), "a template or an array", items, 'write "${node.output}"')
+    name = batch.text("as", "item")
+    check_name(node.issues, name, (*path, "as"), "the name of a batch item")
+    return Batch(
+        items=items,
+        name=name,
+        concurrency=batch.integer("concurrency", 1, 1, 1000),
+        on_error=batch.choice("on_error", ("stop", "continue"), "stop"),
+    )
+
+
+def _read_retry(node: Fields) -> Retry | None:
+    value = node.values.get("retry")
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        hint = f'write {{"attempts": {value}}}' if isinstance(value, int) else ""
+        wrong_type(node.issues, (*node.path, "retry"), "an object", value, hint)
+        return None
+    retry = Fields(node.issues, value, (*node.path, "retry"), _RETRY, what="`retry`")
+    return Retry(
+        attempts=retry.integer("attempts", 1, 1, 100),
+        wait=retry.number("wait", 0.0, 0, 86_400),
+        backoff=retry.number("backoff", 1.0, 1, 100),
+    )
+
+
+def _check_clashes(
+    issues: Issues, nodes: list[NodeSpec | None], ids: Mapping[str, int], inputs: Mapping[str, Input]
+) -> None:
+    """One name, one thing: `${name}` must not have two meanings."""
+    for name in inputs:
+        if name in ids:
+            issues.add(
+                "name-clash",
+                f"`{shorten(name)}` is the name of an input and the id of a node",
+                ("inputs", name),
+                key=True,
+                hint="rename one of them",
+            )
+    for index, node in enumerate(nodes):
+        if node is None or node.batch is None:
+            continue
+        name = node.batch.name
+        if name in ids or name in inputs:
+            what = "the id of a node" if name in ids else "the name of an input"
+            issues.add(
+                "name-clash",
+                f"the batch item `{shorten(name)}` of node `{shorten(node.id)}` is also {what}",
+                ("nodes", index, "batch", "as"),
+                hint="give the item another name with `as`",
+            )

@@ -1,0 +1,142 @@
+"""Reads what a document declares it takes and gives: its inputs and outputs, and their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pflow.core.document.document import Input, Output
+from pflow.core.document.fields import Fields, check_name, describe, wrong_type
+from pflow.core.document.position import Path
+from pflow.core.printable import shorten
+from pflow.core.suggest import nearest
+
+TYPES: Mapping[str, str] = {
+    "string": "string",
+    "str": "string",
+    "integer": "integer",
+    "int": "integer",
+    "number": "number",
+    "float": "number",
+    "boolean": "boolean",
+    "bool": "boolean",
+    "array": "array",
+    "list": "array",
+    "object": "object",
+    "dict": "object",
+    "any": "any",
+}
+"""Every way to write a type, and the one that the document's values use."""
+
+_ARTICLES: Mapping[str, str] = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "an array",
+    "object": "an object",
+}
+
+_INPUT = dict.fromkeys(("type", "required", "default", "description", "secret"))
+_OUTPUT = dict.fromkeys(("type", "description", "source"))
+
+
+def _read_type(fields: Fields) -> str:
+    written = fields.text("type", "any")
+    kind = TYPES.get(written)
+    if kind is not None:
+        return kind
+    names = tuple(dict.fromkeys(TYPES.values()))
+    meant = nearest(written, TYPES, limit=1)
+    fields.issues.add(
+        "unknown-type",
+        f"there is no type `{shorten(written)}`",
+        (*fields.path, "type"),
+        known=names,
+        hint=f"did you mean `{TYPES[meant[0]]}`?" if meant else "",
+    )
+    return "any"
+
+
+def read_inputs(top: Fields) -> dict[str, Input]:
+    """The declared inputs by name."""
+    inputs: dict[str, Input] = {}
+    for name, value in top.mapping("inputs").items():
+        path: Path = ("inputs", name)
+        check_name(top.issues, name, path, "the name of an input", key=True)
+        if not isinstance(value, dict):
+            known = isinstance(value, str) and value in TYPES
+            wrong_type(top.issues, path, "an object", value, f'write {{"type": "{value}"}}' if known else "")
+            inputs[name] = Input()
+            continue
+        fields = Fields(top.issues, value, path, _INPUT, what="an input")
+        kind = _read_type(fields)
+        default = value.get("default")
+        # Null beside `required: true` says that there is no default; null alone makes the input optional.
+        has_default = default is not None or ("default" in value and value.get("required") is not True)
+        if default is not None and not fits(default, kind):
+            top.issues.add(
+                "bad-default",
+                f"the default of `{shorten(name)}` must be {_ARTICLES[kind]}, not {describe(default)}",
+                (*path, "default"),
+                hint="change the default or the type",
+            )
+        secret = fields.flag("secret", False)
+        if secret and default not in (None, ""):
+            top.issues.add(
+                "bad-default",
+                f"`{shorten(name)}` is secret and cannot have a default: a document is no place for a secret",
+                (*path, "secret"),
+                hint="remove the default; the value is given for each run, or comes from settings or environment",
+            )
+        inputs[name] = Input(
+            type=kind,
+            required=fields.flag("required", not has_default),
+            default=default,
+            has_default=has_default,
+            description=fields.text("description"),
+            secret=secret,
+        )
+    return inputs
+
+
+def read_outputs(top: Fields) -> dict[str, Output]:
+    """The declared outputs by name."""
+    outputs: dict[str, Output] = {}
+    for name, value in top.mapping("outputs").items():
+        path: Path = ("outputs", name)
+        if not name or name.startswith("__"):
+            message = f"`{shorten(name)}` is reserved: names that begin with `__` belong to pflow"
+            top.issues.add("reserved-name", message if name else "an output has no name", path, key=True)
+        if not isinstance(value, dict):
+            template = isinstance(value, str) and "${" in value
+            hint = f'write {{"source": "{shorten(str(value))}"}}' if template else ""
+            wrong_type(top.issues, path, "an object", value, hint)
+            outputs[name] = Output()
+            continue
+        fields = Fields(top.issues, value, path, _OUTPUT, what="an output")
+        outputs[name] = Output(
+            type=_read_type(fields), description=fields.text("description"), source=value.get("source")
+        )
+    return outputs
+
+
+def describe_input(declared: Input) -> dict[str, object]:
+    """An input for whoever wants to give it."""
+    shown: dict[str, object] = {
+        "type": declared.type,
+        "required": declared.required and not declared.has_default,
+        "description": declared.description,
+    }
+    if declared.has_default:
+        shown["default"] = declared.default
+    if declared.secret:
+        shown["secret"] = True
+    return shown
+
+
+def fits(value: object, kind: str) -> bool:
+    """Whether a JSON value is of one of the document's types."""
+    if kind in ("integer", "number"):
+        return not isinstance(value, bool) and isinstance(value, int if kind == "integer" else int | float)
+    wanted = {"string": str, "boolean": bool, "array": list, "object": dict}.get(kind, object)
+    return isinstance(value, wanted)

@@ -1,0 +1,96 @@
+"""Issues and errors as text for people: what happened, what is known, where, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import orjson
+
+from pflow.core.document.issue import Issue
+from pflow.core.document.position import Places, read_path
+from pflow.core.errors import DocumentError, PflowError
+from pflow.core.printable import escape, shorten
+
+_WIDTH = 100
+_KNOWN = 24
+
+
+def render_issues(issues: Iterable[Issue], places: Places | None = None, *, source: str = "") -> str:
+    """Every issue, with blank lines between; `places` adds the line and a caret, `source` names the file."""
+    return "\n\n".join(_render_issue(issue, places, source) for issue in issues)
+
+
+def render_error(error: PflowError, places: Places | None = None, *, source: str = "") -> str:
+    """The error with the details that help; a document's error as its issues."""
+    if isinstance(error, DocumentError) and error.issues:
+        text = render_issues(error.issues, places, source=source)
+    else:
+        lines = [f"error: {escape(error.message)}"]
+        if error.node and f"`{error.node}`" not in error.message:
+            lines.append(f"  node: {escape(error.node)}")
+        lines += [f"  {escape(name)}: {_show(value)}" for name, value in error.details.items() if name != "issues"]
+        text = "\n".join(lines)
+    hints = [f"hint: {escape(suggestion)}" for suggestion in error.suggestions]
+    return "\n\n".join([text, "\n".join(hints)] if hints else [text])
+
+
+def _render_issue(issue: Issue, places: Places | None, source: str) -> str:
+    lines = [f"error: {escape(issue.message)}"]
+    if issue.known:
+        label = "it has" if " has no " in issue.message else "known"
+        names = [escape(name) for name in issue.known[:_KNOWN]]
+        if len(issue.known) > _KNOWN:
+            names.append(f"… and {len(issue.known) - _KNOWN:,} more")
+        lines.append(f"  {label}: {', '.join(names)}")
+    where = _where(issue, places, source)
+    if where:
+        lines.append(f"  at: {where}")
+    lines += _excerpt(issue, places)
+    text = "\n".join(lines)
+    return f"{text}\n\nhint: {escape(issue.hint)}" if issue.hint else text
+
+
+def _where(issue: Issue, places: Places | None, source: str) -> str:
+    spot = f"{issue.line}:{issue.column}" if issue.line else ""
+    file = ":".join(part for part in (escape(source), spot) if part)
+    if spot and not source:
+        file = f"line {issue.line}, column {issue.column}"
+    if not issue.path:
+        return file
+    path = escape(issue.path)
+    parsed = read_path(issue.path) if places is not None else None
+    if places is not None and parsed:
+        exists, value = places.at(parsed)
+        if exists and value is not None and not isinstance(value, dict | list):
+            path = f"{path} = {_show(value)}"
+    return f"{path} ({file})" if file else path
+
+
+def _excerpt(issue: Issue, places: Places | None) -> list[str]:
+    if places is None or not issue.line:
+        return []
+    line = places.line(issue.line)
+    column = issue.column - 1
+    start = max(0, column - _WIDTH * 2 // 3) if len(line) > _WIDTH else 0
+    before = ("…" if start else "") + escape(line[start:column].replace("\t", " "))
+    after = escape(line[column : start + _WIDTH].replace("\t", " "))
+    if not (before + after).strip():
+        return []
+    more = "…" if len(line) > start + _WIDTH else ""
+    number = str(issue.line)
+    return [
+        f"  {number} | {before}{after}{more}",
+        f"  {' ' * len(number)} | {' ' * len(before)}^",
+    ]
+
+
+def _show(value: object) -> str:
+    """A value on one line: text of ours as it is would be mistaken for prose, so strings stand in quotes."""
+    if isinstance(value, str):
+        return f'"{shorten(value)}"'
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return ", ".join(shorten(str(item)) for item in value[:_KNOWN]) + (", …" if len(value) > _KNOWN else "")
+    try:
+        return shorten(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
+    except orjson.JSONEncodeError:
+        return shorten(str(value))

@@ -1,0 +1,262 @@
+"""What a person told pflow once: options in clear, credentials write-only. Reads fail rather than forget."""
+
+from __future__ import annotations
+
+import os
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping
+from typing import cast
+
+from pflow.core.errors import CorruptError, NotFoundError, StorageError, UsageError
+from pflow.core.file.atomic import (
+    JSON_LIMIT,
+    corrupt_error,
+    locked,
+    make_private,
+    parse_object,
+    read_private,
+    set_aside,
+    update_json,
+)
+from pflow.core.file.file_name import show
+from pflow.core.file.home import Home
+from pflow.core.file.os_call import Calls
+from pflow.core.setting.option import OPTIONS, find_option, parse_option
+from pflow.core.setting.redactor import MIN_SECRET
+
+VERSION = 1
+MAX_VALUE = 64 << 10
+
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_NAME = _LETTERS | frozenset("0123456789_")
+_SECRET_WORDS = frozenset(
+    "TOKEN SECRET PASSWORD PASSWD PASSPHRASE CREDENTIAL CREDENTIALS PAT KEY APIKEY".split()  # noqa: SIM905
+)
+
+
+class Settings:
+    """The settings of one home. Nothing is read before it is asked for, so that `set` can follow a loss.
+
+    `notices` says what was put right on the way.
+    """
+
+    def __init__(self, home: Home, *, environ: Mapping[str, str] | None = None, calls: Calls = os) -> None:
+        self.notices: list[str] = []
+        self._path = home.settings
+        self._environ = os.environ if environ is None else environ
+        self._calls = calls
+        self._env: dict[str, str] | None = None
+        self._options: dict[str, object] = {}
+
+    @classmethod
+    def load(cls, home: Home, *, environ: Mapping[str, str] | None = None) -> Settings:
+        """Settings that have been read; raises `CorruptError` while they are lost."""
+        settings = cls(home, environ=environ)
+        settings._read()
+        return settings
+
+    def get(self, key: str) -> dict[str, object]:
+        """One setting: `key`, `value` (credentials masked), `set`, `secret`; of options also `default`."""
+        env = self._read()
+        if is_credential(key):
+            value = env.get(key)
+            return {
+                "key": key,
+                "value": None if value is None else mask(value),
+                "set": value is not None,
+                "secret": True,
+            }
+        option = find_option(key)
+        return {
+            "key": key,
+            "value": self.option(key),
+            "set": key in self._options,
+            "secret": False,
+            "default": option.default,
+            "description": option.description,
+        }
+
+    def option(self, key: str) -> str | int | bool:
+        """What an option holds, in its type."""
+        self._read()
+        if key in self._options:
+            return parse_option(key, self._options[key], source=f" in `{self._path.name}`")
+        return find_option(key).default
+
+    def number(self, key: str) -> int:
+        """What a numeric option holds."""
+        return int(self.option(key))
+
+    def list(self) -> list[dict[str, object]]:
+        """Every credential that is set and every option there is, each as `get` gives it."""
+        return [self.get(key) for key in [*sorted(self._read()), *OPTIONS]]
+
+    def set(self, key: str, value: str) -> None:
+        """Store a credential or an option, durably."""
+        if is_credential(key):
+            _check_secret(key, value)
+            self._change("env", key, value)
+        else:
+            self._change("options", key, parse_option(key, value))
+
+    def unset(self, key: str) -> None:
+        """Forget a credential, or let an option have its default again; `NotFoundError` if it was not set."""
+        credential = is_credential(key)
+        if not credential:
+            find_option(key)
+        env = self._read()
+        if key not in (env if credential else self._options):
+            raise NotFoundError(f"`{key}` is not set", suggestions=["`pflow settings list` shows what is"])
+        self._change("env" if credential else "options", key, None)
+
+    def lookup(self, name: str) -> str | None:
+        """A credential: from the settings, else from the environment."""
+        return self.variables().get(name)
+
+    def variables(self) -> Mapping[str, str]:
+        """Everything that `lookup` can find, settings before environment."""
+        # A ChainMap only writes to its first map, and is handed out as a Mapping.
+        return ChainMap(self._read(), cast("MutableMapping[str, str]", self._environ))
+
+    def secrets(self) -> Mapping[str, str]:
+        """Values to keep out of everything that is shown or stored: our credentials, and what the environment
+        holds under names such as `GITHUB_TOKEN`."""
+        found = {
+            name: value
+            for name, value in self._environ.items()
+            if value and not _SECRET_WORDS.isdisjoint(name.upper().split("_"))
+        }
+        return {**found, **self._read()}
+
+    def _read(self) -> dict[str, str]:
+        if self._env is None:
+            content = self._content()
+            self._env = _texts(content)
+            self._options = _part(content, "options")
+            self._note_unknown()
+        return self._env
+
+    def _content(self) -> dict[str, object]:
+        try:
+            content = parse_object(read_private(self._path, JSON_LIMIT))
+            if content is None:
+                content = self._recover()
+        except NotFoundError:
+            self._check_lost()
+            return {}
+        _check_version(content)
+        self._restrict()
+        return content
+
+    def _restrict(self) -> None:
+        try:
+            if make_private(self._path):
+                self.notices.append(f"`{self._path}` was readable for other users; now only you can read it")
+        except StorageError as error:
+            self.notices.append(f"other users can read `{self._path}`: {error.message}")
+
+    def _recover(self) -> dict[str, object]:
+        """The content if it can be read after all, with nobody writing; else set the file aside and raise."""
+        try:
+            with locked(self._path, calls=self._calls):
+                content = parse_object(read_private(self._path, JSON_LIMIT))
+                if content is not None:
+                    return content
+                aside = set_aside(self._path, calls=self._calls)
+        except StorageError:
+            raise corrupt_error(self._path, None) from None
+        raise corrupt_error(self._path, aside)
+
+    def _check_lost(self) -> None:
+        """Credentials that were set aside must not look like credentials that were never there."""
+        prefix = f"{self._path.name}.corrupt-"
+        try:
+            asides = sorted(path.name for path in self._path.parent.iterdir() if path.name.startswith(prefix))
+        except OSError:
+            return
+        if asides:
+            raise CorruptError(
+                f"`{self._path}` was damaged and set aside as `{asides[-1]}`; there are no settings now",
+                details={"file": str(self._path), "aside": str(self._path.with_name(asides[-1]))},
+                suggestions=[
+                    f"repair `{asides[-1]}` and move it back to `{self._path.name}`",
+                    "or start afresh with `pflow settings set NAME value`",
+                ],
+            )
+
+    def _note_unknown(self) -> None:
+        for key in self._options:
+            if key not in OPTIONS:
+                self.notices.append(f"`{self._path.name}` holds an unknown option `{show(key)}`; it has no effect")
+
+    def _change(self, part: str, key: str, value: object) -> None:
+        def change(content: dict[str, object]) -> dict[str, object]:
+            _check_version(content)
+            _texts(content)
+            values = dict(_part(content, part))
+            if value is None:
+                values.pop(key, None)
+            else:
+                values[key] = value
+            return {**content, "version": VERSION, part: dict(sorted(values.items()))}
+
+        update_json(self._path, change, calls=self._calls)
+        self._env = None
+
+
+def is_credential(key: str) -> bool:
+    """Whether a setting of this name is a secret: `GITHUB_TOKEN` is, `trace.keep_days` is not."""
+    return 0 < len(key) <= 128 and key[0] in _LETTERS and _NAME.issuperset(key)
+
+
+def mask(value: str) -> str:
+    """Enough of a credential to recognise it, if that leaves enough of it unknown."""
+    shown = value[:3] + value[-4:]
+    if len(value) < 20 or not (shown.isascii() and shown.isprintable()):
+        return "********"
+    return f"{value[:3]}…{value[-4:]}"
+
+
+def _check_secret(key: str, value: str) -> None:
+    if len(value) < MIN_SECRET:
+        raise UsageError(
+            f"the value of `{key}` has {len(value)} characters; credentials need at least {MIN_SECRET}",
+            suggestions=["a shorter one could not be hidden in outputs without hiding ordinary words as well"],
+        )
+    if len(value) > MAX_VALUE:
+        raise UsageError(f"the value of `{key}` is longer than {MAX_VALUE} characters")
+    if "\0" in value or not _is_text(value):
+        raise UsageError(f"the value of `{key}` holds characters that no environment variable can hold")
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_version(content: Mapping[str, object]) -> None:
+    version = content.get("version", VERSION)
+    if not isinstance(version, int) or version > VERSION:
+        raise StorageError(
+            f"`settings.json` has version `{show(str(version))}`; this pflow knows version {VERSION}",
+            suggestions=["update pflow, or set PFLOW_HOME to another folder"],
+        )
+
+
+def _part(content: Mapping[str, object], part: str) -> dict[str, object]:
+    values = content.get(part, {})
+    if not isinstance(values, dict):
+        raise StorageError(f"`{part}` in `settings.json` is not an object", suggestions=["repair it by hand"])
+    return values
+
+
+def _texts(content: Mapping[str, object]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for name, value in _part(content, "env").items():
+        if not isinstance(value, str):
+            raise StorageError(f"`env.{show(name)}` in `settings.json` is not a text", suggestions=["put it in quotes"])
+        texts[name] = value
+    return texts

@@ -1,0 +1,116 @@
+"""A value whose templates were parsed: what they name, how it is filled in, and what happens where that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from pflow.core.errors import StepError, UnresolvedError
+from pflow.core.interface import MISSING
+from pflow.core.suggest import nearest
+
+
+class Reference(NamedTuple):
+    """One template: what it names, how far into it, and what stands in when that is missing."""
+
+    root: str
+    path: tuple[str | int, ...]
+    default: object
+    text: str
+    offset: int
+
+
+Lookup = Callable[[Reference], object]
+"""Gives a reference's value; raises `UnresolvedError`."""
+
+
+class Problem(NamedTuple):
+    """What is wrong with a template: where in the value, and what to write instead."""
+
+    message: str
+    hint: str = ""
+    path: tuple[str | int, ...] = ()
+    offset: int = 0
+
+
+class Compiled:
+    """A value with its templates parsed. This one has none, and renders to the very same object."""
+
+    __slots__ = ("references", "value")
+
+    def __init__(self, value: object) -> None:
+        self.references: tuple[Reference, ...] = ()
+        self.value = value
+
+    def render(self, lookup: Lookup) -> object:
+        """The value with every template filled in."""
+        return self.value
+
+
+class Refused(Compiled):
+    """A value with problems: what it names can still be checked, but it never becomes a value."""
+
+    __slots__ = ("_problem",)
+
+    def __init__(self, references: Sequence[Reference], problem: Problem) -> None:
+        super().__init__(None)
+        self.references = tuple(references)
+        self._problem = problem
+
+    def render(self, lookup: Lookup) -> object:
+        raise StepError(self._problem.message, suggestions=[self._problem.hint])
+
+
+def as_text(value: object) -> str:
+    """A value inside longer text: strings as they are, everything else as JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError as error:
+        raise StepError(f"a value of type `{type(value).__name__}` cannot become text") from error
+
+
+def descend(value: object, reference: Reference) -> object:
+    """What stands at the reference's path inside its root's value; raises `UnresolvedError`."""
+    for depth, key in enumerate(reference.path):
+        if isinstance(value, Mapping):
+            name = key if isinstance(key, str) else str(key)
+            if name in value:
+                value = value[name]
+                continue
+        elif isinstance(value, list | tuple) and isinstance(key, int) and key < len(value):
+            value = value[key]
+            continue
+        if reference.default is not MISSING:
+            return reference.default
+        raise _unresolved(value, reference, depth)
+    return value
+
+
+def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedError:
+    at = reference.root + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in reference.path[:depth])
+    key = reference.path[depth]
+    hints: list[str] = []
+    if isinstance(value, Mapping):
+        names = [str(name) for name in value]
+        there = f"`{at}` is an object with " + (", ".join(f"{n} ({_kind(value[n])})" for n in names[:20]) or "no keys")
+        hints = [f"did you mean `{near}`?" for near in nearest(str(key), names, limit=1)]
+    elif isinstance(value, list | tuple):
+        there = f"`{at}` is an array of {len(value)}"
+    else:
+        there = f"`{at}` is {_kind(value)}"
+        if isinstance(value, str):
+            hints = ["parse it in a `code` step first"]
+    return UnresolvedError(
+        f"template `{reference.text}` not resolved: {there}, and has no `{key}`",
+        details={"missing": [reference.text[2:-1]]},
+        suggestions=hints,
+    )
+
+
+def _kind(value: object) -> str:
+    kinds = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+    return kinds.get(type(value), "null" if value is None else type(value).__name__)

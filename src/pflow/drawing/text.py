@@ -1,0 +1,276 @@
+"""A plan as text and as Mermaid; as a picture in `draw_svg`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from pflow.core.document.document import Input
+from pflow.core.printable import escape, shorten
+from pflow.drawing.layout import Link, links_of, order_rows
+from pflow.engine.plan import Plan, PlanNode
+
+_MAX_LANES = 12
+"""More lines side by side than this are harder to follow than names."""
+
+_ASCII = str.maketrans(
+    {"●": "*", "│": "|", "├": "|", "─": "-", "╮": "\\", "╯": "/", "┬": "+", "┴": "+", "┼": "+", "┤": "|"}
+    | {"↺": "^", "→": ">", "·": "-", "…": "~", "×": "x"}
+)
+
+
+def draw_text(plan: Plan, *, ascii_only: bool = False) -> str:
+    """The graph from top to bottom with everything that decides how it runs."""
+    links = links_of(plan)
+    blocks = [_head(plan), _inputs(plan), "\n".join(_graph(plan, links)), _outputs(plan)]
+    text = "\n\n".join(block for block in blocks if block)
+    return text.translate(_ASCII) if ascii_only else text
+
+
+def draw_mermaid(plan: Plan) -> str:
+    """The graph as a Mermaid flowchart."""
+    lines = ["flowchart TD"]
+    for node in plan.nodes:
+        label = f"<b>{_mermaid(node.id)}</b>"
+        about = [node.type] if node.type != node.id else []
+        about += marks_of(plan, node)
+        if about:
+            label += "<br/>" + _mermaid(" · ".join(about))
+        shape = ("[[", "]]") if node.batch or node.child else ("(", ")")
+        lines.append(f'    n{node.number}{shape[0]}"{label}"{shape[1]}')
+    for start in plan.starts if plan.inputs else ():
+        lines.append(f"    inputs --> n{start}")
+    if plan.inputs:
+        names = ", ".join(_mermaid(name) for name in plan.inputs)
+        lines.append(f'    inputs>"{names}"]')
+    for link in links_of(plan):
+        arrow = "-.->" if link.is_error else "-->"
+        label = f'|"{_mermaid(link.label)}"|' if link.label else ""
+        lines.append(f"    n{link.source} {arrow}{label} n{link.target}")
+    return "\n".join(lines) + "\n"
+
+
+def marks_of(plan: Plan, node: PlanNode) -> list[str]:
+    """What is special about how a node runs."""
+    found = []
+    if node.batch is not None:
+        found.append(f"for each {escape(node.batch.name)} in {_items(plan, node)}")
+        if node.batch.concurrency > 1:
+            found.append(f"{node.batch.concurrency} at a time")
+        if node.batch.keep_going:
+            found.append("goes on after failures")
+    if node.retry is not None and node.retry.attempts > 1:
+        found.append(f"up to {node.retry.attempts} attempts")
+    if node.timeout is not None:
+        found.append(f"at most {node.timeout:g} s")
+    if node.child is not None:
+        count = len(node.child.nodes)
+        inside = f"{count} node{'s' * (count != 1)}"
+        found.append(f"{escape(node.child.name)}: {inside}" if node.child.name else inside)
+    return found
+
+
+def describe_input(declared: Input) -> str:
+    """An input's type and whether it must be given."""
+    if declared.has_default and declared.default is not None:
+        default = "…" if declared.secret else shorten(orjson.dumps(declared.default, default=str).decode(), 40)
+        about = f"{declared.type} = {default}"
+    else:
+        needed = declared.required and not declared.has_default
+        about = f"{declared.type}, required" if needed else f"{declared.type}, optional"
+    return f"{about}, secret" if declared.secret else about
+
+
+def raw_document(plan: Plan) -> Mapping[str, object]:
+    """The document that a plan was made from."""
+    inner = plan.raw.get("document")
+    return inner if isinstance(inner, Mapping) else plan.raw
+
+
+def _items(plan: Plan, node: PlanNode) -> str:
+    nodes = raw_document(plan).get("nodes")
+    written = nodes[node.number] if isinstance(nodes, list) and node.number < len(nodes) else None
+    batch = written.get("batch") if isinstance(written, Mapping) else None
+    items = batch.get("items") if isinstance(batch, Mapping) else None
+    return shorten(items, 40) if isinstance(items, str) else "a list"
+
+
+def _head(plan: Plan) -> str:
+    description = escape(str(raw_document(plan).get("description") or ""))
+    return ": ".join(part for part in (escape(plan.name), description) if part)
+
+
+def _inputs(plan: Plan) -> str:
+    rows = [
+        (escape(name), describe_input(declared), escape(declared.description)) for name, declared in plan.inputs.items()
+    ]
+    return "\n".join(["inputs", *align(rows)]) if rows else ""
+
+
+def _outputs(plan: Plan) -> str:
+    declared = raw_document(plan).get("outputs")
+    rows = []
+    for name in plan.outputs:
+        facts = declared.get(name) if isinstance(declared, Mapping) else None
+        facts = facts if isinstance(facts, Mapping) else {"source": facts or f"${{{name}}}"}
+        source = facts.get("source") or f"${{{name}}}"
+        shown = source if isinstance(source, str) else orjson.dumps(source, default=str).decode()
+        rows.append(
+            (
+                escape(name),
+                str(facts.get("type") or ""),
+                shorten(shown),
+                escape(str(facts.get("description") or "")),
+            )
+        )
+    return "\n".join(["outputs", *align(rows)]) if rows else ""
+
+
+def align(rows: Sequence[Sequence[str]], *, indent: str = "  ", widest: int = 40) -> list[str]:
+    """Rows as columns, two spaces apart; a cell that is wider than `widest` does not widen its column."""
+    widths: list[int] = []
+    for column in zip(*rows, strict=True):
+        widths.append(max((len(cell) for cell in column if len(cell) <= widest), default=widest))
+    return [
+        (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
+        for row in rows
+    ]
+
+
+def _graph(plan: Plan, links: Sequence[Link]) -> list[str]:
+    lanes = _Lanes(plan, links)
+    if lanes.width > _MAX_LANES:
+        return _as_list(plan, links)
+    labels = _labels(plan)
+    width = lanes.width * 2 + 1
+    return [
+        (f"{drawn.ljust(width)} {labels[label] if isinstance(label, int) else label}").rstrip()
+        for drawn, label in lanes.rows
+    ]
+
+
+def _as_list(plan: Plan, links: Sequence[Link]) -> list[str]:
+    labels = _labels(plan)
+    outgoing = _outgoing(plan, links)
+    lines = []
+    for node in order_rows(plan, links):
+        lines.append(f"● {labels[node]}")
+        plain = [link for link in outgoing[node] if not link.label and not link.back]
+        if plain:
+            lines[-1] += "  → " + ", ".join(escape(plan.nodes[link.target].id) for link in plain)
+        lines += [f"    {_towards(plan, link)}" for link in outgoing[node] if link.label or link.back]
+    return lines
+
+
+def _labels(plan: Plan) -> list[str]:
+    rows = [
+        (escape(node.id), escape(node.type) if node.type != node.id else "", " · ".join(marks_of(plan, node)))
+        for node in plan.nodes
+    ]
+    return align(rows, indent="", widest=32) if rows else []
+
+
+def _outgoing(plan: Plan, links: Sequence[Link]) -> list[list[Link]]:
+    outgoing: list[list[Link]] = [[] for _ in plan.nodes]
+    for link in links:
+        outgoing[link.source].append(link)
+    return outgoing
+
+
+def _towards(plan: Plan, link: Link) -> str:
+    target = escape(plan.nodes[link.target].id)
+    if link.back:
+        return f"↺ {escape(link.label)}: back to {target}" if link.label else f"↺ back to {target}"
+    return f"{escape(link.label) or 'then'} → {target}"
+
+
+class _Lanes:
+    """Rows of lines, as in the graph of a version history: each lane leads to the next node in it."""
+
+    def __init__(self, plan: Plan, links: Sequence[Link]) -> None:
+        self._plan = plan
+        self._lanes: list[int | None] = []
+        self.rows: list[tuple[str, int | str]] = []
+        self.width = 0
+        outgoing = _outgoing(plan, links)
+        for node in order_rows(plan, links):
+            self._node(node, outgoing[node])
+            if self.width > _MAX_LANES:
+                return
+
+    def _node(self, node: int, links: Sequence[Link]) -> None:
+        columns = [index for index, target in enumerate(self._lanes) if target == node]
+        column = columns[0] if columns else self._free(0, node)
+        if not columns and self.rows and self.rows[-1][0][column * 2 :].startswith("●"):
+            self._row({column: " "}, "")  # a node that starts by itself must not look like the next in line
+        if len(columns) > 1:
+            self._connect(column, columns[1:], "╯", "┴", "")
+            for index in columns[1:]:
+                self._lanes[index] = None
+        self._row({column: "●"}, node)
+        forward = [link for link in links if not link.back]
+        self._lanes[column] = forward[0].target if forward else None
+        if forward and forward[0].label:
+            self._row({}, _towards(self._plan, forward[0]))
+        self._fork(column, forward[1:])
+        for link in links:
+            if link.back:
+                self._row({}, _towards(self._plan, link))
+        while self._lanes and self._lanes[-1] is None:
+            self._lanes.pop()
+
+    def _fork(self, column: int, links: Sequence[Link]) -> None:
+        opened = []
+        for link in links:
+            if self.width > _MAX_LANES:
+                return
+            shared = [lane for lane, target in enumerate(self._lanes) if target == link.target and lane != column]
+            label = _towards(self._plan, link) if link.label else ""
+            if shared:
+                first, last = sorted((column, shared[0]))
+                self._connect(first, [last], "┤", "┬", label)
+            elif label:
+                self._connect(column, [self._free(column + 1, link.target)], "╮", "┬", label)
+            else:
+                opened.append(link.target)
+                self.width = max(self.width, len(opened))
+        if opened:
+            self._connect(column, [self._free(column + 1, target) for target in opened], "╮", "┬", "")
+
+    def _free(self, start: int, target: int) -> int:
+        for index in range(start, len(self._lanes)):
+            if self._lanes[index] is None:
+                self._lanes[index] = target
+                return index
+        self._lanes.append(target)
+        self.width = max(self.width, len(self._lanes))
+        return len(self._lanes) - 1
+
+    def _row(self, marks: Mapping[int, str], label: int | str) -> None:
+        cells = [marks.get(index) or (" " if target is None else "│") for index, target in enumerate(self._lanes)]
+        self.rows.append((" ".join(cells), label))
+
+    def _connect(self, column: int, others: Sequence[int], corner: str, middle: str, label: str) -> None:
+        """A line from one lane to lanes on its right, across those in between."""
+        cells: list[str] = []
+        end = max(others)
+        for index, target in enumerate(self._lanes):
+            if index == column:
+                mark = "├"
+            elif index == end:
+                mark = corner
+            elif index in others:
+                mark = middle
+            elif column < index < end:
+                mark = "─" if target is None else "┼"
+            else:
+                mark = " " if target is None else "│"
+            cells += [mark, "─" if column <= index < end else " "]
+        self.rows.append(("".join(cells).rstrip(), label))
+
+
+def _mermaid(text: str) -> str:
+    shown = shorten(text, 80)
+    codes = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&num;", "`": "&#96;"}
+    return "".join(codes.get(letter, letter) for letter in shown)

@@ -1,0 +1,235 @@
+"""Reads the MCP servers that other programs have configured, each in its own format. Starts and changes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import orjson
+
+from pflow.core.errors import NotFoundError, PflowError, StorageError, UsageError
+from pflow.core.file.atomic import parse_object
+from pflow.core.file.file_name import show
+from pflow.core.file.os_call import BINARY, NONBLOCK
+from pflow.core.frozen import Frozen
+from pflow.core.printable import shorten
+from pflow.core.suggest import nearest
+from pflow.mcp.hosts.entry import Origin, translate
+from pflow.mcp.hosts.jsonc import strip_comments
+from pflow.mcp.server.config import ServerConfig, read_server
+from pflow.mcp.server.tool_name import MAX_PART, sanitise
+
+HOSTS = ("claude", "cursor", "vscode", "codex", "gemini")
+MAX_FILE = 64 << 20
+MAX_WRITTEN = 1 << 20
+"""Bytes of a file that people write, with comments; programs write more, and plain JSON."""
+
+MAX_SERVERS = 1000
+
+IsOff = Callable[[str], bool]
+
+_FORMS = "`mcpServers`, `servers` or `[mcp_servers.NAME]`"
+
+
+class Imported(Frozen):
+    """Servers that were found, under names of ours, and what a person should know about them."""
+
+    servers: tuple[ServerConfig, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_host(source: str, *, home: Path, environ: Mapping[str, str]) -> Imported:
+    """The servers of a file, or those that the person has configured in one of `HOSTS`.
+
+    The name of a host never means a file in the current folder: whoever wrote that is not the person.
+    """
+    if source not in HOSTS:
+        if not re.search(r"[/\\.~]", source) and not os.path.lexists(source):
+            near = nearest(source, HOSTS, limit=1)
+            raise NotFoundError(
+                f"`{shorten(source)}` is neither a file nor a program whose servers can be imported",
+                details={"known": list(HOSTS)},
+                suggestions=[f"did you mean `{near[0]}`?"] if near else [],
+            )
+        path = home / source[2:] if source.startswith("~/") else Path(source)
+        return read_host_file(path, home=home)
+    places = host_files(source, home, environ)
+    found = [read_host_file(path, home=home, empty=True) for path in places if os.path.lexists(path)]
+    if not found:
+        raise NotFoundError(
+            f"there is no configuration of {source}",
+            details={"looked at": [str(path) for path in places]},
+            suggestions=["give the path of the file instead"],
+        )
+    notes = [note for part in found for note in part.notes]
+    servers = _with_own_names([(config.name, config) for part in found for config in part.servers], notes)
+    return Imported(servers=tuple(servers), notes=tuple(notes))
+
+
+def host_files(host: str, home: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Where a host keeps what a person configured for all projects."""
+    if sys.platform == "darwin":
+        programs = home / "Library" / "Application Support"
+    elif sys.platform == "win32":
+        programs = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+    else:
+        programs = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    return {
+        "claude": [home / ".claude.json", programs / "Claude" / "claude_desktop_config.json"],
+        "cursor": [home / ".cursor" / "mcp.json"],
+        "vscode": [programs / "Code" / "User" / "mcp.json"],
+        "codex": [Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"],
+        "gemini": [home / ".gemini" / "settings.json"],
+    }[host]
+
+
+def read_host_file(path: Path, *, home: Path, empty: bool = False) -> Imported:
+    """The servers of one file in any of the formats; one without any is an error unless it may be `empty`."""
+    content = parse_config(path, read_config(path))
+    origin = Origin(folder=_project(path), home=home, gemini=path.parent.name == ".gemini")
+    notes: list[str] = []
+    named: list[tuple[str, ServerConfig]] = []
+    known = False
+    for entries, where, is_off in _tables(content, origin):
+        known = True
+        if len(entries) > MAX_SERVERS:
+            raise UsageError(
+                f"`{shorten(str(path), 200)}` holds {len(entries)} servers; at most {MAX_SERVERS} are read"
+            )
+        for raw, fields in entries.items():
+            found = _take(raw, {"disabled": True} if is_off(raw) else fields, where, notes)
+            if found is not None:
+                named.append((raw, found))
+    if not known and not empty:
+        raise UsageError(
+            f"`{shorten(str(path), 200)}` holds no MCP servers",
+            suggestions=[f"it should have {_FORMS}"],
+        )
+    servers = _with_own_names(named, notes)
+    return Imported(servers=tuple(servers), notes=tuple(notes))
+
+
+def _take(raw: str, fields: object, origin: Origin, notes: list[str]) -> ServerConfig | None:
+    shown = show(raw)
+    try:
+        translated, remarks = translate(fields, origin)
+        if translated is not None:
+            config = read_server(sanitise(raw, default="server"), translated)
+    except PflowError as error:
+        advice = f"; {error.suggestions[-1]}" if error.suggestions else ""
+        notes.append(f"`{shown}` is not taken over: {error.message}{advice}")
+        return None
+    notes.extend(f"`{shown}`: {remark}" for remark in remarks)
+    return config if translated is not None else None
+
+
+def _with_own_names(named: list[tuple[str, ServerConfig]], notes: list[str]) -> list[ServerConfig]:
+    """Each server once, under a name that no other has."""
+    taken: dict[str, ServerConfig] = {}
+    known: set[tuple[str, bytes]] = set()
+    numbers: dict[str, int] = {}
+    for raw, config in named:
+        content = (config.name, orjson.dumps(config.as_fields()))
+        if content in known:
+            continue
+        known.add(content)
+        name = config.name
+        while name in taken:
+            number = numbers[config.name] = numbers.get(config.name, 1) + 1
+            end = f"-{number}"
+            name = config.name[: MAX_PART - len(end)] + end
+        if name != raw:
+            notes.append(f"`{show(raw)}` is called `{name}` here")
+        taken[name] = config._replace(name=name)
+    return list(taken.values())
+
+
+def _tables(content: Mapping[str, object], origin: Origin) -> Iterator[tuple[dict[str, object], Origin, IsOff]]:
+    """The tables of servers in a file, each with where it belongs and which of its servers are switched off."""
+    inner = content.get("mcp")
+    host = inner if isinstance(inner, dict) else {}
+    tables = [(content.get(key), key) for key in ("mcpServers", "servers", "mcp_servers")]
+    for table, key in [*tables, (host.get("servers"), "mcp.servers")]:
+        if table is None:
+            continue
+        if not isinstance(table, dict):
+            raise UsageError(f"`{key}` is no object of servers by name")
+        yield table, origin, _switched_off(host.get("excluded"), host.get("allowed"))
+    projects = content.get("projects")
+    for folder, project in projects.items() if isinstance(projects, dict) else ():
+        table = project.get("mcpServers") if isinstance(project, dict) else None
+        if isinstance(table, dict) and table:
+            yield table, origin._replace(folder=Path(folder)), _switched_off(project.get("disabledMcpServers"), None)
+
+
+def _switched_off(excluded: object, allowed: object) -> IsOff:
+    def is_off(name: str) -> bool:
+        listed = isinstance(excluded, list) and name in excluded
+        return listed or (isinstance(allowed, list) and bool(allowed) and name not in allowed)
+
+    return is_off
+
+
+def _project(path: Path) -> Path:
+    """The folder that relative paths in a file start from: the project's, not that of the editor's settings."""
+    folder = path.absolute().parent
+    return folder.parent if folder.name in (".vscode", ".cursor", ".gemini", ".codex") else folder
+
+
+def read_config(path: Path) -> bytes:
+    """The bytes of a configuration; raises `NotFoundError` and `StorageError`."""
+    try:
+        fd = os.open(path, os.O_RDONLY | NONBLOCK | BINARY)
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise StorageError(f"cannot read `{shorten(str(path), 200)}`: it is no file")
+            with open(fd, "rb", closefd=False) as file:
+                data = file.read(MAX_FILE + 1)
+        finally:
+            os.close(fd)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFoundError(f"there is no file `{shorten(str(path), 200)}`") from None
+    except (OSError, ValueError) as error:
+        raise StorageError(
+            f"cannot read `{shorten(str(path), 200)}`: {getattr(error, 'strerror', None) or error}"
+        ) from None
+    if len(data) > MAX_FILE:
+        raise StorageError(f"`{shorten(str(path), 200)}` is larger than {MAX_FILE} bytes")
+    return data
+
+
+def parse_config(path: Path, data: bytes) -> dict[str, object]:
+    """What a configuration holds, JSON with or without comments, or TOML; raises `UsageError`."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    content = _parse_toml(data) if path.suffix == ".toml" else parse_object(data) or _parse_commented(data)
+    if content is None:
+        form = "TOML" if path.suffix == ".toml" else "a JSON object"
+        raise UsageError(
+            f"`{shorten(str(path), 200)}` is not {form}",
+            suggestions=["check the file with the program that it belongs to"],
+        )
+    return content
+
+
+def _parse_commented(data: bytes) -> dict[str, object] | None:
+    if len(data) > MAX_WRITTEN:
+        return None
+    try:
+        return parse_object(strip_comments(data.decode()).encode())
+    except UnicodeError:
+        return None
+
+
+def _parse_toml(data: bytes) -> dict[str, object] | None:
+    import tomllib  # lazy: one host alone writes TOML
+
+    if len(data) > MAX_WRITTEN:
+        return None
+    try:
+        return tomllib.loads(data.decode())
+    except (ValueError, RecursionError):
+        return None

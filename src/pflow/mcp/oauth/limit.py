@@ -1,0 +1,90 @@
+"""What may be said to and heard from an authorization server: where, for how long and how much. Knows no grant."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+import httpx2
+import orjson
+
+from pflow.core.errors import SecurityError, UsageError
+from pflow.core.file.file_name import show
+from pflow.mcp.server.address import check_address, is_inside
+from pflow.mcp.server.config import ServerConfig
+from pflow.mcp.server.credential import auth_failed
+
+LIMIT = 1 << 20
+"""Bytes of an answer."""
+
+_TIMEOUT = httpx2.Timeout(30.0).as_dict()
+
+
+def check_endpoint(server: ServerConfig, url: str) -> None:
+    """Raises unless a server may lead us to `url`: encrypted, and not from outside to this machine or its own net."""
+    try:
+        check_address(url, insecure=server.insecure)
+        host = urlsplit(url).hostname or ""
+    except (SecurityError, UsageError) as error:
+        raise auth_failed(
+            f"server `{server.name}` leads its login to an address that is refused: {error.message}",
+            details=error.details,
+            suggestions=["do not log in; tell whoever runs the server"],
+        ) from None
+    if is_inside(host) and not is_inside(urlsplit(server.url).hostname or "") and not server.insecure:
+        raise auth_failed(
+            f"server `{server.name}` leads its login to `{show(host)}`, which is not public",
+            suggestions=["do not log in; tell whoever runs the server"],
+        )
+
+
+def prepare(request: httpx2.Request) -> httpx2.Request:
+    """The request of a grant, with an end to its patience. The SDK's own requests would wait for ever."""
+    request.extensions = {**request.extensions, "timeout": _TIMEOUT}
+    request.headers["Accept"] = "application/json"
+    request.headers["Accept-Encoding"] = "identity"
+    request.headers["User-Agent"] = "pflow"
+    return request
+
+
+def bound(server: ServerConfig, response: httpx2.Response) -> httpx2.Response:
+    """The answer, which ends with an error once it is longer than it may be."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise auth_failed(f"the authorization server of `{server.name}` compresses its answers in spite of our wish")
+    return bound_body(response)
+
+
+def bound_body(response: httpx2.Response) -> httpx2.Response:
+    """The response, whose body ends with an error once it is too long."""
+    if not response.is_stream_consumed:
+        response.stream = _Bounded(response.stream)
+    return response
+
+
+async def error_of(response: httpx2.Response | None) -> str:
+    """The `error` of an answer in the words of OAuth, which are no secret; empty if it has none."""
+    if response is None:
+        return ""
+    try:
+        answer = orjson.loads(await response.aread())
+    except orjson.JSONDecodeError:
+        return ""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    return error if isinstance(error, str) and error.replace("_", "").isalpha() and len(error) <= 40 else ""
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: object) -> None:
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > LIMIT:
+                raise auth_failed(f"a login was answered with more than {LIMIT} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

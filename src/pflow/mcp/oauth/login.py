@@ -1,0 +1,168 @@
+"""OAuth for remote servers: the tokens of requests, and logging in and out. Imports the SDK only to get a token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from pflow.core.errors import ServerError, UsageError
+from pflow.core.file.home import Home
+from pflow.mcp.server.config import ServerConfig
+from pflow.mcp.server.credential import auth_failed, check_credentials, client_secret
+from pflow.mcp.server.token_store import TokenStore, forget
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from pflow.mcp.oauth.client import OAuthClient
+
+PATIENCE = 300.0
+"""Seconds that a person has to log in."""
+
+Say = Callable[[str], None]
+Open = Callable[[str], object]
+
+_PROBE = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+_PROBE_HEADERS = {
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+    "MCP-Protocol-Version": "2025-11-25",
+}
+
+
+def uses_oauth(server: ServerConfig) -> bool:
+    """Whether a server's tokens come from here; else `check_credentials` has them."""
+    return server.auth is not None and server.auth.type != "bearer"
+
+
+def oauth_for(
+    server: ServerConfig,
+    *,
+    home: Home,
+    variables: Mapping[str, str],
+    interactive: bool,
+    say: Say,
+    timeout: float = PATIENCE,
+    open_url: Open | None = None,
+    learn: Callable[[str], None] | None = None,
+) -> httpx2.Auth:
+    """What signs the requests of an HTTP client to an expanded server.
+
+    Raises a `StepError` with the action `auth_failed`, now or while a request is sent, if there is no token and none
+    can be had. Only if `interactive` is a person asked to log in, at an address that is told to `say` and opened.
+    `learn` is told every token before it is used, in any thread.
+    """
+    opener = (open_url or _open_browser) if interactive else None
+    client = _client(server, home, variables, say, opener, timeout, learn=learn, fresh=False)
+    if uses_oauth(server) and not interactive:
+        client.check_login()
+    return client
+
+
+async def login(
+    server: ServerConfig,
+    *,
+    home: Home,
+    variables: Mapping[str, str],
+    say: Say,
+    timeout: float = PATIENCE,
+    open_url: Open | None = None,
+    http: httpx2.AsyncClient | None = None,
+) -> None:
+    """Log in to an expanded server anew, whatever is known of it, and keep the tokens. `http` is left open."""
+    import httpx2  # lazy: costs 120 ms
+
+    client = _client(server, home, variables, say, open_url or _open_browser, timeout, learn=None, fresh=True)
+    headers = {**check_credentials(server, variables).headers, **_PROBE_HEADERS}
+    method, body = ("GET", None) if server.transport == "sse" else ("POST", _PROBE)
+    try:
+        async with nullcontext(http) if http else _connection(server) as connection:
+            probe = connection.build_request(method, server.url, headers=headers, content=body)
+            answer = await connection.send(probe, auth=client, stream=True, follow_redirects=False)
+            await answer.aclose()
+    except httpx2.HTTPError as error:
+        raise ServerError(
+            f"server `{server.name}` or its authorization server cannot be reached: {type(error).__name__}",
+            suggestions=["check the URL of the server, and your network"],
+        ) from None
+    if not client.renewed:
+        raise auth_failed(
+            f"server `{server.name}` did not ask for a login (HTTP {answer.status_code})",
+            suggestions=["if it needs none, take `auth` out of its configuration"],
+        )
+    if answer.status_code in (401, 403):
+        raise auth_failed(
+            f"server `{server.name}` refuses the token that was just made for it (HTTP {answer.status_code})",
+            suggestions=["check `auth.scopes` and `auth.client_id` of the server, or ask whoever runs it"],
+        )
+
+
+def _connection(server: ServerConfig) -> httpx2.AsyncClient:
+    """A client for one login. The server's own certificates count for the server alone."""
+    # lazy: httpx2 costs 120 ms
+    import httpx2
+
+    from pflow.mcp.transport.http_channel import tls_context
+
+    url = httpx2.URL(server.url)
+    own = httpx2.AsyncHTTPTransport(verify=tls_context(url.scheme, server.insecure, server.pin_file))
+    return httpx2.AsyncClient(timeout=30.0, mounts={f"{url.scheme}://{url.netloc.decode()}": own})
+
+
+def logout(name: str, *, home: Home) -> bool:
+    """Forget the tokens of a server; whether there were any. They stay good until they expire."""
+    return forget(home, name)
+
+
+def _client(
+    server: ServerConfig,
+    home: Home,
+    variables: Mapping[str, str],
+    say: Say,
+    open_url: Open | None,
+    timeout: float,
+    *,
+    learn: Callable[[str], None] | None,
+    fresh: bool,
+) -> OAuthClient:
+    from pflow.mcp.oauth.client import OAuthClient, Person  # lazy: httpx2 costs 120 ms
+
+    if server.auth is None or not uses_oauth(server):
+        raise UsageError(
+            f"server `{server.name}` has no OAuth in its configuration",
+            suggestions=['give it `"auth": {"type": "oauth"}`, or `"client_credentials"` for a program of its own'],
+        )
+    person = None
+    if open_url is not None and server.auth.type == "oauth":
+        opener = open_url
+
+        def show_url(url: str) -> None:
+            say(f"to let pflow use server `{server.name}`, open this address and log in: {url}")
+            opener(url)
+
+        person = Person(show_url, timeout)
+    secret = client_secret(server, variables)
+    return OAuthClient(
+        server,
+        server.auth,
+        TokenStore(home, server, say),
+        secret=secret,
+        person=person,
+        learn=learn or (lambda secret: None),
+        fresh=fresh,
+    )
+
+
+def _open_browser(url: str) -> None:
+    # lazy: only a person's login needs them
+    import webbrowser
+    from contextlib import suppress
+    from threading import Thread
+
+    def run() -> None:
+        with suppress(webbrowser.Error, OSError):
+            webbrowser.open(url)
+
+    # A browser in the terminal would keep us from hearing what it is sent back with.
+    Thread(target=run, daemon=True).start()

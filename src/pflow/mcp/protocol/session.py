@@ -1,0 +1,242 @@
+"""A session with an MCP server: its tools listed and called, in either era, over whatever carries the messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from pflow.core.errors import InputNeeded, ServerError, ServerGone, StepTimeout
+from pflow.mcp.protocol.elicitation import DECLINE, Answer, respond, respond_to_one
+from pflow.mcp.protocol.handshake import PROBE, Era, Peer, meet, request_meta
+from pflow.mcp.protocol.rpc import CAP, IDLE, Hooks, Progress, Rpc, Served
+from pflow.mcp.protocol.rpc_reply import excerpt
+
+Warn = Callable[[str], None]
+
+MOST_PAGES = 100
+MOST_TOOLS = 20_000
+_MOST_ROUNDS = 10
+_MOST_QUESTIONS = 16
+_NO_METHOD = {"error": {"code": -32601, "message": "Method not found"}}
+
+
+class Link(Protocol):
+    """What a session runs over."""
+
+    @property
+    def wire(self) -> Rpc:
+        """The connection."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process that was started for it, if one was."""
+
+    def describe(self) -> dict[str, object]:
+        """What is known of the server, for the details of errors."""
+
+    def ended(self, error: ServerGone | None) -> None:
+        """The stream ended, or the server broke the rules."""
+
+    async def close(self, *, patience: float | None = None) -> None:
+        """Let go of the server; it gets `patience` seconds to leave by itself."""
+
+
+class Conduct(Hooks):
+    """How we behave towards a server that speaks unasked: roots and pings are answered, and questions to a person if
+    there is an `answer`; all else is declined.
+    """
+
+    def __init__(self, roots: Sequence[str], warn: Warn | None) -> None:
+        self.link: Link | None = None
+        self.legacy = True
+        self.tools_changed = False
+        self.answer: Answer | None = None
+        self._questions = 0
+        self._roots = [{"uri": root} for root in roots]
+        self._warn = warn
+
+    def ended(self, error: ServerGone | None) -> None:
+        if self.link is not None:
+            self.link.ended(error)
+
+    def describe(self) -> dict[str, object]:
+        return self.link.describe() if self.link is not None else {}
+
+    def serve(self, method: str, params: Mapping[str, object]) -> Served:
+        if not self.legacy:
+            return None  # a stateless server asks nothing, and must be sent no replies
+        match method:
+            case "ping":
+                return {"result": {}}
+            case "roots/list":
+                return {"result": {"roots": self._roots}}
+            case "elicitation/create":
+                if self.answer is None or self._questions >= _MOST_QUESTIONS:
+                    return DECLINE
+                self._questions += 1
+                return self._ask(self.answer, params)
+        return _NO_METHOD
+
+    async def _ask(self, answer: Answer, params: Mapping[str, object]) -> Mapping[str, object]:
+        try:
+            return await respond_to_one(answer, params)
+        finally:
+            self._questions -= 1
+
+    def notice(self, method: str, params: Mapping[str, object]) -> bool:
+        if method == "notifications/tools/list_changed":
+            self.tools_changed = True
+            return True
+        return False
+
+    def warn(self, message: str) -> None:
+        if self._warn is not None:
+            self._warn(message)
+
+
+class Session:
+    """An open connection to one server. Any number of tasks may use it at once."""
+
+    def __init__(self, link: Link, conduct: Conduct, answer: Answer | None) -> None:
+        self.peer = Peer(version="")
+        self._link = link
+        self._conduct = conduct
+        self._answer = conduct.answer = answer
+        self._meta: dict[str, object] = {}
+        self._modern = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls can still be made; once not, the session is to be closed, and a new one opened."""
+        return self._link.wire.is_open
+
+    @property
+    def pid(self) -> int | None:
+        """The process that was started for it, if one was."""
+        return self._link.pid
+
+    @property
+    def tools_changed(self) -> bool:
+        """Whether the server said that its tools changed since they were last listed."""
+        return self._conduct.tools_changed
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """How much came from the server and was of no use, by kind."""
+        return self._link.wire.dropped
+
+    async def open(self, *, era: Era | None = None, timeout: float = IDLE, probe: float = PROBE) -> None:
+        """Agree on a protocol. What came of it stands in `peer`; on a failure the link is still to be closed."""
+        asking: dict[str, object] = {"elicitation": {}} if self._answer is not None else {}
+        self.peer = await meet(
+            self._link.wire, era=era, modern=asking, legacy={"roots": {}, **asking}, timeout=timeout, probe=probe
+        )
+        self._modern = self.peer.era == "modern"
+        self._conduct.legacy = not self._modern
+        self._meta = request_meta(asking) if self._modern else {}
+
+    async def list_tools(self, *, timeout: float = IDLE) -> list[dict[str, object]]:
+        """Every tool as the server describes it, from all pages, within `timeout` seconds."""
+        self._conduct.tools_changed = False
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
+        tools: list[dict[str, object]] = []
+        cursors: set[str] = set()
+        params: dict[str, object] = {}
+        for _ in range(MOST_PAGES):
+            left = until - loop.time()
+            if left <= 0:
+                raise StepTimeout(f"`tools/list` was not done within {timeout:g} s", details={"tools": len(tools)})
+            result = await self.request("tools/list", params, timeout=left, cap=left)
+            tools += _read_tools(result, len(tools))
+            cursor = result.get("nextCursor")
+            if cursor is None:
+                return tools
+            if not isinstance(cursor, str) or cursor in cursors:
+                raise ServerError(
+                    "the MCP server repeats the pages of its list of tools", details={"cursor": excerpt(cursor)}
+                )
+            if len(tools) > MOST_TOOLS:
+                raise ServerError(f"the MCP server has more than {MOST_TOOLS:,} tools")
+            cursors.add(cursor)
+            params = {"cursor": cursor}
+        raise ServerError(f"the MCP server's list of tools has more than {MOST_PAGES} pages")
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        *,
+        timeout: float = IDLE,
+        cap: float = CAP,
+        progress: Progress | None = None,
+    ) -> dict[str, object]:
+        """The result of a tool as the server gave it, `isError` and all.
+
+        `timeout` is how long it may be silent, `cap` how long it may take. Raises `ServerError` and what is below
+        it, and `StepTimeout`.
+        """
+        params = {"name": name, "arguments": arguments}
+        return await self.request("tools/call", params, timeout=timeout, cap=cap, progress=progress)
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, object],
+        *,
+        timeout: float = IDLE,
+        cap: float = CAP,
+        progress: Progress | None = None,
+    ) -> dict[str, object]:
+        """The complete result of any request; what the server asks for on the way is answered, if we can."""
+        wire = self._link.wire
+        if not self._modern:
+            meta = self._meta if method == "tools/call" else None
+            return await wire.request(method, params, meta=meta, idle=timeout, cap=cap, progress=progress)
+        asked = params
+        for _ in range(_MOST_ROUNDS):
+            result = await wire.request(method, asked, meta=self._meta, idle=timeout, cap=cap, progress=progress)
+            kind = result.get("resultType", "complete")
+            if kind == "complete":
+                return result
+            if kind != "input_required":
+                raise ServerError(
+                    "the MCP server gave a result of a kind that is not known", details={"kind": excerpt(kind)}
+                )
+            asked = {**params, **await self._respond(result, method, params)}
+        raise InputNeeded(f"`{_named(method, params)}` asks again and again", details={"rounds": _MOST_ROUNDS})
+
+    async def close(self) -> None:
+        """End the session, and the server if it is ours. Calls in flight fail."""
+        await self._link.close()
+
+    async def _respond(
+        self, result: Mapping[str, object], method: str, params: Mapping[str, object]
+    ) -> dict[str, object]:
+        """What goes into the retry: the answers, and the server's own note to itself."""
+        requests = result.get("inputRequests")
+        added: dict[str, object] = {}
+        if result.get("requestState") is not None:
+            added["requestState"] = result["requestState"]
+        if isinstance(requests, dict) and requests:
+            if self._answer is None:
+                raise InputNeeded(f"`{_named(method, params)}` needs input", details={"asked": excerpt(requests)})
+            added["inputResponses"] = await respond(self._answer, requests)
+        elif not added:
+            raise ServerError("the MCP server needs input and does not say which")
+        return added
+
+
+def _named(method: str, params: Mapping[str, object]) -> object:
+    return params.get("name", method)
+
+
+def _read_tools(result: Mapping[str, object], before: int) -> list[dict[str, object]]:
+    tools = result.get("tools")
+    if not isinstance(tools, list):
+        raise ServerError("the MCP server gave no list of tools", details={"has": excerpt(sorted(result))})
+    for position, tool in enumerate(tools):
+        if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+            raise ServerError(f"entry {before + position} of the MCP server's list of tools is no tool with a name")
+    return tools

@@ -1,0 +1,156 @@
+"""What pflow learned about each configured server: what a person agreed to, and how it starts and speaks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TypeGuard
+
+from pflow.core.errors import NotFoundError
+from pflow.core.file.atomic import JSON_LIMIT, locked, parse_object, read_private, set_aside, update_json
+from pflow.core.file.home import Home
+from pflow.core.file.os_call import Calls
+from pflow.core.frozen import Frozen
+
+Json = dict[str, object]
+_Stamp = tuple[int, int, int]
+
+
+class ServerState(Frozen):
+    """One server. Nothing here is configuration: without it a server is agreed to and looked at once more."""
+
+    consent: str = ""
+    """The fingerprint that a person agreed to."""
+
+    agreed: Mapping[str, str | list[str]] = {}
+    """The fields behind that fingerprint, without secrets, so that a change can be shown."""
+
+    launch: tuple[str, ...] = ()
+    """The command line that a launcher such as `npx` ends up with, from the interpreter on."""
+
+    launch_of: str = ""
+    """The fingerprint of the server whose launch that is."""
+
+    era: str = ""
+    """`modern`, `legacy`, or nothing while it is unknown."""
+
+    version: str = ""
+    synced_at: float = 0.0
+    tools: int = 0
+
+
+_States = dict[str, ServerState]
+
+
+class ServerStates:
+    """`mcp-state.json` of a home, read once and again when it has changed. `notices` says what is odd about it.
+
+    Losing it costs a question to a person and a slower start, so a damaged file is set aside and work goes on.
+    """
+
+    def __init__(self, home: Home, *, notices: list[str] | None = None, calls: Calls = os) -> None:
+        self.notices: list[str] = [] if notices is None else notices
+        self._path = home.server_states
+        self._calls = calls
+        self._stamp: _Stamp | None = None
+        self._states: _States = {}
+
+    def get(self, name: str) -> ServerState:
+        """What is known of a server; nothing of one that was never agreed to."""
+        stamp = self._look()
+        if stamp is None or stamp != self._stamp:
+            self._states = {} if stamp is None else self._read()
+            self._stamp = stamp
+        return self._states.get(name) or ServerState()
+
+    def update(self, name: str, **fields: object) -> ServerState:
+        """Keep what was learned, durably, beside what is known already."""
+        return self.update_all({name: fields})[name]
+
+    def update_all(self, changes: Mapping[str, Mapping[str, object]]) -> dict[str, ServerState]:
+        """Keep what was learned of several servers, at once; gives back everything that is known."""
+        return self._change(
+            lambda states: {
+                **states,
+                **{name: (states.get(name) or ServerState())._replace(**fields) for name, fields in changes.items()},
+            }
+        )
+
+    def forget(self, name: str) -> None:
+        """Know nothing of a server any more."""
+        if self.get(name) != ServerState():
+            self._change(lambda states: {key: state for key, state in states.items() if key != name})
+
+    def _change(self, change: Callable[[_States], _States]) -> _States:
+        self._read()  # whoever finds damage says so; under the lock below it would go unsaid
+        changed: _States = {}
+
+        def change_content(content: Json) -> Json:
+            changed.update(change(_states_of(content) or {}))
+            return {"servers": {name: _fields(state) for name, state in sorted(changed.items())}}
+
+        update_json(self._path, change_content, on_corrupt="replace", calls=self._calls)
+        self._stamp = None
+        return changed
+
+    def _read(self) -> _States:
+        try:
+            states = self._parse()
+            return self._recover() if states is None else states
+        except NotFoundError:
+            return {}
+
+    def _recover(self) -> _States:
+        """The states if they can be read after all, with nobody writing; else none, with the file set aside."""
+        with locked(self._path, calls=self._calls):
+            states = self._parse()
+            if states is None:
+                aside = set_aside(self._path, calls=self._calls)
+                self.notices.append(
+                    f"`{self._path}` was damaged and set aside as `{aside.name}`; "
+                    "servers must be agreed to again with `pflow mcp sync`"
+                )
+            return states or {}
+
+    def _parse(self) -> _States | None:
+        content = parse_object(read_private(self._path, JSON_LIMIT))
+        return None if content is None else _states_of(content)
+
+    def _look(self) -> _Stamp | None:
+        try:
+            found = self._path.lstat()
+        except OSError:  # not there; or a write is about to say what is wrong
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _states_of(content: Mapping[str, object]) -> _States | None:
+    servers = content.get("servers", {})
+    if not isinstance(servers, dict):
+        return None
+    return {name: _state(fields) for name, fields in servers.items() if isinstance(fields, dict)}
+
+
+def _state(fields: Mapping[str, object]) -> ServerState:
+    """A server's state; whatever is not of its type is as good as unknown."""
+    known: Json = {}
+    for name in ServerState._fields:
+        default, value = getattr(ServerState, name), fields.get(name)
+        if isinstance(default, tuple):
+            if _is_texts(value):
+                known[name] = tuple(value)
+        elif isinstance(default, dict):
+            if isinstance(value, dict):
+                known[name] = {key: part for key, part in value.items() if isinstance(part, str) or _is_texts(part)}
+        elif isinstance(value, type(default)) and not isinstance(value, bool):
+            known[name] = value
+    return ServerState()._replace(**known)
+
+
+def _is_texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+def _fields(state: ServerState) -> Json:
+    """A state as the file holds it: everything that is not the default."""
+    return {name: value for name in state._fields if (value := getattr(state, name)) != getattr(ServerState, name)}

@@ -1,0 +1,121 @@
+"""What an HTTP answer means that holds no message of the protocol: which error, which action, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pflow.core.errors import ServerError, ServerGone
+from pflow.core.file.file_name import show
+from pflow.core.printable import shorten
+from pflow.mcp.protocol.json_line import decode
+
+if TYPE_CHECKING:
+    from pflow.mcp.transport.http_channel import Reply
+
+_SHOWN = 500
+_LONGEST_WAIT = 7 * 24 * 3600.0
+
+
+async def read_refusal(reply: Reply) -> tuple[str, dict[str, object]]:
+    """What an answer says in place of a result, as text, and the object that its body is, if it is one."""
+    shown = reply.show(await reply.begin())
+    try:
+        message = decode(shown.encode())
+    except ValueError:
+        message = None
+    known = message if isinstance(message, dict) else {}
+    return _error_text(known) or shown, known
+
+
+def refusal(
+    reply: Reply, said: str = "", *, in_session: bool = False, given: Sequence[str] = (), logs_in: bool = False
+) -> ServerError:
+    """The error for a status outside 200–299, or for one that promises no answer.
+
+    `given` names the headers that the server is configured with; with `logs_in` its tokens come from a login.
+    """
+    status, place = reply.status, reply.place
+    details: dict[str, object] = {"url": place, "status": status}
+    if said:
+        details["server_says"] = shorten(said, _SHOWN)
+    if (wait := read_wait(reply.header("retry-after"))) is not None:
+        details["retry_after"] = wait
+    if ends_session(status, said, in_session=in_session):
+        return ServerGone("the MCP server has ended the session", details=details)
+    match status:
+        case 401 | 403:
+            return ServerError(
+                f"the MCP server at `{place}` refuses the credentials it was given, or wants some ({status})"
+                if status == 401
+                else f"the MCP server at `{place}` does not allow this ({status})",
+                action="auth_failed",
+                details=details,
+                suggestions=[_credential(given, logs_in)],
+            )
+        case 429:
+            later = f"in {wait:g} s" if wait is not None else "later"
+            return ServerError(
+                f"the MCP server at `{place}` gets too many requests (429)",
+                action="rate_limited",
+                details=details,
+                suggestions=[f"try again {later}"],
+            )
+        case 404 | 405 | 410:
+            return ServerError(
+                f"there is no MCP server at `{place}` ({status})",
+                details=details,
+                suggestions=["check the path of its URL", "an older server may need the transport `sse`"],
+            )
+        case _ if 200 <= status < 300:
+            return ServerError(f"the MCP server at `{place}` took a request and gives no answer", details=details)
+    return ServerError(f"the MCP server at `{place}` answered with HTTP status {status}", details=details)
+
+
+def _credential(given: Sequence[str], logs_in: bool) -> str:
+    if logs_in:
+        return "its token does not suffice: check `auth` of the server, or log in again with `pflow mcp login NAME`"
+    if not given:
+        return "give it a token: `pflow mcp add NAME --url … --header 'Authorization: Bearer ${TOKEN}'`"
+    return f"check the value of {', '.join(f'`{show(name)}`' for name in given)}, which the server is configured with"
+
+
+def ends_session(status: int, said: str, *, in_session: bool) -> bool:
+    """Whether a server does not know our session any more; some say so with 400 and words."""
+    return in_session and (status in (404, 410) or (status == 400 and "session" in said.lower()))
+
+
+def read_wait(text: str) -> float | None:
+    """Seconds to wait, from a `Retry-After` of either form."""
+    if not text or len(text) > 100:
+        return None
+    if text.isascii() and text.isdigit():
+        return min(float(text), _LONGEST_WAIT)
+    from datetime import UTC, datetime  # lazy: only for a date, which few servers send
+    from email.utils import parsedate_to_datetime
+
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    left = (at if at.tzinfo else at.replace(tzinfo=UTC)) - datetime.now(UTC)
+    return min(max(round(left.total_seconds(), 1), 0.0), _LONGEST_WAIT)
+
+
+async def misfit(reply: Reply) -> ServerError:
+    """The error for an answer that is neither JSON nor events."""
+    if reply.status in (202, 204):
+        return refusal(reply)
+    details: dict[str, object] = {"url": reply.place, "type": shorten(reply.kind) or "none"}
+    if said := reply.show(await reply.begin()):
+        details["server_says"] = shorten(said, 200)
+    return ServerError("the MCP server answered with something else than JSON or events", details=details)
+
+
+def _error_text(message: Mapping[str, object]) -> str:
+    """What the error of a JSON-RPC answer says, or the description that OAuth gives."""
+    error = message.get("error")
+    if isinstance(error, Mapping):
+        error = error.get("message")
+    said = message.get("error_description", error)
+    return said if isinstance(said, str) else ""

@@ -1,0 +1,359 @@
+"""Messages over Streamable HTTP: each one is a POST, and the answer to it holds the reply or a stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pflow.core.errors import ReplyError, ServerError, ServerGone
+from pflow.core.printable import shorten
+from pflow.mcp.protocol.handshake import LEGACY
+from pflow.mcp.protocol.json_line import LINE_LIMIT
+from pflow.mcp.protocol.rpc import CAP, IDLE, Call, Hooks, Progress, Rpc, encode
+from pflow.mcp.protocol.rpc_reply import INVALID
+from pflow.mcp.transport.http_header import (
+    MISMATCH,
+    VERSION_KEY,
+    Mirrored,
+    modern_version,
+    read_mirrored,
+    routing_headers,
+)
+from pflow.mcp.transport.http_refusal import ends_session, misfit, read_refusal, refusal
+from pflow.mcp.transport.sse import Events
+
+if TYPE_CHECKING:
+    from pflow.mcp.transport.http_channel import Channel, Reply
+
+JSON = "application/json"
+STREAM = "text/event-stream"
+STREAM_LIMIT = 16 * LINE_LIMIT
+"""Bytes that one stream may have in all."""
+
+MOST_RESUMES = 5
+"""How often in a row a stream may break off without anything new."""
+
+LINGER = 0.25
+"""Seconds that a stream may stay open after the reply; one that ends in time leaves its connection for the next."""
+
+_RETRY = 1.0
+_RETRY_LEAST, _RETRY_MOST = 0.05, 30.0
+_MOST_POSTS = 64
+_MOST_PAGES = 20
+_MOST_STREAMS = 200
+_LONGEST_SESSION = 4096
+POST = {"accept": f"{JSON}, {STREAM}", "content-type": JSON}
+
+
+class HttpWire(Rpc):
+    """A server behind an address: stateless, or with a session that it may end."""
+
+    def __init__(self, channel: Channel, hooks: Hooks, *, limit: int = LINE_LIMIT) -> None:
+        super().__init__(hooks)
+        self._channel = channel
+        self._limit = limit
+        self._endpoint = ""
+        self._session: tuple[str, str] | None = None
+        self._version = ""
+        self._greeted: asyncio.Task[None] | None = None
+        self._exchanges: dict[int, asyncio.Task[None]] = {}
+        self._posts: set[asyncio.Task[None]] = set()
+        self._mirrored: dict[str, Mirrored] = {}
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, object],
+        *,
+        meta: Mapping[str, object] | None = None,
+        idle: float = IDLE,
+        cap: float = CAP,
+        progress: Progress | None = None,
+    ) -> dict[str, object]:
+        """The result of a request; what the server says of itself in some is remembered for those that follow."""
+        modern = meta is not None and VERSION_KEY in meta
+        try:
+            result = await super().request(method, params, meta=meta, idle=idle, cap=cap, progress=progress)
+        except ReplyError as error:
+            name = params.get("name")
+            if not modern or error.number not in MISMATCH or not isinstance(name, str) or name in self._mirrored:
+                raise
+            # The tool wants arguments repeated in headers, and was never listed here. Nothing has been done yet.
+            await self._look_up(name, meta or {}, idle)
+            if name not in self._mirrored:
+                raise
+            return await super().request(method, params, meta=meta, idle=idle, cap=cap, progress=progress)
+        if method == "initialize":
+            version = result.get("protocolVersion")
+            self._version = version if isinstance(version, str) and version in LEGACY else ""
+        elif modern and method == "tools/list":
+            result = self._note_tools(result)
+        return result
+
+    def notify(self, method: str, params: Mapping[str, object]) -> None:
+        """Send a notification; after the one that ends the handshake, requests wait until the server has it."""
+        task = self._post(encode({"jsonrpc": "2.0", "method": method, "params": params}))
+        if method == "notifications/initialized":
+            self._greeted = task
+            self._overhear()
+
+    async def leave(self) -> None:
+        """Tell the server that the session is over."""
+        if self._session is not None:
+            reply = await self._channel.send("DELETE", self._legacy_headers(), session=self._session)
+            await reply.close()
+
+    async def close(self) -> None:
+        """End whatever is still under way; what is in flight must have been failed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        tasks = [*self._exchanges.values(), *self._posts]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _transmit(self, number: int, call: Call, params: Mapping[str, object], data: bytes) -> None:
+        version = modern_version(params)
+        if version:
+            name = params.get("name")
+            mirrored = self._mirrored.get(name, {}) if isinstance(name, str) else {}
+            headers = {**POST, **routing_headers(call.method, params, version, mirrored)}
+        else:
+            headers = {**POST, **self._legacy_headers()}
+        task = self._loop.create_task(self._exchange(number, call, headers, data, bool(version)))
+        self._exchanges[number] = task
+        task.add_done_callback(partial(self._exchanged, number))
+
+    def _send(self, data: bytes) -> None:
+        self._post(data)
+
+    def _is_busy(self) -> bool:
+        return len(self._posts) >= _MOST_POSTS
+
+    def _silence(self) -> None:
+        current = asyncio.current_task(self._loop)
+        for task in (*self._exchanges.values(), *self._posts):
+            if task is not current:
+                task.cancel()
+
+    def _give_up(self, number: int, call: Call, reason: str) -> None:
+        exchange = self._exchanges.get(number)
+        if exchange is not None:
+            exchange.cancel()  # which closes the stream, and that is all a stateless server needs to know
+        if self._version:
+            super()._give_up(number, call, reason)
+
+    def _legacy_headers(self) -> dict[str, str]:
+        return {"mcp-protocol-version": self._version} if self._version else {}
+
+    # ---- one request
+
+    async def _exchange(self, number: int, call: Call, headers: Mapping[str, str], data: bytes, modern: bool) -> None:
+        await self._wait_for_greeting()
+        session = None if modern or call.method == "initialize" else self._session
+        events = Events(self._limit)
+        reply = await self._channel.send("POST", headers, data, session=session)
+        try:
+            if not 200 <= reply.status < 300:
+                await self._take_refusal(number, reply, in_session=session is not None)
+            elif reply.kind == JSON:
+                self._note_session(call, reply)
+                self._take(await reply.read(self._limit), number)
+            elif reply.kind == STREAM:
+                self._note_session(call, reply)
+                await self._read_events(number, reply, events)
+            else:
+                raise await misfit(reply)
+        except ServerGone:
+            if modern or not events.last_id or not self.is_open:
+                raise
+        finally:
+            await reply.close()
+        if number in self._calls and events.last_id and not modern:
+            await self._resume(number, events)
+
+    async def _wait_for_greeting(self) -> None:
+        if self._greeted is not None and not self._greeted.done():
+            await asyncio.wait((self._greeted,))
+
+    def _exchanged(self, number: int, task: asyncio.Task[None]) -> None:
+        """A POST is over: if its request got no reply, none comes any more."""
+        del self._exchanges[number]
+        error = None if task.cancelled() else task.exception()
+        call = self._calls.pop(number, None)
+        if call is not None and not call.future.done():
+            details = {"method": call.method, "cause": "it holds no reply to the request", **self._hooks.describe()}
+            call.future.set_exception(error or ServerError(INVALID, details=details))
+
+    def _note_session(self, call: Call, reply: Reply) -> None:
+        if call.method == "initialize":
+            number = reply.header("mcp-session-id")
+            fits = 0 < len(number) <= _LONGEST_SESSION and number.isascii() and number.isprintable()
+            self._session = (reply.origin, number) if fits else None
+
+    async def _read_events(self, number: int, reply: Reply, events: Events) -> None:
+        """Take what a stream brings until it ends, or for a moment longer than the reply takes to come."""
+        size = 0
+        try:
+            async with asyncio.timeout(None) as limit, aclosing(reply.chunks()) as chunks:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    self._take_events(events.feed(chunk))
+                    if events.overlong or size > STREAM_LIMIT:
+                        most = self._limit if events.overlong else STREAM_LIMIT
+                        what = "an event" if events.overlong else "a stream"
+                        raise ServerError(
+                            f"the MCP server sent {what} of more than {most:,} bytes", details={"url": reply.place}
+                        )
+                    if number not in self._calls and limit.when() is None:
+                        limit.reschedule(self._loop.time() + LINGER)
+                self._take_events(events.finish())
+        except TimeoutError:
+            pass
+
+    def _take_events(self, events: list[tuple[str, bytes]]) -> None:
+        for kind, data in events:
+            if kind == "message":
+                self._take(data)
+            else:
+                self.dropped["event"] += 1
+
+    async def _resume(self, number: int, events: Events) -> None:
+        """Ask for the rest of a stream that broke off, for as long as something new comes of it."""
+        idle = 0
+        while number in self._calls and idle < MOST_RESUMES:
+            await asyncio.sleep(_pause(events))
+            last = events.last_id
+            events.restart()
+            try:
+                status = await self._read_rest(number, events)
+            except ServerGone:
+                status = 0
+            if status >= 300:
+                break
+            idle = idle + 1 if events.last_id == last else 0
+        if number in self._calls:
+            raise ServerGone(
+                "a stream of the MCP server broke off and could not be resumed", details=self._hooks.describe()
+            )
+
+    async def _read_rest(self, number: int, events: Events) -> int:
+        headers = {"accept": STREAM, "last-event-id": events.last_id, **self._legacy_headers()}
+        reply = await self._channel.send("GET", headers, session=self._session)
+        try:
+            if 200 <= reply.status < 300 and reply.kind == STREAM:
+                await self._read_events(number, reply, events)
+                return reply.status
+            return max(reply.status, 300)
+        finally:
+            await reply.close()
+
+    # ---- what an older server says outside of requests
+
+    def _overhear(self) -> None:
+        self._spawn(self._listen_aside())
+
+    async def _listen_aside(self) -> None:
+        """Hear of changes, and what the server asks at other times, if it offers a stream for that."""
+        await self._wait_for_greeting()
+        events = Events(self._limit)
+        idle = size = 0
+        for _ in range(_MOST_STREAMS):
+            last = {"last-event-id": events.last_id} if events.last_id else {}
+            before = size
+            try:
+                headers = {"accept": STREAM, **last, **self._legacy_headers()}
+                reply = await self._channel.send("GET", headers, session=self._session)
+                try:
+                    if not 200 <= reply.status < 300 or reply.kind != STREAM:
+                        return
+                    async with aclosing(reply.chunks()) as chunks:
+                        async for chunk in chunks:
+                            size += len(chunk)
+                            self._take_events(events.feed(chunk))
+                            if events.overlong or size > STREAM_LIMIT:
+                                break
+                finally:
+                    await reply.close()
+            except ServerError:
+                self.dropped["stream"] += 1
+            idle = idle + 1 if size == before else 0
+            if idle == MOST_RESUMES or events.overlong or size > STREAM_LIMIT:
+                return
+            await asyncio.sleep(_pause(events))
+            events.restart()
+
+    # ---- answers that are not what was hoped for
+
+    async def _take_refusal(self, number: int, reply: Reply, *, in_session: bool) -> None:
+        """An error of the protocol in an answer that is an error of HTTP, too, else the latter."""
+        said, message = await read_refusal(reply)
+        rpc = isinstance(message.get("error"), dict)
+        if rpc and reply.status not in (401, 403, 429) and not ends_session(reply.status, said, in_session=in_session):
+            self._dispatch({**message, "id": number})
+            return
+        error = refusal(reply, said, in_session=in_session, given=self._channel.given, logs_in=self._channel.logs_in)
+        if isinstance(error, ServerGone):
+            self._hooks.ended(error)
+        raise error
+
+    # ---- what is sent without waiting
+
+    def _post(self, data: bytes) -> asyncio.Task[None]:
+        return self._spawn(self._deliver(data))
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._posts.add(task)
+        task.add_done_callback(self._posted)
+        return task
+
+    def _posted(self, task: asyncio.Task[None]) -> None:
+        self._posts.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self.dropped["undelivered"] += 1
+
+    async def _deliver(self, data: bytes) -> None:
+        async with asyncio.timeout(IDLE):
+            headers = {**POST, **self._legacy_headers()}
+            reply = await self._channel.send("POST", headers, data, url=self._endpoint, session=self._session)
+            if not 200 <= reply.status < 300:
+                self.dropped["undelivered"] += 1
+            await reply.discard()
+
+    # ---- arguments that are repeated in headers
+
+    def _note_tools(self, result: dict[str, object]) -> dict[str, object]:
+        """Remember which arguments go into headers; a tool that wants what is not allowed is left out."""
+        tools = result.get("tools")
+        if not isinstance(tools, list):
+            return result
+        kept = []
+        for tool in tools:
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if isinstance(name, str):
+                try:
+                    self._mirrored[name] = read_mirrored(tool.get("inputSchema"))
+                except ValueError as error:
+                    self._hooks.warn(f"the tool `{shorten(name)}` cannot be used over HTTP: {error}")
+                    continue
+            kept.append(tool)
+        return {**result, "tools": kept}
+
+    async def _look_up(self, name: str, meta: Mapping[str, object], idle: float) -> None:
+        params: dict[str, object] = {}
+        for _ in range(_MOST_PAGES):
+            result = await self.request("tools/list", params, meta=meta, idle=idle, cap=idle)
+            cursor = result.get("nextCursor")
+            if name in self._mirrored or not isinstance(cursor, str):
+                return
+            params = {"cursor": cursor}
+
+
+def _pause(events: Events) -> float:
+    """Seconds to wait before a stream is asked for again: what the server says, within reason."""
+    wait = _RETRY if events.retry is None else events.retry
+    return min(max(wait, _RETRY_LEAST), _RETRY_MOST)

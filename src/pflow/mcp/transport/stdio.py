@@ -1,0 +1,208 @@
+"""An MCP server as a child process: started, spoken to over its pipes, and ended with its whole group."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from pflow.core.errors import ServerError, ServerGone, StepError
+from pflow.mcp.protocol.elicitation import Answer
+from pflow.mcp.protocol.handshake import PROBE, Era
+from pflow.mcp.protocol.json_line import LINE_LIMIT
+from pflow.mcp.protocol.rpc import IDLE, Hooks
+from pflow.mcp.protocol.session import Conduct, Session, Warn
+from pflow.mcp.transport.pipe_wire import Wire
+from pflow.process.command import child_environment
+from pflow.process.group import Group
+from pflow.process.spawn import spawn
+
+TERMINATED = "MCP server process terminated unexpectedly"
+
+LEAVE = 0.5
+"""Seconds a server gets to leave when its input is closed. Some never do, and they stand at the end of every run."""
+
+PATIENCE = 1.5
+"""Seconds it gets after SIGTERM, and then after SIGKILL."""
+
+_RING = 8 << 10
+_CHUNK = 1 << 16
+_AFTERLIFE = 0.25
+
+
+async def connect_stdio(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    era: Era | None = None,
+    timeout: float = IDLE,
+    probe: float = PROBE,
+    write_timeout: float = IDLE,
+    line_limit: int = LINE_LIMIT,
+    roots: Sequence[str] = (),
+    answer: Answer | None = None,
+    warn: Warn | None = None,
+) -> Session:
+    """Start a server and agree with it on a protocol, within `timeout` seconds.
+
+    It sees the harmless part of our environment and `env`. Some older servers end themselves at the probe for the
+    newer protocol; they are started once more and greeted the old way. Raises `ServerError` and what is below it,
+    and `StepTimeout`; no process is left then.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + timeout
+    for attempt in (era, "legacy") if era is None else (era,):
+        conduct = Conduct(roots, warn)
+        process = ServerProcess(argv, env or {}, cwd, conduct, limit=line_limit, write_timeout=write_timeout)
+        session = Session(process, conduct, answer)
+        try:
+            await session.open(era=attempt, timeout=max(until - loop.time(), 0.0), probe=probe)
+        except ServerGone:
+            await process.close(patience=0)
+            if attempt is not None or loop.time() >= until:
+                raise
+        except BaseException:
+            await process.close(patience=0)
+            raise
+        else:
+            return session
+    raise AssertionError("the last attempt returns or raises")
+
+
+class ServerProcess:
+    """A running server, and everything that is held for it."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None,
+        conduct: Conduct,
+        *,
+        limit: int = LINE_LIMIT,
+        write_timeout: float = IDLE,
+    ) -> None:
+        if sys.platform == "win32":
+            raise ServerError("MCP servers over stdio run only where there are process groups, which Windows has not")
+        try:
+            popen, stdin, stdout, self._stderr = spawn(argv, True, child_environment(env), cwd)
+        except StepError as error:
+            raise _refusal(error, argv[0], cwd) from error
+        self._loop = asyncio.get_running_loop()
+        self._ring = bytearray()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._closed: asyncio.Task[None] | None = None
+        self._exited: asyncio.Future[None] = self._loop.create_future()
+        self.group = Group(popen)
+        hooks: Hooks = conduct
+        conduct.link = self
+        self.wire = Wire(stdout, stdin, hooks, limit=limit, write_timeout=write_timeout)
+        self._loop.add_reader(self._stderr, self._read_stderr)
+        self.group.watch(self._exit)
+
+    @property
+    def pid(self) -> int:
+        """The leader of its group."""
+        return self.group.pid
+
+    def describe(self) -> dict[str, object]:
+        """The last of what the server wrote to its stderr."""
+        said = bytes(self._ring).decode(errors="replace").strip()
+        return {"stderr": said} if said else {}
+
+    def ended(self, error: ServerGone | None) -> None:
+        """The server broke the rules, or closed a pipe: if it does not exit in a moment, it is ended."""
+        if error is not None:
+            self.wire.fail(error)
+            self._end()
+        elif self._timer is None and not self._exited.done():
+            self._timer = self._loop.call_later(_AFTERLIFE, self._give_up)
+
+    async def close(self, *, patience: float | None = None) -> None:
+        """Close its input, wait, SIGTERM, SIGKILL; gone when this returns, even if it was cancelled."""
+        if self._closed is None:
+            self.wire.fail(ServerGone("the connection to the MCP server was closed"))
+            self._closed = self._loop.create_task(self._close(LEAVE if patience is None else patience))
+        try:
+            await asyncio.shield(self._closed)
+        except asyncio.CancelledError:
+            if not self._closed.done():
+                self._closed.cancel()  # no more patience, but no survivors either
+                await asyncio.wait((self._closed,))
+            raise
+
+    async def _close(self, patience: float) -> None:
+        try:
+            self.wire.close_writing()
+            if patience > 0 and not self._exited.done():
+                await asyncio.wait((self._exited,), timeout=patience)
+            if self._ending is not None:
+                await self._ending
+            await self.group.end(PATIENCE)
+        except asyncio.CancelledError:
+            await self.group.end(PATIENCE)
+            raise
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self.wire.close()
+        self._close_stderr()
+        self.group.forget()
+
+    def _exit(self) -> None:
+        """The leader is gone: what it said last counts, then every call in flight fails, and its group goes, too."""
+        self._exited.set_result(None)
+        if self._timer is not None:
+            self._timer.cancel()
+        self.wire.drain()
+        self._read_stderr()
+        self._end()
+        code = self.group.exit_code
+        known: dict[str, object] = {} if code is None else {"exit_code": code} if code >= 0 else {"signal": -code}
+        self.wire.fail(ServerGone(TERMINATED, details={**known, **self.describe()}))
+
+    def _give_up(self) -> None:
+        self._read_stderr()
+        known = {"cause": "it closed its pipes and kept running", **self.describe()}
+        self.wire.fail(ServerGone(TERMINATED, details=known))
+        self._end()
+
+    def _end(self) -> None:
+        """Have the group ended; its leader's exit code is known at once if it has exited."""
+        if self._ending is None and self._closed is None:
+            self.group.terminate()
+            self._ending = self._loop.create_task(self.group.end(PATIENCE))
+
+    def _read_stderr(self) -> None:
+        if self._stderr < 0:
+            return
+        try:
+            data = os.read(self._stderr, _CHUNK)
+        except BlockingIOError:
+            return
+        if not data:
+            self._close_stderr()
+            return
+        self._ring += data
+        del self._ring[:-_RING]
+
+    def _close_stderr(self) -> None:
+        if self._stderr >= 0:
+            self._loop.remove_reader(self._stderr)
+            os.close(self._stderr)
+            self._stderr = -1
+
+
+def _refusal(error: StepError, command: str, cwd: str | None) -> ServerError:
+    """Why a server could not be started, in the words that are promised for the usual case."""
+    cause = error.__cause__
+    missing = isinstance(cause, FileNotFoundError | NotADirectoryError) and cause.filename != cwd
+    if missing and not ("/" in command and os.path.lexists(os.path.join(cwd or "", command))):  # noqa: PTH118
+        return ServerError(f"Command not found: {command}", suggestions=error.suggestions)
+    return ServerError(error.message, details=error.details, suggestions=error.suggestions)

@@ -1,0 +1,176 @@
+"""pflow as an MCP server over HTTP: the same server behind a gate, on a socket, until a signal comes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable, Generator, Iterable, Sequence
+
+import uvicorn
+from mcp.server.streamable_http import EventStore
+from mcp.server.transport_security import TransportSecuritySettings
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from pflow.core.errors import UsageError
+from pflow.core.file.home import Home
+from pflow.core.setting.settings import Settings
+from pflow.execution.sync_runner import SIGNALS
+from pflow.mcp_server.http_gate import MOST_BYTES, Gate
+from pflow.mcp_server.listen_address import Address, listen, names_of
+from pflow.mcp_server.server import PflowServer, clean_drafts
+
+TOKEN = "PFLOW_MCP_TOKEN"
+"""The variable or credential that holds the token; without it there is a new one each time."""
+
+PATH = "/mcp"
+MOST_SESSIONS = 200
+MOST_CONNECTIONS = 500
+IDLE = 30 * 60.0
+"""Seconds after which a session that nobody uses is forgotten."""
+
+_LEAST_TOKEN = 22
+_PARTING = 1
+
+
+def run_http(
+    home: Home,
+    address: Address,
+    *,
+    say: Callable[[str], None],
+    toolset: str = "full",
+    remote: bool = False,
+    hosts: Sequence[str] = (),
+    idle: float = IDLE,
+    sessions: int = MOST_SESSIONS,
+) -> int:
+    """Serve until a signal comes; the exit code. `say` is told where, and the token if it is a new one."""
+    logging.basicConfig(level=logging.WARNING, format="pflow: %(message)s", stream=sys.stderr)
+    token, is_new = find_token(home)
+    bound = listen(address, remote=remote)
+    address = address._replace(port=bound.getsockname()[1])
+    say(f"serving on http://{address.shown()}{PATH}")
+    if is_new:
+        say(f"bearer token, shown once: {token}")
+    if not address.is_loopback:
+        say("warning: nothing here is encrypted; put a proxy that speaks TLS in front")
+    server = PflowServer(home, toolset=toolset)
+    listener = make_listener(server, hosts=names_of(address, hosts), token=token, idle=idle, sessions=sessions)
+    return asyncio.run(serve_until_signal(server, listener, bound))
+
+
+def make_listener(
+    server: PflowServer,
+    *,
+    hosts: Iterable[str],
+    token: str,
+    idle: float = IDLE,
+    sessions: int = MOST_SESSIONS,
+    event_store: EventStore | None = None,
+    retry_interval: int | None = None,
+) -> Listener:
+    """What answers requests: the server's application behind the gate."""
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MOST_BYTES,
+        session_idle_timeout=idle,
+        max_sessions=sessions,
+        event_store=event_store,
+        retry_interval=retry_interval,
+        # The gate has checked them.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what clients do wrong is theirs to hear
+    return Listener(
+        uvicorn.Config(
+            Gate(app, hosts=hosts, token=token),
+            http=Connection,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_graceful_shutdown=_PARTING,
+        )
+    )
+
+
+def find_token(home: Home) -> tuple[str, bool]:
+    """The token that clients must have, and whether it was made just now."""
+    token = Settings.load(home).variables().get(TOKEN, "")
+    os.environ.pop(TOKEN, None)  # steps inherit the environment, and have no business with it
+    if not token:
+        return secrets.token_urlsafe(32), True
+    if len(token) < _LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise UsageError(
+            f"`{TOKEN}` is too easy to guess: it takes {_LEAST_TOKEN} characters or more, without spaces",
+            suggestions=["let pflow make one: unset it", "or make one: `openssl rand -hex 32`"],
+        )
+    return token, False
+
+
+class Listener(uvicorn.Server):
+    """A server that leaves signals to us."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Captures none."""
+        yield
+
+
+class Connection(H11Protocol):
+    """A client's connection. One on which no request gets under way is closed, however slowly it goes on."""
+
+    patience = 10.0
+
+    _expiry: asyncio.TimerHandle | None = None
+    _seen: object = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to watch it."""
+        super().connection_made(transport)
+        self._expiry = self.loop.call_later(self.patience, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Watch no more."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        super().connection_lost(exc)
+
+    def _look(self) -> None:
+        waits = self.cycle is None or self.cycle.response_complete
+        if waits and self._seen is self.cycle:
+            self.transport.close()
+            return
+        self._seen = self.cycle if waits else self
+        self._expiry = self.loop.call_later(self.patience, self._look)
+
+
+async def serve_until_signal(server: PflowServer, listener: Listener, bound: socket.socket) -> int:
+    """Answer requests until a signal comes; the exit code."""
+    loop = asyncio.get_running_loop()
+    code = 0
+
+    def interrupt(name: str) -> None:
+        nonlocal code
+        if code:
+            os._exit(code)
+        code = SIGNALS[name]
+        server.engine.leave(graceful=False)
+        server.stop_listening()
+        listener.should_exit = True
+
+    for name in SIGNALS:
+        loop.add_signal_handler(getattr(signal, name), interrupt, name)
+    cleaning = loop.run_in_executor(None, clean_drafts, server)
+    await listener.serve([bound])
+    cleaning.cancel()
+    await server.engine.close()
+    return code

@@ -1,0 +1,248 @@
+"""The `code` node: an author's Python, in a process of its own with limits on time, memory and processes."""
+
+from __future__ import annotations
+
+import asyncio
+import keyword
+import signal
+import sys
+from collections.abc import Mapping, MutableMapping
+from functools import cache
+from importlib.abc import SourceLoader
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+from pocketflow import AsyncNode
+
+from pflow.core.errors import StepError, StepTimeout
+from pflow.core.suggest import nearest
+from pflow.core.template.python_text import check_code, source_lines
+from pflow.engine.context import current_step
+from pflow.nodes.file.path import describe
+from pflow.process.command import Finished, child_environment, run_process
+
+MAX_RESULT = 32 * 1024 * 1024
+MAX_STDOUT = 1024 * 1024
+_LARGE = 1024 * 1024
+_LONGEST = 86_400.0
+_LEAST_MEMORY = 64
+"""Megabytes without which Python itself does not start."""
+
+
+class Code(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+    """Run Python code. Each of `inputs` is a variable in it; what it assigns to `result` is the result.
+
+    The code runs in a separate Python that imports from neither the current folder nor PYTHONPATH, but from
+    all packages that are installed beside pflow. `result` must be JSON (null if the code never assigns it).
+    """
+
+    name = "code"
+    actions = ("default", "error", "timeout")
+
+    class Params:
+        code: Annotated[str, "Python source; templates do not apply in it, use inputs", "slot:raw"]
+        inputs: Annotated[dict[str, Any], "Values by the variable names they get in the code"] = {}  # noqa: RUF012
+        timeout: Annotated[float, "Seconds it may take"] = 60
+        memory_mb: Annotated[int, "Megabytes of memory it may use"] = 1024
+
+    class Outputs:
+        result: Annotated[Any, "What the code assigned to `result`"]
+        stdout: Annotated[str, "What the code printed"]
+
+    async def prep_async(self, shared: MutableMapping[str, Any]) -> dict[str, Any]:
+        """Check the parameters."""
+        code = self.params.get("code")
+        if not isinstance(code, str):
+            raise StepError(f"`code` must be Python source, not {describe(code)}")
+        inputs = self.params.get("inputs") or {}
+        if not isinstance(inputs, Mapping):
+            raise StepError(f"`inputs` must be an object of variables, not {describe(inputs)}")
+        for name in inputs:
+            if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+                raise StepError(
+                    f"input `{name}` cannot be a variable in the code",
+                    suggestions=["use letters, digits and `_`, and no word that Python keeps for itself"],
+                )
+        timeout = _number(self.params, "timeout", 60, _LONGEST)
+        memory = _number(self.params, "memory_mb", 1024, 1 << 24, _LEAST_MEMORY)
+        return {"code": code, "inputs": dict(inputs), "timeout": timeout, "memory": int(memory * 1024 * 1024)}
+
+    async def exec_async(self, prep_res: dict[str, Any]) -> tuple[object, str]:
+        """Run the worker and read its answer."""
+        request = {
+            "code": prep_res["code"],
+            "inputs": prep_res["inputs"],
+            "memory": prep_res["memory"],
+            "cpu": int(prep_res["timeout"]) + 2,
+            "max_result": MAX_RESULT,
+        }
+        try:
+            data = orjson.dumps(request)
+        except TypeError as error:
+            raise StepError(f"`inputs` must be JSON: {error}") from None
+        try:
+            finished = await _run(data, prep_res["timeout"])
+        except StepTimeout as late:
+            raise _late(late, prep_res) from None
+        stdout = _printed(finished.stderr)
+        large = len(finished.stdout) > _LARGE
+        answer = await asyncio.to_thread(_answer, finished.stdout) if large else _answer(finished.stdout)
+        if answer is None:
+            raise _died(finished, prep_res, stdout)
+        if "error" in answer:
+            raise _failed(answer, prep_res, stdout)
+        if "refused" in answer:
+            raise _refused(answer["refused"], stdout)
+        return answer["result"], stdout
+
+    async def post_async(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: tuple[object, str]) -> str:
+        """Write the outputs."""
+        shared["result"], shared["stdout"] = exec_res
+        return "default"
+
+
+async def _run(request: bytes, timeout: float) -> Finished:
+    """Run a worker; in a process that lives on, one that waits already, and the next one is started after it."""
+    try:
+        spare = current_step().services.spare
+    except LookupError:
+        spare = None
+    # Isolated, and without the search for installed packages, which the worker starts if need be.
+    argv = [sys.executable, "-I", "-S", "-X", "utf8", _worker()]
+    env = child_environment()
+    ready = [*argv, "ready"]
+    try:
+        return await run_process(
+            argv,
+            stdin=request,
+            env=env,
+            timeout=timeout,
+            limit=MAX_RESULT + _LARGE,
+            child=None if spare is None else spare.take(ready, env),
+        )
+    finally:
+        if spare is not None:
+            spare.want(ready, env)
+
+
+def _number(params: Mapping[str, Any], name: str, default: float, most: float, least: float = 0.001) -> float:
+    value = params.get(name, default)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise StepError(f"`{name}` must be a number, not {describe(value)}")
+    if not least <= value <= most:
+        raise StepError(f"`{name}` must be between {least:g} and {most:,.0f}, not {value:g}")
+    return value
+
+
+@cache
+def _worker() -> str:
+    """The worker's file; compiled where Python can keep it so, which spares every step 4 ms."""
+    from importlib.util import find_spec  # lazy: for code steps only
+
+    spec = find_spec("pflow.nodes.code.worker")
+    if spec is None or spec.origin is None or not isinstance(spec.loader, SourceLoader):
+        raise StepError("pflow's own file `nodes/code/worker.py` is missing", suggestions=["install pflow again"])
+    spec.loader.get_code(spec.name)
+    return spec.cached if spec.cached and Path(spec.cached).is_file() else spec.origin
+
+
+def _answer(data: bytes | str) -> dict[str, Any] | None:
+    try:
+        answer = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _printed(data: bytes) -> str:
+    text = data[:MAX_STDOUT].decode("utf-8", "replace")
+    return text if len(data) <= MAX_STDOUT else f"{text}\n… ({len(data) - MAX_STDOUT:,} bytes more)"
+
+
+def _source(code: str, line: int) -> str:
+    lines = source_lines(code)
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def _late(late: StepTimeout, prep: dict[str, Any]) -> StepError:
+    answer = _answer(str(late.details.get("stdout", ""))) or {}
+    if "error" in answer:
+        # It failed, and a thread that it had started kept the process alive.
+        return _failed(answer, prep, str(late.details.get("stderr", "")))
+    line = int(answer.get("line", 0))
+    details = {"line": line, "source": _source(prep["code"], line), "stdout": late.details.get("stderr")}
+    where = f"; it was at line {line}" if line else "; a thread of it did not end" if "result" in answer else ""
+    return StepTimeout(
+        f"the code took longer than {prep['timeout']:g} s{where}",
+        details={name: value for name, value in details.items() if value},
+    )
+
+
+def _failed(answer: dict[str, Any], prep: dict[str, Any], stdout: str) -> StepError:
+    error: dict[str, Any] = answer["error"]
+    line = int(error.get("line", 0))
+    kind, message = str(error["type"]), str(error["message"])
+    if "column" in error and (found := check_code(prep["code"])):
+        message = found[0][2]
+    elif kind == "MemoryError":
+        message = message or f"it needed more than {prep['memory'] // 1024 // 1024:,} MB"
+    where = f" at line {line}" if line else ""
+    details = {
+        "line": line,
+        "source": _source(prep["code"], line),
+        "type": kind,
+        "message": message,
+        "frames": error.get("frames"),
+        "stdout": stdout[-2000:],
+        "stderr": str(answer.get("stderr", ""))[-2000:],
+    }
+    return StepError(
+        f"the code failed{where}: {kind}: {message}" if message else f"the code failed{where}: {kind}",
+        details={name: value for name, value in details.items() if value},
+        suggestions=_suggestions(kind, error.get("name"), prep["inputs"]),
+    )
+
+
+def _suggestions(kind: str, name: object, inputs: Mapping[str, object]) -> list[str]:
+    if kind == "MemoryError":
+        return ["raise `memory_mb`, or work on the data in parts"]
+    if kind == "ModuleNotFoundError":
+        return [f"install `{name}` where pflow is installed, with pip"]
+    if kind == "NameError" and isinstance(name, str):
+        near = nearest(name, inputs)
+        known = ", ".join(f"`{key}`" for key in inputs) or "none"
+        return [f"did you mean `{near[0]}`?" if near else f"pass it through `inputs` (given: {known})"]
+    return []
+
+
+def _refused(refused: dict[str, Any], stdout: str) -> StepError:
+    at, advice = refused["at"], refused["advice"]
+    return StepError(
+        f"the result is not JSON: `{at}`: {refused['reason']}",
+        details={"at": at, "stdout": stdout[-2000:]} if stdout else {"at": at},
+        suggestions=[advice] if advice else (),
+    )
+
+
+def _died(finished: Finished, prep: dict[str, Any], stdout: str) -> StepError:
+    """For a worker that ended without an answer."""
+    code = finished.exit_code
+    details = {"exit_code": code, "stdout": stdout[-2000:]}
+    if code >= 0:
+        return StepError(
+            f"the code ended its process (exit code {code}) before it was done",
+            details=details,
+            suggestions=["leave the code with `sys.exit`, or by reaching its end"],
+        )
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    memory = prep["memory"] // 1024 // 1024
+    advice = {
+        "SIGXCPU": ["raise `timeout`; the processor time was used up"],
+        "SIGKILL": [f"the system may have run out of memory below the limit of {memory:,} MB"],
+        "SIGSEGV": ["a recursion without end or a compiled package may be the cause"],
+    }
+    return StepError(f"the code was killed by {name}", details=details, suggestions=advice.get(name, ()))

@@ -1,0 +1,210 @@
+"""The nodes that look at local files: `read-file` and `list-files`."""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pocketflow import Node
+
+from pflow.core.errors import StepError
+from pflow.nodes.file.path import describe, file_error, is_folder, not_regular, path_param
+from pflow.nodes.file.pattern import Pattern
+from pflow.nodes.file.policy import check_read, real_path
+
+MAX_SIZE = 10 * 1024 * 1024
+MAX_FILES = 100_000
+_MAX_VISITED = 1_000_000
+
+
+class ReadFile(Node):  # type: ignore[misc]  # pocketflow has no types
+    """Read a text file. With the encoding `base64`, any file."""
+
+    name = "read-file"
+    purity = "read"
+    actions = ("default", "error", "resource_missing")
+
+    class Params:
+        path: Annotated[str, "The file to read"]
+        encoding: Annotated[str, "How its bytes are text, such as utf-8 or latin-1; base64 for binary files"] = "utf-8"
+        max_size: Annotated[int, "Bytes above which the file is refused"] = MAX_SIZE
+
+    class Outputs:
+        content: Annotated[str, "What the file holds"]
+        path: Annotated[str, "The file that was read"]
+        size: Annotated[int, "Its bytes"]
+
+    def prep(self, shared: MutableMapping[str, Any]) -> tuple[str, str, int]:
+        """Check the parameters."""
+        encoding = self.params.get("encoding", "utf-8")
+        if not isinstance(encoding, str):
+            raise StepError(f"`encoding` must be a text such as `utf-8`, not {describe(encoding)}")
+        limit = self.params.get("max_size", MAX_SIZE)
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+            raise StepError(f"`max_size` must be a number of bytes, not {describe(limit)}")
+        return path_param(self.params, "path"), encoding, limit
+
+    def exec(self, prep_res: tuple[str, str, int]) -> tuple[str, str, int]:
+        """Read and decode."""
+        path, encoding, limit = prep_res
+        data = read_bytes(path, limit)
+        return decode(path, data, encoding), path, len(data)
+
+    def post(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: tuple[str, str, int]) -> str:
+        """Write the outputs."""
+        shared["content"], shared["path"], shared["size"] = exec_res
+        return "default"
+
+
+class ListFiles(Node):  # type: ignore[misc]  # pocketflow has no types
+    """List the files of a folder whose names match a pattern, sorted.
+
+    The pattern is a glob: `*` and `?` stay within a name, `**` is any number of folders. Names that start
+    with a dot are left out unless the pattern names the dot; `**` enters no folders behind links.
+    """
+
+    name = "list-files"
+    purity = "read"
+    actions = ("default", "error", "resource_missing")
+
+    class Params:
+        path: Annotated[str, "The folder to look in"] = "."
+        pattern: Annotated[str, "Which files, such as *.md or **/*.py"] = "*"
+
+    class Outputs:
+        files: Annotated[list[str], "Paths of the files, sorted"]
+        skipped: Annotated[int, "Folders that could not be read, and files whose names are not UTF-8"]
+
+    def prep(self, shared: MutableMapping[str, Any]) -> tuple[str, Pattern]:
+        """Check the parameters."""
+        pattern = self.params.get("pattern", "*")
+        if not isinstance(pattern, str):
+            raise StepError(f"`pattern` must be a text such as `*.md`, not {describe(pattern)}")
+        return path_param(self.params, "path", "."), Pattern(pattern)
+
+    def exec(self, prep_res: tuple[str, Pattern]) -> tuple[list[str], int]:
+        """Walk the folders that the pattern can reach."""
+        root, pattern = prep_res
+        try:
+            folder = Path(root).stat()
+        except OSError as error:
+            raise file_error("list", root, error) from error
+        if not stat.S_ISDIR(folder.st_mode):
+            raise StepError(
+                f"cannot list `{root}`: it is a file", suggestions=["use `read-file` to read a single file"]
+            )
+        return list_files(root, pattern)
+
+    def post(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: tuple[list[str], int]) -> str:
+        """Write the outputs."""
+        shared["files"], shared["skipped"] = exec_res
+        return "default"
+
+
+def read_bytes(path: str, limit: int) -> bytes:
+    """What a regular file holds, never waiting for a pipe and never more than `limit` bytes."""
+    check_read("read", real_path(path))
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise file_error("read", path, error) from error
+    try:
+        found = os.fstat(fd)
+        if stat.S_ISDIR(found.st_mode):
+            raise is_folder("read", path, "use `list-files` to see what it holds")
+        if not stat.S_ISREG(found.st_mode):
+            raise not_regular("read", path)
+        chunks: list[bytes] = []
+        left = limit + 1
+        # Files of the kernel have no size until they are read.
+        while found.st_size <= limit and left > 0 and (chunk := os.read(fd, min(left, 1 << 20))):
+            chunks.append(chunk)
+            left -= len(chunk)
+        if left <= 0 or found.st_size > limit:
+            raise StepError(
+                f"`{path}` is larger than {limit:,} bytes",
+                details={"path": path, "size": found.st_size, "max_size": limit},
+                suggestions=["raise `max_size`, or let a `shell` step work on the file without reading it"],
+            )
+        return b"".join(chunks)
+    except OSError as error:
+        raise file_error("read", path, error) from error
+    finally:
+        os.close(fd)
+
+
+def decode(path: str, data: bytes, encoding: str) -> str:
+    """The text that `data` is in `encoding`."""
+    if encoding == "base64":
+        return base64.b64encode(data).decode("ascii")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise StepError(
+            f"`{path}` is not {encoding} text: byte 0x{data[error.start]:02x} at offset {error.start:,}",
+            details={"path": path, "offset": error.start},
+            suggestions=["set `encoding` to what the file is, such as `latin-1`, or to `base64` if it is not text"],
+        ) from None
+    except (LookupError, UnicodeError, ValueError):
+        raise unknown_encoding(encoding) from None
+
+
+def unknown_encoding(encoding: str) -> StepError:
+    """For an encoding that Python does not know."""
+    return StepError(
+        f"there is no text encoding `{encoding}`",
+        suggestions=["use `utf-8`, `latin-1`, `utf-16` or `base64`"],
+    )
+
+
+def list_files(root: str, pattern: Pattern) -> tuple[list[str], int]:
+    """Files below `root` that match, sorted, and how many places had to be skipped."""
+    prefix = "" if root in (".", "./") else root.rstrip("/") + "/"
+    files: list[str] = []
+    skipped = visited = 0
+    waiting = [("", pattern.start())]
+    while waiting:
+        below, states = waiting.pop()
+        try:
+            with os.scandir(prefix + below or ".") as items:
+                entries = list(items)
+        except OSError:
+            skipped += 1
+            continue
+        visited += len(entries)
+        for entry in entries:
+            matches, deeper = pattern.step(states, entry.name, linked=entry.is_symlink())
+            path = f"{below}{entry.name}"
+            if not path.isprintable() and not _is_text(path):
+                skipped += bool(matches or deeper)
+                continue
+            if deeper and _is(entry, os.DirEntry.is_dir):
+                waiting.append((f"{path}/", deeper))
+            if matches and _is(entry, os.DirEntry.is_file):
+                files.append(prefix + path)
+        if len(files) > MAX_FILES or visited > _MAX_VISITED:
+            raise StepError(
+                f"`{root}` holds too many files for one step (more than {MAX_FILES:,} that match, "
+                f"or {_MAX_VISITED:,} to look at)",
+                suggestions=["narrow `pattern`, or start in a folder further down"],
+            )
+    return sorted(files), skipped
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is(entry: os.DirEntry[str], test: Any) -> bool:
+    try:
+        return bool(test(entry))
+    except OSError:
+        return False

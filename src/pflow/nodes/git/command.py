@@ -1,0 +1,170 @@
+"""Runs git so that nothing in a value or a repository turns a look into an action; knows no single command.
+
+A person's git configuration holds. Commands that only look run no hook, monitor, pager, external diff or
+signature check and reach no network, whatever the configuration says; filters that a person configured for
+files (`filter.*`) do run, as git could not compare files without them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pflow.core.errors import StepError
+from pflow.nodes.file.path import describe, path_param
+from pflow.nodes.file.policy import check_change, real_path
+from pflow.process.command import Finished, child_environment, run_process
+
+LIMIT = 10 << 20
+"""Bytes of output that a command may give."""
+
+_QUIET = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "SSH_ASKPASS": "true",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "true",
+    "LANGUAGE": "C",
+    "LC_ALL": "C.UTF-8",
+}
+_LOOKING = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+_CHANGING = {"GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
+_IDENTITY = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")]
+
+_ALWAYS = ("-c", "core.fsmonitor=false", "-c", "color.ui=false", "-c", "core.quotePath=false")
+_ONLY_LOOKING = ("-c", f"core.hooksPath={os.devnull}", "-c", "log.showSignature=false")
+
+_MISSING = (
+    (
+        "not a git repository",
+        "is not in a git repository",
+        "Give the folder of a repository as `path`, or make one with `git init`",
+    ),
+    ("cannot change to", "is not a folder that exists", "Check `path`"),
+)
+_UNKNOWN = ("bad revision", "unknown revision", "invalid reference", "did not match any file", "invalid object name")
+_ADVICE = {
+    "dubious ownership": "Another user owns the repository; `git config --global --add safe.directory PATH` trusts it",
+    "Please tell me who you are": "Set `git config user.name` and `git config user.email`, or the node's `author`",
+    "would be overwritten": "Commit the changes first, or put them aside with `git stash`",
+    "index.lock": "Another git process works in the repository; try again when it is done",
+    "CONFLICT": "Resolve the conflicts first",
+    "unmerged files": "Resolve the conflicts first",
+}
+
+
+class Repository:
+    """A place where git runs. `changing` lets hooks run and networks be used, as the person's own git would."""
+
+    def __init__(self, params: Mapping[str, Any], *, changing: bool = False) -> None:
+        self.path = path_param(params, "path", ".")
+        self._timeout = _timeout(params)
+        self._changing = changing
+        if changing:
+            check_change("change the repository", real_path(self.path))
+
+    async def git(self, *argv: str, stdin: bytes = b"", ok: Sequence[int] = (0,), limit: int = LIMIT) -> Finished:
+        """Run one command. Raises `StepError` for an exit code that is not `ok` and for output that was cut."""
+        for value in argv:
+            _check_word(value)
+        command = ["git", "-C", self.path, "--no-pager", "--literal-pathspecs", *_ALWAYS]
+        if not self._changing:
+            command += _ONLY_LOOKING
+        done = await run_process(
+            [*command, *argv], stdin=stdin, env=self._environment(), timeout=self._timeout, limit=limit
+        )
+        if done.exit_code not in ok:
+            raise self.failure(argv[0], done)
+        if done.stdout_cut:
+            raise StepError(
+                f"`git {argv[0]}` gives more than {limit >> 20} MiB",
+                suggestions=["Ask for less, for instance with `files`"],
+            )
+        return done
+
+    def failure(self, command: str, done: Finished) -> StepError:
+        """What a failed command means."""
+        said = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace")
+        details = {"exit_code": done.exit_code, "git": said[:2000], "path": self.path}
+        for sign, what, advice in _MISSING:
+            if sign in said.lower():
+                return StepError(
+                    f"`{self.path}` {what}", action="resource_missing", details=details, suggestions=[advice]
+                )
+        first = next((line for line in said.splitlines() if line.strip()), f"exit code {done.exit_code}")
+        first = first.removeprefix("fatal: ").removeprefix("error: ")
+        return StepError(
+            f"`git {command}` failed: {first[:300]}",
+            action="resource_missing" if any(sign in said for sign in _UNKNOWN) else "error",
+            details=details,
+            suggestions=[advice for sign, advice in _ADVICE.items() if sign in said][:1],
+        )
+
+    def _environment(self) -> dict[str, str]:
+        if not self._changing:
+            return child_environment({**_QUIET, **_LOOKING})
+        identity = {name: os.environ[name] for name in _IDENTITY if name in os.environ}
+        return child_environment({**identity, **_QUIET, **_CHANGING})
+
+
+def revision(params: Mapping[str, Any], name: str) -> str:
+    """A commit, branch, tag or range; empty without one. One that git would take for an option is refused."""
+    value = params.get(name)
+    if value is None or value == "":
+        return ""
+    if not isinstance(value, str):
+        raise StepError(f"`{name}` needs a text, not {describe(value)}")
+    if value.startswith("-"):
+        raise StepError(
+            f"`{name}` is {value[:100]!r}, which git would take for an option",
+            suggestions=["Name a commit, branch or tag"],
+        )
+    return value
+
+
+def names(params: Mapping[str, Any], name: str) -> list[str]:
+    """File names, from an array or a single text."""
+    value = params.get(name)
+    listed = [value] if isinstance(value, str) else value or []
+    if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
+        raise StepError(f"`{name}` needs an array of file names")
+    return listed
+
+
+def option(params: Mapping[str, Any], name: str, flag: str) -> list[str]:
+    """A text as the value of a flag, in one word, so that it cannot be an option of its own."""
+    value = params.get(name)
+    if value is None or value == "":
+        return []
+    if not isinstance(value, str):
+        raise StepError(f"`{name}` needs a text, not {describe(value)}")
+    return [f"{flag}={value}"]
+
+
+def count(params: Mapping[str, Any], name: str, default: int, highest: int) -> int:
+    """A whole number from 0 on."""
+    value = params.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= highest:
+        raise StepError(f"`{name}` needs a whole number from 0 to {highest}")
+    return value
+
+
+def _check_word(value: str) -> None:
+    try:
+        encoded = os.fsencode(value)
+    except UnicodeEncodeError:
+        encoded = b"\0"
+    if b"\0" in encoded:
+        raise StepError("a value for git holds a character that no argument can hold")
+
+
+def _timeout(params: Mapping[str, Any]) -> float:
+    value = params.get("timeout")
+    if value is None:
+        return 60.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86400:
+        raise StepError("`timeout` needs a number of seconds above 0 and up to 86400")
+    return float(value)

@@ -1,0 +1,382 @@
+"""The GitHub nodes. Answers are cut down to the fields that stay; the node `github` gives them whole.
+
+All of them take the token from the setting or variable `GITHUB_TOKEN` and the address of the API from
+`github.base_url` or `GITHUB_API_URL`, unless the node says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypedDict
+
+from pocketflow import AsyncNode
+
+from pflow.core.errors import StepError
+from pflow.nodes.github.api import MOST, GitHub, api_path, repo_path
+from pflow.nodes.http.message import check_method
+
+_ACTIONS = ("default", "error", "timeout", "rate_limited", "auth_failed", "resource_missing")
+_STATES = ("open", "closed", "all")
+
+
+class Issue(TypedDict):
+    """An issue. Labels and people are names; dates are ISO 8601; `url` is the page for people."""
+
+    number: int
+    title: str
+    body: str
+    state: str
+    author: str | None
+    labels: list[str]
+    assignees: list[str]
+    milestone: str | None
+    comments: int
+    created_at: str | None
+    updated_at: str | None
+    closed_at: str | None
+    url: str
+
+
+class PullRequest(TypedDict):
+    """A pull request from the branch `head` into the branch `base`."""
+
+    number: int
+    title: str
+    body: str
+    state: str
+    draft: bool
+    author: str | None
+    labels: list[str]
+    assignees: list[str]
+    head: str
+    base: str
+    sha: str | None
+    created_at: str | None
+    updated_at: str | None
+    closed_at: str | None
+    merged_at: str | None
+    url: str
+
+
+class GithubGetIssue(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+    """Get one issue of a GitHub repository."""
+
+    name = "github-get-issue"
+    purity = "read"
+    actions = _ACTIONS
+
+    class Params:
+        repo: Annotated[str, "Repository as owner/name"]
+        issue_number: Annotated[int, "Number of the issue"]
+        token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
+        base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
+        timeout: Annotated[float, "Seconds for the call"] = 30.0
+
+    class Outputs:
+        issue: Annotated[Issue, "The issue"]
+        issue_number: Annotated[int, "Its number"]
+        url: Annotated[str, "Its page"]
+
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
+        """Make the call."""
+        path = f"{repo_path(self.params)}/issues/{_number(self.params, 'issue_number')}"
+        api = GitHub(self.params)
+        return _issue(api.object(await api.get(path), path))
+
+    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: dict[str, Any]) -> str:
+        """Write the outputs."""
+        return _write_issue(shared, exec_res)
+
+
+class GithubListIssues(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+    """List issues of a GitHub repository, newest first. Pull requests are not among them."""
+
+    name = "github-list-issues"
+    purity = "read"
+    actions = _ACTIONS
+
+    class Params:
+        repo: Annotated[str, "Repository as owner/name"]
+        state: Annotated[str, "open, closed or all"] = "open"
+        labels: Annotated[list[str] | None, "Only issues with all of these labels"] = None
+        assignee: Annotated[str, "Only issues of this person; none for unassigned, * for any"] = ""
+        since: Annotated[str, "Only issues that changed after this moment (ISO 8601)"] = ""
+        limit: Annotated[int, "Most issues to list, up to 1000"] = 30
+        token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
+        base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
+        timeout: Annotated[float, "Seconds for each call"] = 30.0
+
+    class Outputs:
+        issues: Annotated[list[Issue], "The issues"]
+        count: Annotated[int, "How many there are"]
+
+    async def exec_async(self, prep_res: object) -> list[dict[str, Any]]:
+        """Make as many calls as there are pages."""
+        params = self.params
+        query = {
+            "state": _choice(params, "state", _STATES),
+            "labels": ",".join(_names(params, "labels") or []) or None,
+            "assignee": _text(params, "assignee") or None,
+            "since": _text(params, "since") or None,
+        }
+        found = await GitHub(params).list(f"{repo_path(params)}/issues", query, _limit(params), without="pull_request")
+        return [_issue(one) for one in found]
+
+    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: list[dict[str, Any]]) -> str:
+        """Write the outputs."""
+        shared["issues"], shared["count"] = exec_res, len(exec_res)
+        return "default"
+
+
+class GithubCreateIssue(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+    """Open an issue in a GitHub repository."""
+
+    name = "github-create-issue"
+    purity = "impure"
+    actions = _ACTIONS
+
+    class Params:
+        repo: Annotated[str, "Repository as owner/name"]
+        title: Annotated[str, "Title"]
+        body: Annotated[str, "Text, in Markdown"] = ""
+        labels: Annotated[list[str] | None, "Labels"] = None
+        assignees: Annotated[list[str] | None, "People to assign"] = None
+        token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
+        base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
+        timeout: Annotated[float, "Seconds for the call"] = 30.0
+
+    class Outputs:
+        issue: Annotated[Issue, "The new issue"]
+        issue_number: Annotated[int, "Its number"]
+        url: Annotated[str, "Its page"]
+
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
+        """Make the call."""
+        params, path = self.params, f"{repo_path(self.params)}/issues"
+        body = {
+            "title": _required(params, "title"),
+            "body": _text(params, "body") or None,
+            "labels": _names(params, "labels"),
+            "assignees": _names(params, "assignees"),
+        }
+        api = GitHub(params)
+        return _issue(api.object(await api.post(path, body), path))
+
+    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: dict[str, Any]) -> str:
+        """Write the outputs."""
+        return _write_issue(shared, exec_res)
+
+
+class GithubListPrs(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+    """List pull requests of a GitHub repository, newest first."""
+
+    name = "github-list-prs"
+    purity = "read"
+    actions = _ACTIONS
+
+    class Params:
+        repo: Annotated[str, "Repository as owner/name"]
+        state: Annotated[str, "open, closed or all"] = "open"
+        head: Annotated[str, "Only those from this branch, as owner:branch"] = ""
+        base: Annotated[str, "Only those into this branch"] = ""
+        limit: Annotated[int, "Most pull requests to list, up to 1000"] = 30
+        token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
+        base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
+        timeout: Annotated[float, "Seconds for each call"] = 30.0
+
+    class Outputs:
+        prs: Annotated[list[PullRequest], "The pull requests"]
+        count: Annotated[int, "How many there are"]
+
+    async def exec_async(self, prep_res: object) -> list[dict[str, Any]]:
+        """Make as many calls as there are pages."""
+        params = self.params
+        query = {
+            "state": _choice(params, "state", _STATES),
+            "head": _text(params, "head") or None,
+            "base": _text(params, "base") or None,
+        }
+        found = await GitHub(params).list(f"{repo_path(params)}/pulls", query, _limit(params))
+        return [_pull_request(one) for one in found]
+
+    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: list[dict[str, Any]]) -> str:
+        """Write the outputs."""
+        shared["prs"], shared["count"] = exec_res, len(exec_res)
+        return "default"
+
+
+class GithubCreatePr(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+    """Open a pull request in a GitHub repository."""
+
+    name = "github-create-pr"
+    purity = "impure"
+    actions = _ACTIONS
+
+    class Params:
+        repo: Annotated[str, "Repository as owner/name"]
+        title: Annotated[str, "Title"]
+        head: Annotated[str, "Branch with the changes, as branch or owner:branch"]
+        base: Annotated[str, "Branch that should get them"] = "main"
+        body: Annotated[str, "Text, in Markdown"] = ""
+        draft: Annotated[bool, "Whether it is a draft"] = False
+        token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
+        base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
+        timeout: Annotated[float, "Seconds for the call"] = 30.0
+
+    class Outputs:
+        pr: Annotated[PullRequest, "The new pull request"]
+        pr_number: Annotated[int, "Its number"]
+        url: Annotated[str, "Its page"]
+
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
+        """Make the call."""
+        params, path = self.params, f"{repo_path(self.params)}/pulls"
+        body = {
+            "title": _required(params, "title"),
+            "head": _required(params, "head"),
+            "base": _text(params, "base") or "main",
+            "body": _text(params, "body") or None,
+            "draft": True if params.get("draft") is True else None,
+        }
+        api = GitHub(params)
+        return _pull_request(api.object(await api.post(path, body), path))
+
+    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: dict[str, Any]) -> str:
+        """Write the outputs."""
+        shared["pr"], shared["pr_number"], shared["url"] = exec_res, exec_res["number"], exec_res["url"]
+        return "default"
+
+
+class Github(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+    """Call any endpoint of the GitHub REST API."""
+
+    name = "github"
+    purity = "impure"
+    actions = _ACTIONS
+
+    class Params:
+        path: Annotated[str, "Path such as /repos/owner/name/releases"]
+        method: Annotated[str, "HTTP method; without one GET, or POST when there is a body"] = ""
+        params: Annotated[dict[str, object] | None, "Query parameters"] = None
+        body: Annotated[dict[str, object] | list[object] | None, "What to send, as JSON"] = None
+        limit: Annotated[int, "For lists: go on over pages up to this many items; 0 for one page"] = 0
+        token: Annotated[str, "Token, if not GITHUB_TOKEN"] = ""
+        base_url: Annotated[str, "Address of the API, if not the one that is set up"] = ""
+        timeout: Annotated[float, "Seconds for each call"] = 30.0
+
+    class Outputs:
+        response: Annotated[dict[str, object] | list[object] | str | None, "What GitHub answered, whole"]
+        status_code: Annotated[int, "HTTP status"]
+
+    async def exec_async(self, prep_res: object) -> tuple[Any, int]:
+        """Make the call, or as many as there are pages."""
+        params, path = self.params, api_path(self.params)
+        body, query = params.get("body"), params.get("params") or {}
+        if not isinstance(query, Mapping):
+            raise StepError("`params` needs an object")
+        method = check_method(str(params.get("method") or ("GET" if body is None else "POST")))
+        api = GitHub(params)
+        if params.get("limit"):
+            if method != "GET":
+                raise StepError("`limit` is for lists, which are got with GET")
+            return await api.list(path, query, _limit(params)), 200
+        answer, reply = await api.send(method, path, query, body=body)
+        return answer, reply.status
+
+    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: tuple[Any, int]) -> str:
+        """Write the outputs."""
+        shared["response"], shared["status_code"] = exec_res
+        return "default"
+
+
+def _write_issue(shared: dict[str, Any], issue: dict[str, Any]) -> str:
+    shared["issue"], shared["issue_number"], shared["url"] = issue, issue["number"], issue["url"]
+    return "default"
+
+
+def _issue(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **_shared_fields(raw),
+        "milestone": _part(raw.get("milestone"), "title"),
+        "comments": raw.get("comments") or 0,
+    }
+
+
+def _pull_request(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **_shared_fields(raw),
+        "draft": bool(raw.get("draft")),
+        "head": _part(raw.get("head"), "ref") or "",
+        "base": _part(raw.get("base"), "ref") or "",
+        "sha": _part(raw.get("head"), "sha"),
+        "merged_at": raw.get("merged_at"),
+    }
+
+
+def _shared_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "number": raw.get("number") or 0,
+        "title": raw.get("title") or "",
+        "body": raw.get("body") or "",
+        "state": raw.get("state") or "",
+        "author": _part(raw.get("user"), "login"),
+        "labels": _parts(raw.get("labels"), "name"),
+        "assignees": _parts(raw.get("assignees"), "login"),
+        "created_at": raw.get("created_at"),
+        "updated_at": raw.get("updated_at"),
+        "closed_at": raw.get("closed_at"),
+        "url": raw.get("html_url") or raw.get("url") or "",
+    }
+
+
+def _part(raw: object, name: str) -> Any:
+    """A field of an object, or the name itself where GitHub gives that instead of an object."""
+    return raw.get(name) if isinstance(raw, Mapping) else raw
+
+
+def _parts(raw: object, name: str) -> list[Any]:
+    return [_part(one, name) for one in raw] if isinstance(raw, list) else []
+
+
+def _number(params: Mapping[str, Any], name: str) -> int:
+    value = params.get(name)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise StepError(f"`{name}` needs a whole number from 1 on")
+    return value
+
+
+def _limit(params: Mapping[str, Any]) -> int:
+    limit = _number(params, "limit") if params.get("limit") is not None else 30
+    if limit > MOST:
+        raise StepError(f"`limit` is {limit}; at most {MOST} can be listed")
+    return limit
+
+
+def _text(params: Mapping[str, Any], name: str) -> str:
+    value = params.get(name)
+    if value is not None and not isinstance(value, str):
+        raise StepError(f"`{name}` needs a text")
+    return value or ""
+
+
+def _required(params: Mapping[str, Any], name: str) -> str:
+    value = _text(params, name)
+    if not value.strip():
+        raise StepError(f"`{name}` is empty")
+    return value
+
+
+def _names(params: Mapping[str, Any], name: str) -> list[str] | None:
+    value = params.get(name)
+    if value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+        return value
+    raise StepError(f"`{name}` needs an array of names")
+
+
+def _choice(params: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
+    value = params.get(name) or known[0]
+    if value not in known:
+        raise StepError(f"`{name}` is {str(value)[:50]!a}", suggestions=[f"Use {', '.join(known)}"])
+    return str(value)

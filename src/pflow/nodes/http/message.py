@@ -1,0 +1,238 @@
+"""What goes out over HTTP and what comes back: checked headers, decoded bodies, failures. Values, no I/O."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from pflow.core.errors import SecurityError, StepError
+
+MAX_BYTES = 10 * 1024 * 1024
+PREVIEW = 1000
+"""Characters of a body that an error shows."""
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
+_UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+_FRAMING = frozenset({"connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
+_SECRET_HEADER = re.compile(r"auth|cookie|token|key|secret|password|signature|credential", re.IGNORECASE)
+_TEXT_TYPE = re.compile(
+    r"text/|application/(.*\+)?(json|xml|yaml|javascript|ecmascript|graphql|sql|toml|x-ndjson|x-yaml|"
+    r"x-www-form-urlencoded|x-sh|xhtml\+xml)\b"
+)
+_TEXT_CODECS = (
+    "utf",
+    "ascii",
+    "iso",
+    "cp",
+    "latin",
+    "koi8",
+    "mac",
+    "gb",
+    "big5",
+    "shift_jis",
+    "euc",
+    "hz",
+    "tis",
+)
+_SHORTEST_SECRET = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call. `secrets` are texts that no message about the call may repeat."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    params: Sequence[tuple[str, str]] = ()
+    content: bytes | None = None
+    timeout: float = 30.0
+    max_bytes: int = MAX_BYTES
+    secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a server answered. `place` is the address without its query; `cut`: content is missing."""
+
+    status: int
+    headers: Mapping[str, str]
+    url: str
+    place: str
+    content: bytes
+    cut: bool = False
+
+    @property
+    def content_type(self) -> str:
+        """The media type without its parameters, in lower case."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def check_method(method: str) -> str:
+    """The method in upper case. `CONNECT` and `TRACE` are no methods of an endpoint."""
+    upper = method.upper()
+    if not (upper.isascii() and upper.isalpha() and len(upper) <= 20) or upper in ("CONNECT", "TRACE"):
+        raise StepError(
+            f"{method!r} is not an HTTP method that a step can use",
+            suggestions=["Use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"],
+        )
+    return upper
+
+
+def check_headers(headers: Mapping[str, object]) -> dict[str, str]:
+    """Headers as text, by lower-case name. A value that would end its line is refused, never repaired."""
+    checked: dict[str, str] = {}
+    for name, value in headers.items():
+        if value is None:
+            continue
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            raise SecurityError(f"the header name {str(name)[:100]!r} holds characters that a header name may not hold")
+        if not isinstance(value, str | int | float):
+            raise StepError(f"the header `{name}` needs text, not {type(value).__name__}")
+        text = (str(value).lower() if isinstance(value, bool) else str(value)).strip(" \t")
+        if _UNSAFE.search(text):
+            raise SecurityError(
+                f"the value of the header `{name}` holds a line break or another control character",
+                suggestions=["Remove it, or send the text in the body"],
+            )
+        if name.lower() in _FRAMING:
+            raise StepError(
+                f"the header `{name}` belongs to the connection, which pflow manages itself",
+                suggestions=[f"Remove `{name}` from the headers"],
+            )
+        checked[name.lower()] = text
+    return checked
+
+
+def secrets_in(headers: Mapping[str, str], values: Sequence[str] = ()) -> tuple[str, ...]:
+    """The texts of a call that its errors must not repeat, longest first."""
+    found = set(values)
+    for name, value in headers.items():
+        if _SECRET_HEADER.search(name):
+            found.add(value)
+            found.add(value.partition(" ")[2])
+    return tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True))
+
+
+def masked(text: str, secrets: Sequence[str]) -> str:
+    """`text` without the secrets of a call, in whatever encoding a server repeats them."""
+    from pflow.core.setting.redactor import MIN_SECRET, Redactor  # lazy: only failures come here
+
+    redactor = Redactor()
+    for secret in secrets:
+        redactor.add("credential", secret)
+    text = redactor.text(text)
+    for secret in secrets:
+        if len(secret) < MIN_SECRET:
+            text = text.replace(secret, "«secret»")
+    return text
+
+
+def body_text(reply: Reply) -> str:
+    """The body as text: in its declared charset, else UTF-8; what cannot be read becomes `�`."""
+    declared = re.search(r"charset\s*=\s*[\"']?([^\s\"';]+)", reply.headers.get("content-type", ""), re.IGNORECASE)
+    if declared:
+        try:
+            # codecs that transform rather than decode (unicode_escape …) are not for strangers to choose
+            if codecs.lookup(declared[1]).name.replace("-", "_").startswith(_TEXT_CODECS):
+                return reply.content.decode(declared[1]).removeprefix("\ufeff")
+        except (LookupError, UnicodeError, ValueError):
+            pass
+    return reply.content.decode("utf-8-sig", errors="replace")
+
+
+def is_text(reply: Reply) -> bool:
+    """Whether a body is text by its type or, without one, by its bytes."""
+    if reply.content_type:
+        return bool(_TEXT_TYPE.match(reply.content_type)) or "charset=" in reply.headers["content-type"].lower()
+    try:
+        return "\x00" not in reply.content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def body_value(reply: Reply) -> object:
+    """A text body: parsed where it says that it is JSON (or says nothing and looks like it), else text."""
+    text = body_text(reply)
+    kind = reply.content_type
+    if kind.endswith(("/json", "+json")) or (not kind and text[:1] in ("{", "[")):
+        try:
+            value: object = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return text
+        return value
+    return text
+
+
+def status_error(request: Request, reply: Reply) -> StepError:
+    """The failure that a status outside 2xx is."""
+    status = reply.status
+    wait = retry_after(reply.headers)
+    limited = status == 429 or (
+        status == 403 and (wait is not None or reply.headers.get("x-ratelimit-remaining", "").strip() == "0")
+    )
+    details: dict[str, object] = {"status": status, "url": reply.place, "method": request.method}
+    if wait is not None:
+        details["retry_after"] = wait
+    preview = body_preview(request, reply)
+    if preview:
+        details["body"] = preview
+    called = f"`{request.method} {reply.place}` answered {status}"
+    if limited:
+        until = f"wait {wait:g} s" if wait is not None else "it does not say how long to wait"
+        return StepError(
+            f"{called}: too many calls; {until}",
+            action="rate_limited",
+            details=details,
+            suggestions=["Add a `retry` with a `wait` to the node, or an edge for `rate_limited`"],
+        )
+    if status in (401, 403):
+        what = "the credentials were not accepted" if status == 401 else "the credentials do not allow this"
+        return StepError(
+            f"{called}: {what}",
+            action="auth_failed",
+            details=details,
+            suggestions=["Check `auth` and the `headers` that carry credentials"],
+        )
+    if status in (404, 410):
+        return StepError(f"{called}: there is nothing at this address", action="resource_missing", details=details)
+    if 300 <= status < 400:
+        return StepError(f"{called}, a redirect that leads nowhere", details=details)
+    return StepError(called, details=details)
+
+
+def body_preview(request: Request, reply: Reply) -> str:
+    """The beginning of a body for people to read, without the secrets that the call carried."""
+    if not reply.content or not is_text(reply):
+        return ""
+    text = masked(body_text(reply), request.secrets)
+    if reply.cut and request.secrets:
+        # a secret that the cut went through is not recognised, but it can only stand at the end
+        text = text[: -3 * len(request.secrets[0])]
+    text = text.strip()
+    return text if len(text) <= PREVIEW else text[:PREVIEW] + "…"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait: `Retry-After` in both its forms, else when the quota refills."""
+    text = headers.get("retry-after", "").strip()
+    if text:
+        if text.isascii() and text.isdigit():
+            return float(text[:9])
+        from email.utils import parsedate_to_datetime  # lazy: the rare form, and it costs 10 ms
+
+        try:
+            return max(0.0, round(parsedate_to_datetime(text).timestamp() - time.time(), 1))
+        except (ValueError, OverflowError):
+            return None
+    reset = headers.get("x-ratelimit-reset", "").strip()
+    if headers.get("x-ratelimit-remaining", "").strip() == "0" and reset.isascii() and reset.isdigit():
+        number = float(reset[:12])
+        # some servers give the moment, some the seconds until then
+        return max(0.0, round(number - time.time(), 1)) if number > 1e9 else number
+    return None

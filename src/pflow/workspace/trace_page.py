@@ -1,0 +1,90 @@
+"""Pages through a trace: the whole, one step, or one value by its path, large ones fetched from the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from pflow.core.document.position import show_path
+from pflow.core.errors import NotFoundError, UsageError
+from pflow.core.suggest import nearest
+from pflow.core.template.template import references_of
+from pflow.engine.ports import Journal
+from pflow.engine.value import check_value
+
+PAGE = 20_000
+
+
+def select(
+    trace: Mapping[str, object],
+    journal: Journal,
+    *,
+    step: str | None,
+    field: str | None,
+    offset: int,
+    limit: int | None,
+) -> object:
+    """The chosen part of a trace."""
+    value: object = trace if step is None else _step(trace, step)
+    if field is None:
+        return value
+    found = references_of(f"${{root.{field}}}")
+    if len(found) != 1:
+        raise UsageError(f"`{field}` is not a path", suggestions=["write `outputs.report` or `outputs.items[0].title`"])
+    run_id = str(trace.get("run_id", ""))
+    for depth, key in enumerate(found[0].path):
+        place = f"`{show_path(found[0].path[:depth])}`" if depth else "the trace" if step is None else f"step `{step}`"
+        value = _enter(_whole(value, journal, run_id), key, place)
+    return _page(_whole(value, journal, run_id), offset, limit)
+
+
+def _enter(value: object, key: str | int, place: str) -> object:
+    """What stands under one key of a value that itself stands at `place`."""
+    if isinstance(value, Mapping) and str(key) in value:
+        return value[str(key)]
+    if isinstance(value, list) and isinstance(key, int) and key < len(value):
+        return value[key]
+    if isinstance(value, Mapping):
+        names = [str(name) for name in value]
+        near = nearest(str(key), names, limit=1)
+        hints = [f"did you mean `{near[0]}`?"] if near else []
+        raise NotFoundError(f"{place} has no `{key}`", details={"it has": names}, suggestions=hints)
+    kind = f"an array of {len(value)}" if isinstance(value, list) else "a single value"
+    raise NotFoundError(f"{place} is {kind} and has no `{key}`")
+
+
+def _step(trace: Mapping[str, object], name: str) -> Mapping[str, object]:
+    steps = trace.get("steps")
+    entries = [entry for entry in steps if isinstance(entry, dict)] if isinstance(steps, list) else []
+    for entry in entries:
+        if entry.get("step") == name:
+            return entry
+    names = [str(entry.get("step")) for entry in entries]
+    near = nearest(name, names, limit=1)
+    raise NotFoundError(
+        f"the run has no step `{name}`",
+        details={"steps": names},
+        suggestions=[f"did you mean `{near[0]}`?"] if near else [],
+    )
+
+
+def _whole(value: object, journal: Journal, run_id: str) -> object:
+    if isinstance(value, Mapping) and isinstance(value.get("$value"), str):
+        sha = str(value["$value"])
+        return orjson.loads(check_value(journal.value(run_id, sha), sha))
+    return value
+
+
+def _page(value: object, offset: int, limit: int | None) -> object:
+    text = value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    size = limit if limit is not None else PAGE
+    if offset == 0 and len(text) <= size:
+        return value
+    end = min(offset + size, len(text))
+    return {
+        "text": text[offset:end],
+        "offset": offset,
+        "next": end if end < len(text) else None,
+        "size": len(text),
+    }

@@ -1,0 +1,69 @@
+"""What a process that answers many requests keeps between them: the journal, connections, a child in waiting."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+
+from pflow.core.file.home import Home
+from pflow.core.setting.settings import Settings
+from pflow.engine.ports import Journal, Observer
+from pflow.execution.wiring import Wiring
+from pflow.mcp.pool import Pool
+from pflow.process.standby import Spare
+from pflow.registry.registry import Registry
+from pflow.workspace.workspace import Workspace
+
+
+class Resident:
+    """Makes a workspace for each request: read afresh, over what is kept."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.notices: list[str] = []
+        self._environ = dict(os.environ)  # each look into the real one decodes it
+        self._lock = threading.Lock()
+        self._journal: Journal | None = None
+        self._registry: Registry | None = None
+        self._spare = Spare()
+        self._pool = Pool(home, variables=self._variables, warn=self.notices.append)
+
+    @property
+    def journal(self) -> Journal:
+        """The one journal, so that what it recovers and locks is done once."""
+        with self._lock:
+            if self._journal is None:
+                self._journal = Wiring(self.home).journal
+            return self._journal
+
+    def workspace(self, observer: Observer | None = None) -> Workspace:
+        """A fresh workspace; closing it is not needed, and keeps what is shared."""
+        return Workspace(
+            self.home,
+            observer=observer,
+            environ=self._environ,
+            journal=self.journal,
+            pool=self._pool,
+            spare=self._spare,
+            registry=self._load_registry,
+        )
+
+    async def disconnect(self) -> None:
+        """End the MCP servers that were started on this event loop."""
+        await self._pool.close()
+
+    def close(self) -> None:
+        """Let the journal go, and the child in waiting."""
+        self._spare.close()
+        with self._lock:
+            if self._journal is not None:
+                self._journal.close()
+
+    def _load_registry(self) -> Registry:
+        kept = self._registry
+        self._registry = found = Registry.load(self.home) if kept is None else kept.afresh()
+        return found
+
+    def _variables(self) -> Mapping[str, str]:
+        return Settings.load(self.home, environ=self._environ).variables()

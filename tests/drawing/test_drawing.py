@@ -1,0 +1,282 @@
+"""A plan as text, Mermaid and SVG: complete, in order, and safe whatever the names are."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pflow.core.document.document import Input, Retry
+from pflow.core.template.template import compile_value
+from pflow.drawing.svg import draw_svg
+from pflow.drawing.text import draw_mermaid, draw_text
+from pflow.engine.plan import Plan, PlanBatch, PlanNode
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def plan(edges: dict[str, dict[str, Any]], starts: tuple[str, ...] = (), **more: Any) -> Plan:
+    """A plan of echo nodes with these edges: `{node: {action: target or targets}}`."""
+    names = list(edges)
+    special = more.pop("special", {})
+    nodes = tuple(
+        PlanNode(
+            id=name,
+            number=number,
+            type="echo",
+            params=compile_value({}),
+            definition="",
+            node_hash="",
+            edges={
+                action: tuple(names.index(target) for target in ([targets] if isinstance(targets, str) else targets))
+                for action, targets in edges[name].items()
+            },
+            **special.get(name, {}),
+        )
+        for number, name in enumerate(names)
+    )
+    return Plan(nodes=nodes, starts=tuple(names.index(s) for s in starts or names[:1]), **more)
+
+
+DIAMOND = plan({"a": {"default": ["b", "c"]}, "b": {"default": "d"}, "c": {"default": "d"}, "d": {}})
+LOOP = plan(
+    {
+        "fetch": {"default": "check"},
+        "check": {"done": "write", "again": "fetch", "error": "alert"},
+        "write": {},
+        "alert": {},
+    }
+)
+ERRORS = plan(
+    {
+        "fetch": {"default": "parse", "error": "alert", "rate_limited": "wait"},
+        "wait": {"default": "fetch"},
+        "parse": {"default": "store", "error": "alert"},
+        "store": {},
+        "alert": {"default": "store"},
+    }
+)
+
+
+def test_a_sequence_shows_everything_that_decides_how_it_runs():
+    drawn = plan(
+        {"log": {"default": "show"}, "show": {"default": "nested"}, "nested": {}},
+        name="changelog",
+        inputs={
+            "since": Input(type="string", description="First day"),
+            "limit": Input(type="integer", has_default=True, default=20),
+            "token": Input(type="string", required=False, secret=True),
+        },
+        outputs={"path": compile_value("${nested.path}")},
+        special={
+            "show": {
+                "batch": PlanBatch(items=compile_value("${log.commits}"), name="item", concurrency=8, keep_going=True),
+                "retry": Retry(attempts=3),
+                "timeout": 30.0,
+            },
+            "nested": {"child": DIAMOND},
+        },
+        raw={
+            "document": {
+                "description": "What changed",
+                "nodes": [{}, {"batch": {"items": "${log.commits}"}}, {}],
+                "outputs": {"path": {"type": "string", "source": "${nested.path}", "description": "Where"}},
+            }
+        },
+    )
+    assert draw_text(drawn) == (
+        "changelog: What changed\n"
+        "\n"
+        "inputs\n"
+        "  since  string, required          First day\n"
+        "  limit  integer = 20\n"
+        "  token  string, optional, secret\n"
+        "\n"
+        "●   log     echo\n"
+        "●   show    echo  for each item in ${log.commits} · 8 at a time · goes on after failures"
+        " · up to 3 attempts · at most 30 s\n"
+        "●   nested  echo  4 nodes\n"
+        "\n"
+        "outputs\n"
+        "  path  string  ${nested.path}  Where"
+    )
+
+
+def test_a_diamond_forks_and_joins():
+    assert draw_text(DIAMOND).splitlines() == [
+        "●     a  echo",
+        "├─╮",
+        "● │   b  echo",
+        "│ ●   c  echo",
+        "├─╯",
+        "●     d  echo",
+    ]
+
+
+def test_a_loop_says_where_it_leads_back_to():
+    assert draw_text(LOOP).splitlines() == [
+        "●     fetch  echo",
+        "●     check  echo",
+        "│     done → write",
+        "├─╮   error → alert",
+        "│ │   ↺ again: back to fetch",
+        "● │   write  echo",
+        "  ●   alert  echo",
+    ]
+
+
+def test_error_edges_share_their_way():
+    assert draw_text(ERRORS).splitlines() == [
+        "●       fetch  echo",
+        "├─╮     error → alert",
+        "├─┼─╮   rate_limited → wait",
+        "● │ │   parse  echo",
+        "├─┤ │   error → alert",
+        "│ ● │   alert  echo",
+        "├─╯ │",
+        "●   │   store  echo",
+        "    ●   wait   echo",
+        "        ↺ back to fetch",
+    ]
+
+
+def test_nodes_that_start_by_themselves_do_not_look_connected():
+    drawn = plan({"a": {}, "b": {"default": "c"}, "c": {}}, starts=("a", "b"))
+    assert draw_text(drawn).splitlines() == ["●   a  echo", "", "●   b  echo", "●   c  echo"]
+
+
+def test_a_wide_graph_becomes_a_list():
+    names = [f"w{n}" for n in range(14)]
+    drawn = plan({"s": {"default": names}, **{name: {"default": "j", "error": "s"} for name in names}, "j": {}})
+    lines = draw_text(drawn).splitlines()
+    assert lines[0] == "● s    echo  → " + ", ".join(names)
+    assert lines[1:3] == ["● w0   echo  → j", "    ↺ error: back to s"]
+    assert lines[-1] == "● j    echo"
+
+
+def test_plain_terminals_get_plain_signs():
+    for drawn in (DIAMOND, LOOP, ERRORS):
+        assert draw_text(drawn, ascii_only=True).isascii()
+
+
+def test_mermaid_has_every_node_and_edge():
+    assert draw_mermaid(LOOP) == (
+        "flowchart TD\n"
+        '    n0("<b>fetch</b><br/>echo")\n'
+        '    n1("<b>check</b><br/>echo")\n'
+        '    n2("<b>write</b><br/>echo")\n'
+        '    n3("<b>alert</b><br/>echo")\n'
+        "    n0 --> n1\n"
+        '    n1 -->|"done"| n2\n'
+        '    n1 -->|"again"| n0\n'
+        '    n1 -.->|"error"| n3\n'
+    )
+
+
+def texts(picture: str, kind: str) -> list[str]:
+    root = ElementTree.fromstring(picture)
+    return [text.text or "" for text in root.iter(f"{SVG}text") if kind in str(text.get("class")).split()]
+
+
+def test_the_picture_has_every_node_and_action():
+    picture = draw_svg(ERRORS)
+    assert sorted(texts(picture, "id")) == ["alert", "fetch", "parse", "store", "wait"]
+    assert sorted(texts(picture, "action")) == ["error", "error", "rate_limited"]
+    assert len(ElementTree.fromstring(picture).findall(f"{SVG}path")) == 2 * 7
+
+
+def boxes(picture: str) -> list[tuple[float, float, float, float]]:
+    rects = ElementTree.fromstring(picture).iter(f"{SVG}rect")
+    return [
+        tuple(float(rect.get(name) or 0) for name in ("x", "y", "width", "height"))  # type: ignore[misc]
+        for rect in rects
+        if "box" in str(rect.get("class"))
+    ]
+
+
+GRAPHS = st.integers(1, 14).flatmap(
+    lambda count: st.lists(
+        st.tuples(st.integers(0, count - 1), st.sampled_from(["default", "error", "again"]), st.integers(0, count - 1)),
+        max_size=count * 2,
+    ).map(lambda edges: (count, edges))
+)
+
+
+def graph(count: int, edges: list[tuple[int, str, int]]) -> Plan:
+    found: dict[str, dict[str, list[str]]] = {f"n{index}": {} for index in range(count)}
+    for source, action, target in edges:
+        targets = found[f"n{source}"].setdefault(action, [])
+        if f"n{target}" not in targets:
+            targets.append(f"n{target}")
+    return plan(found)
+
+
+@given(GRAPHS)
+def test_every_node_stands_once_in_the_text_and_after_what_leads_to_it(shape):
+    drawn = graph(*shape)
+    lines = draw_text(drawn).splitlines()
+    order = [match[1] for line in lines if (match := re.search(r"● .*?\b(n\d+)\b", line))]
+    assert sorted(order) == sorted(node.id for node in drawn.nodes)
+    back = set(re.findall(r"back to (n\d+)", "\n".join(lines)))
+    for node in drawn.nodes:
+        for targets in node.edges.values():
+            for target in targets:
+                name = drawn.nodes[target].id
+                assert order.index(node.id) < order.index(name) or name in back
+
+
+@given(GRAPHS)
+def test_no_two_boxes_of_a_picture_overlap(shape):
+    found = boxes(draw_svg(graph(*shape)))
+    assert len(found) == shape[0]
+    for index, (x, y, width, height) in enumerate(found):
+        assert x >= 0
+        for other_x, other_y, other_width, other_height in found[index + 1 :]:
+            apart = (
+                x + width <= other_x
+                or other_x + other_width <= x
+                or y + height <= other_y
+                or other_y + other_height <= y
+            )
+            assert apart
+
+
+@given(st.text(min_size=1), st.text(), st.text(min_size=1))
+def test_hostile_names_stay_names(name, description, action):
+    drawn = plan(
+        {name: {action: ["other"]}, "other": {}} if name != "other" else {"other": {}},
+        name=description,
+        inputs={name: Input(description=description)},
+        raw={"document": {"description": description}},
+    )
+    ElementTree.fromstring(draw_svg(drawn))
+    for text in (draw_text(drawn), draw_svg(drawn), draw_mermaid(drawn)):
+        assert all(letter.isprintable() or letter == "\n" for letter in text)
+    for line in draw_mermaid(drawn).splitlines()[1:]:
+        assert line.count('"') in (0, 2)
+        assert "<script" not in line
+
+
+@pytest.mark.parametrize("width", [1, 200])
+def test_a_huge_graph_is_drawn_all_the_same(width):
+    """Each of many nodes has a long way to the last one, which a careless layout pays for squared."""
+    count = 800
+    names = [f"n{index}" for index in range(count)]
+    edges = {
+        name: {"default": names[index + 1 : index + 1 + width], "error": names[-1:]}
+        for index, name in enumerate(names[:-1])
+        if index % width == 0 or width == 1
+    }
+    drawn = plan({name: edges.get(name, {}) for name in names})
+    assert len(boxes(draw_svg(drawn))) == count
+    assert draw_text(drawn).count("● ") >= count - 1
+
+
+def test_a_picture_is_coloured_in_programs_that_know_no_css_variables():
+    picture = draw_svg(plan({"a": {}}))
+    assert "var(" not in picture
+    assert ".paper{fill:#ffffff}" in picture.partition("@media")[0]

@@ -1,0 +1,26 @@
+"""No test of MCP servers may leave a process or a file descriptor behind."""
+
+import os
+
+import pytest
+
+from pflow.process.guardian import GUARDIAN
+from tests.mcp.protocol.kit import Kit, alive
+
+
+@pytest.fixture
+def kit(tmp_path, monkeypatch):
+    monkeypatch.setattr("pflow.mcp.transport.stdio.LEAVE", 0.2)
+    monkeypatch.setattr("pflow.mcp.transport.stdio.PATIENCE", 0.2)
+    kit = Kit(tmp_path)
+    GUARDIAN.expect([])  # the helper that guards children holds a descriptor for good
+    before, others = len(os.listdir("/dev/fd")), set(GUARDIAN.groups)  # servers that other tests share live on
+    yield kit
+    assert [pid for pid in kit.pids() if alive(pid)] == []
+    assert GUARDIAN.groups == others
+    assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def era(request):
+    return request.param

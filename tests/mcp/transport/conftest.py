@@ -1,0 +1,24 @@
+"""No test of servers over HTTP may leave a file descriptor behind."""
+
+import os
+
+import pytest
+
+from tests.mcp.transport.kit import Kit
+
+
+@pytest.fixture
+def kit():
+    before = len(os.listdir("/dev/fd"))
+    yield Kit()
+    assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def era(request):
+    return request.param
+
+
+@pytest.fixture(params=["json", "sse"])
+def style(request):
+    return request.param

@@ -1,0 +1,291 @@
+"""Servers over HTTP that misbehave: every call ends in a result, a typed error or a timeout, and shows no secret."""
+
+import asyncio
+
+import pytest
+
+from pflow.core.errors import ReplyError, SecurityError, ServerError, ServerGone, StepTimeout
+from tests.mcp.transport.kit import echo
+
+LIMIT = 200_000
+SECRET = "Bearer s3cret-t0ken"
+
+
+def fail(kit, speaks, doing, *, timeout=5.0, **options):
+    """The error that the call of a tool ends with."""
+
+    async def use(session):
+        with pytest.raises((ServerError, StepTimeout, SecurityError)) as caught:
+            await echo(session, timeout=timeout)
+        return caught.value
+
+    return kit.talk(speaks, doing, use, **{"limit": LIMIT, "headers": {"Authorization": SECRET}, **options})
+
+
+# ---- answers that are no message
+
+
+@pytest.mark.parametrize(
+    ("doing", "type"), [("html", "text/html"), ("no-type", "none"), ("odd-type", "ÿþ"), ("odd-status", "text/plain")]
+)
+def test_an_answer_of_another_type_is_named(kit, era, doing, type):
+    error = fail(kit, era, doing)
+    assert error.message == "the MCP server answered with something else than JSON or events"
+    assert error.details["type"] == type
+
+
+@pytest.mark.parametrize("doing", ["empty", "junk", "number", "deep", "wrong-id", "string-id", "stream-of-nothing"])
+def test_an_answer_without_the_reply_is_invalid(kit, era, doing):
+    error = fail(kit, era, doing)
+    assert type(error) is ServerError
+    assert error.message == "Invalid JSON response from server"
+    assert error.details["method"] == "tools/call"
+
+
+@pytest.mark.parametrize("doing", ["long-number", "lone-surrogate"])
+def test_values_that_json_cannot_hold_are_invalid(kit, era, doing):
+    assert fail(kit, era, doing).message == "Invalid JSON response from server"
+
+
+@pytest.mark.parametrize("doing", ["nothing", "no-content"])
+def test_a_request_that_is_only_accepted_fails_at_once(kit, era, doing):
+    assert "gives no answer" in fail(kit, era, doing).message
+
+
+@pytest.mark.requirement("security:7.3-4", "security:7.3-5")
+@pytest.mark.parametrize(
+    ("doing", "action", "known"),
+    [
+        ("unauthorised", "auth_failed", {"status": 401, "server_says": "expired"}),
+        ("forbidden", "auth_failed", {"status": 403}),
+        ("too-many", "rate_limited", {"status": 429, "retry_after": 7.0}),
+        ("too-many-until", "rate_limited", {"status": 429, "retry_after": 0.0}),
+        ("too-many-odd", "rate_limited", {"status": 429}),
+        ("error-503", "error", {"status": 503, "retry_after": 120.0}),
+        ("error-500", "error", {"status": 500, "server_says": "database \\x1b[31mdown"}),
+        ("status-999", "error", {"status": 999, "server_says": "x"}),
+        ("no-method", "error", {"status": 405}),
+    ],
+)
+def test_a_status_leads_to_its_action(kit, era, doing, action, known):
+    error = fail(kit, era, doing)
+    assert type(error) is ServerError
+    assert error.action == action
+    assert error.details == {**known, "url": kit.site.url}
+    if action == "auth_failed":
+        assert error.suggestions == ("check the value of `Authorization`, which the server is configured with",)
+    if action == "rate_limited":
+        assert error.suggestions == (
+            f"try again in {known['retry_after']:g} s" if len(known) > 1 else "try again later",
+        )
+
+
+def test_a_page_that_is_not_there_is_a_wrong_address_without_a_session(kit):
+    error = fail(kit, "modern", "not-found")
+    assert error.message.startswith("there is no MCP server at")
+    assert "an older server may need the transport `sse`" in error.suggestions
+
+
+def test_credentials_that_a_server_sends_back_are_not_shown(kit, era):
+    error = fail(kit, era, "echoes-credentials")
+    assert error.details["server_says"] == "bad token …"
+    assert "s3cret" not in repr((error.message, error.details))
+
+
+# ---- connections
+
+
+@pytest.mark.parametrize("doing", ["hangs-up", "no-http", "half-head", "half-body", "half-stream", "bad-chunks"])
+def test_an_exchange_that_breaks_off_says_so(kit, era, doing):
+    error = fail(kit, era, doing)
+    assert type(error) is ServerGone
+    assert error.message == f"the exchange with the MCP server at `{kit.site.url}` broke off"
+
+
+def test_headers_without_end_are_cut(kit, era):
+    assert type(fail(kit, era, "endless-head")) is ServerGone
+
+
+@pytest.mark.parametrize("doing", ["silence", "dribbled-head", "endless-hints", "endless-comments", "zipped-comments"])
+def test_a_server_that_keeps_us_waiting_runs_out_of_time(kit, era, doing):
+    assert type(fail(kit, era, doing, timeout=0.3)) is StepTimeout
+
+
+@pytest.mark.parametrize("doing", ["endless-body", "gzip-bomb"])
+def test_a_body_without_end_is_cut(kit, era, doing):
+    assert fail(kit, era, doing).message == "the MCP server sent an answer of more than 200,000 bytes"
+
+
+@pytest.mark.parametrize("doing", ["endless-event", "endless-line"])
+def test_an_event_without_end_is_cut(kit, era, doing):
+    assert fail(kit, era, doing).message == "the MCP server sent an event of more than 200,000 bytes"
+
+
+def test_a_stream_of_too_much_is_cut(kit, era, monkeypatch):
+    monkeypatch.setattr("pflow.mcp.transport.http_wire.STREAM_LIMIT", 100_000)
+    assert fail(kit, era, "endless-comments").message == "the MCP server sent a stream of more than 100,000 bytes"
+
+
+def test_the_body_of_an_error_is_read_only_in_part(kit, era):
+    error = fail(kit, era, "endless-error-body")
+    assert len(error.details["server_says"]) == 500
+
+
+def test_what_does_not_decompress_is_named(kit, era):
+    assert "does not decompress" in fail(kit, era, "broken-gzip").message
+
+
+def test_a_bomb_does_not_stop_everything_else(kit):
+    async def use(session):
+        call = asyncio.create_task(echo(session, timeout=5.0))
+        while "tools/call" not in kit.site.seen():
+            await asyncio.sleep(0)
+        turns = 0
+        while not call.done():
+            await asyncio.sleep(0)
+            turns += 1
+        with pytest.raises(ServerError):
+            call.result()
+        return turns
+
+    assert kit.talk("modern", "gzip-bomb", use) > 16, "a turn for every MiB up to the limit"
+
+
+@pytest.mark.parametrize(
+    "doing", ["hangs-up", "half-body", "error-500", "junk", "endless-body", "silent-stream", "html"]
+)
+def test_one_failed_call_leaves_the_session_open(kit, era, doing):
+    async def use(session):
+        with pytest.raises((ServerError, StepTimeout)):
+            await echo(session, timeout=0.3)
+        assert session.is_open
+        return [tool["name"] for tool in await session.list_tools()]
+
+    assert kit.talk(era, doing, use, limit=LIMIT) == ["echo"]
+
+
+# ---- stages
+
+
+@pytest.mark.parametrize(
+    "doing", ["html", "junk", "hangs-up", "not-found", "error-500", "endless-body", "stream-of-nothing", "wrong-id"]
+)
+def test_a_handshake_that_fails_leaves_nothing_behind(kit, doing):
+    async def use(session):
+        raise AssertionError("it opened")
+
+    with pytest.raises(ServerError):
+        kit.talk("legacy", f"initialize:{doing}", use, limit=LIMIT)
+
+
+@pytest.mark.parametrize("doing", ["silence", "dribbled-head", "silent-stream", "endless-comments"])
+def test_a_handshake_that_does_not_end_runs_out_of_time(kit, doing):
+    async def use(session):
+        raise AssertionError("it opened")
+
+    with pytest.raises(StepTimeout):
+        kit.talk("legacy", f"initialize:{doing}", use, timeout=0.4, probe=0.1)
+
+
+def test_a_server_that_wants_credentials_says_so_when_we_connect(kit, era):
+    async def use(session):
+        raise AssertionError("it opened")
+
+    with pytest.raises(ServerError) as caught:
+        kit.talk("legacy", "initialize:unauthorised", use)
+    assert caught.value.action == "auth_failed"
+
+
+@pytest.mark.parametrize("doing", ["error-500", "hangs-up", "html"])
+def test_trouble_with_a_notification_is_no_trouble_for_a_call(kit, doing):
+    assert kit.talk("legacy", f"initialized:{doing}", echo) == "hi"
+
+
+def test_a_session_id_that_fits_no_header_is_not_used(kit):
+    kit.talk("legacy", "initialize:odd-session", nothing_more)
+    assert all("mcp-session-id" not in request.headers for request in kit.site.requests)
+
+
+async def nothing_more(session):
+    with pytest.raises(ReplyError):
+        await echo(session)
+
+
+# ---- redirects
+
+
+def test_a_redirect_within_the_server_is_followed_with_everything(kit, era):
+    warnings = []
+
+    async def use(session):
+        return [await echo(session), await echo(session)]
+
+    options = {"headers": {"Authorization": SECRET}, "warn": warnings.append}
+    assert kit.talk(era, "moved", use, **options) == ["hi", "hi"]
+    moved = [request for request in kit.site.requests if request.path == "/new"]
+    assert [request.headers["authorization"] for request in moved] == [SECRET, SECRET]
+    assert {request.rpc for request in moved} == {"tools/call"}
+    new = kit.site.url.replace("/mcp", "/new")
+    assert warnings == [f"`{kit.site.url}` redirects every request to `{new}`: use that as the URL of the server"]
+
+
+def test_redirects_without_end_are_given_up(kit, era):
+    assert "was redirected more than 5 times" in fail(kit, era, "moved-for-ever").message
+    assert kit.site.seen().count("tools/call") == 6
+
+
+def test_a_redirect_that_would_lose_the_request_is_refused(kit, era):
+    error = fail(kit, era, "moved-by-301")
+    assert "in a way that loses the request (301)" in error.message
+    assert "/new`" in error.suggestions[0]
+
+
+def test_a_redirect_to_another_origin_drops_every_credential(kit, era):
+    given = {"Authorization": SECRET, "X-Api-Key": "k3y", "Cookie": "a=b"}
+    assert kit.talk(era, "moved-away", echo, other="headers-back", headers=given) != "hi"
+    [away] = kit.other.requests
+    assert away.rpc == "tools/call"
+    assert not {"authorization", "x-api-key", "cookie", "mcp-session-id"} & away.headers.keys()
+    assert "s3cret" not in repr(away.headers) and "k3y" not in repr(away.headers)
+
+
+def test_credentials_stay_away_even_if_another_origin_sends_us_back(kit, era):
+    given = {"Authorization": SECRET}
+    assert kit.talk(era, "moved-away-and-back", echo, other="moves-back", headers=given) == "hi"
+    [back] = [request for request in kit.site.requests if request.path == "/back"]
+    assert "authorization" not in back.headers
+
+
+@pytest.mark.parametrize(
+    "to", ["http://example.com/mcp", "file:///etc/passwd", "ftp://x/", "http://user:pw@127.0.0.1/"]
+)
+def test_a_redirect_to_what_is_not_safe_is_refused(kit, era, to):
+    error = fail(kit, era, "moved-to", memory={"to": to})
+    assert type(error) is SecurityError
+
+
+@pytest.mark.parametrize(
+    ("url", "to", "allowed"),
+    [
+        ("https://a.example/", "https://b.example/", True),
+        ("https://a.example/", "http://b.example/", False),
+        ("https://a.example/", "https://127.0.0.1/", False),
+        ("https://a.example/", "https://localhost/", False),
+        ("https://a.example/", "https://169.254.169.254/", False),
+        ("https://a.example/", "https://[fd00:ec2::254]/", False),
+        ("https://a.example/", "https://metadata.google.internal/", False),
+        ("http://127.0.0.1:1/", "http://127.0.0.1:2/", True),
+        ("http://localhost/", "https://b.example/", True),
+        ("http://127.0.0.1/", "http://10.0.0.1/", False),
+    ],
+)
+def test_only_encrypted_public_places_may_be_redirected_to_from_the_network(url, to, allowed):
+    import httpx2
+
+    from pflow.mcp.transport.http_channel import _check_move
+
+    if allowed:
+        _check_move(httpx2.URL(url), httpx2.URL(to))
+    else:
+        with pytest.raises(SecurityError):
+            _check_move(httpx2.URL(url), httpx2.URL(to))

@@ -1,0 +1,204 @@
+"""The same tools over HTTP, in both eras."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+
+import pytest
+
+from pflow.core.errors import ServerError
+from pflow.core.file.home import find_home
+from pflow.mcp.transport.remote import connect_http
+from pflow.mcp_server.http_server import TOKEN, find_token
+from pflow.workspace import Workspace
+from tests.mcp_server.http.served import DEADLINE, INITIALIZE, Client
+
+HELLO = {
+    "inputs": {"name": {"type": "string"}},
+    "nodes": [{"id": "greet", "type": "echo", "params": {"text": "hello ${name}"}}],
+    "outputs": {"greeting": {"source": "${greet.text}"}},
+}
+SLOW = {
+    "nodes": [
+        {"id": "first", "type": "echo", "params": {"text": "done"}},
+        {"id": "wait", "type": "shell", "params": {"command": "touch ${mark}; exec sleep 300"}},
+    ],
+    "inputs": {"mark": {"type": "string"}},
+}
+
+
+def test_a_workflow_runs_over_http(client):
+    answer = client.call("workflow_execute", workflow=HELLO, parameters={"name": "Ada"})
+    assert answer["data"]["outputs"] == {"greeting": "hello Ada"}
+
+
+def test_there_are_the_same_tools_as_over_stdio(client):
+    names = [tool["name"] for tool in client.wait(client.session.list_tools())]
+    assert len(names) == 13
+    assert names[0].startswith("workflow_")
+
+
+def test_resources_and_prompts_are_there_too(client):
+    guide = client.wait(client.session.request("resources/read", {"uri": "pflow://guide"}))
+    assert guide["contents"][0]["mimeType"] == "text/markdown"
+    assert client.wait(client.session.request("prompts/list", {}))["prompts"] == []
+
+
+def test_many_calls_at_once_keep_apart(client):
+    async def all_of_them():
+        calls = [
+            client.session.call_tool("workflow_execute", {"workflow": HELLO, "parameters": {"name": str(number)}})
+            for number in range(20)
+        ]
+        return await asyncio.gather(*calls)
+
+    answers = client.wait(all_of_them())
+    greetings = [answer["structuredContent"]["data"]["outputs"]["greeting"] for answer in answers]
+    assert greetings == [f"hello {number}" for number in range(20)]
+
+
+def test_the_token_of_the_environment_is_used_and_not_shown(serve):
+    token = "0123456789abcdef0123456789abcdef"
+    served = serve(PFLOW_MCP_TOKEN=token)
+    client = Client(served, "modern")
+    shown = {"nodes": [{"id": "show", "type": "shell", "params": {"command": "echo [$PFLOW_MCP_TOKEN]"}}]}
+    run = client.call("workflow_execute", workflow={**shown, "outputs": {"seen": {"source": "${show.stdout}"}}})
+    assert run["data"]["outputs"]["seen"].strip() == "[]"
+    client.close()
+    assert token not in served.said
+
+
+def test_a_token_that_was_stored_is_used_and_otherwise_every_server_has_its_own(tmp_path, monkeypatch):
+    monkeypatch.delenv(TOKEN, raising=False)
+    home = find_home({"PFLOW_HOME": str(tmp_path / ".pflow")})
+    (first, is_new), (second, _) = find_token(home), find_token(home)
+    assert is_new
+    assert first != second
+    assert len(first) >= 43  # 256 bits
+    with Workspace(home) as workspace:
+        workspace.set_setting(TOKEN, "a" * 32)
+    assert find_token(home) == ("a" * 32, False)
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_wrong_token_is_refused(served, era):
+    async def connect():
+        session = await connect_http(served.url, headers={"Authorization": "Bearer wrong"}, era=era)
+        try:
+            await session.list_tools()
+        finally:
+            await session.close()
+
+    with pytest.raises(ServerError):
+        asyncio.run(connect())
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.requirement("server5:rule-20")
+def test_a_signal_ends_a_busy_server_and_leaves_its_run_resumable(serve, tmp_path, number, code):
+    served = serve()
+    client = Client(served, "modern")
+    mark = tmp_path / "began"
+
+    async def begin_and_signal():
+        call = asyncio.create_task(
+            client.session.call_tool("workflow_execute", {"workflow": SLOW, "parameters": {"mark": str(mark)}})
+        )
+        while not mark.exists():
+            await asyncio.sleep(0.01)
+        served.process.send_signal(number)
+        await asyncio.wait([call])
+        return call
+
+    call = client.wait(begin_and_signal())
+    assert served.end(number) == code
+    client.close()
+    if call.exception() is None:
+        assert call.result()["structuredContent"]["error"]
+    with Workspace(find_home({"PFLOW_HOME": str(served.home)})) as workspace:
+        run = workspace.show_run("latest")
+    assert run["status"] == "stopped"
+    assert run["steps"][0]["status"] == "completed"
+
+
+def test_more_sessions_than_the_bound_are_refused(serve):
+    served = serve(bounds={"sessions": 2})
+    statuses = [served.post(INITIALIZE, served.auth)[0] for _ in range(3)]
+    assert statuses == [200, 200, 503]
+
+
+def test_a_session_that_nobody_uses_makes_room_for_another(serve):
+    served = serve(bounds={"sessions": 1, "idle": 0.3})
+    assert served.post(INITIALIZE, served.auth)[0] == 200
+    while served.post(INITIALIZE, served.auth)[0] != 200:
+        pass
+
+
+def follow(served, *lines: str) -> socket.socket:
+    """A connection on which a request was sent, to read what comes."""
+    connection = socket.create_connection(("127.0.0.1", served.port), timeout=DEADLINE)
+    head = "\r\n".join([lines[0], f"Host: 127.0.0.1:{served.port}", served.auth, *lines[1:-1], "", ""])
+    connection.sendall(head.encode() + lines[-1].encode())
+    return connection
+
+
+def read_until(connection: socket.socket, *wanted: bytes) -> None:
+    seen = b""
+    while not all(each in seen for each in wanted):
+        part = connection.recv(65536)
+        assert part, seen
+        seen += part
+
+
+CHANGED = (b"notifications/resources/list_changed", b"notifications/prompts/list_changed")
+
+
+def test_every_session_of_the_older_protocol_hears_of_a_saved_workflow(served):
+    head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nConnection: close\r\n{served.auth}\r\n"
+    head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+    _, headers, _ = served.send(f"{head}Content-Length: {len(INITIALIZE)}\r\n\r\n".encode() + INITIALIZE)
+    session = f"Mcp-Session-Id: {headers['mcp-session-id']}"
+    ready = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    assert served.send(f"{head}{session}\r\nContent-Length: {len(ready)}\r\n\r\n{ready}".encode())[0] == 202
+    with follow(served, "GET /mcp HTTP/1.1", session, "Accept: text/event-stream", "") as stream:
+        read_until(stream, b"200 OK", b"\r\n\r\n")
+        other = Client(served, "legacy")
+        assert other.call("workflow_save", workflow=HELLO, name="heard-before", description="Greet")["data"]
+        read_until(stream, *CHANGED)
+        other.close()
+
+
+def test_a_client_that_hangs_up_stops_its_run_and_leaves_it_resumable(served, tmp_path):
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    mark = tmp_path / "began"
+    arguments = {"workflow": SLOW, "parameters": {"mark": str(mark)}}
+    params = {"name": "workflow_execute", "arguments": arguments, "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: workflow_execute"]
+    headers += ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
+    with follow(served, "POST /mcp HTTP/1.1", *headers, f"Content-Length: {len(body)}", body):
+        while not mark.exists():
+            pass
+    with Workspace(find_home({"PFLOW_HOME": str(served.home)})) as workspace:
+        while (run := workspace.show_run("latest"))["status"] == "running":
+            pass
+    assert run["status"] == "stopped"
+    assert run["steps"][0]["status"] == "completed"
+
+
+def test_who_subscribed_hears_of_a_saved_workflow(served):
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    wanted = {"resourcesListChanged": True, "promptsListChanged": True}
+    params = {"notifications": wanted, "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params})
+    headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen"]
+    headers += ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
+    with follow(served, "POST /mcp HTTP/1.1", *headers, f"Content-Length: {len(body)}", body) as stream:
+        read_until(stream, b"notifications/subscriptions/acknowledged")
+        other = Client(served, "modern")
+        assert other.call("workflow_save", workflow=HELLO, name="heard", description="Greet")["data"]
+        read_until(stream, *CHANGED)
+        other.close()

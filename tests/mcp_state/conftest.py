@@ -1,5 +1,0 @@
-"""The hostile server again, and its demand that nothing is left behind."""
-
-from tests.mcp.conftest import kit
-
-__all__ = ["kit"]

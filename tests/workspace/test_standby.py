@@ -1,0 +1,97 @@
+"""A long-lived process keeps a worker for `code` steps at hand; what a step does is the same with and without."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from pflow.core.file.home import Home
+from pflow.process.guardian import GUARDIAN
+from pflow.process.standby import Spare
+from pflow.workspace import Workspace
+
+CODE = {
+    "nodes": [{"id": "a", "type": "code", "params": {"code": "import os, json\nresult = [os.getpid(), os.getcwd()]"}}]
+}
+
+
+@pytest.fixture
+def spare():
+    others = set(GUARDIAN.groups)  # servers that other tests share live on
+    spare = Spare()
+    yield spare
+    spare.close()
+    assert GUARDIAN.groups == others
+
+
+@pytest.fixture
+def workspace(tmp_path, spare):
+    with Workspace(Home(tmp_path / "home"), spare=spare) as workspace:
+        yield workspace
+
+
+def waiting(spare):
+    return [child.popen.pid for child in spare._waiting]
+
+
+def run(workspace, spare=None):
+    """What the code gave; with a spare, when it has been refilled."""
+
+    async def main():
+        outcome = await workspace.run_async(CODE, cache=False)
+        while spare is not None and len(waiting(spare)) < 2:
+            await asyncio.sleep(0.001)
+        return outcome
+
+    outcome = asyncio.run(asyncio.wait_for(main(), 20))
+    assert outcome.success, outcome.error
+    return outcome.outputs["result"]
+
+
+def test_the_next_step_runs_in_the_worker_that_waited(workspace, spare):
+    run(workspace, spare)
+    first, second = waiting(spare)
+    assert run(workspace, spare)[0] == first
+    after = waiting(spare)
+    assert (after[0], len(after)) == (second, 2)
+
+
+def test_a_worker_that_died_while_it_waited_is_not_missed(workspace, spare):
+    run(workspace, spare)
+    dead, ready = waiting(spare)
+    os.killpg(dead, signal.SIGKILL)
+    os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
+    assert run(workspace)[0] == ready
+
+
+@pytest.mark.parametrize("change", ["folder", "environment"])
+def test_a_worker_that_was_started_in_other_surroundings_is_not_used(workspace, spare, tmp_path, monkeypatch, change):
+    run(workspace, spare)
+    ready = waiting(spare)
+    if change == "folder":
+        monkeypatch.chdir(tmp_path)
+    else:
+        monkeypatch.setenv("LANG", "xx_XX.UTF-8")
+    pid, folder = run(workspace, spare)
+    assert pid not in ready
+    assert folder == os.getcwd()
+    assert not {*ready} & {*waiting(spare)}
+
+
+def test_closing_leaves_no_worker_and_starts_none(workspace, spare):
+    run(workspace, spare)
+    ready = waiting(spare)
+    spare.close()
+    for pid in ready:
+        with pytest.raises(ProcessLookupError):
+            os.killpg(pid, 0)
+    run(workspace)
+    assert waiting(spare) == []
+
+
+def test_without_a_spare_nothing_waits(tmp_path):
+    others = set(GUARDIAN.groups)
+    with Workspace(Home(tmp_path / "home")) as workspace:
+        run(workspace)
+    assert GUARDIAN.groups == others
