@@ -39,6 +39,7 @@ from pflow.adapters.sqlite_row import (
     taken_over,
     transaction,
 )
+from pflow.core.advice import Advice
 from pflow.core.errors import (
     ConflictError,
     CorruptError,
@@ -102,7 +103,7 @@ class SqliteJournal:
                 if self._is_alive(holder):
                     raise ConflictError(
                         f"run `{run_id}` is already running",
-                        suggestions=[f"wait for it, or stop it with `pflow runs cancel {run_id}`"],
+                        suggestions=[Advice("wait for it, or stop it with `{cancel_run}`", run=run_id)],
                     )
                 if status == "damaged":
                     raise _damaged(run_id)

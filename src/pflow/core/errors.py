@@ -46,7 +46,7 @@ class PflowError(Exception):
         suggestions: Sequence[str] = (),
     ) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = str(message)  # plain, also where it was made from advice
         self.node = node
         self.details = dict(details or {})
         self.suggestions = tuple(suggestions)

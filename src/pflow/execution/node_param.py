@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pflow.core.advice import Advice
 from pflow.core.document.document import NodeSpec
 from pflow.core.interface import MCP_SERVER, MCP_TOOL
 from pflow.core.suggest import nearest
@@ -41,8 +42,8 @@ def tool_params(data: Mapping[str, object]) -> dict[str, str]:
 def advise_type(name: str) -> str:
     """What to do about a node type that does not exist."""
     if name.startswith("mcp-"):
-        return "`pflow mcp list` shows the servers there are, and `pflow mcp sync` makes their tools node types"
-    return "`pflow registry list` shows the node types there are"
+        return Advice("`{list_servers}` shows the servers there are, and `{sync_servers}` makes their tools node types")
+    return Advice("`{list_nodes}` shows the node types there are")
 
 
 def find_tool(index: int, spec: NodeSpec, types: Types[E], report: Report) -> E | None:
@@ -61,6 +62,8 @@ def find_tool(index: int, spec: NodeSpec, types: Types[E], report: Report) -> E 
             else f"no tools of server `{spec.mcp_server}` are known",
             ("nodes", index, "mcp_metadata", "tool_name" if known else "server_id"),
             known=tuple(near),
-            hint=f"did you mean `{near[0]}`?" if near else f"`pflow mcp sync {spec.mcp_server}` reads its tools",
+            hint=f"did you mean `{near[0]}`?"
+            if near
+            else Advice("`{sync_server}` reads its tools", server=spec.mcp_server),
         )
     return entry

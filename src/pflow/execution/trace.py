@@ -10,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from pflow.core.advice import Advice, from_data
 from pflow.core.errors import DamagedError, NotFoundError, SecurityError, StorageError
 from pflow.core.file.atomic import read_private, sweep_temps, write_atomic
 from pflow.engine.ports import Journal, Record
@@ -48,6 +49,8 @@ def _step_of(data: bytes) -> str:
 
 
 def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], kind: str, event: dict[str, object]) -> None:
+    if "error" in event:
+        event["error"] = from_data(_dict(event["error"]))
     if kind == "RunStarted":
         trace.update(workflow=event["workflow"], started_at=event["at"], inputs=_show_all(event["inputs"]))
     elif kind == "RunResumed":
@@ -165,7 +168,7 @@ def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, obje
     if reference == "latest":
         runs = journal.runs(limit=1)
         if not runs:
-            raise NotFoundError("there is no run yet", suggestions=["pflow run WORKFLOW"])
+            raise NotFoundError("there is no run yet", suggestions=[Advice("{run_workflow}")])
         return build_trace(runs[0].run_id, journal.read(runs[0].run_id))
     if re.fullmatch(r"[0-9a-f-]{1,64}", reference):
         found = journal.find(reference)
@@ -174,14 +177,14 @@ def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, obje
             return build_trace(run_id, journal.read(run_id))
         if found:
             raise NotFoundError(f"`{reference}` is the beginning of {len(found)} runs", suggestions=list(found[:5]))
-        raise NotFoundError(f"there is no run `{reference}`", suggestions=["pflow runs list"])
+        raise NotFoundError(f"there is no run `{reference}`", suggestions=[Advice("{list_runs}")])
     name = Path(reference).expanduser()
     if name.is_absolute() and name.parent != folder:
         raise SecurityError("a trace is `latest`, a run id, or a file in the trace folder")
     if len(name.parts) > 1 and not name.is_absolute():
         raise SecurityError("a trace is `latest`, a run id, or a file in the trace folder")
     if not (name.name.startswith(_PREFIX) and name.suffix == ".json"):
-        raise NotFoundError("there is no such trace", suggestions=["pflow runs list"])
+        raise NotFoundError("there is no such trace", suggestions=[Advice("{list_runs}")])
     data = read_private(folder / name.name, _LIMIT)
     try:
         loaded = orjson.loads(data)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from pflow.core.advice import Advice
 from pflow.core.errors import ServerError, StepError, StepTimeout
 from pflow.core.file.home import Home
 from pflow.mcp.call.tool_result import unknown_tool
@@ -230,12 +231,12 @@ async def connect(
         late = StepTimeout(f"server `{config.name}` did not answer within {limit:g} s", details=known)
         late.suggestions = (
             f"`timeout` of server `{config.name}` in `mcp-servers.json` is how many seconds it has",
-            f"pflow mcp doctor {config.name}",
+            Advice("{check_server}", server=config.name),
         )
         raise late from error
     except StepError as error:
         error.details.setdefault("server", config.name)
-        error.suggestions = (*error.suggestions, f"pflow mcp doctor {config.name}")
+        error.suggestions = (*error.suggestions, Advice("{check_server}", server=config.name))
         raise
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pflow.core.advice import Advice
 from pflow.core.errors import (
     InputNeeded,
     NotFoundError,
@@ -161,7 +162,7 @@ class Connections:
             raise read_failure(error, server=tool.server, tool=tool.name, tools=opened.tools) from error
         except InputNeeded as error:
             error.message = f"tool `{tool.name}` of server `{tool.server}` asks for input, which a run cannot give"
-            error.suggestions = (f"`pflow registry describe {tool.node_type}` shows what can be given ahead",)
+            error.suggestions = (Advice("`{describe_node}` shows what can be given ahead", node=tool.node_type),)
             raise
         except StepTimeout as error:
             error.message = error.message.replace(
@@ -180,7 +181,7 @@ class Connections:
             if entry is None:
                 raise NotFoundError(
                     f"tool `{tool}` of server `{server}` is not known",
-                    suggestions=[f"pflow mcp sync {server}"],
+                    suggestions=[Advice("{sync_server}", server=server)],
                 )
             found = self._tools[server, tool] = _Tool(entry)
         return found
@@ -219,7 +220,7 @@ class _Tool:
             raise ServerError(
                 f"`{self.name}` of server `{self.server}` does not take these arguments: {problems[0]}",
                 details={"problems": problems},
-                suggestions=[f"pflow registry describe {self.node_type}"],
+                suggestions=[Advice("{describe_node}", node=self.node_type)],
             )
 
     def changed(self, server: ServerConfig, live: Mapping[str, object]) -> SecurityError:
@@ -235,7 +236,7 @@ class _Tool:
         return SecurityError(
             f"tool `{self.name}` of server `{self.server}` is not the one that was synced",
             details={"changed": list(found)},
-            suggestions=[f"`pflow mcp sync {self.server}` shows the difference and takes it over"],
+            suggestions=[Advice("`{sync_server}` shows the difference and takes it over", server=self.server)],
         )
 
     def may_repeat(self, opened: Opened) -> bool:

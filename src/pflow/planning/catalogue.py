@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Literal
 
+from pflow.core.advice import Advice
 from pflow.core.document.document import Document
 from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.document.parse import parse_value
@@ -84,7 +85,7 @@ class Catalogue:
         document, description = self._workflow(kind, name)
         inputs = {each: describe_input(declared) for each, declared in document.inputs.items()}
         about, is_whole = _fitted({"inputs": inputs, "outputs": document.raw.get("outputs", {})})
-        more = {} if is_whole else {"shortened": f"`pflow workflow describe {name} --json` has the rest"}
+        more = {} if is_whole else {"shortened": Advice("`{describe_workflow}` has the rest", workflow=name)}
         return {"description": shorten_text(description), **about, **more}
 
     def _manager(self, kind: str) -> WorkflowManager:
@@ -129,7 +130,7 @@ def _describe_node(entry: Entry) -> dict[str, object]:
     data = entry.data.get("interface")
     fields = {name: value for name, value in data.items() if name != "description"} if isinstance(data, dict) else {}
     about, is_whole = _fitted(fields)
-    more = {} if is_whole else {"shortened": f"`pflow registry describe {entry.name} --json` has the rest"}
+    more = {} if is_whole else {"shortened": Advice("`{describe_node_as_json}` has the rest", node=entry.name)}
     return {"description": shorten_text(entry.interface.description), "interface": about, **more}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.interface import MISSING, Field, Interface, Purity
 from pflow.core.schema_path import SEEN, Schema, kind_of
@@ -120,7 +121,7 @@ class Entry:
             except ModuleNotFoundError as error:
                 raise self._unusable(f"`{error.name}` is not installed") from error
         else:
-            raise SecurityError(f"node type `{self.name}` points outside of pflow; run `pflow registry scan`")
+            raise self._outside()
         node_class = getattr(module, self.class_name, None)
         if not isinstance(node_class, type):
             raise self._unusable(f"it defines no class `{self.class_name}`")
@@ -130,7 +131,7 @@ class Entry:
         path = Path(self.file_path)
         if path.parent != self._folder:
             # registry.json is data: it may describe the nodes in the folder, not name code elsewhere.
-            raise SecurityError(f"node type `{self.name}` points outside of pflow; run `pflow registry scan`")
+            raise self._outside()
         from importlib.util import (  # lazy: only for a person's own nodes
             module_from_spec,
             spec_from_file_location,
@@ -158,11 +159,16 @@ class Entry:
             raise self._unusable(f"{type(error).__name__}: {error}") from error
         return module
 
+    def _outside(self) -> SecurityError:
+        return SecurityError(
+            Advice("node type `{node}` points outside of pflow; run `{scan_nodes}`", node=self.name),
+        )
+
     def _unusable(self, cause: str) -> NotFoundError:
         where = Path(self.file_path).name if self.file_path else self.module
         return NotFoundError(
             f"node type `{self.name}` cannot be loaded from `{where}`: {cause}",
-            suggestions=["correct the file, then run `pflow registry scan`"] if self.is_user else (),
+            suggestions=[Advice("correct the file, then run `{scan_nodes}`")] if self.is_user else (),
         )
 
 

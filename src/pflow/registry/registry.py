@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 
 from pflow import __version__
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, StorageError, UsageError
 from pflow.core.file.atomic import JSON_LIMIT, locked, parse_object, read_private, set_aside, write_atomic
 from pflow.core.schema_path import Schema
@@ -140,7 +141,7 @@ class Registry:
             if len(data) > JSON_LIMIT:
                 raise StorageError(
                     f"`{self._path.name}` would have {len(data):,} bytes, and {JSON_LIMIT:,} are the most",
-                    suggestions=["remove MCP servers that you do not need with `pflow mcp remove`"],
+                    suggestions=[Advice("remove MCP servers that you do not need with `{remove_server}`")],
                 )
             if backup and self._path.exists():
                 write_atomic(self._path.with_name(f"{self._path.name}.bak"), read_private(self._path, JSON_LIMIT))
@@ -158,7 +159,7 @@ class Registry:
                 raise NotFoundError(
                     f"there is no node type `{name}`",
                     details={"similar": near},
-                    suggestions=[f"did you mean `{near[0]}`?"] if near else ["see `pflow registry list`"],
+                    suggestions=[f"did you mean `{near[0]}`?"] if near else [Advice("see `{list_nodes}`")],
                 )
             entry = self._entries[name] = Entry(name, data, self._folder, self._observations)
         return entry
@@ -239,7 +240,7 @@ class Registry:
             kept = "it could not be set aside"
         self.notices.append(
             f"`{self._path.name}` was damaged; {kept} and rebuilt from the source files. "
-            "Tools of MCP servers that are missing now come back with `pflow mcp sync`"
+            + Advice("Tools of MCP servers that are missing now come back with `{sync_servers}`")
         )
         nodes.pop(HEAD, None)
         return nodes, {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, SecurityError, StorageError, UsageError
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import WorkflowManager
@@ -56,7 +57,7 @@ def take_up(
         if unknown:
             raise UsageError(
                 f"the inputs of a run are recorded; `{unknown[0]}` cannot change on a plain resume",
-                suggestions=["add `--with WORKFLOW` to continue with other inputs"],
+                suggestions=[Advice("{add_workflow} to continue with other inputs")],
             )
     if any(declared.secret for declared in plan.inputs.values()):
         # Binding makes the secret inputs known; only then can others that hold one of them be read.

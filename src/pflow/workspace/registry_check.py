@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from pflow.core.advice import Advice
 from pflow.core.document.issue import Issue
 from pflow.core.errors import PflowError
 from pflow.core.file.home import Home
@@ -43,5 +44,7 @@ def _check_tool(entry: Entry, servers: Collection[str]) -> None:
     if definition.get("name") != tool_in(entry.data) or manifest_hash(definition) != config_in(entry.data).get(
         "manifest_hash"
     ):
-        raise PflowError(f"its definition is not the one that was synced; `pflow mcp sync {server}` reads it again")
+        raise PflowError(
+            Advice("its definition is not the one that was synced; `{sync_server}` reads it again", server=server)
+        )
     ArgumentCheck(definition.get("inputSchema"), server=server, tool=tool_in(entry.data))

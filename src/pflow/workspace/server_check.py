@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from shutil import which
 
+from pflow.core.advice import Advice
 from pflow.core.errors import PflowError
 from pflow.mcp.connection import Surroundings, connect
 from pflow.mcp.server.config import ServerConfig
@@ -36,7 +37,8 @@ def report_broken(name: str, error: PflowError) -> Json:
 
 def _failure(check: str, server: str, error: PflowError) -> Json:
     known = {key: value for key, value in error.details.items() if (key, value) != ("server", server)}
-    hints = [hint for hint in error.suggestions if hint != f"pflow mcp doctor {server}"]  # it is what is being done
+    being_done = Advice("{check_server}", server=server)
+    hints = [hint for hint in error.suggestions if hint != being_done]
     return {
         "check": check,
         "ok": False,
@@ -70,7 +72,7 @@ class _Check:
             self._note("configuration", None, warning)
         expanded = expand(server, around.variables())
         for warning in expanded.warnings:
-            self._note("variables", None, warning, hints=["`pflow settings set NAME` stores a value"])
+            self._note("variables", None, warning, hints=[Advice("`{set_setting}` stores a value", name="NAME")])
         if server.transport == "stdio":
             state = around.states.get(server.name)
             program = which(expanded.server.command)
@@ -104,7 +106,7 @@ class _Check:
             "tools",
             None if said else True,
             f"{count:,} tool{'s' * (count != 1)}" + (f"; since the last sync: {said}" if said else ", all as synced"),
-            hints=[f"pflow mcp sync {server.name}"] if said else [],
+            hints=[Advice("{sync_server}", server=server.name)] if said else [],
         )
 
     def _note(self, check: str, ok: bool | None, found: str, *, hints: Sequence[str] = (), **more: object) -> None:

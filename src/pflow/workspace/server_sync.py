@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
+from pflow.core.advice import Advice
 from pflow.core.errors import PflowError, SecurityError, ServerError
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import WorkflowManager
@@ -66,7 +67,10 @@ class Sync:
         except SecurityError as error:
             if agree is None:
                 error.suggestions = (
-                    f"`pflow mcp sync {server.name}` on a terminal shows what it is and asks; `--yes` agrees unseen",
+                    Advice(
+                        "`{sync_server}` on a terminal shows what it is and asks; `--yes` agrees unseen",
+                        server=server.name,
+                    ),
                 )
                 raise
             if not agree(describe_change(server, state)):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, PflowError, SecurityError, UsageError
 from pflow.core.file.home import absolute
 from pflow.core.suggest import nearest
@@ -142,7 +143,7 @@ class Servers:
         raise NotFoundError(
             f"Tool {tool} not found on server {name}" if known else f"the tools of server `{name}` are not known yet",
             details={"similar": near} if near else None,
-            suggestions=[f"did you mean `{near[0]}`?"] if near else [f"pflow mcp sync {name}"],
+            suggestions=[f"did you mean `{near[0]}`?"] if near else [Advice("{sync_server}", server=name)],
         )
 
     def variables(self) -> set[str]:

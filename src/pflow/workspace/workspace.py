@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pflow.core.advice import Advice
 from pflow.core.document.issue import Issue
 from pflow.core.document.parse import Parsed, parse_text
 from pflow.core.errors import NotFoundError, UsageError
@@ -224,7 +225,7 @@ class Workspace:
             return reference if reference in found else found[0]
         if found:
             raise UsageError(f"`{reference}` is the beginning of {len(found)} runs", suggestions=found[:5])
-        raise NotFoundError(f"there is no run `{reference}`", suggestions=["`pflow runs list` shows what there is"])
+        raise NotFoundError(f"there is no run `{reference}`", suggestions=[Advice("`{list_runs}` shows what there is")])
 
     def show_run(self, run_id: str) -> dict[str, object]:
         """One run: its state, its steps and what each wrote."""

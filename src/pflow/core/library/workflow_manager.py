@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
+from pflow.core.advice import Advice
 from pflow.core.errors import (
     DocumentError,
     ExistsError,
@@ -227,7 +228,7 @@ class WorkflowManager:
         if taken + size > MAX_DRAFTS:
             raise StorageError(
                 f"the draft does not fit: all drafts together may take {MAX_DRAFTS >> 20} MB",
-                suggestions=["delete old ones with `pflow workflow clean-temp --older-than 1d`"],
+                suggestions=[Advice("delete old ones with `{clean_drafts}`")],
             )
 
     def _holds(self, name: str, document: Mapping[str, object], about: Mapping[str, str]) -> bool:
@@ -350,7 +351,7 @@ def _resolve_path(reference: str) -> Resolved:
             raise storage_error("read", path, error) from error
         raise NotFoundError(
             f"there is no file `{show_path(reference)}`",
-            suggestions=["saved workflows are run by name; `pflow workflow list` shows them"],
+            suggestions=[Advice("saved workflows are run by name; `{list_workflows}` shows them")],
         ) from None
     if not stat.S_ISREG(found.st_mode):
         raise NotFoundError(f"`{show_path(reference)}` is not a file")
@@ -374,5 +375,5 @@ def _missing(message: str, name: str, names: list[str]) -> NotFoundError:
     elif names:
         advice = "there are: " + ", ".join(f"`{other}`" for other in names[:10])
     else:
-        advice = "nothing is saved yet; `pflow workflow save` saves a document"
+        advice = Advice("nothing is saved yet; `{save_workflow}` saves a document")
     return NotFoundError(message, details={"available": names[:100]}, suggestions=[advice])

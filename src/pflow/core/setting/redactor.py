@@ -153,7 +153,8 @@ class _Mask:
     def walk(self, value: object) -> object:
         """The value without secrets; parts that hold none are shared, not copied."""
         if isinstance(value, str):
-            return self.text(value)
+            shown = self.text(value)
+            return value if shown == value else shown  # the value itself may be more than text: advice
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, Mapping):

@@ -7,6 +7,7 @@ from collections import ChainMap
 from collections.abc import Mapping, MutableMapping
 from typing import cast
 
+from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, NotFoundError, StorageError, UsageError
 from pflow.core.file.atomic import (
     JSON_LIMIT,
@@ -106,7 +107,7 @@ class Settings:
             find_option(key)
         env = self._read()
         if key not in (env if credential else self._options):
-            raise NotFoundError(f"`{key}` is not set", suggestions=["`pflow settings list` shows what is"])
+            raise NotFoundError(f"`{key}` is not set", suggestions=[Advice("`{list_settings}` shows what is")])
         self._change("env" if credential else "options", key, None)
 
     def lookup(self, name: str) -> str | None:
@@ -180,7 +181,7 @@ class Settings:
                 details={"file": str(self._path), "aside": str(self._path.with_name(asides[-1]))},
                 suggestions=[
                     f"repair `{asides[-1]}` and move it back to `{self._path.name}`",
-                    "or start afresh with `pflow settings set NAME value`",
+                    Advice("or start afresh with `{replace_settings}`"),
                 ],
             )
 

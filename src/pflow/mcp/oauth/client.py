@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
+from pflow.core.advice import Advice
 from pflow.core.errors import StepError
 from pflow.core.file.atomic import make_folder
 from pflow.core.file.lock import hold_lock, open_lock
@@ -212,7 +213,7 @@ class _Attempt:
 
 def log_in(server: ServerConfig, why: str) -> StepError:
     """What to raise where a person would have to log in and nobody is there."""
-    return auth_failed(f"server `{server.name}` {why}", suggestions=[f"run `pflow mcp login {server.name}`"])
+    return auth_failed(f"server `{server.name}` {why}", suggestions=[Advice("run `{log_in}`", server=server.name)])
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 
+from pflow.core.advice import Advice
 from pflow.core.errors import ExistsError, NotFoundError, PflowError, StorageError
 from pflow.core.file.atomic import (
     JSON_LIMIT,
@@ -157,5 +158,5 @@ def _not_configured(name: str, servers: Iterable[str]) -> NotFoundError:
     return NotFoundError(
         f"Server {show(name)} not configured",
         details={"known": known[:20]} if known else None,
-        suggestions=[f"did you mean `{near[0]}`?"] if near else ["add it with `pflow mcp add`"],
+        suggestions=[f"did you mean `{near[0]}`?"] if near else [Advice("add it with `{add_server}`")],
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pflow.core.advice import Advice
 from pflow.core.file.file_name import show
 from pflow.mcp.server.address import has_reference
 from pflow.mcp.server.config import ServerConfig
@@ -75,7 +76,7 @@ def _advise(config: ServerConfig) -> Iterator[str]:
     for index in sorted(_secret_args(config)):
         yield (
             f"argument {index + 1} of server `{name}` looks like a secret; every program on this machine can see it. "
-            "Store it with `pflow settings set NAME` and pass it as `--env NAME='${NAME}'`"
+            + Advice("Store it with `{set_setting}` and pass it as `--env NAME='${NAME}'`", name="NAME")
         )
     named = dict.fromkeys(
         found for arg in config.args for found in _REFERENCE.findall(arg) if _SECRET_NAME.match(found)
@@ -91,7 +92,7 @@ def _advise(config: ServerConfig) -> Iterator[str]:
             if secret and value and not has_reference(value):
                 yield (
                     f"the value of the {part} `{show(key)}` of server `{name}` is stored in clear; "
-                    "store it with `pflow settings set NAME` and write `${NAME}` instead"
+                    + Advice("store it with `{set_setting}` and write `${NAME}` instead", name="NAME")
                 )
     if config.insecure:
         yield f"server `{name}` is insecure: its connection may be unencrypted or to anyone"

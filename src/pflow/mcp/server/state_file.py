@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError
 from pflow.core.file.atomic import JSON_LIMIT, locked, parse_object, read_private, set_aside, update_json
 from pflow.core.file.home import Home
@@ -108,7 +109,7 @@ class ServerStates:
                 aside = set_aside(self._path, calls=self._calls)
                 self.notices.append(
                     f"`{self._path}` was damaged and set aside as `{aside.name}`; "
-                    "servers must be agreed to again with `pflow mcp sync`"
+                    + Advice("servers must be agreed to again with `{sync_servers}`")
                 )
             return states or {}
 

@@ -98,7 +98,7 @@ def _step(entry: Mapping[str, object], limit: int) -> Reply:
     error = entry.get("error")
     if isinstance(error, Mapping):
         hints = error.get("suggestions")
-        lines += [f"hint: {in_tools(str(hint))}" for hint in hints] if isinstance(hints, list) else []
+        lines += [f"hint: {in_tools(hint)}" for hint in hints] if isinstance(hints, list) else []
     return succeed(data, "\n".join(lines))
 
 
