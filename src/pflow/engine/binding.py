@@ -56,6 +56,7 @@ def bind_inputs(
             missing.append(name)
         else:
             bound[name] = None
+    wrong = tuple(problems)
     problems.extend(f"missing input `{name}` ({_describe(plan.inputs[name])})" for name in missing)
     if problems:
         raise InputError(
@@ -66,6 +67,8 @@ def bind_inputs(
                 "inputs": {n: _describe(i) for n, i in plan.inputs.items()},
             },
             suggestions=hints,
+            missing=missing,
+            wrong=wrong,
         )
     return bound
 

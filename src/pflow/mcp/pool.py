@@ -165,9 +165,8 @@ class Connections:
             error.suggestions = (Advice("`{describe_node}` shows what can be given ahead", node=tool.node_type),)
             raise
         except StepTimeout as error:
-            error.message = error.message.replace(
-                "`tools/call`", f"the call of `{tool.name}` on server `{tool.server}`"
-            )
+            if error.waited:
+                error.message = f"the call of `{tool.name}` on server `{tool.server}` {error.waited}"
             error.suggestions = (
                 "Try again, or give the step a `retry` or an edge for `timeout`",
                 f"`timeout` of server `{tool.server}` in `mcp-servers.json` is how many seconds it may be silent",

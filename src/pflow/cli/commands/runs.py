@@ -111,10 +111,9 @@ def resume(
 
 def _explain_missing(error: InputError, run: str, words: Sequence[str]) -> InputError:
     """The error with the command that would work: a secret is not recorded, so a resume needs it again."""
-    missing = error.details.get("missing")
-    if not isinstance(missing, list) or not missing:
+    if not error.missing:
         return error
-    names = [*(word.partition("=")[0] for word in words), *missing]  # what is given here is mostly secret
+    names = [*(word.partition("=")[0] for word in words), *error.missing]  # what is given here is mostly secret
     command = ["pflow", "runs", "resume", quote(run), *(f"{name}=…" for name in names)]
     return InputError(error.message, details=error.details, suggestions=[*error.suggestions, " ".join(command)])
 

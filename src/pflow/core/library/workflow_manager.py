@@ -323,7 +323,7 @@ def resolve(reference: str, home: Home | None = None) -> Resolved:
     """
     library = WorkflowManager(home)
     drafts = WorkflowManager.for_drafts(library.home)
-    if not _is_path(reference):
+    if not is_path(reference):
         for manager in (library, drafts):
             if manager.exists(reference):
                 return Resolved(kind=manager.kind, name=reference, path=manager._path(reference))
@@ -335,7 +335,8 @@ def resolve(reference: str, home: Home | None = None) -> Resolved:
     return _resolve_path(reference)
 
 
-def _is_path(reference: str) -> bool:
+def is_path(reference: str) -> bool:
+    """Whether a reference means a file, not a name."""
     separated = "/" in reference or os.sep in reference
     return separated or reference.startswith("~") or reference.lower().endswith(PATH_SUFFIXES)
 
