@@ -210,4 +210,5 @@ def test_files_in_the_current_folder_configure_nothing(pflow, tmp_path, home, mo
 def test_python_programs_see_servers_without_their_secrets(home):
     with Workspace(Home(home)) as workspace:
         workspace.servers.add("a", {"command": "x", "env": {"API_KEY": "abcdef123456"}})
-        assert workspace.servers.show("a") == {"name": "a", "transport": "stdio", "command": "x", "env": ["API_KEY"]}
+        shown = workspace.servers.show("a").as_dict()
+        assert shown == {"name": "a", "transport": "stdio", "command": "x", "env": ["API_KEY"]}

@@ -6,6 +6,7 @@ tuples, costs more start-up time than all the work of a short run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
 
@@ -42,6 +43,22 @@ class Frozen:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
         return f"{type(self).__name__}({shown})"
 
+    def as_dict(self) -> dict[str, object]:
+        """The value as JSON: its fields by name, without those that have their defaults."""
+        shown = [
+            name for name in self._fields if name in self._required or getattr(self, name) != getattr(type(self), name)
+        ]
+        return {name: _plain(getattr(self, name)) for name in shown}
+
     def _replace(self, **changes: Any) -> Self:
         """The same value with some fields changed."""
         return type(self)(**{**self.__dict__, **changes})
+
+
+def _plain(value: object) -> object:
+    """A part of a value as JSON has it."""
+    if isinstance(value, Frozen):
+        return value.as_dict()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value

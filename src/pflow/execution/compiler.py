@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
@@ -23,6 +23,9 @@ from pflow.engine.value import digest, digest_all
 from pflow.execution.node_check import check_actions, check_child_inputs, check_constant, is_choice, visible_outputs
 from pflow.execution.node_param import NodeParams, advise_type, find_tool, tool_params
 from pflow.execution.reference import References
+
+if TYPE_CHECKING:
+    from pflow.registry.entry import ToolConfig
 
 
 class Load(Protocol):
@@ -48,8 +51,8 @@ class TypeEntry(Protocol):
         """Whether it is a person's own node."""
 
     @property
-    def data(self) -> Mapping[str, object]:
-        """The entry as the registry keeps it."""
+    def tool(self) -> ToolConfig | None:
+        """The tool of an MCP server that it stands for."""
 
     def node_class(self) -> type:
         """The class, imported."""
@@ -369,7 +372,7 @@ class _Compiler:
                 repr((spec.batch and (spec.batch.items, spec.batch.name, spec.batch.on_error), mapping)).encode(),
             ]
         )
-        added = tool_params(entry.data)
+        added = tool_params(entry.tool)
         return PlanNode(
             id=spec.id,
             number=index,

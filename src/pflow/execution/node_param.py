@@ -14,6 +14,7 @@ from pflow.core.template.compiled import Compiled
 if TYPE_CHECKING:
     from pflow.execution.node_check import Report
     from pflow.mcp.tools.sync import TypeEntry, Types
+    from pflow.registry.entry import ToolConfig
 
 E = TypeVar("E", bound="TypeEntry")
 
@@ -31,12 +32,9 @@ class NodeParams(Compiled):
         return {**rendered, **self._added} if self._added else rendered
 
 
-def tool_params(data: Mapping[str, object]) -> dict[str, str]:
+def tool_params(tool: ToolConfig | None) -> dict[str, str]:
     """What is added to the parameters of a node so that its code knows which tool it is; nothing for other nodes."""
-    config = data.get("mcp_config")
-    if not isinstance(config, dict):
-        return {}
-    return {MCP_SERVER: str(config.get("server_id")), MCP_TOOL: str(config.get("tool_name"))}
+    return {MCP_SERVER: tool.server, MCP_TOOL: tool.tool} if tool else {}
 
 
 def advise_type(name: str) -> str:

@@ -193,15 +193,13 @@ class _Tool:
     """A tool as it was synced."""
 
     def __init__(self, entry: Entry) -> None:
-        config = entry.data.get("mcp_config")
-        assert isinstance(config, dict)
+        assert entry.tool is not None
         self._entry = entry
         self.node_type = entry.name
-        self.server = str(config.get("server_id"))
-        self.name = str(config.get("tool_name"))
-        self.hash = str(config.get("manifest_hash"))
-        definition = config.get("definition")
-        self.definition: Mapping[str, object] = definition if isinstance(definition, dict) else {}
+        self.server = entry.tool.server
+        self.name = entry.tool.tool
+        self.hash = entry.tool.manifest_hash
+        self.definition = entry.tool.definition
         schema = self.definition.get("inputSchema")
         required = schema.get("required") if isinstance(schema, dict) else None
         self.required = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()

@@ -107,17 +107,14 @@ def shorten_text(text: str) -> str:
 
 
 def _stamp(entry: Entry) -> str:
-    config = entry.data.get("mcp_config")
-    manifest = config.get("manifest_hash") if isinstance(config, dict) else None
-    return manifest if isinstance(manifest, str) and manifest else entry.node_hash
+    return entry.manifest_hash or entry.node_hash
 
 
 def _node_texts(entry: Entry) -> Texts:
     interface = entry.interface
     # What every tool has tells none of them from another, and would make its words count for nothing.
     common = ("result", "files") if entry.data.get("type") == WRAPPER else ()
-    config = entry.data.get("mcp_config")
-    raw = config.get("tool_name") if isinstance(config, dict) else ""
+    raw = entry.tool.tool if entry.tool else ""
     return Texts(
         name=f"{entry.name} {raw}",  # a node type has lost the capitals that tell words apart
         description=interface.description,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import cast
 
 from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, SecurityError
-from pflow.core.interface import MISSING, Field, Interface, Purity
+from pflow.core.frozen import Frozen
+from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.schema_path import SEEN, Schema, kind_of
 from pflow.registry.type_name import canonical
 
@@ -21,16 +21,46 @@ Observations = Callable[[str, str], tuple[Schema, int] | None]
 """What was seen of a tool's results, by node type and hash of the definition: a schema, and in how many calls."""
 
 
+class ToolConfig(Frozen):
+    """The tool of an MCP server behind a node type: where it is, and as it was synced."""
+
+    server: str
+    tool: str
+    version: str = ""
+    manifest_hash: str = ""
+    definition: Mapping[str, object] = {}
+
+
+def tool_in(data: Mapping[str, object]) -> ToolConfig | None:
+    """The tool that an entry of `registry.json` stands for; None for other node types."""
+    config = data.get("mcp_config")
+    if not isinstance(config, dict):
+        return None
+    definition = config.get("definition")
+    return ToolConfig(
+        server=_text(config.get("server_id")),
+        tool=_text(config.get("tool_name")),
+        version=_text(config.get("version")),
+        manifest_hash=_text(config.get("manifest_hash")),
+        definition=definition if isinstance(definition, dict) else {},
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
 class Entry:
     """A node type. `data` is its form in `registry.json`; the interface is built from it on first use."""
 
-    __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "data", "name")
+    __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "_tool", "data", "name")
 
     def __init__(
         self, name: str, data: Mapping[str, object], folder: Path, observations: Observations | None = None
     ) -> None:
         self.name = name
         self.data = data
+        self._tool: ToolConfig | None = None
         self._folder = folder
         self._interface: Interface | None = None
         self._observations = observations
@@ -81,11 +111,16 @@ class Entry:
         return self._interface
 
     @property
+    def tool(self) -> ToolConfig | None:
+        """The tool of an MCP server that this node type is; None for everything else."""
+        if self._tool is None:
+            self._tool = tool_in(self.data)
+        return self._tool
+
+    @property
     def manifest_hash(self) -> str:
         """The hash of an MCP tool's definition; empty for everything else."""
-        config = self.data.get("mcp_config")
-        found = config.get("manifest_hash") if isinstance(config, dict) else None
-        return found if isinstance(found, str) else ""
+        return self.tool.manifest_hash if self.tool else ""
 
     @property
     def node_hash(self) -> str:
@@ -184,7 +219,7 @@ def interface_from_json(data: object) -> Interface:
         reads=_fields(data.get("reads", data.get("inputs"))),
         outputs=_fields(data.get("outputs")),
         actions=tuple(map(str, actions)) if isinstance(actions, list) else ("default", "error"),
-        purity=cast("Purity", purity) if purity in ("pure", "read") else "impure",
+        purity="pure" if purity == "pure" else "read" if purity == "read" else "impure",
         open_params=data.get("open_params") is True,
         open_outputs=data.get("open_outputs") is True,
         echo_params=data.get("echo_params") is True,

@@ -16,8 +16,7 @@ from pflow.mcp.server.consent import check_consent, describe_change, grant
 from pflow.mcp.server.launcher import find_launch
 from pflow.mcp.tools.sync import apply_sync, plan_sync, touched
 from pflow.registry.registry import Registry
-
-Json = dict[str, object]
+from pflow.workspace.server_report import SyncFailure, SyncReport, report_failure, report_sync
 
 Agree = Callable[[str], bool]
 """Shows a person what would be started or talked to, and says whether they want that."""
@@ -44,9 +43,9 @@ class Sync:
         self._registry = registry
         self._dry_run = dry_run
 
-    def run(self, servers: Sequence[ServerConfig], agree: Agree | None) -> list[Json]:
+    def run(self, servers: Sequence[ServerConfig], agree: Agree | None) -> list[SyncReport | SyncFailure]:
         """A report per server; one that fails does not keep the others."""
-        reports: dict[str, Json] = {}
+        reports: dict[str, SyncReport | SyncFailure] = {}
         agreed: list[ServerConfig] = []
         for server in servers:
             try:
@@ -93,7 +92,7 @@ class Sync:
         finally:
             await opened.close()
 
-    def _take_over(self, server: ServerConfig, found: Listing) -> Json:
+    def _take_over(self, server: ServerConfig, found: Listing) -> SyncReport | SyncFailure:
         try:
             plan = plan_sync(server, found.tools, found.peer.release, self._registry, self._around.book.names())
         except ServerError as error:
@@ -109,18 +108,17 @@ class Sync:
                 synced_at=time.time(),
                 tools=len(found.tools),
             )
-        return {
-            "server": server.name,
-            **plan.as_dict(),
-            "touched": touched(plan, _saved(self._around.home)),
-            "seconds": found.seconds,
-            "protocol": found.peer.version,
-        }
+        return report_sync(
+            plan,
+            touched=touched(plan, _saved(self._around.home)),
+            seconds=found.seconds,
+            protocol=found.peer.version,
+        )
 
 
-def _saved(home: Home) -> list[tuple[str, Json]]:
+def _saved(home: Home) -> list[tuple[str, dict[str, object]]]:
     """Every workflow that is kept, as far as it can be read."""
-    found: list[tuple[str, Json]] = []
+    found: list[tuple[str, dict[str, object]]] = []
     for manager in (WorkflowManager(home), WorkflowManager.for_drafts(home)):
         for name in manager.names():
             try:
@@ -128,16 +126,3 @@ def _saved(home: Home) -> list[tuple[str, Json]]:
             except PflowError:
                 continue  # whoever runs it learns why
     return found
-
-
-def report_failure(name: str, error: PflowError) -> Json:
-    """The report about a server whose tools could not be read."""
-    return {
-        "server": name,
-        "error": {
-            "type": error.code,
-            "message": error.message,
-            "details": error.details,
-            "suggestions": list(error.suggestions),
-        },
-    }

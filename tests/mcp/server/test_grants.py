@@ -78,7 +78,7 @@ def test_only_servers_that_an_import_adds_are_agreed_to(servers, check, home, tm
     found.write_text(json.dumps({"mcpServers": {"old": {"command": "evil"}, "new": {"command": "y"}}}))
     servers.import_from(str(found), dry_run=True)
     assert not (home / "mcp-state.json").exists()
-    assert servers.import_from(str(found))["kept"] == ["old"]
+    assert servers.import_from(str(found)).kept == ("old",)
     check("new")
     with pytest.raises(SecurityError):
         check("old")

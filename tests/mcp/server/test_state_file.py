@@ -148,7 +148,7 @@ def test_what_is_learned_at_once_is_all_kept(home):
 
 def test_asking_loads_nothing_that_a_run_has_not_loaded(home):
     probe = (
-        "import sys, pathlib; from pflow.core.file.home import Home; import pflow.core.file.atomic;"
+        "import sys, pathlib; from pflow.core.file.home import Home; import pflow.core.file.atomic, pflow.core.advice;"
         "before = set(sys.modules);"
         "from pflow.mcp.server.state_file import ServerStates; ServerStates(Home(pathlib.Path(sys.argv[1]))).get('a');"
         "print(*sorted(set(sys.modules) - before))"

@@ -177,7 +177,6 @@ def _observed(entry: Entry) -> dict[str, object]:
 
 
 def _source(entry: Entry) -> str:
-    config = entry.data.get("mcp_config")
-    if isinstance(config, dict):
-        return f"tool `{escape(str(config.get('tool_name')))}` of server `{escape(str(config.get('server_id')))}`"
+    if entry.tool:
+        return f"tool `{escape(entry.tool.tool)}` of server `{escape(entry.tool.server)}`"
     return "pflow" if entry.module else escape(entry.file_path)
