@@ -19,7 +19,8 @@ from pflow.core.template.compiled import Compiled
 from pflow.core.template.template import compile_value
 from pflow.engine.graph import back_edges, reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
-from pflow.engine.value import digest, digest_all
+from pflow.engine.value import digest
+from pflow.execution.definition import define
 from pflow.execution.foreign_syntax import foreign_templates
 from pflow.execution.node_check import check_actions, check_child_inputs, check_constant, is_choice, visible_outputs
 from pflow.execution.node_param import NodeParams, advise_type, find_tool, tool_params
@@ -382,14 +383,7 @@ class _Compiler:
         assert self.document is not None
         mapping = self.document.mappings.get(spec.id)
         node_hash = entry.node_hash if child is None else digest(orjson.dumps(child.raw))
-        definition = digest_all(
-            [
-                spec.type.encode(),
-                node_hash.encode(),
-                orjson.dumps(spec.params, option=orjson.OPT_SORT_KEYS),
-                repr((spec.batch and (spec.batch.items, spec.batch.name, spec.batch.on_error), mapping)).encode(),
-            ]
-        )
+        definition, former = define(spec, node_hash, mapping)
         added = tool_params(entry.data)
         return PlanNode(
             id=spec.id,
@@ -400,6 +394,7 @@ class _Compiler:
             node_hash=node_hash,
             edges=edges,
             make=None if child is not None else (lambda: entry.node_class()()),
+            former=former,
             child=child,
             purity=entry.interface.purity,
             trusted=not entry.is_user,
