@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from pflow.core.errors import ReplyError, ServerError, ServerGone
 from pflow.core.printable import shorten
 from pflow.mcp.protocol.handshake import LEGACY
 from pflow.mcp.protocol.json_line import LINE_LIMIT
-from pflow.mcp.protocol.rpc import CAP, IDLE, Call, Hooks, Progress, Rpc, encode
+from pflow.mcp.protocol.rpc import IDLE, Call, Hooks, Patience, Rpc, encode
 from pflow.mcp.protocol.rpc_reply import INVALID
 from pflow.mcp.transport.http_header import (
     MISMATCH,
@@ -70,23 +70,21 @@ class HttpWire(Rpc):
         params: Mapping[str, object],
         *,
         meta: Mapping[str, object] | None = None,
-        idle: float = IDLE,
-        cap: float = CAP,
-        progress: Progress | None = None,
+        **patience: Unpack[Patience],
     ) -> dict[str, object]:
         """The result of a request; what the server says of itself in some is remembered for those that follow."""
         modern = meta is not None and VERSION_KEY in meta
         try:
-            result = await super().request(method, params, meta=meta, idle=idle, cap=cap, progress=progress)
+            result = await super().request(method, params, meta=meta, **patience)
         except ReplyError as error:
             name = params.get("name")
             if not modern or error.number not in MISMATCH or not isinstance(name, str) or name in self._mirrored:
                 raise
             # The tool wants arguments repeated in headers, and was never listed here. Nothing has been done yet.
-            await self._look_up(name, meta or {}, idle)
+            await self._look_up(name, meta or {}, patience.get("idle", IDLE))
             if name not in self._mirrored:
                 raise
-            return await super().request(method, params, meta=meta, idle=idle, cap=cap, progress=progress)
+            return await super().request(method, params, meta=meta, **patience)
         if method == "initialize":
             version = result.get("protocolVersion")
             self._version = version if isinstance(version, str) and version in LEGACY else ""
