@@ -19,9 +19,10 @@ class Frozen:
     _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        cls._fields = tuple(cls.__annotations__)
+        own = tuple(cls.__annotations__)
+        cls._fields = (*cls._fields, *own)
         cls._known = frozenset(cls._fields)
-        cls._required = frozenset(name for name in cls._fields if name not in cls.__dict__)
+        cls._required = frozenset(name for name in (*cls._required, *own) if name not in cls.__dict__)
 
     def __init__(self, **values: Any) -> None:
         if not (self._required <= values.keys() <= self._known):
@@ -43,12 +44,15 @@ class Frozen:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
         return f"{type(self).__name__}({shown})"
 
+    def _asdict(self) -> dict[str, Any]:
+        """Every field with its value, those at their defaults too."""
+        return {name: getattr(self, name) for name in self._fields}
+
     def as_dict(self) -> dict[str, object]:
         """The value as JSON: its fields by name, without those that have their defaults."""
-        shown = [
-            name for name in self._fields if name in self._required or getattr(self, name) != getattr(type(self), name)
-        ]
-        return {name: _plain(getattr(self, name)) for name in shown}
+        shown = self._asdict().items()
+        required, defaults = self._required, type(self)
+        return {name: _plain(value) for name, value in shown if name in required or value != getattr(defaults, name)}
 
     def _replace(self, **changes: Any) -> Self:
         """The same value with some fields changed."""

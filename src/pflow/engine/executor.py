@@ -37,7 +37,7 @@ class RunResult(Frozen):
     outputs: Mapping[str, object] = {}
     error: Mapping[str, object] | None = None
     failed_node: str | None = None
-    failed_params: object = None
+    params: object = None
     completed: tuple[str, ...] = ()
     steps: int = 0
     duration_ms: float = 0.0
@@ -233,7 +233,7 @@ class Executor:
         outputs: Mapping[str, object] = {}
         error: Mapping[str, object] | None = None
         failed_node: str | None = None
-        failed_params: object = None
+        params: object = None
         if run.run_id in self._cancelled:
             self._cancelled.discard(run.run_id)
             status = "cancelled"
@@ -250,7 +250,7 @@ class Executor:
             raise failure
         elif state.failed:
             first = state.failed[min(state.failed)]
-            status, error, failed_node, failed_params = "failed", first.error, first.step, first.params
+            status, error, failed_node, params = "failed", first.error, first.step, first.params
             run.emit(RunFailed(error=error, at=now), status="failed")
         else:
             try:
@@ -266,7 +266,7 @@ class Executor:
             outputs=outputs,
             error=error,
             failed_node=failed_node,
-            failed_params=failed_params,
+            params=params,
             completed=tuple(state.completed),
             steps=run.steps,
             duration_ms=ms,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from hashlib import sha256
 from typing import Literal
+
+import orjson
 
 from pflow.core.advice import Advice
 from pflow.core.document.document import Document
@@ -107,7 +110,7 @@ def shorten_text(text: str) -> str:
 
 
 def _stamp(entry: Entry) -> str:
-    return entry.manifest_hash or entry.node_hash
+    return entry.manifest_hash or sha256(orjson.dumps(entry.data.get("interface"))).hexdigest()
 
 
 def _node_texts(entry: Entry) -> Texts:
