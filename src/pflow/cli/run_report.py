@@ -11,10 +11,8 @@ from pflow.core.errors import InputError
 from pflow.core.printable import escape
 
 if TYPE_CHECKING:
-    from pflow.engine.plan import Plan
-    from pflow.execution.live_run import LiveRun
-    from pflow.execution.outcome import Outcome
-    from pflow.workspace import Workspace
+    from pflow.workspace import Outcome, Plan, Workspace
+    from pflow.workspace.serving import LiveRun
 
 
 def run_watched(console: Console, begin: Callable[[Workspace], LiveRun]) -> Outcome:
@@ -56,7 +54,7 @@ def main_output(outcome: Outcome) -> object:
 
 def check_given(plan: Plan, given: Mapping[str, object]) -> None:
     """Refuse inputs that do not fit; a graph can be drawn while others are missing."""
-    from pflow.engine.binding import bind_inputs  # lazy: only for a dry run
+    from pflow.workspace import bind_inputs  # lazy: only for a dry run
 
     try:
         bind_inputs(plan, given, text=True)

@@ -10,7 +10,7 @@ from pflow.core.errors import InputError
 from pflow.core.printable import escape, shorten
 
 if TYPE_CHECKING:
-    from pflow.execution.outcome import Outcome
+    from pflow.workspace import Outcome
 
 _PARAM = 200
 _LINES = 20

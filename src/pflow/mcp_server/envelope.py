@@ -8,7 +8,7 @@ from pflow.core.advice import Advice, change_advice
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
 from pflow.core.printable import escape, shorten
-from pflow.execution.outcome import Outcome
+from pflow.workspace import Outcome
 
 Json = dict[str, object]
 

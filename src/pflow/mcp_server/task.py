@@ -26,10 +26,10 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pflow.core.errors import PflowError, UsageError
-from pflow.execution.outcome import shorten_all
 from pflow.mcp_server.envelope import Reply, failure, succeed
 from pflow.mcp_server.tools.execution import output_lines
 from pflow.workspace import Workspace
+from pflow.workspace.serving import shorten_all
 
 IDENTIFIER = "io.modelcontextprotocol/tasks"
 POLL_MS = 1_000

@@ -23,7 +23,7 @@ from pflow.core.printable import escape, shorten
 from pflow.core.schema_path import SEEN, calls_seen, count_calls, paths
 
 if TYPE_CHECKING:
-    from pflow.registry.entry import Entry
+    from pflow.workspace import Entry
 
 _PURITY = {
     "pure": "pure: the same inputs give the same outputs; results are cached",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +15,9 @@ from pflow.cli.run_report import run_watched, show_outcome
 from pflow.cli.text import ago, columns, quote, show_ms
 from pflow.core.errors import DocumentError, InputError
 from pflow.core.printable import escape, shorten
-from pflow.engine.ports import RunInfo
+
+if TYPE_CHECKING:
+    from pflow.workspace import RunInfo
 
 
 @click.group(cls=LazyGroup)

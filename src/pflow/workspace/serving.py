@@ -1,0 +1,20 @@
+"""What programs that serve workspaces to others need beside them: runs on their event loop, and the limits they share."""
+
+from pflow.execution.live_run import SIGNALS, LiveRun
+from pflow.execution.null_output import NullOutput
+from pflow.execution.outcome import shorten, shorten_all
+from pflow.mcp.call.argument import ArgumentCheck
+from pflow.mcp.protocol.json_line import LINE_LIMIT, decode
+from pflow.mcp.server.secret_scan import is_secret_name
+
+__all__ = [
+    "LINE_LIMIT",
+    "SIGNALS",
+    "ArgumentCheck",
+    "LiveRun",
+    "NullOutput",
+    "decode",
+    "is_secret_name",
+    "shorten",
+    "shorten_all",
+]
