@@ -140,7 +140,7 @@ def test_a_workflow_declares_what_it_takes_and_gives(ws):
         "outputs": {"text": {"type": "string", "source": "${a.text}"}},
     }
     described = ws.describe(document)
-    assert described["inputs"] == {
+    assert described.inputs == {
         "who": {"type": "string", "required": True, "description": "a name"},
         "times": {"type": "integer", "required": False, "description": "", "default": 2},
     }
@@ -482,7 +482,7 @@ def test_a_saved_workflow_counts_its_runs_and_their_duration(ws):
     ws.save({"nodes": [echo("a", text="x")]}, "counted-one")
     outcome = ws.run("counted-one")
     assert outcome.duration_ms > 0
-    assert ws.describe("counted-one")["statistics"]["execution_count"] == 1
+    assert ws.describe("counted-one").statistics.runs == 1
 
 
 # ---- registry and library
@@ -503,11 +503,11 @@ def test_the_registry_gives_a_nodes_metadata(ws):
 def test_the_library_can_be_searched(ws):
     ws.save({"nodes": [echo("a", text="x")]}, "pr-analyzer", "Looks at pull requests")
     ws.save({"nodes": [echo("a", text="x")]}, "other", "Something else")
-    assert [found["name"] for found in ws.workflows("pull")] == ["pr-analyzer"]
+    assert [found.name for found in ws.workflows("pull")] == ["pr-analyzer"]
 
 
 @requirement("server5:impact-2")
 def test_drafts_have_a_manager_of_their_own(ws):
     ws.save({"nodes": [echo("a", text="x")]}, "sketch", draft=True)
     assert ws.workflows() == []
-    assert [found["name"] for found in ws.workflows(drafts=True)] == ["sketch"]
+    assert [found.name for found in ws.workflows(drafts=True)] == ["sketch"]

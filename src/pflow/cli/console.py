@@ -144,14 +144,7 @@ def drop_stdout() -> None:
 
 def error_object(error: PflowError) -> dict[str, object]:
     """An error as programs get it."""
-    found: dict[str, object] = {
-        "type": error.code,
-        "message": error.message,
-        "node": error.node,
-        "details": error.details,
-        "suggestions": list(error.suggestions),
-    }
-    return {name: value for name, value in found.items() if value or name in ("type", "message")}
+    return {name: value for name, value in error.as_dict().items() if value or name in ("type", "message")}
 
 
 def _without_echo(error: PflowError) -> PflowError:

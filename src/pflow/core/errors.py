@@ -51,6 +51,12 @@ class PflowError(Exception):
         self.details = dict(details or {})
         self.suggestions = tuple(suggestions)
 
+    def as_dict(self) -> dict[str, object]:
+        """The error as programs get it."""
+        node = {"node": self.node} if self.node else {}
+        suggestions = list(self.suggestions)
+        return {"type": self.code, "message": self.message, **node, "details": self.details, "suggestions": suggestions}
+
 
 class DocumentError(PflowError):
     """A document that cannot become a plan; `issues` holds everything that is wrong with it."""

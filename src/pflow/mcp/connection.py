@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import ServerError, StepError, StepTimeout
@@ -172,7 +172,7 @@ class Connection:
             await self._opened.close()
         config, state = around.find(name)
         check_consent(config, state)
-        known: Era | None = cast("Era", state.era) if state.era in ("modern", "legacy") else None
+        known: Era | None = "modern" if state.era == "modern" else "legacy" if state.era == "legacy" else None
         launch = state.launch if state.launch_of == config.fingerprint() and usable(state.launch) else ()
         try:
             opened = await connect(config, around, launch=launch, era=known)

@@ -1,4 +1,4 @@
-"""What programs that serve workspaces to others need beside them: runs on their event loop, and the limits they share."""
+"""What programs that serve workspaces need beside them: runs on an event loop, and the limits they share."""
 
 from pflow.execution.live_run import SIGNALS, LiveRun
 from pflow.execution.null_output import NullOutput

@@ -35,6 +35,7 @@ from pflow.core.file.home import Home, absolute, find_home
 from pflow.core.file.os_call import Calls, storage_error
 from pflow.core.file.state_file import StateFile
 from pflow.core.frozen import Frozen
+from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_file import Json, decode_file, encode_file, now_text
 from pflow.core.suggest import nearest
 
@@ -83,6 +84,11 @@ class WorkflowManager:
         """What is saved under a name: `workflow`, the document, and `metadata`, with its statistics."""
         document, metadata = self._load(name)
         return {"workflow": document, "metadata": {**metadata, **_entry(self._stats(), name)}}
+
+    def describe(self, name: str) -> SavedWorkflow:
+        """What is known of a workflow without its document."""
+        metadata = {**self._load(name)[1], **_entry(self._stats(), name)}
+        return read_metadata(metadata, is_draft=self.kind == "draft")
 
     def load_ir(self, name: str) -> Json:
         """The document that is saved under a name."""
