@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conventions.source import module_paths, text_of, tree_of
+from tests.conventions.source import imported_roots, module_paths, text_of, tree_of
 
 # Limits of a module's lines of code and of a package's modules. They only go down.
 MOST_CODE_LINES = 345
@@ -181,14 +181,3 @@ def test_only_one_module_of_a_layer_speaks_http():
 def test_nothing_imports_what_is_banned():
     banned = {"pydantic", "numpy", "starlette", "requests", "aiohttp", "pickle", "marshal", "shelve"}
     assert {path: found for path in module_paths() if (found := banned & imported_roots(tree_of(path)))} == {}
-
-
-def imported_roots(tree: ast.Module) -> set[str]:
-    """Top-level names of everything a module imports, wherever it does."""
-    roots = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            roots |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            roots.add(node.module.partition(".")[0])
-    return roots
