@@ -5,6 +5,7 @@ import io
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -123,7 +124,7 @@ def unexplained_imports(text: str, tree: ast.Module) -> Iterator[int]:
                 yield item.lineno
 
 
-def test_a_lazy_import_needs_a_reason_for_it_or_its_run():
+def test_a_lazy_import_needs_a_reason_for_it_or_its_run() -> None:
     text = """import a
 def f():
     import b
@@ -143,7 +144,7 @@ def f():
     assert list(unexplained_imports(text, ast.parse(text))) == [3, 15]
 
 
-def test_everything_is_caught_only_at_the_edges():
+def test_everything_is_caught_only_at_the_edges() -> None:
     assert {path for path in module_paths() if any(catches_all(tree_of(path)))} == set(CATCH_ALL)
 
 
@@ -169,15 +170,15 @@ def catches_all(tree: ast.Module) -> Iterator[int]:
         ("except ValueError: pass", []),
     ],
 )
-def test_catching_everything_is_seen(handler, found):
+def test_catching_everything_is_seen(handler: Any, found: Any) -> None:
     assert list(catches_all(ast.parse(f"try: x\n{handler}"))) == found
 
 
-def test_only_one_module_of_a_layer_speaks_http():
+def test_only_one_module_of_a_layer_speaks_http() -> None:
     users = {path for path in module_paths() if "httpx2" in imported_roots(tree_of(path))}
     assert users <= HTTP
 
 
-def test_nothing_imports_what_is_banned():
+def test_nothing_imports_what_is_banned() -> None:
     banned = {"pydantic", "numpy", "starlette", "requests", "aiohttp", "pickle", "marshal", "shelve"}
     assert {path: found for path in module_paths() if (found := banned & imported_roots(tree_of(path)))} == {}

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ CODE = {
 
 
 @pytest.fixture
-def spare():
+def spare() -> Iterator[Any]:
     others = set(GUARDIAN.groups)  # servers that other tests share live on
     spare = Spare()
     yield spare
@@ -26,19 +28,19 @@ def spare():
 
 
 @pytest.fixture
-def workspace(tmp_path, spare):
+def workspace(tmp_path: Any, spare: Any) -> Iterator[Any]:
     with Workspace(Home(tmp_path / "home"), spare=spare) as workspace:
         yield workspace
 
 
-def waiting(spare):
+def waiting(spare: Any) -> Any:
     return [child.popen.pid for child in spare._waiting]
 
 
-def run(workspace, spare=None):
+def run(workspace: Any, spare: Any = None) -> Any:
     """What the code gave; with a spare, when it has been refilled."""
 
-    async def main():
+    async def main() -> Any:
         outcome = await workspace.run_async(CODE, cache=False)
         while spare is not None and len(waiting(spare)) < 2:
             await asyncio.sleep(0.001)
@@ -49,7 +51,7 @@ def run(workspace, spare=None):
     return outcome.outputs["result"]
 
 
-def test_the_next_step_runs_in_the_worker_that_waited(workspace, spare):
+def test_the_next_step_runs_in_the_worker_that_waited(workspace: Any, spare: Any) -> None:
     run(workspace, spare)
     first, second = waiting(spare)
     assert run(workspace, spare)[0] == first
@@ -57,7 +59,7 @@ def test_the_next_step_runs_in_the_worker_that_waited(workspace, spare):
     assert (after[0], len(after)) == (second, 2)
 
 
-def test_a_worker_that_died_while_it_waited_is_not_missed(workspace, spare):
+def test_a_worker_that_died_while_it_waited_is_not_missed(workspace: Any, spare: Any) -> None:
     run(workspace, spare)
     dead, ready = waiting(spare)
     os.killpg(dead, signal.SIGKILL)
@@ -66,7 +68,9 @@ def test_a_worker_that_died_while_it_waited_is_not_missed(workspace, spare):
 
 
 @pytest.mark.parametrize("change", ["folder", "environment"])
-def test_a_worker_that_was_started_in_other_surroundings_is_not_used(workspace, spare, tmp_path, monkeypatch, change):
+def test_a_worker_that_was_started_in_other_surroundings_is_not_used(
+    workspace: Any, spare: Any, tmp_path: Any, monkeypatch: Any, change: Any
+) -> None:
     run(workspace, spare)
     ready = waiting(spare)
     if change == "folder":
@@ -79,7 +83,7 @@ def test_a_worker_that_was_started_in_other_surroundings_is_not_used(workspace, 
     assert not {*ready} & {*waiting(spare)}
 
 
-def test_closing_leaves_no_worker_and_starts_none(workspace, spare):
+def test_closing_leaves_no_worker_and_starts_none(workspace: Any, spare: Any) -> None:
     run(workspace, spare)
     ready = waiting(spare)
     spare.close()
@@ -90,7 +94,7 @@ def test_closing_leaves_no_worker_and_starts_none(workspace, spare):
     assert waiting(spare) == []
 
 
-def test_without_a_spare_nothing_waits(tmp_path):
+def test_without_a_spare_nothing_waits(tmp_path: Any) -> None:
     others = set(GUARDIAN.groups)
     with Workspace(Home(tmp_path / "home")) as workspace:
         run(workspace)
