@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pocketflow import AsyncNode, BatchNode, Node
 
-from pflow.adapters.memory_journal import MemoryJournal
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import ConflictError, StepError
 from pflow.engine.executor import RunResult
+from pflow.testing import MemoryJournal
 from tests.engine.building import executor_over, plan_of, run_plan
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -87,6 +87,21 @@ def decode_event(record: Record, values: ValueTable, redactor: Redacting) -> Eve
         return EVENTS[record.kind](**fields)
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(f"the journal holds an event of kind `{record.kind}` that cannot be read") from error
+
+
+def mentions(text: str, *names: str, last: Callable[[], Record | None]) -> bool:
+    """Whether a text stands in a run's names or in the error that its last record holds, in whatever case."""
+    wanted = text.casefold()
+    return any(wanted in name.casefold() for name in names) or wanted in _error_text(last()).casefold()
+
+
+def _error_text(record: Record | None) -> str:
+    if record is None or record.kind != "RunFailed":
+        return ""
+    try:
+        return str(orjson.loads(record.data)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def decode_events(records: Sequence[Record], values: ValueTable, redactor: Redacting) -> list[Event]:

@@ -15,7 +15,7 @@ from pflow.engine.context import StepContext, enter_step
 from pflow.engine.failure import describe_failure
 from pflow.engine.history import History
 from pflow.engine.plan import PlanNode
-from pflow.engine.ports import Journal, Observer, Record, Services, Status
+from pflow.engine.ports import Cache, Journal, Observer, Record, Services, Status
 from pflow.engine.thread import Threads
 from pflow.engine.value import Redacting, ValueTable
 
@@ -35,14 +35,14 @@ class Run:
         services: Services,
         threads: Threads,
         commits: Commits,
-        use_cache: bool,
+        cache: Cache | None,
     ) -> None:
         self.run_id = run_id
         self.journal = journal
         self.redactor = redactor
         self.services = services
         self.threads = threads
-        self.use_cache = use_cache
+        self.cache = cache
         self.values = ValueTable(redactor, lambda sha: journal.value(run_id, sha))
         self.history = History()
         self.edited = False

@@ -12,7 +12,7 @@ import orjson
 
 from pflow.core.errors import DamagedError, NotFoundError, SecurityError, StorageError
 from pflow.core.file.atomic import read_private, sweep_temps, write_atomic
-from pflow.engine.ports import Journal, Record
+from pflow.engine.ports import Journal, Record, RunQuery
 
 _ITEM_KINDS = frozenset({"ItemStarted", "ItemCompleted"})
 _PREFIX = "workflow-trace-"
@@ -163,12 +163,12 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "
 def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, object]:
     """The trace that `reference` means: `latest`, a run id or its beginning, or a path inside the trace folder."""
     if reference == "latest":
-        runs = journal.runs(limit=1)
+        runs = journal.runs(RunQuery(limit=1))
         if not runs:
             raise NotFoundError("there is no run yet", suggestions=["pflow run WORKFLOW"])
         return build_trace(runs[0].run_id, journal.read(runs[0].run_id))
     if re.fullmatch(r"[0-9a-f-]{1,64}", reference):
-        found = journal.find(reference)
+        found = [run.run_id for run in journal.runs(RunQuery(prefix=reference, limit=None))]
         if len(found) == 1 or reference in found:
             run_id = reference if reference in found else found[0]
             return build_trace(run_id, journal.read(run_id))

@@ -14,12 +14,13 @@ from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.settings import Settings
 from pflow.engine.executor import Executor
-from pflow.engine.ports import Journal, Observer, Services
+from pflow.engine.ports import Cache, Journal, Observer, Services
 from pflow.mcp.pool import Connections, Pool
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
+    from pflow.adapters.sqlite_journal import SqliteJournal
     from pflow.process.standby import Spare
     from pflow.registry.observed import Observed
 
@@ -33,6 +34,7 @@ class Wiring:
         *,
         environ: Mapping[str, str] | None = None,
         journal: Journal | None = None,
+        cache: Cache | None = None,
         pool: Pool | None = None,
         spare: Spare | None = None,
         registry: Callable[[], Registry] | None = None,
@@ -43,6 +45,7 @@ class Wiring:
         self._load_registry = registry or (lambda: Registry.load(home))
         self._environ = os.environ if environ is None else environ
         self._journal = journal
+        self._cache = cache
         self._said: list[str] = []
 
     @cached_property
@@ -66,11 +69,24 @@ class Wiring:
     @cached_property
     def journal(self) -> Journal:
         """Where runs are kept."""
+        return self._journal or self._own_journal
+
+    @cached_property
+    def cache(self) -> Cache:
+        """Where results of pure steps are kept: beside the runs, or, if those are somebody else's, in memory."""
+        if self._cache is not None:
+            return self._cache
         if self._journal is not None:
-            return self._journal
-        from pflow.adapters.sqlite_journal import (
-            SqliteJournal,  # lazy: listing and validating open no database
-        )
+            from pflow.adapters.memory_cache import MemoryCache  # lazy: for tests and throw-away runs
+
+            return MemoryCache()
+        from pflow.adapters.sqlite_cache import SqliteCache  # lazy: listing and validating open no database
+
+        return SqliteCache(self._own_journal.database)
+
+    @cached_property
+    def _own_journal(self) -> SqliteJournal:
+        from pflow.adapters.sqlite_journal import SqliteJournal  # lazy: listing and validating open no database
 
         return SqliteJournal(self.home.journal, sync=str(self.settings.option("journal.sync")))
 
@@ -106,7 +122,8 @@ class Wiring:
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
         watched = None if observer is None else _Discreet(observer, self.redactor)
-        return Executor(self.journal, self.services, observer=watched, redactor=self.redactor, use_cache=use_cache)
+        cache = self.cache if use_cache else None
+        return Executor(self.journal, self.services, observer=watched, redactor=self.redactor, cache=cache)
 
     def notices(self) -> list[str]:
         """What the parts that were used have to say, each thing once."""
@@ -133,9 +150,12 @@ class Wiring:
         self._said.append(self.redactor.text(warning))
 
     def close(self) -> None:
-        """Let the journal go, unless it is somebody else's."""
-        journal = self.__dict__.pop("journal", None)
-        if journal is not None and self._journal is None:
+        """Let cache and journal go, unless they are somebody else's."""
+        cache, journal = self.__dict__.pop("cache", None), self.__dict__.pop("_own_journal", None)
+        self.__dict__.pop("journal", None)
+        if cache is not None and self._cache is None:
+            cache.close()
+        if journal is not None:
             journal.close()
 
 

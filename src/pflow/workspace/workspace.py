@@ -14,7 +14,7 @@ from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.setting.settings import Settings
 from pflow.engine.executor import new_run_id
 from pflow.engine.plan import Plan
-from pflow.engine.ports import Journal, Observer, RunInfo
+from pflow.engine.ports import Cache, Journal, Observer, RunInfo, RunQuery
 from pflow.execution.outcome import Outcome
 from pflow.execution.trace import build_trace, find_trace
 from pflow.execution.wiring import Wiring
@@ -44,6 +44,7 @@ class Workspace:
         observer: Observer | None = None,
         environ: Mapping[str, str] | None = None,
         journal: Journal | None = None,
+        cache: Cache | None = None,
         pool: Pool | None = None,
         spare: Spare | None = None,
         registry: Callable[[], Registry] | None = None,
@@ -51,7 +52,9 @@ class Workspace:
         self.home = home
         self._observer = observer
         self._environ = environ
-        self._wiring = Wiring(home, environ=environ, journal=journal, pool=pool, spare=spare, registry=registry)
+        self._wiring = Wiring(
+            home, environ=environ, journal=journal, cache=cache, pool=pool, spare=spare, registry=registry
+        )
         self._own_notices: list[str] = []
 
     @classmethod
@@ -207,11 +210,11 @@ class Workspace:
 
     def runs(self, limit: int = 50) -> list[RunInfo]:
         """The newest runs first."""
-        return list(self._wiring.journal.runs(limit))
+        return list(self._wiring.journal.runs(RunQuery(limit=limit)))
 
     def find_runs(self, prefix: str) -> list[str]:
         """Ids of runs that begin with `prefix`."""
-        return list(self._wiring.journal.find(prefix))
+        return [run.run_id for run in self._wiring.journal.runs(RunQuery(prefix=prefix, limit=None))]
 
     def find_run(self, reference: str) -> str:
         """The one run that `reference` means: `latest`, an id, or the beginning of one."""
