@@ -92,7 +92,7 @@ class Executor:
     def history(self, run_id: str) -> History:
         """What a run did so far, for whoever wants to take it up."""
         values = ValueTable(self._redactor, lambda sha: self._journal.value(run_id, sha))
-        return fold_history(decode_events(self._journal.read(run_id), values, self._redactor))
+        return fold_history(decode_events(self._journal.read(run_id), values))
 
     async def resume(
         self,
@@ -113,7 +113,7 @@ class Executor:
         run = self._new_run(run_id)
         run.seq = self._journal.claim(run_id)
         try:
-            run.history = fold_history(decode_events(self._journal.read(run_id), run.values, self._redactor))
+            run.history = fold_history(decode_events(self._journal.read(run_id), run.values))
             _check_open(run.history, run_id, edited)  # another process may have ended it since
             doubts = in_doubt(plan, run.history)
             if doubts and not rerun_in_doubt:

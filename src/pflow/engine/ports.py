@@ -123,7 +123,10 @@ class Cache(Protocol):
 
 
 class Observer(Protocol):
-    """Told of every event after it is durable and applied. Must not block or raise."""
+    """Told of every event after it is durable and applied. Must not block or raise.
+
+    Errors and reports, which are there to be shown, come without secrets; values come as they are.
+    """
 
     def notify(self, run_id: str, event: Event) -> None:
         """An event took effect."""

@@ -262,7 +262,7 @@ class Scope:
             launch.cache_key = digest_all([node.node_hash.encode(), launch.inputs.encode()])
             cached = run.cache.get(launch.cache_key)
             if cached is not None:
-                action, writes = orjson.loads(run.redactor.restore(cached))
+                action, writes = orjson.loads(run.values.unseal(cached))
                 return StepCompleted(step=step, action=action, writes=writes, ms=0.0, source="cache")
         return None
 
@@ -386,7 +386,7 @@ class Scope:
             data = orjson.dumps([action, writes], option=orjson.OPT_PASSTHROUGH_DATACLASS)
         except TypeError:
             return  # a value that lives only in this process cannot be remembered
-        self.run.cache.put(launch.cache_key, self.run.redactor.data(data))
+        self.run.cache.put(launch.cache_key, self.run.values.seal(data))
 
     async def _abandon(self) -> None:
         tasks = list(self._tasks.values())

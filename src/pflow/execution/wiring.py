@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pflow.core.event import Event, ItemFailed, RunFailed, StepFailed
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
@@ -121,9 +120,8 @@ class Wiring:
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
-        watched = None if observer is None else _Discreet(observer, self.redactor)
         cache = self.cache if use_cache else None
-        return Executor(self.journal, self.services, observer=watched, redactor=self.redactor, cache=cache)
+        return Executor(self.journal, self.services, observer=observer, redactor=self.redactor, cache=cache)
 
     def notices(self) -> list[str]:
         """What the parts that were used have to say, each thing once."""
@@ -157,22 +155,3 @@ class Wiring:
             cache.close()
         if journal is not None:
             journal.close()
-
-
-class _Discreet:
-    """Passes on to whoever watches, without the secrets in what went wrong and in what steps say."""
-
-    def __init__(self, observer: Observer, redactor: Redactor) -> None:
-        self._observer = observer
-        self._redactor = redactor
-
-    def notify(self, run_id: str, event: Event) -> None:
-        """An event took effect."""
-        if isinstance(event, StepFailed | ItemFailed | RunFailed):
-            shown = {name: self._redactor.value(value) for name, value in event.error.items()}
-            event = event._replace(error=shown)
-        self._observer.notify(run_id, event)
-
-    def report(self, run_id: str, step: str, message: str) -> None:
-        """A step says what it is doing."""
-        self._observer.report(run_id, step, self._redactor.text(message))
