@@ -129,7 +129,7 @@ def test_batches_mappings_and_children_are_known_as_0_1_0_recorded_them(tmp_path
     def load(wanted: object) -> tuple[Parsed, Load]:
         return parse_value(wanted), load
 
-    plan = compile_plan(parse_value(document), Registry.load(Home(tmp_path)), load).plan
+    plan, _ = compile_plan(parse_value(document), Registry.load(Home(tmp_path)), load)
     assert plan is not None
     for node in plan.nodes:
         assert node.former is not None

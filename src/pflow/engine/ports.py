@@ -11,7 +11,7 @@ from pflow.core.event import Event
 from pflow.core.frozen import Frozen
 
 if TYPE_CHECKING:
-    from pflow.process.standby import Spare
+    from pflow.process.standby import Standby
 
 Status = Literal["running", "completed", "failed", "stopped", "cancelled", "damaged"]
 
@@ -152,9 +152,9 @@ class ToolSessions(Protocol):
 
 
 class Services(Frozen):
-    """What steps may use. A process that lives on after a run keeps a `spare` child process ready."""
+    """What steps may use. A process that lives on after a run keeps a `standby` child process ready."""
 
     home: Path
     settings: Mapping[str, str]
     tools: ToolSessions | None = None
-    spare: Spare | None = None
+    standby: Standby | None = None

@@ -6,7 +6,7 @@ import os
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
@@ -20,42 +20,44 @@ from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
     from pflow.adapters.sqlite_journal import SqliteJournal
-    from pflow.process.standby import Spare
+    from pflow.process.standby import Standby
     from pflow.registry.observed import Observed
+
+
+class Parts(TypedDict, total=False):
+    """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed."""
+
+    environ: Mapping[str, str]
+    journal: Journal
+    cache: Cache
+    pool: Pool
+    standby: Standby
+    registry: Callable[[], Registry]
 
 
 class Wiring:
     """Everything that a process needs to check and run workflows of one home."""
 
-    def __init__(
-        self,
-        home: Home,
-        *,
-        environ: Mapping[str, str] | None = None,
-        journal: Journal | None = None,
-        cache: Cache | None = None,
-        pool: Pool | None = None,
-        spare: Spare | None = None,
-        registry: Callable[[], Registry] | None = None,
-    ) -> None:
+    def __init__(self, home: Home, **parts: Unpack[Parts]) -> None:
         self.home = home
-        self._pool = pool
-        self._spare = spare
-        self._load_registry = registry or (lambda: Registry.load(home))
-        self._environ = os.environ if environ is None else environ
-        self._journal = journal
-        self._cache = cache
+        self._parts = parts
         self._said: list[str] = []
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment that settings, servers and steps are read from."""
+        return self._parts.get("environ", os.environ)
 
     @cached_property
     def settings(self) -> Settings:
         """Options and credentials. Raises `CorruptError` while they are lost."""
-        return Settings.load(self.home, environ=self._environ)
+        return Settings.load(self.home, environ=self.environ)
 
     @cached_property
     def registry(self) -> Registry:
         """Node types."""
-        return self._load_registry()
+        load = self._parts.get("registry")
+        return Registry.load(self.home) if load is None else load()
 
     @cached_property
     def redactor(self) -> Redactor:
@@ -68,14 +70,14 @@ class Wiring:
     @cached_property
     def journal(self) -> Journal:
         """Where runs are kept."""
-        return self._journal or self._own_journal
+        return self._parts.get("journal") or self._own_journal
 
     @cached_property
     def cache(self) -> Cache:
         """Where results of pure steps are kept: beside the runs, or, if those are somebody else's, in memory."""
-        if self._cache is not None:
-            return self._cache
-        if self._journal is not None:
+        if "cache" in self._parts:
+            return self._parts["cache"]
+        if "journal" in self._parts:
             from pflow.adapters.memory_cache import MemoryCache  # lazy: for tests and throw-away runs
 
             return MemoryCache()
@@ -92,7 +94,7 @@ class Wiring:
     @cached_property
     def tools(self) -> Connections:
         """The tools of MCP servers; nothing is started before one is needed."""
-        pool = self._pool or Pool(
+        pool = self._parts.get("pool") or Pool(
             self.home,
             variables=self.settings.variables,
             warn=self._say,
@@ -116,7 +118,7 @@ class Wiring:
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         settings = ChainMap(options, dict(self.settings.variables()))
-        return Services(home=self.home.root, settings=settings, tools=self.tools, spare=self._spare)
+        return Services(home=self.home.root, settings=settings, tools=self.tools, standby=self._parts.get("standby"))
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
@@ -151,7 +153,7 @@ class Wiring:
         """Let cache and journal go, unless they are somebody else's."""
         cache, journal = self.__dict__.pop("cache", None), self.__dict__.pop("_own_journal", None)
         self.__dict__.pop("journal", None)
-        if cache is not None and self._cache is None:
+        if cache is not None and "cache" not in self._parts:
             cache.close()
         if journal is not None:
             journal.close()
