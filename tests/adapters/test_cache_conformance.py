@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from pflow.testing import MemoryCache
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def open_cache(request, tmp_path) -> Iterator[Callable[..., Cache]]:
+def open_cache(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Cache]]:
     journal = SqliteJournal(tmp_path / "h" / "runs.db")
 
     def make(**options: int) -> Cache:
@@ -24,7 +25,7 @@ def open_cache(request, tmp_path) -> Iterator[Callable[..., Cache]]:
     journal.close()
 
 
-def test_a_cache_keeps_the_last_value(open_cache):
+def test_a_cache_keeps_the_last_value(open_cache: Callable[..., Cache]) -> None:
     cache = open_cache()
     assert cache.get("k") is None
     cache.put("k", b"1")
@@ -36,7 +37,7 @@ def test_a_cache_keeps_the_last_value(open_cache):
     cache.close()
 
 
-def test_it_stays_within_its_size_and_drops_what_was_not_used_for_longest(open_cache):
+def test_it_stays_within_its_size_and_drops_what_was_not_used_for_longest(open_cache: Callable[..., Cache]) -> None:
     cache = open_cache(limit=1000)
     for key in "abcdefghij":
         cache.put(key, b"x" * 100)
@@ -53,7 +54,7 @@ def test_it_stays_within_its_size_and_drops_what_was_not_used_for_longest(open_c
 
 
 @pytest.fixture
-def journals(tmp_path) -> Iterator[Callable[[], SqliteJournal]]:
+def journals(tmp_path: Path) -> Iterator[Callable[[], SqliteJournal]]:
     opened: list[SqliteJournal] = []
 
     def make() -> SqliteJournal:
@@ -65,7 +66,7 @@ def journals(tmp_path) -> Iterator[Callable[[], SqliteJournal]]:
         journal.close()
 
 
-def test_processes_share_what_is_on_disk(journals):
+def test_processes_share_what_is_on_disk(journals: Callable[[], SqliteJournal]) -> None:
     first, second = SqliteCache(journals().database), SqliteCache(journals().database)
     first.put("k", b"1")
     assert second.get("k") == b"1"
@@ -73,7 +74,7 @@ def test_processes_share_what_is_on_disk(journals):
     assert first.get("k") == b"2"
 
 
-def test_what_was_used_is_remembered_when_the_process_ends(journals):
+def test_what_was_used_is_remembered_when_the_process_ends(journals: Callable[[], SqliteJournal]) -> None:
     journal = journals()
     for key in "abc":
         SqliteCache(journal.database).put(key, b"x" * 100)
@@ -85,7 +86,7 @@ def test_what_was_used_is_remembered_when_the_process_ends(journals):
     assert [key for key in "abcd" if later.get(key) is None] == ["b"]
 
 
-def test_a_cache_ends_with_its_journal(journals):
+def test_a_cache_ends_with_its_journal(journals: Callable[[], SqliteJournal]) -> None:
     journal = journals()
     cache = SqliteCache(journal.database)
     cache.put("k", b"1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,7 +21,7 @@ Open = Callable[[], Journal]
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def open_journal(request, tmp_path) -> Iterator[Open]:
+def open_journal(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Open]:
     """Opens one more journal on the same store, as another process would."""
     store = MemoryStore()
     opened: list[Journal] = []
@@ -35,11 +36,11 @@ def open_journal(request, tmp_path) -> Iterator[Open]:
 
 
 @pytest.fixture
-def journal(open_journal) -> Journal:
+def journal(open_journal: Open) -> Journal:
     return open_journal()
 
 
-def found(journal: Journal, **query: object) -> list[str]:
+def found(journal: Journal, **query: Any) -> list[str]:
     return [info.run_id for info in journal.runs(RunQuery(**query))]
 
 
@@ -50,7 +51,7 @@ def kinds(journal: Journal, run_id: str, start: int = 0) -> str:
 # Creating and reading
 
 
-def test_a_new_run_has_its_first_records_and_is_ours(journal):
+def test_a_new_run_has_its_first_records_and_is_ours(journal: Journal) -> None:
     journal.create("r", "greet", 12.5, [A, B])
     assert journal.read("r") == [A, B]
     assert journal.info("r") == RunInfo(
@@ -58,14 +59,14 @@ def test_a_new_run_has_its_first_records_and_is_ours(journal):
     )
 
 
-def test_a_run_may_begin_without_records(journal):
+def test_a_run_may_begin_without_records(journal: Journal) -> None:
     journal.create("r", "", 0.0, [])
     assert list(journal.read("r")) == []
     journal.append("r", 0, [A])
     assert journal.info("r").events == 1
 
 
-def test_an_id_is_given_once(open_journal):
+def test_an_id_is_given_once(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     for journal in (first, second):
@@ -75,13 +76,13 @@ def test_an_id_is_given_once(open_journal):
     assert kinds(second, "r") == "A"
 
 
-def test_reading_can_start_anywhere(journal):
+def test_reading_can_start_anywhere(journal: Journal) -> None:
     journal.create("before", "w", 1.0, [A])
     journal.create("r", "w", 1.0, [A, B, C])
     assert [kinds(journal, "r", start) for start in range(-1, 5)] == ["ABC", "ABC", "BC", "C", "", ""]
 
 
-def test_others_read_what_was_appended_at_once(open_journal):
+def test_others_read_what_was_appended_at_once(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     assert kinds(second, "r") == "A"
@@ -105,7 +106,7 @@ def test_others_read_what_was_appended_at_once(open_journal):
         lambda journal: journal.info("\x1b[31m" * 100),
     ],
 )
-def test_a_run_that_does_not_exist_is_not_found(journal, call):
+def test_a_run_that_does_not_exist_is_not_found(journal: Journal, call: Callable[..., Any]) -> None:
     for _ in range(2):
         with pytest.raises(NotFoundError) as caught:
             call(journal)
@@ -115,7 +116,7 @@ def test_a_run_that_does_not_exist_is_not_found(journal, call):
 
 
 @pytest.mark.parametrize("text", ["'; DROP TABLE runs; --", "a\0b", "é💥", "%_*?[", "x" * 5000, ""])
-def test_ids_and_names_are_data(journal, text):
+def test_ids_and_names_are_data(journal: Journal, text: str) -> None:
     journal.create(text, text, 1.0, [Record(text, text.encode())])
     assert journal.info(text).workflow == text
     assert journal.read(text) == [Record(text, text.encode())]
@@ -125,7 +126,7 @@ def test_ids_and_names_are_data(journal, text):
 # Appending
 
 
-def test_records_are_appended_in_order(journal):
+def test_records_are_appended_in_order(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [B])
     journal.append("r", 2, [C, A])
@@ -134,7 +135,7 @@ def test_records_are_appended_in_order(journal):
     assert journal.info("r").events == 4
 
 
-def test_many_records_are_one_append(journal):
+def test_many_records_are_one_append(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [])
     for seq, count in ((0, 500), (500, 17), (517, 16), (533, 1)):
         journal.append("r", seq, [Record("E", b"%d" % (seq + number)) for number in range(count)])
@@ -142,7 +143,7 @@ def test_many_records_are_one_append(journal):
 
 
 @pytest.mark.parametrize("seq", [0, 1, 3, 100, -1])
-def test_a_number_that_is_not_the_next_is_refused_and_stores_nothing(journal, seq):
+def test_a_number_that_is_not_the_next_is_refused_and_stores_nothing(journal: Journal, seq: int) -> None:
     journal.create("r", "w", 1.0, [A, A])
     with pytest.raises(ConflictError):
         journal.append("r", seq, [B, B], "completed")
@@ -153,7 +154,7 @@ def test_a_number_that_is_not_the_next_is_refused_and_stores_nothing(journal, se
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "stopped", "cancelled", "damaged"])
-def test_a_status_ends_the_run_and_our_ownership(journal, status):
+def test_a_status_ends_the_run_and_our_ownership(journal: Journal, status: str) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [B], status)
     info = journal.info("r")
@@ -163,7 +164,7 @@ def test_a_status_ends_the_run_and_our_ownership(journal, status):
         journal.append("r", 2, [C])
 
 
-def test_a_run_can_end_without_a_record_and_go_on_while_it_is_running(journal):
+def test_a_run_can_end_without_a_record_and_go_on_while_it_is_running(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [B], "running")
     journal.append("r", 2, [], "completed")
@@ -171,7 +172,7 @@ def test_a_run_can_end_without_a_record_and_go_on_while_it_is_running(journal):
     assert kinds(journal, "r") == "AB"
 
 
-def test_a_run_of_another_is_refused(open_journal):
+def test_a_run_of_another_is_refused(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     with pytest.raises(ConflictError):
@@ -182,7 +183,7 @@ def test_a_run_of_another_is_refused(open_journal):
 # Large values
 
 
-def test_appends_of_several_runs_become_durable_together(open_journal):
+def test_appends_of_several_runs_become_durable_together(open_journal: Open) -> None:
     journal, other = open_journal(), open_journal()
     for run_id in ("a", "b", "c"):
         journal.create(run_id, "w", 1.0, [A])
@@ -198,20 +199,20 @@ def test_appends_of_several_runs_become_durable_together(open_journal):
     assert other.info("b").status == "completed"
 
 
-def test_large_values_are_kept_beside_the_events(journal):
+def test_large_values_are_kept_beside_the_events(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [Record("A", b"{}", (("d0", b"zero"),))])
     journal.append("r", 1, [Record("B", b"{}", (("d1", LARGE), ("d2", b""))), C])
     assert journal.read("r") == [Record("A", b"{}"), Record("B", b"{}"), C]
     assert [journal.value("r", digest) for digest in ("d0", "d1", "d2")] == [b"zero", LARGE, b""]
 
 
-def test_a_value_that_is_known_is_not_stored_again(journal):
+def test_a_value_that_is_known_is_not_stored_again(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [Record("A", b"{}", (("d", b"first"),))])
     journal.append("r", 1, [Record("B", b"{}", (("d", b"first"),))])
     assert journal.value("r", "d") == b"first"
 
 
-def test_a_value_belongs_to_its_run(journal):
+def test_a_value_belongs_to_its_run(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [Record("A", b"{}", (("d", b"1"),))])
     journal.create("s", "w", 1.0, [])
     for run_id, digest in (("s", "d"), ("r", "other")):
@@ -219,7 +220,7 @@ def test_a_value_belongs_to_its_run(journal):
             journal.value(run_id, digest)
 
 
-def test_a_refused_append_stores_no_value(journal):
+def test_a_refused_append_stores_no_value(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [])
     with pytest.raises(ConflictError):
         journal.append("r", 5, [Record("A", b"{}", (("d", b"1"),))])
@@ -230,7 +231,7 @@ def test_a_refused_append_stores_no_value(journal):
 # Owning
 
 
-def test_a_run_in_progress_cannot_be_claimed(open_journal):
+def test_a_run_in_progress_cannot_be_claimed(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     for journal in (first, second):
@@ -240,7 +241,7 @@ def test_a_run_in_progress_cannot_be_claimed(open_journal):
     first.append("r", 1, [B])
 
 
-def test_an_ended_run_goes_on_with_whoever_claims_it(open_journal):
+def test_an_ended_run_goes_on_with_whoever_claims_it(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     first.append("r", 1, [B], "failed")
@@ -256,7 +257,7 @@ def test_an_ended_run_goes_on_with_whoever_claims_it(open_journal):
     assert first.claim("r") == 3
 
 
-def test_closing_makes_orphans_that_can_be_claimed(open_journal):
+def test_closing_makes_orphans_that_can_be_claimed(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     assert second.info("r").alive
@@ -267,7 +268,7 @@ def test_closing_makes_orphans_that_can_be_claimed(open_journal):
     second.append("r", 1, [B])
 
 
-def test_a_damaged_run_cannot_be_claimed(journal):
+def test_a_damaged_run_cannot_be_claimed(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [], "damaged")
     with pytest.raises(Exception) as caught:
@@ -275,7 +276,7 @@ def test_a_damaged_run_cannot_be_claimed(journal):
     assert caught.value.code == "damaged"
 
 
-def test_a_closed_journal_says_so_and_closes_twice(journal):
+def test_a_closed_journal_says_so_and_closes_twice(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.close()
     journal.close()
@@ -299,13 +300,13 @@ def test_a_closed_journal_says_so_and_closes_twice(journal):
 # Lists
 
 
-def test_a_store_without_runs_is_empty(journal):
+def test_a_store_without_runs_is_empty(journal: Journal) -> None:
     assert list(journal.runs()) == [] and journal.version() == journal.version()
     assert journal.cancel_requests() == frozenset()
     journal.delete(["nothing"])
 
 
-def test_runs_are_listed_newest_first_whatever_the_clock_said(journal):
+def test_runs_are_listed_newest_first_whatever_the_clock_said(journal: Journal) -> None:
     for number, started_at in enumerate([5.0, 1.0, 9.0, 9.0]):
         journal.create(f"r{number}", f"w{number}", started_at, [])
     assert [info.run_id for info in journal.runs()] == ["r3", "r2", "r1", "r0"]
@@ -314,7 +315,7 @@ def test_runs_are_listed_newest_first_whatever_the_clock_said(journal):
     assert found(journal, limit=None) == ["r3", "r2", "r1", "r0"]
 
 
-def test_runs_are_found_by_the_beginning_of_their_id(journal):
+def test_runs_are_found_by_the_beginning_of_their_id(journal: Journal) -> None:
     for run_id in ("abc", "abd", "b%c", "ABC", "ab"):
         journal.create(run_id, "w", 1.0, [])
     assert found(journal, prefix="ab") == ["ab", "abd", "abc"]
@@ -324,7 +325,7 @@ def test_runs_are_found_by_the_beginning_of_their_id(journal):
     assert found(journal, prefix="\ud800") == found(journal, workflow="\ud800") == found(journal, text="\ud800") == []
 
 
-def test_runs_are_found_by_workflow_and_status(journal):
+def test_runs_are_found_by_workflow_and_status(journal: Journal) -> None:
     for number, status in enumerate(["completed", "failed", None, "failed"]):
         journal.create(f"r{number}", f"w{number % 2}", 1.0, [A])
         if status:
@@ -335,7 +336,7 @@ def test_runs_are_found_by_workflow_and_status(journal):
     assert found(journal, workflow="w0", status="failed") == found(journal, workflow="w") == []
 
 
-def test_runs_are_found_by_text_in_their_name_id_or_error(journal):
+def test_runs_are_found_by_text_in_their_name_id_or_error(journal: Journal) -> None:
     failed = Record("RunFailed", '{"error":{"type":"execution","message":"the Gate is „zu“"},"at":2.0}'.encode())
     for run_id, workflow, last in (
         ("r1", "deploy", failed),
@@ -353,7 +354,7 @@ def test_runs_are_found_by_text_in_their_name_id_or_error(journal):
     assert found(journal, text="message") == found(journal, text="%") == []
 
 
-def test_a_list_goes_on_after_a_run(journal):
+def test_a_list_goes_on_after_a_run(journal: Journal) -> None:
     for number in range(5):
         journal.create(f"r{number}", "w", 1.0, [])
     assert found(journal, before="r3", limit=2) == ["r2", "r1"]
@@ -365,7 +366,7 @@ def test_a_list_goes_on_after_a_run(journal):
 # Versions
 
 
-def test_the_version_changes_with_whatever_anyone_stores(open_journal):
+def test_the_version_changes_with_whatever_anyone_stores(open_journal: Open) -> None:
     journal, other = open_journal(), open_journal()
     seen = [journal.version()]
     for store in (
@@ -385,7 +386,7 @@ def test_the_version_changes_with_whatever_anyone_stores(open_journal):
     assert len(set(seen)) == len(seen)
 
 
-def test_looking_changes_no_version(open_journal):
+def test_looking_changes_no_version(open_journal: Open) -> None:
     journal, other = open_journal(), open_journal()
     journal.create("r", "w", 1.0, [A])
     before = journal.version()
@@ -399,7 +400,7 @@ def test_looking_changes_no_version(open_journal):
 # Cancelling
 
 
-def test_the_owner_hears_of_a_request_to_cancel(open_journal):
+def test_the_owner_hears_of_a_request_to_cancel(open_journal: Open) -> None:
     owner, other = open_journal(), open_journal()
     for run_id in ("r", "s"):
         owner.create(run_id, "w", 1.0, [])
@@ -414,7 +415,7 @@ def test_the_owner_hears_of_a_request_to_cancel(open_journal):
     assert owner.cancel_requests() == frozenset()
 
 
-def test_a_request_does_not_outlive_the_run(open_journal):
+def test_a_request_does_not_outlive_the_run(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [])
     first.append("r", 0, [], "stopped")
@@ -430,7 +431,7 @@ def test_a_request_does_not_outlive_the_run(open_journal):
 # Deleting
 
 
-def test_deleted_runs_are_gone_with_their_values(journal):
+def test_deleted_runs_are_gone_with_their_values(journal: Journal) -> None:
     for run_id in ("r", "s"):
         journal.create(run_id, "w", 1.0, [Record("A", b"{}", (("d", b"1"),))])
         journal.append(run_id, 1, [], "completed")
@@ -446,7 +447,7 @@ def test_deleted_runs_are_gone_with_their_values(journal):
         journal.value("r", "d")
 
 
-def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal):
+def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("done", "w", 1.0, [A])
     first.append("done", 1, [], "completed")
@@ -465,7 +466,9 @@ def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal):
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_any_sequence_of_calls_looks_the_same_in_every_journal(tmp_path_factory, data):
+def test_any_sequence_of_calls_looks_the_same_in_every_journal(
+    tmp_path_factory: pytest.TempPathFactory, data: Any
+) -> None:
     store = MemoryStore()
     path = tmp_path_factory.mktemp("model") / "runs.db"
     pairs = [(MemoryJournal(store), SqliteJournal(path)) for _ in range(2)]
