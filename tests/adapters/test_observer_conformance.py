@@ -105,7 +105,7 @@ def test_a_run_goes_the_same_way_whoever_watches(make: Callable[[], Observer], h
 
     async def work() -> object:
         with Workspace(Home(home), observer=make()) as workspace:
-            return (await workspace.run_async(document)).outputs
+            return (await workspace.begin(document).finish()).outputs
 
     assert asyncio.run(work()) == {"results": [{"n": 1}, {"n": 2}]}
 

@@ -283,6 +283,17 @@ def test_a_journal_that_was_cut_off_is_set_aside(path: Path, kept: float) -> Non
     journal.close()
 
 
+def test_a_journal_in_a_format_that_sqlite_does_not_know_is_set_aside(path: Path) -> None:
+    filled(path)
+    with path.open("r+b") as file:
+        file.seek(44)
+        file.write((5).to_bytes(4))
+    journal = SqliteJournal(path)
+    assert journal.runs() == []
+    assert len(journal.notices) == 1
+    journal.close()
+
+
 def test_a_log_without_its_file_is_set_aside_too(path: Path) -> None:
     def work(ready: Callable[..., Any]) -> None:
         journal = SqliteJournal(path)
