@@ -57,7 +57,7 @@ class Commit(TypedDict):
     files: NotRequired[list[File]]
 
 
-class GitStatus(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GitStatus(AsyncNode):
     """Tell which branch is checked out and which files have changed."""
 
     name = "git-status"
@@ -86,7 +86,7 @@ class GitStatus(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class GitLog(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GitLog(AsyncNode):
     """List commits, newest first."""
 
     name = "git-log"
@@ -136,7 +136,7 @@ class GitLog(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class GitDiff(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GitDiff(AsyncNode):
     """Show what changed: in the working tree, in the index, or between two commits."""
 
     name = "git-diff"
@@ -185,7 +185,7 @@ class GitDiff(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class GitCommit(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GitCommit(AsyncNode):
     """Record changes: the given files, everything, or what is already staged. Hooks run."""
 
     name = "git-commit"
@@ -241,7 +241,7 @@ class GitCommit(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class GitCheckout(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GitCheckout(AsyncNode):
     """Switch to a branch, tag or commit. Changes that would be lost stop it."""
 
     name = "git-checkout"

@@ -31,7 +31,7 @@ _LONGEST_TIMEOUT = 86400.0
 _FORM = "application/x-www-form-urlencoded"
 
 
-class Http(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class Http(AsyncNode):
     """Call an HTTP endpoint and parse what it answers.
 
     Only public addresses are called unless the setting `http.allow_private` or `http.allow_hosts` says more.
