@@ -256,8 +256,8 @@ def test_what_python_programs_use_is_listed() -> None:
     methods = {name for name in vars(Workspace) if not name.startswith("_")} - {"open"}
     named = {re.match(r"\w+", name)[0] for name in first_cells("python.md", "workspace")}  # type: ignore[index]
     assert named == methods
-    members = {name for name in (*Outcome.__annotations__, *vars(Outcome)) if not name.startswith("_")}
-    told_elsewhere = {"primary", "notices", "limit", "output_data", "shared_after"}
+    members = {name for name in (*Outcome._fields, *vars(Outcome)) if not name.startswith("_")}
+    told_elsewhere = {"primary", "notices", "limit", "store", "output_data", "shared_after"}
     assert {name.rstrip("()") for name in first_cells("python.md", "outcome")} == members - told_elsewhere
     assert set(first_cells("python.md", "events")) == set(EVENTS)
 

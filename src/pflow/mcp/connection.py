@@ -16,7 +16,7 @@ from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.config_file import ServerBook
 from pflow.mcp.server.consent import check_consent
 from pflow.mcp.server.launcher import launch_environment, usable
-from pflow.mcp.server.state_file import ServerState, ServerStates
+from pflow.mcp.server.server_state import ServerState, ServerStates
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.entry import manifest_hash
 from pflow.mcp.transport.open import dial
