@@ -29,6 +29,17 @@ def test_a_person_logs_in_once_and_later_requests_are_signed(in_world):
     in_world(work)
 
 
+def test_a_login_uses_no_proxy_of_the_environment(in_world, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+
+    async def work(world):
+        await world.login(world.server())
+        assert len(world.provider.authorized) == 1
+
+    in_world(work)
+
+
 def test_a_login_uses_pkce_a_state_the_resource_and_a_loopback_address(in_world):
     async def work(world):
         await world.login(world.server({"type": "oauth", "scopes": ["read"]}))
