@@ -111,7 +111,7 @@ class Channel:
         sent = {**AGENT, **self._headers, **headers}
         hop = Hop(method=method, url=self._url, headers=sent, content=content, signed=True, patience=patience)
         answer = await self._client.exchange(hop)
-        await answer.close()
+        await answer.aclose()
         return answer.status
 
     def resolve(self, text: str) -> str:
