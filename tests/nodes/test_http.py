@@ -453,6 +453,10 @@ def test_a_date_says_how_long_to_wait() -> None:
     assert retry_after({"retry-after": "Fri, 01 Jan 1999 00:00:00 GMT"}) == 0.0
 
 
+def test_nobody_is_told_to_wait_for_more_than_a_week() -> None:
+    assert retry_after({"retry-after": "999999999"}) == 7 * 24 * 3600
+
+
 def test_the_reset_of_a_quota_may_be_a_moment() -> None:
     moment = str(int((datetime.now(UTC) + timedelta(hours=1)).timestamp()))
     headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": moment}

@@ -182,7 +182,7 @@ def _content(params: Mapping[str, Any], content_type: str) -> tuple[bytes | None
     if body is not None and value is not None:
         raise StepError("`body` and `json` are both given", suggestions=["Keep the one that should be sent"])
     if value is not None:
-        return _json(value, "json"), "application/json"
+        return encode_json(value, "json"), "application/json"
     if body is None:
         return None, ""
     if isinstance(body, str):
@@ -194,10 +194,11 @@ def _content(params: Mapping[str, Any], content_type: str) -> tuple[bytes | None
         from urllib.parse import urlencode  # lazy: only forms need it
 
         return urlencode(query_pairs(body)).encode(), _FORM
-    return _json(body, "body"), "application/json"
+    return encode_json(body, "body"), "application/json"
 
 
-def _json(value: object, name: str) -> bytes:
+def encode_json(value: object, name: str) -> bytes:
+    """A value as JSON. Raises `StepError` that calls it `name`."""
     try:
         return orjson.dumps(value)
     except TypeError as error:
@@ -212,7 +213,7 @@ def query_pairs(values: Mapping[str, object]) -> list[tuple[str, str]]:
             if isinstance(one, str):
                 pairs.append((str(name), one))
             elif one is not None:
-                pairs.append((str(name), _json(one, name).decode()))
+                pairs.append((str(name), encode_json(one, name).decode()))
     return pairs
 
 
