@@ -9,6 +9,7 @@ import orjson
 
 from pflow.core.errors import StepError, UnresolvedError
 from pflow.core.interface import MISSING
+from pflow.core.json_type import type_of
 from pflow.core.suggest import nearest
 
 
@@ -96,12 +97,14 @@ def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedEr
     hints: list[str] = []
     if isinstance(value, Mapping):
         names = [str(name) for name in value]
-        there = f"`{at}` is an object with " + (", ".join(f"{n} ({_kind(value[n])})" for n in names[:20]) or "no keys")
+        there = f"`{at}` is an object with " + (
+            ", ".join(f"{n} ({type_of(value[n])})" for n in names[:20]) or "no keys"
+        )
         hints = [f"did you mean `{near}`?" for near in nearest(str(key), names, limit=1)]
     elif isinstance(value, list | tuple):
         there = f"`{at}` is an array of {len(value)}"
     else:
-        there = f"`{at}` is {_kind(value)}"
+        there = f"`{at}` is {type_of(value)}"
         if isinstance(value, str):
             hints = ["parse it in a `code` step first"]
     return UnresolvedError(
@@ -109,8 +112,3 @@ def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedEr
         details={"missing": [reference.text[2:-1]]},
         suggestions=hints,
     )
-
-
-def _kind(value: object) -> str:
-    kinds = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
-    return kinds.get(type(value), "null" if value is None else type(value).__name__)
