@@ -328,7 +328,7 @@ def test_a_bearer_token_is_the_default_and_needs_no_type():
         (["--api-key=abc123"], ["--api-key=********"]),
         (["GITHUB_TOKEN=abc123"], ["GITHUB_TOKEN=********"]),
         (["ghp_0123456789abcdefghij"], ["********"]),
-        (["--header", "Authorization: Bearer sk-0123456789abcd"], ["--header", "********"]),
+        (["--header", "Authorization: Bearer sk-0123456789abcd"], ["--header", "Authorization:********"]),
         (["postgres://ada:hunter2@db/x"], ["postgres://ada:********@db/x"]),
     ],
 )
