@@ -58,17 +58,7 @@ def succeed(data: Mapping[str, object], text: str, **more: object) -> Reply:
 
 def fail(error: PflowError) -> Reply:
     """The one way in which an error becomes an answer."""
-    return failure(error_object(error))
-
-
-def error_object(error: PflowError) -> Json:
-    """The `error` of an envelope."""
-    found: Json = {"type": error.code, "message": error.message}
-    if error.node:
-        found["node"] = error.node
-    found["details"] = error.details
-    found["suggestions"] = list(error.suggestions)
-    return found
+    return failure(error.as_dict())
 
 
 def failure(error: Mapping[str, object], **more: object) -> Reply:

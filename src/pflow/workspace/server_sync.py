@@ -128,12 +128,4 @@ def _saved(home: Home) -> list[tuple[str, Json]]:
 
 def report_failure(name: str, error: PflowError) -> Json:
     """The report about a server whose tools could not be read."""
-    return {
-        "server": name,
-        "error": {
-            "type": error.code,
-            "message": error.message,
-            "details": error.details,
-            "suggestions": list(error.suggestions),
-        },
-    }
+    return {"server": name, "error": error.as_dict()}
