@@ -8,7 +8,7 @@ import pytest
 
 from pflow.core.file.home import Home
 from pflow.process.guardian import GUARDIAN
-from pflow.process.standby import Spare
+from pflow.process.standby import Standby
 from pflow.workspace import Workspace
 
 CODE = {
@@ -17,30 +17,30 @@ CODE = {
 
 
 @pytest.fixture
-def spare():
+def standby():
     others = set(GUARDIAN.groups)  # servers that other tests share live on
-    spare = Spare()
-    yield spare
-    spare.close()
+    standby = Standby()
+    yield standby
+    standby.close()
     assert GUARDIAN.groups == others
 
 
 @pytest.fixture
-def workspace(tmp_path, spare):
-    with Workspace(Home(tmp_path / "home"), spare=spare) as workspace:
+def workspace(tmp_path, standby):
+    with Workspace(Home(tmp_path / "home"), standby=standby) as workspace:
         yield workspace
 
 
-def waiting(spare):
-    return [child.popen.pid for child in spare._waiting]
+def waiting(standby):
+    return [child.popen.pid for child in standby._waiting]
 
 
-def run(workspace, spare=None):
-    """What the code gave; with a spare, when it has been refilled."""
+def run(workspace, standby=None):
+    """What the code gave; with a standby, when it has been refilled."""
 
     async def main():
-        outcome = await workspace.run_async(CODE, cache=False)
-        while spare is not None and len(waiting(spare)) < 2:
+        outcome = await workspace.begin(CODE, cache=False).finish()
+        while standby is not None and len(waiting(standby)) < 2:
             await asyncio.sleep(0.001)
         return outcome
 
@@ -49,45 +49,45 @@ def run(workspace, spare=None):
     return outcome.outputs["result"]
 
 
-def test_the_next_step_runs_in_the_worker_that_waited(workspace, spare):
-    run(workspace, spare)
-    first, second = waiting(spare)
-    assert run(workspace, spare)[0] == first
-    after = waiting(spare)
+def test_the_next_step_runs_in_the_worker_that_waited(workspace, standby):
+    run(workspace, standby)
+    first, second = waiting(standby)
+    assert run(workspace, standby)[0] == first
+    after = waiting(standby)
     assert (after[0], len(after)) == (second, 2)
 
 
-def test_a_worker_that_died_while_it_waited_is_not_missed(workspace, spare):
-    run(workspace, spare)
-    dead, ready = waiting(spare)
+def test_a_worker_that_died_while_it_waited_is_not_missed(workspace, standby):
+    run(workspace, standby)
+    dead, ready = waiting(standby)
     os.killpg(dead, signal.SIGKILL)
     os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
     assert run(workspace)[0] == ready
 
 
 @pytest.mark.parametrize("change", ["folder", "environment"])
-def test_a_worker_that_was_started_in_other_surroundings_is_not_used(workspace, spare, tmp_path, monkeypatch, change):
-    run(workspace, spare)
-    ready = waiting(spare)
+def test_a_worker_that_was_started_in_other_surroundings_is_not_used(workspace, standby, tmp_path, monkeypatch, change):
+    run(workspace, standby)
+    ready = waiting(standby)
     if change == "folder":
         monkeypatch.chdir(tmp_path)
     else:
         monkeypatch.setenv("LANG", "xx_XX.UTF-8")
-    pid, folder = run(workspace, spare)
+    pid, folder = run(workspace, standby)
     assert pid not in ready
     assert folder == os.getcwd()
-    assert not {*ready} & {*waiting(spare)}
+    assert not {*ready} & {*waiting(standby)}
 
 
-def test_closing_leaves_no_worker_and_starts_none(workspace, spare):
-    run(workspace, spare)
-    ready = waiting(spare)
-    spare.close()
+def test_closing_leaves_no_worker_and_starts_none(workspace, standby):
+    run(workspace, standby)
+    ready = waiting(standby)
+    standby.close()
     for pid in ready:
         with pytest.raises(ProcessLookupError):
             os.killpg(pid, 0)
     run(workspace)
-    assert waiting(spare) == []
+    assert waiting(standby) == []
 
 
 def test_without_a_spare_nothing_waits(tmp_path):

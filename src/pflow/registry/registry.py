@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HEAD = "__registry__"
 """The one key of `registry.json` that is no node type: what the scanned entries were made from."""
 
-MAKER = f"pflow {__version__}, format 1"
+MAKER = f"pflow {__version__}, format 2"
 """Entries that another version made are made anew."""
 
 Nodes = dict[str, dict[str, object]]

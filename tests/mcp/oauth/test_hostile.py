@@ -8,7 +8,8 @@ import httpx2
 import pytest
 
 from pflow.core.errors import StepError
-from pflow.mcp.oauth.limit import LIMIT, check_endpoint
+from pflow.http.authorization import LIMIT
+from pflow.mcp.oauth.limit import check_endpoint
 from pflow.mcp.server.config import read_server
 
 MACHINE = {"type": "client_credentials", "client_id": "machine", "client_secret_env": "CLIENT_SECRET"}

@@ -30,7 +30,7 @@ def fail(kit, speaks, doing, *, timeout=5.0, **options):
 )
 def test_an_answer_of_another_type_is_named(kit, era, doing, type):
     error = fail(kit, era, doing)
-    assert error.message == "the MCP server answered with something else than JSON or events"
+    assert error.message == "the MCP server answered with something other than JSON or events"
     assert error.details["type"] == type
 
 
@@ -282,10 +282,10 @@ def test_a_redirect_to_what_is_not_safe_is_refused(kit, era, to):
 def test_only_encrypted_public_places_may_be_redirected_to_from_the_network(url, to, allowed):
     import httpx2
 
-    from pflow.mcp.transport.http_channel import _check_move
+    from pflow.mcp.transport.http_channel import check_move
 
     if allowed:
-        _check_move(httpx2.URL(url), httpx2.URL(to))
+        check_move(httpx2.URL(url), httpx2.URL(to))
     else:
         with pytest.raises(SecurityError):
-            _check_move(httpx2.URL(url), httpx2.URL(to))
+            check_move(httpx2.URL(url), httpx2.URL(to))
