@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import Json
 from pflow.core.printable import escape, shorten
 from pflow.execution.outcome import Outcome
-
-Json = dict[str, object]
 
 _MOST_SUGGESTIONS = 10
 _MOST_ISSUES = 10

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import orjson
 
-Json = dict[str, object]
+from pflow.core.json_type import Json
 
 
 def fit(entries: Sequence[Json], limit: int) -> tuple[list[Json], int]:
