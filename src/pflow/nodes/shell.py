@@ -12,6 +12,7 @@ import orjson
 from pocketflow import AsyncNode
 
 from pflow.core.errors import StepError, StepTimeout
+from pflow.core.printable import cut
 from pflow.core.template.shell_text import ShellCommand, check_env_name
 from pflow.engine.context import current_step
 from pflow.nodes import param
@@ -144,8 +145,8 @@ def _texts(finished: Finished) -> tuple[str, str]:
 
 
 def _report_cuts(finished: Finished) -> None:
-    for stream, cut in (("stdout", finished.stdout_cut), ("stderr", finished.stderr_cut)):
-        if cut:
+    for stream, was_cut in (("stdout", finished.stdout_cut), ("stderr", finished.stderr_cut)):
+        if was_cut:
             try:
                 current_step().report(f"{stream} is longer than {LIMIT >> 20} MiB; the rest was dropped")
             except LookupError:
@@ -156,16 +157,12 @@ def _failure(code: int, stdout: str, stderr: str) -> StepError:
     """What went wrong, with the last of what the command said about it."""
     ended = f"the command was ended by {_signal(-code)}" if code < 0 else f"the command ended with exit code {code}"
     last = stderr[-_LINES * 1000 :]
-    lines = [_cut(line.strip()) for line in (last if last == stderr else f"…{last}").splitlines() if line.strip()]
+    lines = [cut(line.strip(), _LINE) for line in (last if last == stderr else f"…{last}").splitlines() if line.strip()]
     return StepError(
         ": ".join([ended, "; ".join(lines[-_LINES:])] if lines else [ended]),
         details={"exit_code": code, "stdout": stdout[-_TAIL:], "stderr": stderr[-_TAIL:]},
         suggestions=[_advice(code)] if code > 0 else [],
     )
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _LINE else f"{line[:_LINE]}…"
 
 
 def _advice(code: int) -> str:

@@ -50,6 +50,17 @@ class Compiled:
         return self.value
 
 
+class Parts(Compiled):
+    """Text around templates, in its order; subclasses say how it is put together."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[str | Reference]) -> None:
+        super().__init__(None)
+        self.references = tuple(part for part in parts if isinstance(part, Reference))
+        self._parts = tuple(parts)
+
+
 class Refused(Compiled):
     """A value with problems: what it names can still be checked, but it never becomes a value."""
 

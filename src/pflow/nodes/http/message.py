@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from pflow.core.errors import SecurityError, StepError
+from pflow.core.printable import cut
 from pflow.core.setting.secret_name import is_secret_name
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -215,7 +216,7 @@ def body_preview(request: Request, reply: Reply) -> str:
         # a secret that the cut went through is not recognised, but it can only stand at the end
         text = text[: -3 * len(request.secrets[0])]
     text = text.strip()
-    return text if len(text) <= PREVIEW else text[:PREVIEW] + "…"
+    return cut(text, PREVIEW)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
