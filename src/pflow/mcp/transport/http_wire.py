@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from pflow.core.errors import ReplyError, ServerError, ServerGone
+from pflow.core.json_type import JsonView
 from pflow.core.printable import shorten
 from pflow.mcp.protocol.handshake import LEGACY
 from pflow.mcp.protocol.json_line import LINE_LIMIT
@@ -65,12 +66,7 @@ class HttpWire(Rpc):
         self._mirrored: dict[str, Mirrored] = {}
 
     async def request(
-        self,
-        method: str,
-        params: Mapping[str, object],
-        *,
-        meta: Mapping[str, object] | None = None,
-        **patience: Unpack[Patience],
+        self, method: str, params: JsonView, *, meta: JsonView | None = None, **patience: Unpack[Patience]
     ) -> dict[str, object]:
         """The result of a request; what the server says of itself in some is remembered for those that follow."""
         modern = meta is not None and VERSION_KEY in meta

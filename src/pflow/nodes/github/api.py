@@ -14,9 +14,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pflow.core.errors import SecurityError, StepError
+from pflow.nodes import param
 from pflow.nodes.http.message import Reply, Request, body_value, check_headers, masked, secrets_in
 from pflow.nodes.http.network_policy import NetworkPolicy
-from pflow.nodes.http.node import call, encode_json, network_policy, positive, query_pairs, settings
+from pflow.nodes.http.node import call, encode_json, network_policy, query_pairs, settings
 
 DEFAULT_BASE = "https://api.github.com"
 PAGE = 100
@@ -31,7 +32,7 @@ class GitHub:
     """The API as one step sees it: address, token and policy are settled once."""
 
     def __init__(self, params: Mapping[str, Any]) -> None:
-        self._timeout = positive(params, "timeout", 30.0, 86400.0)
+        self._timeout = param.seconds(params, "timeout", 30.0)
         self._base, ambient = _base_url(params)
         self._policy = _policy(self._base) if ambient else network_policy()
         self._token, self._token_name = _token(params, ambient)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import orjson
 
 from pflow.core.errors import SecurityError, StepError
+from pflow.core.printable import cut
+from pflow.core.setting.secret_name import is_secret_name
 from pflow.http.header import UNSAFE, read_wait
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -19,7 +21,6 @@ PREVIEW = 1000
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _FRAMING = frozenset({"connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
-_SECRET_HEADER = re.compile(r"auth|cookie|token|key|secret|password|signature|credential", re.IGNORECASE)
 _TEXT_TYPE = re.compile(
     r"text/|application/(.*\+)?(json|xml|yaml|javascript|ecmascript|graphql|sql|toml|x-ndjson|x-yaml|"
     r"x-www-form-urlencoded|x-sh|xhtml\+xml)\b"
@@ -99,7 +100,7 @@ def secrets_in(headers: Mapping[str, str], values: Sequence[str] = ()) -> tuple[
     """The texts of a call that its errors must not repeat, longest first."""
     found = set(values)
     for name, value in headers.items():
-        if _SECRET_HEADER.search(name):
+        if is_secret_name(name):
             found.add(value)
             found.add(value.partition(" ")[2])
     return tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True))
@@ -201,7 +202,7 @@ def body_preview(request: Request, reply: Reply) -> str:
         # a secret that the cut went through is not recognised, but it can only stand at the end
         text = text[: -3 * len(request.secrets[0])]
     text = text.strip()
-    return text if len(text) <= PREVIEW else text[:PREVIEW] + "…"
+    return cut(text, PREVIEW)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
