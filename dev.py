@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import dev_conformance
 import dev_servers
@@ -27,19 +28,23 @@ from dev_install import (
 )
 
 OLDEST = (3, 11)
-VENV = ROOT / ".venv"
+VENV = Path(os.environ.get("PFLOW_VENV", ROOT / ".venv"))
 BIN = VENV / SCRIPTS
 PYTHON = python_of(VENV)
 STAMP = VENV / "pflow-setup"
 TOOLS = ("pflow", "pytest", "ruff", "mypy", "lint-imports")
+
+PARALLEL = ("-n", "auto", "--dist", "worksteal")
+"""One worker per core; each takes over tests of the others once it has run its own."""
 
 STAGES = {
     "lint": ("ruff", "check"),
     "format": ("ruff", "format", "--check"),
     "types": ("mypy",),
     "layers": ("lint-imports", "--no-cache", "--no-logo"),
+    "wheel": ("python", "dev_wheel.py"),
     "servers": ("python", "dev_servers.py"),
-    "tests": ("pytest",),
+    "tests": ("pytest", *PARALLEL),
 }
 
 
@@ -79,7 +84,7 @@ def ensure_environment() -> None:
     with exclusive("setup"):
         if is_current():
             return
-        say("setting up .venv (once; this takes a minute) …")
+        say(f"setting up {VENV.name} (once; this takes a minute) …")
         began = time.monotonic()
         if not (is_complete() and update()):
             rebuild()
@@ -131,13 +136,22 @@ def run(args: list[str]) -> int:
 
 
 def test(args: list[str]) -> int:
-    """test [ARGS…]       run the tests; arguments go to pytest"""
+    """test [--slow] [ARGS…]   run the tests on all cores, with --slow all of them; arguments go to pytest"""
     os.chdir(ROOT)
-    return become([str(PYTHON), "-m", "pytest", *args])
+    return become([str(PYTHON), "-m", "pytest", *pytest_arguments(args)])
+
+
+def pytest_arguments(args: list[str]) -> list[str]:
+    """What pytest gets: tests that are named one by one run in its own process, the slow ones among them."""
+    rest = [arg for arg in args if arg != "--slow"]
+    if any("::" in arg for arg in rest):
+        return rest
+    fast = [] if "--slow" in args else ["-m", "not slow"]
+    return [*PARALLEL, *fast, *rest]  # pytest takes the last of two equal options: `-n 0` and `-m ""` hold
 
 
 def check(args: list[str]) -> int:
-    """check [STAGES…]    lint, format, types, layers, servers, tests: all of them, or those named"""
+    """check [STAGES…]    lint, format, types, layers, wheel, servers, tests: all of them, or those named"""
     unknown = [name for name in args if name not in STAGES]
     if unknown:
         say(f"no stage `{unknown[0]}`; there are: {', '.join(STAGES)}")
@@ -197,7 +211,20 @@ def become(command: list[str]) -> int:
     return subprocess.call(command)
 
 
+def with_python(version: str, argv: list[str]) -> int:
+    """Do the same with another Python, in an environment of its own."""
+    name = version if os.sep in version else f"python{version}"
+    python = shutil.which(name)
+    if not python:
+        say(f"there is no `{name}` on the path; give `--python` a version such as 3.12, or the path of an interpreter")
+        return 2
+    os.environ["PFLOW_VENV"] = str(ROOT / ".cache" / Path(python).resolve().name)
+    return become([python, str(ROOT / "dev.py"), *argv])
+
+
 def main(argv: list[str]) -> int:
+    if argv[:1] == ["--python"] and len(argv) > 1:
+        return with_python(argv[1], argv[2:])
     if sys.version_info < OLDEST:
         found = ".".join(str(part) for part in sys.version_info[:3])
         say(f"pflow needs Python 3.11 or newer; this is {found} ({sys.executable})")
@@ -206,7 +233,10 @@ def main(argv: list[str]) -> int:
         wants_help = not argv or argv[0] in ("-h", "--help", "help")
         if not wants_help:
             say(f"no command `{argv[0]}`")
-        say("usage: python3 dev.py COMMAND\n" + "\n".join(f"  {command.__doc__}" for command in COMMANDS.values()))
+        say(
+            "usage: python3 dev.py [--python VERSION] COMMAND\n"
+            + "\n".join(f"  {command.__doc__}" for command in COMMANDS.values())
+        )
         return 0 if wants_help and argv else 2
     try:
         ensure_environment()

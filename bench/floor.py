@@ -50,7 +50,7 @@ def items_per_second(path: Path, count: int = 10_000, group: int = 100) -> float
     return count / spent
 
 
-class Nothing(AsyncNode):  # type: ignore[misc]  # PocketFlow has no types
+class Nothing(AsyncNode):
     """A step that does nothing."""
 
 

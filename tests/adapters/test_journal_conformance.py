@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pflow.adapters.memory_journal import MemoryJournal, MemoryStore
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import ConflictError, ExistsError, NotFoundError, StorageError
-from pflow.engine.ports import Journal, Record, RunInfo
+from pflow.engine.ports import Journal, Record, RunInfo, RunQuery
+from pflow.testing import MemoryJournal, MemoryStore
 
 A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
 LARGE = bytes(range(256)) * 400
 
-Open = Callable[..., Journal]
+Open = Callable[[], Journal]
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def open_journal(request, tmp_path) -> Iterator[Open]:
+def open_journal(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Open]:
     """Opens one more journal on the same store, as another process would."""
     store = MemoryStore()
     opened: list[Journal] = []
 
-    def make(**options: int) -> Journal:
-        if request.param == "memory":
-            opened.append(MemoryJournal(store, **options))
-        else:
-            opened.append(SqliteJournal(tmp_path / "h" / "runs.db", **options))
+    def make() -> Journal:
+        opened.append(MemoryJournal(store) if request.param == "memory" else SqliteJournal(tmp_path / "h" / "runs.db"))
         return opened[-1]
 
     yield make
@@ -38,8 +36,12 @@ def open_journal(request, tmp_path) -> Iterator[Open]:
 
 
 @pytest.fixture
-def journal(open_journal) -> Journal:
+def journal(open_journal: Open) -> Journal:
     return open_journal()
+
+
+def found(journal: Journal, **query: Any) -> list[str]:
+    return [info.run_id for info in journal.runs(RunQuery(**query))]
 
 
 def kinds(journal: Journal, run_id: str, start: int = 0) -> str:
@@ -49,7 +51,7 @@ def kinds(journal: Journal, run_id: str, start: int = 0) -> str:
 # Creating and reading
 
 
-def test_a_new_run_has_its_first_records_and_is_ours(journal):
+def test_a_new_run_has_its_first_records_and_is_ours(journal: Journal) -> None:
     journal.create("r", "greet", 12.5, [A, B])
     assert journal.read("r") == [A, B]
     assert journal.info("r") == RunInfo(
@@ -57,14 +59,14 @@ def test_a_new_run_has_its_first_records_and_is_ours(journal):
     )
 
 
-def test_a_run_may_begin_without_records(journal):
+def test_a_run_may_begin_without_records(journal: Journal) -> None:
     journal.create("r", "", 0.0, [])
     assert list(journal.read("r")) == []
     journal.append("r", 0, [A])
     assert journal.info("r").events == 1
 
 
-def test_an_id_is_given_once(open_journal):
+def test_an_id_is_given_once(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     for journal in (first, second):
@@ -74,13 +76,13 @@ def test_an_id_is_given_once(open_journal):
     assert kinds(second, "r") == "A"
 
 
-def test_reading_can_start_anywhere(journal):
+def test_reading_can_start_anywhere(journal: Journal) -> None:
     journal.create("before", "w", 1.0, [A])
     journal.create("r", "w", 1.0, [A, B, C])
     assert [kinds(journal, "r", start) for start in range(-1, 5)] == ["ABC", "ABC", "BC", "C", "", ""]
 
 
-def test_others_read_what_was_appended_at_once(open_journal):
+def test_others_read_what_was_appended_at_once(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     assert kinds(second, "r") == "A"
@@ -104,7 +106,7 @@ def test_others_read_what_was_appended_at_once(open_journal):
         lambda journal: journal.info("\x1b[31m" * 100),
     ],
 )
-def test_a_run_that_does_not_exist_is_not_found(journal, call):
+def test_a_run_that_does_not_exist_is_not_found(journal: Journal, call: Callable[..., Any]) -> None:
     for _ in range(2):
         with pytest.raises(NotFoundError) as caught:
             call(journal)
@@ -114,17 +116,17 @@ def test_a_run_that_does_not_exist_is_not_found(journal, call):
 
 
 @pytest.mark.parametrize("text", ["'; DROP TABLE runs; --", "a\0b", "é💥", "%_*?[", "x" * 5000, ""])
-def test_ids_and_names_are_data(journal, text):
+def test_ids_and_names_are_data(journal: Journal, text: str) -> None:
     journal.create(text, text, 1.0, [Record(text, text.encode())])
     assert journal.info(text).workflow == text
     assert journal.read(text) == [Record(text, text.encode())]
-    assert list(journal.find(text)) == [text]
+    assert found(journal, prefix=text) == found(journal, text=text) == found(journal, workflow=text) == [text]
 
 
 # Appending
 
 
-def test_records_are_appended_in_order(journal):
+def test_records_are_appended_in_order(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [B])
     journal.append("r", 2, [C, A])
@@ -133,7 +135,7 @@ def test_records_are_appended_in_order(journal):
     assert journal.info("r").events == 4
 
 
-def test_many_records_are_one_append(journal):
+def test_many_records_are_one_append(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [])
     for seq, count in ((0, 500), (500, 17), (517, 16), (533, 1)):
         journal.append("r", seq, [Record("E", b"%d" % (seq + number)) for number in range(count)])
@@ -141,7 +143,7 @@ def test_many_records_are_one_append(journal):
 
 
 @pytest.mark.parametrize("seq", [0, 1, 3, 100, -1])
-def test_a_number_that_is_not_the_next_is_refused_and_stores_nothing(journal, seq):
+def test_a_number_that_is_not_the_next_is_refused_and_stores_nothing(journal: Journal, seq: int) -> None:
     journal.create("r", "w", 1.0, [A, A])
     with pytest.raises(ConflictError):
         journal.append("r", seq, [B, B], "completed")
@@ -152,7 +154,7 @@ def test_a_number_that_is_not_the_next_is_refused_and_stores_nothing(journal, se
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "stopped", "cancelled", "damaged"])
-def test_a_status_ends_the_run_and_our_ownership(journal, status):
+def test_a_status_ends_the_run_and_our_ownership(journal: Journal, status: str) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [B], status)
     info = journal.info("r")
@@ -162,7 +164,7 @@ def test_a_status_ends_the_run_and_our_ownership(journal, status):
         journal.append("r", 2, [C])
 
 
-def test_a_run_can_end_without_a_record_and_go_on_while_it_is_running(journal):
+def test_a_run_can_end_without_a_record_and_go_on_while_it_is_running(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [B], "running")
     journal.append("r", 2, [], "completed")
@@ -170,7 +172,7 @@ def test_a_run_can_end_without_a_record_and_go_on_while_it_is_running(journal):
     assert kinds(journal, "r") == "AB"
 
 
-def test_a_run_of_another_is_refused(open_journal):
+def test_a_run_of_another_is_refused(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     with pytest.raises(ConflictError):
@@ -181,7 +183,7 @@ def test_a_run_of_another_is_refused(open_journal):
 # Large values
 
 
-def test_appends_of_several_runs_become_durable_together(open_journal):
+def test_appends_of_several_runs_become_durable_together(open_journal: Open) -> None:
     journal, other = open_journal(), open_journal()
     for run_id in ("a", "b", "c"):
         journal.create(run_id, "w", 1.0, [A])
@@ -197,20 +199,20 @@ def test_appends_of_several_runs_become_durable_together(open_journal):
     assert other.info("b").status == "completed"
 
 
-def test_large_values_are_kept_beside_the_events(journal):
+def test_large_values_are_kept_beside_the_events(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [Record("A", b"{}", (("d0", b"zero"),))])
     journal.append("r", 1, [Record("B", b"{}", (("d1", LARGE), ("d2", b""))), C])
     assert journal.read("r") == [Record("A", b"{}"), Record("B", b"{}"), C]
     assert [journal.value("r", digest) for digest in ("d0", "d1", "d2")] == [b"zero", LARGE, b""]
 
 
-def test_a_value_that_is_known_is_not_stored_again(journal):
+def test_a_value_that_is_known_is_not_stored_again(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [Record("A", b"{}", (("d", b"first"),))])
     journal.append("r", 1, [Record("B", b"{}", (("d", b"first"),))])
     assert journal.value("r", "d") == b"first"
 
 
-def test_a_value_belongs_to_its_run(journal):
+def test_a_value_belongs_to_its_run(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [Record("A", b"{}", (("d", b"1"),))])
     journal.create("s", "w", 1.0, [])
     for run_id, digest in (("s", "d"), ("r", "other")):
@@ -218,7 +220,7 @@ def test_a_value_belongs_to_its_run(journal):
             journal.value(run_id, digest)
 
 
-def test_a_refused_append_stores_no_value(journal):
+def test_a_refused_append_stores_no_value(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [])
     with pytest.raises(ConflictError):
         journal.append("r", 5, [Record("A", b"{}", (("d", b"1"),))])
@@ -229,7 +231,7 @@ def test_a_refused_append_stores_no_value(journal):
 # Owning
 
 
-def test_a_run_in_progress_cannot_be_claimed(open_journal):
+def test_a_run_in_progress_cannot_be_claimed(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     for journal in (first, second):
@@ -239,7 +241,7 @@ def test_a_run_in_progress_cannot_be_claimed(open_journal):
     first.append("r", 1, [B])
 
 
-def test_an_ended_run_goes_on_with_whoever_claims_it(open_journal):
+def test_an_ended_run_goes_on_with_whoever_claims_it(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     first.append("r", 1, [B], "failed")
@@ -255,7 +257,7 @@ def test_an_ended_run_goes_on_with_whoever_claims_it(open_journal):
     assert first.claim("r") == 3
 
 
-def test_closing_makes_orphans_that_can_be_claimed(open_journal):
+def test_closing_makes_orphans_that_can_be_claimed(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [A])
     assert second.info("r").alive
@@ -266,7 +268,7 @@ def test_closing_makes_orphans_that_can_be_claimed(open_journal):
     second.append("r", 1, [B])
 
 
-def test_a_damaged_run_cannot_be_claimed(journal):
+def test_a_damaged_run_cannot_be_claimed(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [], "damaged")
     with pytest.raises(Exception) as caught:
@@ -274,7 +276,7 @@ def test_a_damaged_run_cannot_be_claimed(journal):
     assert caught.value.code == "damaged"
 
 
-def test_a_closed_journal_says_so_and_closes_twice(journal):
+def test_a_closed_journal_says_so_and_closes_twice(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.close()
     journal.close()
@@ -286,12 +288,10 @@ def test_a_closed_journal_says_so_and_closes_twice(journal):
         lambda: journal.value("r", "d"),
         lambda: journal.info("r"),
         lambda: journal.runs(),
-        lambda: journal.find("r"),
+        lambda: journal.version(),
         lambda: journal.request_cancel("r"),
         lambda: journal.cancel_requests(),
         lambda: journal.delete(["r"]),
-        lambda: journal.cache_get("k"),
-        lambda: journal.cache_put("k", b""),
     ):
         with pytest.raises(StorageError, match="closed"):
             call()
@@ -300,35 +300,107 @@ def test_a_closed_journal_says_so_and_closes_twice(journal):
 # Lists
 
 
-def test_a_store_without_runs_is_empty(journal):
-    assert list(journal.runs()) == [] and list(journal.find("")) == []
+def test_a_store_without_runs_is_empty(journal: Journal) -> None:
+    assert list(journal.runs()) == [] and journal.version() == journal.version()
     assert journal.cancel_requests() == frozenset()
-    assert journal.cache_get("k") is None
     journal.delete(["nothing"])
 
 
-def test_runs_are_listed_newest_first_whatever_the_clock_said(journal):
+def test_runs_are_listed_newest_first_whatever_the_clock_said(journal: Journal) -> None:
     for number, started_at in enumerate([5.0, 1.0, 9.0, 9.0]):
         journal.create(f"r{number}", f"w{number}", started_at, [])
     assert [info.run_id for info in journal.runs()] == ["r3", "r2", "r1", "r0"]
-    assert [info.run_id for info in journal.runs(limit=2)] == ["r3", "r2"]
-    assert list(journal.runs(limit=0)) == []
+    assert found(journal, limit=2) == ["r3", "r2"]
+    assert found(journal, limit=0) == []
+    assert found(journal, limit=None) == ["r3", "r2", "r1", "r0"]
 
 
-def test_runs_are_found_by_the_beginning_of_their_id(journal):
+def test_runs_are_found_by_the_beginning_of_their_id(journal: Journal) -> None:
     for run_id in ("abc", "abd", "b%c", "ABC", "ab"):
         journal.create(run_id, "w", 1.0, [])
-    assert list(journal.find("ab")) == ["ab", "abd", "abc"]
-    assert list(journal.find("b%")) == ["b%c"]
-    assert list(journal.find("%")) == list(journal.find("_b")) == list(journal.find("abcd")) == []
-    assert len(journal.find("")) == 5
-    assert list(journal.find("\ud800")) == []
+    assert found(journal, prefix="ab") == ["ab", "abd", "abc"]
+    assert found(journal, prefix="b%") == ["b%c"]
+    assert found(journal, prefix="%") == found(journal, prefix="_b") == found(journal, prefix="abcd") == []
+    assert len(found(journal, prefix="")) == 5
+    assert found(journal, prefix="\ud800") == found(journal, workflow="\ud800") == found(journal, text="\ud800") == []
+
+
+def test_runs_are_found_by_workflow_and_status(journal: Journal) -> None:
+    for number, status in enumerate(["completed", "failed", None, "failed"]):
+        journal.create(f"r{number}", f"w{number % 2}", 1.0, [A])
+        if status:
+            journal.append(f"r{number}", 1, [], status)
+    assert found(journal, workflow="w1") == ["r3", "r1"]
+    assert found(journal, status="failed") == ["r3", "r1"]
+    assert found(journal, status="running") == ["r2"]
+    assert found(journal, workflow="w0", status="failed") == found(journal, workflow="w") == []
+
+
+def test_runs_are_found_by_text_in_their_name_id_or_error(journal: Journal) -> None:
+    failed = Record("RunFailed", '{"error":{"type":"execution","message":"the Gate is „zu“"},"at":2.0}'.encode())
+    for run_id, workflow, last in (
+        ("r1", "deploy", failed),
+        ("r2", "gatekeeper", B),
+        ("gate-3", "other", B),
+        ("r4", "other", Record("RunFailed", b"broken")),
+        ("r5", "other", Record("RunCompleted", failed.data)),
+    ):
+        journal.create(run_id, workflow, 1.0, [A])
+        journal.append(run_id, 1, [last], "failed")
+    assert found(journal, text="gate") == found(journal, text="GATE") == ["gate-3", "r2", "r1"]
+    assert found(journal, text="gate", limit=2) == ["gate-3", "r2"]
+    assert found(journal, text="gate", before="gate-3", limit=1) == ["r2"]
+    assert found(journal, text="„zu“") == ["r1"]
+    assert found(journal, text="message") == found(journal, text="%") == []
+
+
+def test_a_list_goes_on_after_a_run(journal: Journal) -> None:
+    for number in range(5):
+        journal.create(f"r{number}", "w", 1.0, [])
+    assert found(journal, before="r3", limit=2) == ["r2", "r1"]
+    assert found(journal, before="r0") == []
+    with pytest.raises(NotFoundError):
+        journal.runs(RunQuery(before="gone"))
+
+
+# Versions
+
+
+def test_the_version_changes_with_whatever_anyone_stores(open_journal: Open) -> None:
+    journal, other = open_journal(), open_journal()
+    seen = [journal.version()]
+    for store in (
+        lambda: journal.create("r", "w", 1.0, [A]),
+        lambda: journal.append("r", 1, [B]),
+        lambda: other.create("s", "w", 1.0, [A]),
+        lambda: other.append("s", 1, [Record("L", b"{}", (("d" * 40, LARGE),))]),
+        lambda: other.request_cancel("r"),
+        lambda: journal.append("r", 2, [], "completed"),
+        lambda: other.claim("r"),
+        lambda: other.append("r", 2, [], "completed"),
+        lambda: other.delete(["r"]),
+    ):
+        store()
+        seen.append(journal.version())
+        assert journal.version() == seen[-1]
+    assert len(set(seen)) == len(seen)
+
+
+def test_looking_changes_no_version(open_journal: Open) -> None:
+    journal, other = open_journal(), open_journal()
+    journal.create("r", "w", 1.0, [A])
+    before = journal.version()
+    for reader in (journal, other):
+        reader.runs()
+        reader.read("r")
+        reader.cancel_requests()
+    assert journal.version() == before
 
 
 # Cancelling
 
 
-def test_the_owner_hears_of_a_request_to_cancel(open_journal):
+def test_the_owner_hears_of_a_request_to_cancel(open_journal: Open) -> None:
     owner, other = open_journal(), open_journal()
     for run_id in ("r", "s"):
         owner.create(run_id, "w", 1.0, [])
@@ -343,7 +415,7 @@ def test_the_owner_hears_of_a_request_to_cancel(open_journal):
     assert owner.cancel_requests() == frozenset()
 
 
-def test_a_request_does_not_outlive_the_run(open_journal):
+def test_a_request_does_not_outlive_the_run(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("r", "w", 1.0, [])
     first.append("r", 0, [], "stopped")
@@ -359,7 +431,7 @@ def test_a_request_does_not_outlive_the_run(open_journal):
 # Deleting
 
 
-def test_deleted_runs_are_gone_with_their_values(journal):
+def test_deleted_runs_are_gone_with_their_values(journal: Journal) -> None:
     for run_id in ("r", "s"):
         journal.create(run_id, "w", 1.0, [Record("A", b"{}", (("d", b"1"),))])
         journal.append(run_id, 1, [], "completed")
@@ -375,7 +447,7 @@ def test_deleted_runs_are_gone_with_their_values(journal):
         journal.value("r", "d")
 
 
-def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal):
+def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal: Open) -> None:
     first, second = open_journal(), open_journal()
     first.create("done", "w", 1.0, [A])
     first.append("done", 1, [], "completed")
@@ -389,38 +461,14 @@ def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal):
     assert list(second.runs()) == []
 
 
-# The cache
-
-
-def test_the_cache_is_shared_and_keeps_the_last_value(open_journal):
-    first, second = open_journal(), open_journal()
-    assert first.cache_get("k") is None
-    first.cache_put("k", b"1")
-    assert second.cache_get("k") == b"1"
-    second.cache_put("k", b"2")
-    second.cache_put("empty", b"")
-    assert first.cache_get("k") == b"2"
-    assert first.cache_get("empty") == b""
-
-
-def test_the_cache_stays_within_its_size_and_drops_what_was_not_used_for_longest(open_journal):
-    journal = open_journal(cache_bytes=1000)
-    for key in "abcdefghij":
-        journal.cache_put(key, b"x" * 100)
-    assert journal.cache_get("a") is not None
-    journal.cache_put("k", b"x" * 100)
-    journal.cache_put("l", b"x" * 100)
-    assert [key for key in "abcdefghijkl" if journal.cache_get(key) is None] == ["b", "c"]
-    journal.cache_put("huge", b"x" * 1001)
-    assert journal.cache_get("huge") is None
-
-
 # Everything at once
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_any_sequence_of_calls_looks_the_same_in_every_journal(tmp_path_factory, data):
+def test_any_sequence_of_calls_looks_the_same_in_every_journal(
+    tmp_path_factory: pytest.TempPathFactory, data: Any
+) -> None:
     store = MemoryStore()
     path = tmp_path_factory.mktemp("model") / "runs.db"
     pairs = [(MemoryJournal(store), SqliteJournal(path)) for _ in range(2)]

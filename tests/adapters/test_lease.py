@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from pflow.core.errors import SecurityError
 from tests.core.file.forking import in_child, killed_while, together
 
 
-def test_a_lease_lives_until_it_is_released(tmp_path):
+def test_a_lease_lives_until_it_is_released(tmp_path: Any) -> None:
     lease = Lease(tmp_path / "owners")
     path = tmp_path / "owners" / f"{lease.owner}.lock"
     assert is_alive(tmp_path / "owners", lease.owner)
@@ -24,8 +26,8 @@ def test_a_lease_lives_until_it_is_released(tmp_path):
     assert not path.exists()
 
 
-def test_the_lease_of_a_killed_process_is_dead_at_once_and_its_file_goes(tmp_path):
-    def work(ready) -> None:
+def test_the_lease_of_a_killed_process_is_dead_at_once_and_its_file_goes(tmp_path: Any) -> None:
+    def work(ready: Callable[..., Any]) -> None:
         Lease(tmp_path)
         ready()
 
@@ -40,8 +42,8 @@ def test_the_lease_of_a_killed_process_is_dead_at_once_and_its_file_goes(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_stopped_process_is_not_a_dead_one(tmp_path):
-    def work(ready) -> None:
+def test_a_stopped_process_is_not_a_dead_one(tmp_path: Any) -> None:
+    def work(ready: Callable[..., Any]) -> None:
         Lease(tmp_path)
         ready()
 
@@ -54,14 +56,14 @@ def test_a_stopped_process_is_not_a_dead_one(tmp_path):
     killed_while(work, look)
 
 
-def holder(path) -> str:
+def holder(path: Any) -> str:
     """The process that holds a lock, as the kernel lists it."""
     inode = path.stat().st_ino
     with open("/proc/locks") as locks:
         return next(line.split()[4] for line in locks if line.split()[5].endswith(f":{inode}"))
 
 
-def test_looking_at_the_same_moment_gives_everybody_the_same_answer(tmp_path):
+def test_looking_at_the_same_moment_gives_everybody_the_same_answer(tmp_path: Any) -> None:
     lease = Lease(tmp_path / "owners")
 
     def work(index: int) -> object:
@@ -78,7 +80,7 @@ def test_looking_at_the_same_moment_gives_everybody_the_same_answer(tmp_path):
     lease.release()
 
 
-def test_leases_taken_and_swept_at_the_same_moment_all_hold(tmp_path):
+def test_leases_taken_and_swept_at_the_same_moment_all_hold(tmp_path: Any) -> None:
     def work(index: int) -> object:
         for _ in range(20):
             lease = Lease(tmp_path)  # sweeps the others' on the way
@@ -90,7 +92,7 @@ def test_leases_taken_and_swept_at_the_same_moment_all_hold(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_lease_sweeps_the_files_of_the_dead_and_nothing_else(tmp_path):
+def test_a_new_lease_sweeps_the_files_of_the_dead_and_nothing_else(tmp_path: Any) -> None:
     living = Lease(tmp_path)
     (tmp_path / f"{'a' * 32}.lock").touch()
     (tmp_path / "notes.txt").touch()
@@ -108,11 +110,11 @@ def test_a_new_lease_sweeps_the_files_of_the_dead_and_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize("owner", [None, 5, "", "../x", "x" * 32, "a" * 31, "A" * 32, "a" * 32 + "/"])
-def test_what_is_no_owner_is_not_alive(tmp_path, owner):
+def test_what_is_no_owner_is_not_alive(tmp_path: Any, owner: int | str | None) -> None:
     assert not is_alive(tmp_path, owner)
 
 
-def test_a_link_in_place_of_a_lease_is_not_followed(tmp_path):
+def test_a_link_in_place_of_a_lease_is_not_followed(tmp_path: Any) -> None:
     (tmp_path / "target").write_text("kept")
     (tmp_path / f"{'a' * 32}.lock").symlink_to(tmp_path / "target")
     assert not is_alive(tmp_path, "a" * 32)

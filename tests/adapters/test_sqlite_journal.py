@@ -6,13 +6,15 @@ import os
 import resource
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pflow.adapters.sqlite_cache import SqliteCache
 from pflow.adapters.sqlite_file import SCHEMA, open_database
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import (
@@ -32,12 +34,12 @@ MEGABYTE = 1 << 20
 
 
 @pytest.fixture
-def path(tmp_path) -> Path:
+def path(tmp_path: Any) -> Path:
     return tmp_path / "h" / "runs.db"
 
 
 @pytest.fixture
-def journal(path) -> Iterator[SqliteJournal]:
+def journal(path: Path) -> Iterator[SqliteJournal]:
     journal = SqliteJournal(path)
     yield journal
     journal.close()
@@ -72,7 +74,7 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077, 0o027])
-def test_everything_is_for_its_owner_alone_whatever_the_umask(path, umask):
+def test_everything_is_for_its_owner_alone_whatever_the_umask(path: Path, umask: int) -> None:
     def work() -> object:
         os.umask(umask)
         journal = SqliteJournal(path)
@@ -90,7 +92,7 @@ def test_everything_is_for_its_owner_alone_whatever_the_umask(path, umask):
     }
 
 
-def test_a_journal_that_others_can_read_is_restricted_with_a_notice(path):
+def test_a_journal_that_others_can_read_is_restricted_with_a_notice(path: Path) -> None:
     filled(path)
     path.chmod(0o644)
     journal = SqliteJournal(path)
@@ -100,12 +102,12 @@ def test_a_journal_that_others_can_read_is_restricted_with_a_notice(path):
     journal.close()
 
 
-def test_looking_into_a_home_without_a_journal_makes_none(journal, path):
-    assert journal.runs() == [] and journal.cache_get("k") is None
+def test_looking_into_a_home_without_a_journal_makes_none(journal: SqliteJournal, path: Path) -> None:
+    assert journal.runs() == [] and SqliteCache(journal.database).get("k") is None
     assert not path.parent.exists()
 
 
-def test_large_values_are_stored_once_and_nothing_is_left_beside_the_file(journal, path):
+def test_large_values_are_stored_once_and_nothing_is_left_beside_the_file(journal: SqliteJournal, path: Path) -> None:
     journal.create("r", "w", 1.0, [])
     for number in range(20):
         value = os.urandom(MEGABYTE)
@@ -117,7 +119,7 @@ def test_large_values_are_stored_once_and_nothing_is_left_beside_the_file(journa
     assert names(path.parent) == {"runs.db", "owners"}
 
 
-def test_deleting_gives_the_space_back(journal, path):
+def test_deleting_gives_the_space_back(journal: SqliteJournal, path: Path) -> None:
     journal.create("r", "w", 1.0, [Record("V", b"{}", (("d", os.urandom(4 * MEGABYTE)),))])
     journal.append("r", 1, [], "completed")
     journal.delete(["r"])
@@ -125,7 +127,7 @@ def test_deleting_gives_the_space_back(journal, path):
     assert path.stat().st_size < MEGABYTE
 
 
-def test_a_journal_can_be_made_to_survive_a_power_cut(path):
+def test_a_journal_can_be_made_to_survive_a_power_cut(path: Path) -> None:
     journal = SqliteJournal(path, sync="full")
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [B])
@@ -138,8 +140,8 @@ def test_a_journal_can_be_made_to_survive_a_power_cut(path):
 # Processes
 
 
-def test_what_was_appended_survives_a_kill_and_can_be_claimed_at_once(path):
-    def work(ready) -> None:
+def test_what_was_appended_survives_a_kill_and_can_be_claimed_at_once(path: Path) -> None:
+    def work(ready: Callable[..., Any]) -> None:
         journal = SqliteJournal(path)
         journal.create("r", "w", 1.0, [A])
         journal.append("r", 1, [B, Record("V", b"{}", (("d", b"v" * 100_000),))])
@@ -163,7 +165,7 @@ def test_what_was_appended_survives_a_kill_and_can_be_claimed_at_once(path):
     journal.close()
 
 
-def test_one_of_eight_claimers_wins(path):
+def test_one_of_eight_claimers_wins(path: Path) -> None:
     journal = SqliteJournal(path)
     journal.create("r", "w", 1.0, [A])
     journal.close()
@@ -183,7 +185,7 @@ def test_one_of_eight_claimers_wins(path):
     journal.close()
 
 
-def test_eight_processes_lose_no_event_and_no_run(path):
+def test_eight_processes_lose_no_event_and_no_run(path: Path) -> None:
     def work(index: int) -> object:
         journal = SqliteJournal(path)
         for number in range(3):
@@ -203,7 +205,7 @@ def test_eight_processes_lose_no_event_and_no_run(path):
     journal.close()
 
 
-def test_an_owner_whose_lease_was_removed_cannot_write_any_more(path):
+def test_an_owner_whose_lease_was_removed_cannot_write_any_more(path: Path) -> None:
     late, thief = SqliteJournal(path), SqliteJournal(path)
     late.create("r", "w", 1.0, [A])
     for lease in (path.parent / "owners").iterdir():
@@ -219,7 +221,7 @@ def test_an_owner_whose_lease_was_removed_cannot_write_any_more(path):
     thief.close()
 
 
-def test_many_are_cancelled_across_processes(path):
+def test_many_are_cancelled_across_processes(path: Path) -> None:
     owner = SqliteJournal(path)
     owner.create("r", "w", 1.0, [A])
 
@@ -252,7 +254,7 @@ def broken_files() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", broken_files())
-def test_a_broken_journal_is_set_aside_and_a_new_one_begun(path, kind):
+def test_a_broken_journal_is_set_aside_and_a_new_one_begun(path: Path, kind: str) -> None:
     content = broken_files()[kind]
     path.parent.mkdir(mode=0o700)
     path.write_bytes(content)
@@ -270,7 +272,7 @@ def test_a_broken_journal_is_set_aside_and_a_new_one_begun(path, kind):
 
 
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.9, 0.999])
-def test_a_journal_that_was_cut_off_is_set_aside(path, kept):
+def test_a_journal_that_was_cut_off_is_set_aside(path: Path, kept: float) -> None:
     filled(path)
     size = path.stat().st_size
     os.truncate(path, int(size * kept))
@@ -281,8 +283,19 @@ def test_a_journal_that_was_cut_off_is_set_aside(path, kept):
     journal.close()
 
 
-def test_a_log_without_its_file_is_set_aside_too(path):
-    def work(ready) -> None:
+def test_a_journal_in_a_format_that_sqlite_does_not_know_is_set_aside(path: Path) -> None:
+    filled(path)
+    with path.open("r+b") as file:
+        file.seek(44)
+        file.write((5).to_bytes(4))
+    journal = SqliteJournal(path)
+    assert journal.runs() == []
+    assert len(journal.notices) == 1
+    journal.close()
+
+
+def test_a_log_without_its_file_is_set_aside_too(path: Path) -> None:
+    def work(ready: Callable[..., Any]) -> None:
         journal = SqliteJournal(path)
         journal.create("r", "w", 1.0, [A])
         ready()
@@ -298,7 +311,7 @@ def test_a_log_without_its_file_is_set_aside_too(path):
     journal.close()
 
 
-def test_eight_processes_set_a_broken_journal_aside_once(path):
+def test_eight_processes_set_a_broken_journal_aside_once(path: Path) -> None:
     path.parent.mkdir(mode=0o700)
     path.write_bytes(b"garbage" * 1000)
 
@@ -314,7 +327,7 @@ def test_eight_processes_set_a_broken_journal_aside_once(path):
     journal.close()
 
 
-def test_eight_processes_make_one_journal(path):
+def test_eight_processes_make_one_journal(path: Path) -> None:
     def work(index: int) -> object:
         journal = SqliteJournal(path)
         journal.create(f"r{index}", "w", 1.0, [A])
@@ -328,7 +341,9 @@ def test_eight_processes_make_one_journal(path):
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=40)), min_size=1, max_size=4))
-def test_whatever_is_damaged_only_typed_errors_come_and_new_runs_go_on(tmp_path_factory, damages):
+def test_whatever_is_damaged_only_typed_errors_come_and_new_runs_go_on(
+    tmp_path_factory: pytest.TempPathFactory, damages: list[tuple[float, bytes]]
+) -> None:
     path = tmp_path_factory.mktemp("damaged") / "h" / "runs.db"
     filled(path)
     content = bytearray(path.read_bytes())
@@ -341,7 +356,7 @@ def test_whatever_is_damaged_only_typed_errors_come_and_new_runs_go_on(tmp_path_
         lambda: [journal.read(info.run_id) for info in journal.runs()],
         lambda: journal.value("r1", "d"),
         lambda: journal.claim("r1"),
-        lambda: journal.cache_put("k", b"1"),
+        lambda: SqliteCache(journal.database).put("k", b"1"),
         lambda: journal.delete(["r0"]),
     ]
     for call in calls:
@@ -373,7 +388,7 @@ def test_whatever_is_damaged_only_typed_errors_come_and_new_runs_go_on(tmp_path_
         ("UPDATE events SET kind = x'ff' WHERE id = 2 << 32 | 3", ()),
     ],
 )
-def test_a_damaged_run_is_marked_and_the_others_are_fine(path, statement, params):
+def test_a_damaged_run_is_marked_and_the_others_are_fine(path: Path, statement: str, params: tuple[Any, ...]) -> None:
     filled(path)
     tamper(path, statement, *params)
     journal = SqliteJournal(path)
@@ -393,7 +408,7 @@ def test_a_damaged_run_is_marked_and_the_others_are_fine(path, statement, params
     journal.close()
 
 
-def test_a_page_of_one_run_that_was_overwritten_damages_that_run_alone(path):
+def test_a_page_of_one_run_that_was_overwritten_damages_that_run_alone(path: Path) -> None:
     journal = SqliteJournal(path)
     for number in range(3):
         journal.create(f"r{number}", "w", 1.0, [])
@@ -429,7 +444,7 @@ def test_a_page_of_one_run_that_was_overwritten_damages_that_run_alone(path):
         "workflow = CAST(x'ff' AS TEXT)",
     ],
 )
-def test_a_hostile_row_breaks_no_list(path, change):
+def test_a_hostile_row_breaks_no_list(path: Path, change: str) -> None:
     filled(path)
     tamper(path, f"UPDATE runs SET {change} WHERE run_id = 'r1'")
     journal = SqliteJournal(path)
@@ -439,7 +454,7 @@ def test_a_hostile_row_breaks_no_list(path, change):
     journal.close()
 
 
-def test_a_journal_that_breaks_while_open_is_set_aside(path):
+def test_a_journal_that_breaks_while_open_is_set_aside(path: Path) -> None:
     journal = SqliteJournal(path)
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [Record("E", b"x" * 5000)] * 20, "completed")
@@ -462,7 +477,7 @@ def test_a_journal_that_breaks_while_open_is_set_aside(path):
 # Files that are moved, planted or closed to us
 
 
-def test_a_journal_deleted_while_open_is_begun_anew(journal, path):
+def test_a_journal_deleted_while_open_is_begun_anew(journal: SqliteJournal, path: Path) -> None:
     journal.create("r", "w", 1.0, [A])
     path.unlink()
     with pytest.raises(CorruptError, match="was moved, deleted or set aside under run `r`"):
@@ -477,7 +492,7 @@ def test_a_journal_deleted_while_open_is_begun_anew(journal, path):
 
 @pytest.mark.parametrize("name", ["runs.db", "runs.db-wal", "runs.db-shm", "runs.db-journal"])
 @pytest.mark.parametrize("kind", ["link", "hard link"])
-def test_a_planted_link_is_not_followed(path, tmp_path, name, kind):
+def test_a_planted_link_is_not_followed(path: Path, tmp_path: Any, name: str, kind: str) -> None:
     if name != "runs.db":
         filled(path)
     path.parent.mkdir(exist_ok=True, mode=0o700)
@@ -494,7 +509,7 @@ def test_a_planted_link_is_not_followed(path, tmp_path, name, kind):
     journal.close()
 
 
-def test_an_unwritable_home_can_be_read_and_not_written(unwritable):
+def test_an_unwritable_home_can_be_read_and_not_written(unwritable: Path) -> None:
     path = unwritable / "runs.db"
     unwritable.chmod(0o700)
     filled(path)
@@ -507,7 +522,7 @@ def test_an_unwritable_home_can_be_read_and_not_written(unwritable):
         assert len(journal.runs()) == 3
         assert len(journal.read("r1")) == 42
         assert journal.value("r1", "d") == b"v" * 20_000
-        assert journal.cache_get("k") is None
+        assert SqliteCache(journal.database).get("k") is None
         with pytest.raises(StorageError) as caught:
             journal.create("new", "w", 1.0, [A])
         with pytest.raises(StorageError):
@@ -518,7 +533,7 @@ def test_an_unwritable_home_can_be_read_and_not_written(unwritable):
     assert in_child(work, unprivileged=True) is True
 
 
-def test_an_unwritable_home_without_a_journal_is_empty_and_says_why_it_stays_so(unwritable):
+def test_an_unwritable_home_without_a_journal_is_empty_and_says_why_it_stays_so(unwritable: Path) -> None:
     def work() -> object:
         journal = SqliteJournal(unwritable / "runs.db")
         assert journal.runs() == []
@@ -530,7 +545,7 @@ def test_an_unwritable_home_without_a_journal_is_empty_and_says_why_it_stays_so(
     assert "PFLOW_HOME" in str(in_child(work, unprivileged=True))
 
 
-def test_a_full_disk_loses_nothing_that_was_stored(path):
+def test_a_full_disk_loses_nothing_that_was_stored(path: Path) -> None:
     def work() -> object:
         journal = SqliteJournal(path)
         journal.create("r", "w", 1.0, [A])
@@ -555,7 +570,7 @@ def test_a_full_disk_loses_nothing_that_was_stored(path):
 NEXT = "ALTER TABLE runs ADD COLUMN note TEXT"
 
 
-def test_a_journal_of_a_newer_version_is_refused_and_left_alone(path):
+def test_a_journal_of_a_newer_version_is_refused_and_left_alone(path: Path) -> None:
     filled(path)
     tamper(path, "PRAGMA user_version = 99")
     before = path.read_bytes()
@@ -567,7 +582,7 @@ def test_a_journal_of_a_newer_version_is_refused_and_left_alone(path):
     assert names(path.parent) <= {"runs.db", "owners"}
 
 
-def test_a_journal_of_an_older_version_is_upgraded_after_a_backup(path):
+def test_a_journal_of_an_older_version_is_upgraded_after_a_backup(path: Path) -> None:
     filled(path)
     notices: list[str] = []
     database = open_database(path, notices, full_sync=False, schema=(*SCHEMA, NEXT))
@@ -582,7 +597,7 @@ def test_a_journal_of_an_older_version_is_upgraded_after_a_backup(path):
     old.close()
 
 
-def test_eight_processes_upgrade_once(path):
+def test_eight_processes_upgrade_once(path: Path) -> None:
     filled(path)
 
     def work(index: int) -> object:
@@ -594,7 +609,7 @@ def test_eight_processes_upgrade_once(path):
     assert sum(together(8, work)) == 1
 
 
-def test_an_upgrade_that_fails_changes_nothing(path):
+def test_an_upgrade_that_fails_changes_nothing(path: Path) -> None:
     filled(path)
     with pytest.raises(StorageError):
         open_database(path, [], full_sync=False, schema=(*SCHEMA, f"{NEXT}; SELECT no_such_function()"))

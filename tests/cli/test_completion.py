@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from tests.cli.conftest import Pflow
 
 
 @pytest.fixture
-def offered(pflow: Pflow, monkeypatch: pytest.MonkeyPatch):
+def offered(pflow: Pflow, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     def complete(*words: str) -> list[str]:
         monkeypatch.setenv("COMP_WORDS", "\n".join(["pflow", *words]))
         monkeypatch.setenv("COMP_CWORD", str(len(words)))
@@ -24,22 +26,22 @@ def offered(pflow: Pflow, monkeypatch: pytest.MonkeyPatch):
     return complete
 
 
-def test_commands_workflows_and_nodes_at_the_first_word(offered, pflow):
+def test_commands_workflows_and_nodes_at_the_first_word(offered: Callable[..., Any], pflow: Pflow) -> None:
     pflow("workflow", "save", "echo --a=1 >> echo", "ready")
     assert offered("re") == ["registry", "ready", "read-file"]
 
 
-def test_commands_of_a_group(offered):
+def test_commands_of_a_group(offered: Callable[..., Any]) -> None:
     assert offered("runs", "") == ["cancel", "list", "resume", "show"]
 
 
-def test_inputs_that_are_not_given_yet(offered, write):
+def test_inputs_that_are_not_given_yet(offered: Callable[..., Any], write: Callable[..., str]) -> None:
     document = write("a.json", {"id": "echo"}, inputs={"since": {}, "style": {}, "count": {}})
     assert offered("run", document, "s") == ["since=", "style="]
     assert offered(f"./{document}", "since=1", "") == ["style=", "count="]
 
 
-def test_flags_of_the_node_that_is_being_written(offered):
+def test_flags_of_the_node_that_is_being_written(offered: Callable[..., Any]) -> None:
     assert offered("read-file", "--") == ["--path=", "--encoding=", "--max-size="]
     assert offered("read-file", "--path=x", ">>", "write-file", "--path=y", "--") == [
         "--content=",
@@ -49,7 +51,7 @@ def test_flags_of_the_node_that_is_being_written(offered):
     assert "http" in offered("read-file", "--path=x", ">>", "")
 
 
-def test_runs_steps_settings_and_nodes(offered, pflow):
+def test_runs_steps_settings_and_nodes(offered: Callable[..., Any], pflow: Pflow) -> None:
     pflow("echo", "--x=1")
     assert len(offered("runs", "show", "2")) == 1
     assert offered("trace", "latest", "--step", "") == ["echo"]
@@ -58,18 +60,20 @@ def test_runs_steps_settings_and_nodes(offered, pflow):
     assert offered("registry", "run", "read-file", "p") == ["path="]
 
 
-def test_a_path_is_left_to_the_shell(offered):
+def test_a_path_is_left_to_the_shell(offered: Callable[..., Any]) -> None:
     assert offered("run", "./a") == ["./a"]
 
 
-def test_what_cannot_be_found_out_offers_nothing(offered, write, tmp_path):
+def test_what_cannot_be_found_out_offers_nothing(
+    offered: Callable[..., Any], write: Callable[..., str], tmp_path: Any
+) -> None:
     (tmp_path / "bad.json").write_text("{")
     assert offered("run", "bad.json", "") == []
     assert offered("run", "none", "") == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_is_one_that_its_shell_can_read(pflow, shell, tmp_path):
+def test_the_script_is_one_that_its_shell_can_read(pflow: Pflow, shell: str, tmp_path: Any) -> None:
     script = pflow("completion", shell).out
     assert "_PFLOW_COMPLETE" in script
     program = shutil.which(shell)
@@ -79,5 +83,5 @@ def test_the_script_is_one_that_its_shell_can_read(pflow, shell, tmp_path):
     assert subprocess.run([program, "-n", "script"], cwd=tmp_path, check=False).returncode == 0
 
 
-def test_an_unknown_shell_is_refused(pflow):
+def test_an_unknown_shell_is_refused(pflow: Pflow) -> None:
     assert pflow("completion", "tcsh").code == 2

@@ -1,5 +1,8 @@
 """`pflow registry discover` and `pflow workflow discover` at the command line."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import Pflow
@@ -23,7 +26,7 @@ def test_a_task_in_one_word_or_in_many_is_the_same(pflow: Pflow) -> None:
     assert pflow("registry", "discover", "git commit").out == pflow("registry", "discover", "git", "commit").out != ""
 
 
-def test_workflows_are_found(pflow: Pflow, write) -> None:
+def test_workflows_are_found(pflow: Pflow, write: Callable[..., str]) -> None:
     inputs = {"place": {"type": "string"}, "unit": {"default": "C"}}
     outputs = {"degrees": {"source": "${echo.text}"}}
     file = write("w.json", ECHO, description="How warm it is", inputs=inputs, outputs=outputs)
@@ -35,7 +38,7 @@ def test_workflows_are_found(pflow: Pflow, write) -> None:
     assert said.err == "\nranked by words (FTS5); nothing has `tomorrow`\n"
 
 
-def test_drafts_are_marked(pflow: Pflow, write) -> None:
+def test_drafts_are_marked(pflow: Pflow, write: Callable[..., str]) -> None:
     assert pflow("workflow", "save", write("w.json", ECHO, description="How warm it is"), "heat", "--draft").code == 0
     assert pflow("workflow", "discover", "warm").out == ""
     assert "draft  still being worked on" in pflow("workflow", "discover", "warm", "--drafts").out
@@ -69,7 +72,7 @@ def test_hostile_words_are_shown_escaped_and_short(pflow: Pflow, query: str) -> 
     assert len(said.err) < 1_000
 
 
-def test_hostile_descriptions_are_shown_escaped_and_short(pflow: Pflow, home) -> None:
+def test_hostile_descriptions_are_shown_escaped_and_short(pflow: Pflow, home: Path) -> None:
     (home / "nodes").mkdir()
     (home / "nodes" / "big.py").write_text(
         'from pocketflow import Node\nclass PenguinNode(Node):\n    """Red \\x1b[31m' + "red " * 100_000 + '"""\n'

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.cli.conftest import Pflow
 
 NODE = {"id": "greet", "type": "echo", "params": {"text": "Hello, ${name}!"}}
 MORE = {
@@ -17,29 +22,29 @@ MORE = {
 
 
 @pytest.fixture
-def saved(pflow, write):
+def saved(pflow: Pflow, write: Callable[..., str]) -> None:
     assert pflow("workflow", "save", write("a.json", NODE, **MORE)).code == 0
 
 
-def test_a_saved_workflow_runs_by_its_name(pflow, saved):
+def test_a_saved_workflow_runs_by_its_name(pflow: Pflow, saved: Any) -> None:
     assert pflow("hello", "name=Ada").out == "Hello, Ada!\n"
     assert pflow("run", "hello", "name=Ada").out == "Hello, Ada!\n"
 
 
-def test_saving_tells_the_command_that_runs_it(pflow, write):
+def test_saving_tells_the_command_that_runs_it(pflow: Pflow, write: Callable[..., str]) -> None:
     said = pflow("workflow", "save", write("a.json", NODE, **MORE), "other")
     assert (said.code, said.out) == (0, "saved workflow `other`; run it with: pflow other\n")
     assert pflow("workflow", "save", "a.json", "--name", "third", "--json").json["data"]["name"] == "third"
 
 
-def test_a_workflow_named_like_a_command_is_run_in_full(pflow, write):
+def test_a_workflow_named_like_a_command_is_run_in_full(pflow: Pflow, write: Callable[..., str]) -> None:
     for name in ("runs", "echo"):
         said = pflow("workflow", "save", write("a.json", NODE, **MORE), name)
         assert said.out == f"saved workflow `{name}`; run it with: pflow run {name}\n"
         assert pflow("run", name, "name=Ada").out == "Hello, Ada!\n"
 
 
-def test_a_taken_name_is_not_overwritten_unasked(pflow, saved, write):
+def test_a_taken_name_is_not_overwritten_unasked(pflow: Pflow, saved: Any, write: Callable[..., str]) -> None:
     said = pflow("workflow", "save", "a.json")
     assert said.code == 2
     assert said.err == (
@@ -48,18 +53,18 @@ def test_a_taken_name_is_not_overwritten_unasked(pflow, saved, write):
     assert pflow("workflow", "save", "a.json", "--overwrite").code == 0
 
 
-def test_two_names_are_refused(pflow, write):
+def test_two_names_are_refused(pflow: Pflow, write: Callable[..., str]) -> None:
     assert pflow("workflow", "save", write("a.json", NODE, **MORE), "a", "--name", "b").code == 2
 
 
-def test_an_invalid_document_is_not_saved(pflow, write):
+def test_an_invalid_document_is_not_saved(pflow: Pflow, write: Callable[..., str]) -> None:
     said = pflow("workflow", "save", write("a.json", {"id": "a", "type": "ech"}), "x")
     assert said.code == 2
     assert "a.json:1:" in said.err
     assert pflow("workflow", "list").out == ""
 
 
-def test_the_list_shows_runs_and_descriptions(pflow, saved):
+def test_the_list_shows_runs_and_descriptions(pflow: Pflow, saved: Any) -> None:
     assert pflow("workflow", "list").out == "hello  never run  Greet someone\n"
     pflow("hello", "name=Ada")
     assert pflow("workflow", "list").out.startswith("hello  1 run, last 20")
@@ -69,20 +74,20 @@ def test_the_list_shows_runs_and_descriptions(pflow, saved):
     assert (entry["name"], entry["execution_count"]) == ("hello", 1)
 
 
-def test_an_empty_library_says_how_to_begin(pflow):
+def test_an_empty_library_says_how_to_begin(pflow: Pflow) -> None:
     said = pflow("workflow", "list")
     assert (said.code, said.out) == (0, "")
     assert said.err == "no workflow is saved yet\n\nhint: pflow workflow save FILE NAME\n"
 
 
-def test_a_deleted_workflow_is_gone(pflow, saved):
+def test_a_deleted_workflow_is_gone(pflow: Pflow, saved: Any) -> None:
     assert pflow("workflow", "delete", "hello").out == "deleted `hello`\n"
     assert pflow("workflow", "delete", "hello").code == 2
     assert pflow("hello", "name=Ada").code == 2
 
 
 @pytest.mark.requirement("paths:q2-2")
-def test_drafts_are_listed_apart_and_cleaned_by_age(pflow, write, home):
+def test_drafts_are_listed_apart_and_cleaned_by_age(pflow: Pflow, write: Callable[..., str], home: Path) -> None:
     pflow("workflow", "save", write("a.json", NODE, **MORE), "old", "--draft")
     pflow("workflow", "save", "a.json", "new", "--draft")
     [path] = (home / "temp-workflows").glob("old*.json")
@@ -96,7 +101,7 @@ def test_drafts_are_listed_apart_and_cleaned_by_age(pflow, write, home):
     )
 
 
-def test_describe_shows_inputs_graph_and_outputs(pflow, saved):
+def test_describe_shows_inputs_graph_and_outputs(pflow: Pflow, saved: Any) -> None:
     text = (
         "hello: Greet someone\n"
         "\n"
@@ -114,7 +119,7 @@ def test_describe_shows_inputs_graph_and_outputs(pflow, saved):
     assert data["inputs"] == {"name": {"type": "string", "required": True, "description": "Who"}}
 
 
-def test_describe_draws_mermaid_and_svg(pflow, saved, tmp_path):
+def test_describe_draws_mermaid_and_svg(pflow: Pflow, saved: Any, tmp_path: Any) -> None:
     assert pflow("describe", "hello", "--mermaid").out.startswith("flowchart TD\n")
     said = pflow("describe", "hello", "--svg", "hello.svg")
     assert (said.code, said.out, said.err) == (0, "", "drawn to hello.svg\n")

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pflow.core.file.home import Home
 from pflow.workspace import Workspace
+from tests.cli.conftest import Pflow
 
 
 @pytest.fixture
-def servers(home):
+def servers(home: Path) -> Callable[..., Any]:
     """What the file of servers holds."""
     return lambda: json.loads((home / "mcp-servers.json").read_text())["servers"]
 
 
 @pytest.mark.requirement("client:state-1", "client:test-1")
-def test_a_command_behind_two_dashes_is_a_server(pflow, servers):
+def test_a_command_behind_two_dashes_is_a_server(pflow: Pflow, servers: Callable[..., Any]) -> None:
     said = pflow("mcp", "add", "files", "--env", "TOKEN=${FILES_TOKEN}", "--", sys.executable, "-m", "files", "--json")
     assert (said.code, said.err) == (0, "")
     assert said.out == f"added server `files`: {sys.executable} -m files --json\n"
@@ -32,7 +36,7 @@ def test_a_command_behind_two_dashes_is_a_server(pflow, servers):
     }
 
 
-def test_an_address_is_a_server(pflow, servers):
+def test_an_address_is_a_server(pflow: Pflow, servers: Callable[..., Any]) -> None:
     said = pflow(
         *("mcp", "add", "remote", "--url", "https://x.org/mcp", "--transport", "http", "--timeout", "5", "--json"),
         *("--header", "Authorization: Bearer ${TOKEN}", "--token-env", "TOKEN", "--scope", "read"),
@@ -50,12 +54,12 @@ def test_an_address_is_a_server(pflow, servers):
     assert servers()["remote"]["headers"] == {"Authorization": "Bearer ${TOKEN}"}
 
 
-def test_a_socket_is_a_server(pflow, servers, tmp_path):
+def test_a_socket_is_a_server(pflow: Pflow, servers: Callable[..., Any], tmp_path: Any) -> None:
     assert pflow("mcp", "add", "local", "--socket", "run/x.sock").code == 0
     assert servers()["local"] == {"transport": "uds", "socket": str(tmp_path / "run/x.sock")}
 
 
-def test_paths_mean_the_same_from_anywhere(pflow, servers, tmp_path):
+def test_paths_mean_the_same_from_anywhere(pflow: Pflow, servers: Callable[..., Any], tmp_path: Any) -> None:
     (tmp_path / "serve.py").write_text("")
     said = pflow("mcp", "add", "a", "--", sys.executable, "serve.py")
     assert said.err == "note: it starts in this folder, where `serve.py` is; `--cwd` chooses another\n"
@@ -66,13 +70,13 @@ def test_paths_mean_the_same_from_anywhere(pflow, servers, tmp_path):
     assert servers()["c"] == {"transport": "stdio", "command": str(tmp_path / "serve")}
 
 
-def test_a_program_that_is_not_there_is_a_note(pflow):
+def test_a_program_that_is_not_there_is_a_note(pflow: Pflow) -> None:
     said = pflow("mcp", "add", "a", "--", "no-such-program-at-all")
     assert said.code == 0
     assert said.err == "note: there is no program `no-such-program-at-all` now; install it before the server is used\n"
 
 
-def test_a_secret_among_the_arguments_is_a_note_and_never_shown(pflow):
+def test_a_secret_among_the_arguments_is_a_note_and_never_shown(pflow: Pflow) -> None:
     said = pflow("mcp", "add", "a", "--", sys.executable, "--api-key", "abcdef123456")
     listed = pflow("mcp", "list", "--json")
     assert said.out == f"added server `a`: {sys.executable} --api-key '********'\n"
@@ -96,27 +100,27 @@ def test_a_secret_among_the_arguments_is_a_note_and_never_shown(pflow):
         (["a", "--header", "X", "--url", "https://x.org"], 2, "a value of `--header` has no `:`"),
     ],
 )
-def test_what_makes_no_server_is_refused(pflow, home, words, code, message):
+def test_what_makes_no_server_is_refused(pflow: Pflow, home: Path, words: list[str], code: int, message: str) -> None:
     said = pflow("mcp", "add", *words)
     assert said.code == code
     assert message.replace("\\x2f", "/") in said.err
     assert not (home / "mcp-servers.json").exists()
 
 
-def test_options_of_the_command_need_the_two_dashes(pflow):
+def test_options_of_the_command_need_the_two_dashes(pflow: Pflow) -> None:
     said = pflow("mcp", "add", "a", "npx", "-y", "x")
     assert said.code == 2
     assert "[-- COMMAND [ARG]...]" in said.err
 
 
-def test_an_insecure_server_is_allowed_and_visible(pflow):
+def test_an_insecure_server_is_allowed_and_visible(pflow: Pflow) -> None:
     said = pflow("mcp", "add", "a", "--url", "http://x.org/mcp", "--insecure")
     assert said.code == 0
     assert said.err == "note: server `a` is insecure: its connection may be unencrypted or to anyone\n"
     assert pflow("mcp", "list").out == "a  stream-http, insecure  http://x.org/mcp\n"
 
 
-def test_a_taken_name_is_kept_unless_told(pflow, servers):
+def test_a_taken_name_is_kept_unless_told(pflow: Pflow, servers: Callable[..., Any]) -> None:
     pflow("mcp", "add", "a", "--", sys.executable)
     said = pflow("mcp", "add", "a", "--", "other")
     assert said.code == 2
@@ -128,7 +132,7 @@ def test_a_taken_name_is_kept_unless_told(pflow, servers):
 
 
 @pytest.mark.requirement("client:error-1")
-def test_servers_are_listed_and_removed(pflow):
+def test_servers_are_listed_and_removed(pflow: Pflow) -> None:
     assert pflow("mcp", "list").err == "no server is configured\n\nhint: pflow mcp add NAME -- COMMAND\n"
     pflow("mcp", "add", "github", "--", sys.executable, "\x1b[2J")
     assert pflow("mcp", "list").out == f"github  stdio  {sys.executable} '\\x1b[2J'\n"
@@ -142,7 +146,7 @@ def test_servers_are_listed_and_removed(pflow):
     assert pflow("mcp", "list", "--json").json["data"] == {"servers": []}
 
 
-def test_a_damaged_file_is_reported_and_set_aside(pflow, home):
+def test_a_damaged_file_is_reported_and_set_aside(pflow: Pflow, home: Path) -> None:
     (home / "mcp-servers.json").write_text("{")
     said = pflow("mcp", "list")
     assert said.code == 1
@@ -150,7 +154,9 @@ def test_a_damaged_file_is_reported_and_set_aside(pflow, home):
     assert "was damaged and set aside" in pflow("mcp", "list").err
 
 
-def test_the_servers_of_another_program_are_taken_over(pflow, servers, tmp_path):
+def test_the_servers_of_another_program_are_taken_over(
+    pflow: Pflow, servers: Callable[..., Any], tmp_path: Any
+) -> None:
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor" / "mcp.json").write_text(
         json.dumps({"mcpServers": {"Git Hub": {"command": sys.executable}, "far": {"url": "http://x.org"}}})
@@ -169,7 +175,7 @@ def test_the_servers_of_another_program_are_taken_over(pflow, servers, tmp_path)
     assert pflow("mcp", "import", "cursor").out == "kept as configured: git-hub\n"
 
 
-def test_an_import_replaces_nothing_unless_told(pflow, servers, tmp_path):
+def test_an_import_replaces_nothing_unless_told(pflow: Pflow, servers: Callable[..., Any], tmp_path: Any) -> None:
     pflow("mcp", "add", "a", "--", sys.executable, "-V")
     (tmp_path / "m.json").write_text(json.dumps({"mcpServers": {"a": {"command": sys.executable}}}))
     said = pflow("mcp", "import", "m.json", "--json")
@@ -184,7 +190,7 @@ def test_an_import_replaces_nothing_unless_told(pflow, servers, tmp_path):
     assert "args" not in servers()["a"]
 
 
-def test_an_import_of_nothing_says_so(pflow, tmp_path):
+def test_an_import_of_nothing_says_so(pflow: Pflow, tmp_path: Any) -> None:
     (tmp_path / "m.json").write_text('{"mcpServers": {}}')
     assert pflow("mcp", "import", "m.json").out == "no servers to take over\n"
     said = pflow("mcp", "import", "some/none.json")
@@ -192,7 +198,9 @@ def test_an_import_of_nothing_says_so(pflow, tmp_path):
 
 
 @pytest.mark.requirement("client:scope-6")
-def test_files_in_the_current_folder_configure_nothing(pflow, tmp_path, home, monkeypatch):
+def test_files_in_the_current_folder_configure_nothing(
+    pflow: Pflow, tmp_path: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     evil = json.dumps({"mcpServers": {"evil": {"command": "touch"}}, "servers": {"evil": {"command": "touch"}}})
     project = tmp_path / "project"
     for name in (".mcp.json", "mcp-servers.json", ".pflow/mcp-servers.json", ".cursor/mcp.json", "claude"):
@@ -207,7 +215,7 @@ def test_files_in_the_current_folder_configure_nothing(pflow, tmp_path, home, mo
     assert not (home / "mcp-servers.json").exists()
 
 
-def test_python_programs_see_servers_without_their_secrets(home):
+def test_python_programs_see_servers_without_their_secrets(home: Path) -> None:
     with Workspace(Home(home)) as workspace:
         workspace.servers.add("a", {"command": "x", "env": {"API_KEY": "abcdef123456"}})
         assert workspace.servers.show("a") == {"name": "a", "transport": "stdio", "command": "x", "env": ["API_KEY"]}

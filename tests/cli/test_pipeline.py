@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
+from tests.cli.conftest import Pflow
 
 requirement = pytest.mark.requirement
 
 
 @requirement("security:6.3-4")
-def test_nodes_are_chained_in_one_quoted_word(pflow, tmp_path):
+def test_nodes_are_chained_in_one_quoted_word(pflow: Pflow, tmp_path: Any) -> None:
     said = pflow("echo --text=hi >> write-file --path=out.txt --content='${echo.text}!'")
     assert (said.code, said.out, said.err) == (0, "out.txt\n", "")
     assert (tmp_path / "out.txt").read_text() == "hi!"
 
 
 @requirement("security:6.3-4")
-def test_nodes_are_chained_by_a_word_of_their_own(pflow, tmp_path):
+def test_nodes_are_chained_by_a_word_of_their_own(pflow: Pflow, tmp_path: Any) -> None:
     said = pflow("shell", "--command=echo 'a >> b'", ">>", "write-file", "--path", "out.txt")
     assert said.code == 0
     assert (tmp_path / "out.txt").read_text() == "a >> b"
 
 
-def test_one_node_runs_by_its_name(pflow):
+def test_one_node_runs_by_its_name(pflow: Pflow) -> None:
     assert pflow("shell", "--command=echo $((6*7))").out == "42\n"
     assert pflow("shell --command='echo $((6*7))'").out == "42\n"
 
 
 @requirement("security:6.3-3")
-def test_stdin_is_the_input_of_the_first_node(pflow, tmp_path):
+def test_stdin_is_the_input_of_the_first_node(pflow: Pflow, tmp_path: Any) -> None:
     assert pflow("shell", "--command=tr a-z A-Z", stdin="piped\n").out == "PIPED\n"
     assert pflow("write-file", "--path=x", stdin="content").code == 0
     assert (tmp_path / "x").read_text() == "content"
 
 
-def test_what_one_command_prints_the_next_one_reads(pflow):
+def test_what_one_command_prints_the_next_one_reads(pflow: Pflow) -> None:
     assert pflow("shell --command='printf abc' >> shell --command=rev >> shell --command='tr a-z A-Z'").out == "CBA\n"
 
 
-def test_an_empty_stdin_is_no_input(pflow):
+def test_an_empty_stdin_is_no_input(pflow: Pflow) -> None:
     assert pflow("write-file", "--path=x", stdin="").err == (
         "error: `write-file` needs `--content` (any, What to write; anything but text as JSON)\n"
         "\n"
@@ -45,12 +49,12 @@ def test_an_empty_stdin_is_no_input(pflow):
     )
 
 
-def test_code_finds_what_came_before_under_its_name(pflow, tmp_path):
+def test_code_finds_what_came_before_under_its_name(pflow: Pflow, tmp_path: Any) -> None:
     (tmp_path / "a.txt").write_text("")
     assert pflow("list-files --path=. --pattern=*.txt >> code --code='result = len(files)'").out == "1\n"
 
 
-def test_what_flows_by_never_becomes_a_command(pflow):
+def test_what_flows_by_never_becomes_a_command(pflow: Pflow) -> None:
     said = pflow("echo --command='touch made' >> shell")
     assert said.code == 2
     assert said.err.startswith("error: `shell` needs `--command`")
@@ -66,15 +70,15 @@ def test_what_flows_by_never_becomes_a_command(pflow):
         ("--no-cache", "--json", "echo", "--x=1"),
     ],
 )
-def test_options_of_pflow_stand_before_or_behind(pflow, words):
+def test_options_of_pflow_stand_before_or_behind(pflow: Pflow, words: tuple[Any, ...]) -> None:
     assert pflow(*words).json["success"] is True
 
 
-def test_a_flag_of_the_node_wins_over_an_option_of_pflow(pflow):
+def test_a_flag_of_the_node_wins_over_an_option_of_pflow(pflow: Pflow) -> None:
     assert pflow("echo", "--json=5").out == "5\n"
 
 
-def test_a_dry_run_says_how_the_nodes_are_connected(pflow, tmp_path):
+def test_a_dry_run_says_how_the_nodes_are_connected(pflow: Pflow, tmp_path: Any) -> None:
     (tmp_path / "a").write_text("x")
     said = pflow("--dry-run", "read-file --path=a >> write-file --path=b")
     assert said.err == "note: `write-file` takes `content` from `${read-file.content}`\n"
@@ -126,12 +130,12 @@ def test_a_dry_run_says_how_the_nodes_are_connected(pflow, tmp_path):
         ),
     ],
 )
-def test_a_pipeline_that_cannot_run_says_what_to_write(pflow, words, message):
+def test_a_pipeline_that_cannot_run_says_what_to_write(pflow: Pflow, words: tuple[Any, ...], message: str) -> None:
     said = pflow(*words)
     assert (said.code, said.err) == (2, message)
 
 
-def test_a_pipeline_can_be_saved_and_run_by_name(pflow):
+def test_a_pipeline_can_be_saved_and_run_by_name(pflow: Pflow) -> None:
     said = pflow("workflow", "save", "shell --command='printf abc' >> shell --command=rev", "backwards")
     assert said.out == "saved workflow `backwards`; run it with: pflow backwards\n"
     assert pflow("backwards").out == "cba\n"

@@ -8,6 +8,7 @@ import os
 import pty
 import struct
 import termios
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,7 @@ def fail(step: str, **more: object) -> StepFailed:
     return StepFailed(step=step, error={"message": "no luck"}, ms=20.0, **more)  # type: ignore[arg-type]
 
 
-def test_finished_steps_stay_and_running_ones_tick_below():
+def test_finished_steps_stay_and_running_ones_tick_below() -> None:
     shown = Shown()
     assert shown.see(begin("a")) == ["a  0.0 s"]
     assert shown.see(end("a", 1234.0), begin("b"), begin("c")) == ["✓ a  1.2 s", "b  0.0 s", "c  0.0 s"]
@@ -66,7 +67,7 @@ def test_finished_steps_stay_and_running_ones_tick_below():
     assert shown.see(end("b", 65_000.0)) == ["✓ a  1.2 s", "✓ c  3 ms", "✓ b  1 min 05 s"]
 
 
-def test_items_reports_and_attempts_are_shown():
+def test_items_reports_and_attempts_are_shown() -> None:
     shown = Shown()
     items = [ItemCompleted(step="a", item=n, writes={}) for n in range(3)]
     assert shown.see(begin("a", total=5), *items) == ["a  0.0 s · 3/5 items"]
@@ -79,7 +80,7 @@ def test_items_reports_and_attempts_are_shown():
     assert shown.see(begin("b", 2))[-1] == "b  0.0 s · attempt 2"
 
 
-def test_failures_and_known_results_are_told_apart():
+def test_failures_and_known_results_are_told_apart() -> None:
     shown = Shown()
     assert shown.see(begin("a"), end("a", source="cache"), begin("b"), end("b", source="reuse")) == [
         "✓ a  from the cache",
@@ -89,7 +90,7 @@ def test_failures_and_known_results_are_told_apart():
     assert shown.see(begin("d"), fail("d"))[-1] == "✗ d  20 ms · no luck"
 
 
-def test_many_quick_steps_take_one_line_and_many_running_ones_a_few():
+def test_many_quick_steps_take_one_line_and_many_running_ones_a_few() -> None:
     shown = Shown()
     quick = [event for n in range(50) for event in (begin(f"s{n}"), end(f"s{n}"))]
     assert shown.see(*quick, begin("x"), fail("x")) == ["✓ 50 steps  s0 … s49", "✗ x  20 ms · no luck"]
@@ -98,7 +99,7 @@ def test_many_quick_steps_take_one_line_and_many_running_ones_a_few():
     assert lines[-1] == "23 more steps"
 
 
-def test_a_hostile_step_cannot_move_the_cursor():
+def test_a_hostile_step_cannot_move_the_cursor() -> None:
     shown = Shown()
     shown.see(begin("a\x1b[2J\r\n" + "x" * 500))
     shown.progress.report("run", "a\x1b[2J\r\n" + "x" * 500, "\x1b]0;title\x07" + "y" * 500)
@@ -107,7 +108,7 @@ def test_a_hostile_step_cannot_move_the_cursor():
     assert len(lines[0]) <= 80
 
 
-def test_no_colour_is_used_where_none_is_wanted():
+def test_no_colour_is_used_where_none_is_wanted() -> None:
     for environ, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
         shown = Shown(**environ)
         shown.progress.notify("run", begin("a"))
@@ -115,13 +116,13 @@ def test_no_colour_is_used_where_none_is_wanted():
         assert ("\x1b[36m" in shown.stream.getvalue()) is coloured
 
 
-def test_a_terminal_without_unicode_gets_plain_signs():
+def test_a_terminal_without_unicode_gets_plain_signs() -> None:
     shown = Shown("iso-8859-1", NO_COLOR="1")
     assert shown.see(begin("ä"), end("ä"), begin("b"), fail("b")) == [r"+ \xe4  20 ms", "x b  20 ms - no luck"]
     assert shown.stream.getvalue().isascii()
 
 
-def test_a_run_that_ends_at_once_shows_nothing():
+def test_a_run_that_ends_at_once_shows_nothing() -> None:
     shown = Shown()
     with shown.progress as progress:
         progress._done.set()  # the first tick never comes
@@ -131,7 +132,7 @@ def test_a_run_that_ends_at_once_shows_nothing():
     assert not progress.shown
 
 
-def test_a_terminal_that_went_away_does_not_disturb_the_run():
+def test_a_terminal_that_went_away_does_not_disturb_the_run() -> None:
     shown = Shown()
     shown.stream.close()
     with shown.progress as progress:
@@ -140,7 +141,7 @@ def test_a_terminal_that_went_away_does_not_disturb_the_run():
 
 
 @pytest.mark.parametrize("columns", [80, 24])
-def test_a_real_terminal_is_left_as_it_should_be(tmp_path, columns):
+def test_a_real_terminal_is_left_as_it_should_be(tmp_path: Any, columns: int) -> None:
     os.mkfifo(tmp_path / "gate")
     command = "echo --x=1 >> shell --command='cat gate; printf \"done \\033[31mred\"'"
     leader, follower = pty.openpty()

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
+
+from tests.cli.conftest import Pflow
 
 NODE = '''
 from pocketflow import Node
@@ -28,15 +34,15 @@ class Shout(Node):
 
 
 @pytest.fixture
-def own_node(home):
-    def put(text=NODE):
+def own_node(home: Path) -> Callable[..., Any]:
+    def put(text: str = NODE) -> None:
         (home / "nodes").mkdir(parents=True, exist_ok=True)
         (home / "nodes" / "shout.py").write_text(text)
 
     return put
 
 
-def test_every_node_type_is_listed_with_what_it_does(pflow):
+def test_every_node_type_is_listed_with_what_it_does(pflow: Pflow) -> None:
     lines = pflow("registry", "list").out.splitlines()
     assert [line for line in lines if line.startswith("echo")] == [
         "echo                 Give every parameter back as an output of the same name."
@@ -47,14 +53,14 @@ def test_every_node_type_is_listed_with_what_it_does(pflow):
 
 
 @pytest.mark.requirement("security:5.3-3")
-def test_search_finds_by_prefix_and_words(pflow):
+def test_search_finds_by_prefix_and_words(pflow: Pflow) -> None:
     found = [line.split()[0] for line in pflow("registry", "search", "git-").out.splitlines()]
     assert {"git-log", "git-status", "git-diff", "git-commit", "git-checkout"} <= set(found)
     assert pflow("registry", "search", "copy", "file").out.startswith("copy-file ")
     assert pflow("registry", "search", "zzzz").err == "no node type matches `zzzz`\n\nhint: pflow registry list\n"
 
 
-def test_describe_shows_what_a_node_takes_and_gives(pflow, own_node, home):
+def test_describe_shows_what_a_node_takes_and_gives(pflow: Pflow, own_node: Callable[..., Any], home: Path) -> None:
     own_node()
     assert pflow("registry", "describe", "shout").out == (
         "shout: Say it louder.\n"
@@ -79,7 +85,7 @@ def test_describe_shows_what_a_node_takes_and_gives(pflow, own_node, home):
     assert "did you mean `http`?" in said.err
 
 
-def test_a_node_can_be_tried_on_its_own(pflow):
+def test_a_node_can_be_tried_on_its_own(pflow: Pflow) -> None:
     assert pflow("registry", "run", "echo", "a=1", "--b=2").out == '{"a":"1","b":"2"}\n'
     assert pflow("registry", "run", "echo", "a=${x}").out == '{"a":"${x}"}\n'
     said = pflow("registry", "run", "read-file")
@@ -93,7 +99,7 @@ def test_a_node_can_be_tried_on_its_own(pflow):
 
 
 @pytest.mark.requirement("security:6.3-1", "security:6.3-2", "security:8.3-3")
-def test_flags_of_a_persons_own_node_are_data_or_configuration(pflow, own_node):
+def test_flags_of_a_persons_own_node_are_data_or_configuration(pflow: Pflow, own_node: Callable[..., Any]) -> None:
     own_node()
     assert pflow("shout", "--text=hi", "--times=2").out == "HI HI\n"
     assert pflow("echo --text=hi >> shout").out == "HI\n"
@@ -103,7 +109,7 @@ def test_flags_of_a_persons_own_node_are_data_or_configuration(pflow, own_node):
     assert said.err.startswith("error: `shout` needs `--text` (string, What to say)\n")
 
 
-def test_a_scan_finds_new_nodes_and_says_what_is_wrong_with_others(pflow, own_node):
+def test_a_scan_finds_new_nodes_and_says_what_is_wrong_with_others(pflow: Pflow, own_node: Callable[..., Any]) -> None:
     own_node()
     before = len(pflow("registry", "list").out.splitlines())
     assert pflow("registry", "scan").out == f"{before} node types\n"
@@ -114,7 +120,7 @@ def test_a_scan_finds_new_nodes_and_says_what_is_wrong_with_others(pflow, own_no
 
 
 @pytest.mark.requirement("security:4.3-5")
-def test_validate_loads_every_node_type(pflow, own_node):
+def test_validate_loads_every_node_type(pflow: Pflow, own_node: Callable[..., Any]) -> None:
     own_node()
     count = len(pflow("registry", "list").out.splitlines())
     assert pflow("registry", "validate", "--all").out == f"all {count} node types can be used\n"

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.cli.conftest import Pflow
 
 GREET = {"id": "greet", "type": "echo", "params": {"text": "Hello, ${name}!"}}
 NAME = {"name": {"type": "string", "description": "Who to greet"}}
 
 
-def test_a_single_text_is_printed_as_it_is(pflow, write):
+def test_a_single_text_is_printed_as_it_is(pflow: Pflow, write: Callable[..., str]) -> None:
     said = pflow("run", write("a.json", GREET, inputs=NAME), "name=Ada")
     assert (said.code, said.out, said.err) == (0, "Hello, Ada!\n", "")
 
 
-def test_text_that_ends_its_line_gets_no_second_end(pflow, write):
+def test_text_that_ends_its_line_gets_no_second_end(pflow: Pflow, write: Callable[..., str]) -> None:
     document = write("a.json", {"id": "echo", "params": {"text": "two\nlines\n"}})
     assert pflow("run", document).out == "two\nlines\n"
 
@@ -25,32 +29,34 @@ def test_text_that_ends_its_line_gets_no_second_end(pflow, write):
     ("value", "printed"),
     [(5, "5\n"), ([1, 2], "[1,2]\n"), ({"a": None}, '{"a":null}\n'), (True, "true\n"), ("", "")],
 )
-def test_other_values_are_printed_as_json_on_one_line(pflow, write, value, printed):
+def test_other_values_are_printed_as_json_on_one_line(
+    pflow: Pflow, write: Callable[..., str], value: object, printed: str
+) -> None:
     assert pflow("run", write("a.json", {"id": "echo", "params": {"x": value}})).out == printed
 
 
-def test_the_declared_output_is_what_is_printed(pflow, write):
+def test_the_declared_output_is_what_is_printed(pflow: Pflow, write: Callable[..., str]) -> None:
     document = write(
         "a.json", {"id": "echo", "params": {"a": "no", "b": "yes"}}, outputs={"it": {"source": "${echo.b}"}}
     )
     assert pflow("run", document).out == "yes\n"
 
 
-def test_several_outputs_are_one_json_object(pflow, write):
+def test_several_outputs_are_one_json_object(pflow: Pflow, write: Callable[..., str]) -> None:
     outputs = {"a": {"source": "${echo.a}"}, "b": {"source": "${echo.b}"}}
     document = write("a.json", {"id": "echo", "params": {"a": 1, "b": "é"}}, outputs=outputs)
     assert pflow("run", document).out == '{"a":1,"b":"é"}\n'
 
 
-def test_the_first_word_may_be_the_workflow(pflow, write):
+def test_the_first_word_may_be_the_workflow(pflow: Pflow, write: Callable[..., str]) -> None:
     assert pflow("./" + write("a.json", GREET, inputs=NAME), "name=Ada").out == "Hello, Ada!\n"
 
 
-def test_a_value_is_what_stands_behind_the_first_equals_sign(pflow, write):
+def test_a_value_is_what_stands_behind_the_first_equals_sign(pflow: Pflow, write: Callable[..., str]) -> None:
     assert pflow("run", write("a.json", GREET, inputs=NAME), "name=a=b=@c").out == "Hello, a=b=@c!\n"
 
 
-def test_values_are_read_as_the_declared_type_only(pflow, write):
+def test_values_are_read_as_the_declared_type_only(pflow: Pflow, write: Callable[..., str]) -> None:
     kinds = {"n": "integer", "s": "string", "b": "boolean", "l": "array", "f": "number"}
     document = write(
         "a.json",
@@ -61,7 +67,7 @@ def test_values_are_read_as_the_declared_type_only(pflow, write):
     assert json.loads(said.out) == {"n": 7, "s": "007", "b": False, "l": [1], "f": 1000.0}
 
 
-def test_programs_get_the_common_envelope(pflow, write, home):
+def test_programs_get_the_common_envelope(pflow: Pflow, write: Callable[..., str], home: Path) -> None:
     said = pflow("run", write("a.json", GREET, inputs=NAME), "name=Ada", "--json")
     envelope = said.json
     assert envelope["success"] is True
@@ -72,26 +78,26 @@ def test_programs_get_the_common_envelope(pflow, write, home):
     assert said.err == ""
 
 
-def test_json_may_be_asked_for_before_the_command(pflow, write):
+def test_json_may_be_asked_for_before_the_command(pflow: Pflow, write: Callable[..., str]) -> None:
     assert pflow("--json", "run", write("a.json", GREET, inputs=NAME), "name=Ada").json["success"] is True
 
 
-def test_a_document_can_come_from_stdin(pflow):
+def test_a_document_can_come_from_stdin(pflow: Pflow) -> None:
     assert pflow("run", "-", stdin='{"nodes": [{"id": "echo", "params": {"x": 1}}]}').out == "1\n"
     assert pflow("run", "-", stdin="nodes:\n- id: echo\n  params: {x: yes}\n").out == "yes\n"
 
 
-def test_a_document_can_be_a_word(pflow):
+def test_a_document_can_be_a_word(pflow: Pflow) -> None:
     assert pflow("run", '{"nodes": [{"id": "echo", "params": {"x": 1}}]}').out == "1\n"
 
 
-def test_an_input_named_stdin_takes_what_is_piped_in(pflow, write):
+def test_an_input_named_stdin_takes_what_is_piped_in(pflow: Pflow, write: Callable[..., str]) -> None:
     document = write("a.json", {"id": "echo", "params": {"x": "<${stdin}>"}}, inputs={"stdin": {"default": "nothing"}})
     assert pflow("run", document, stdin="piped é\n").out == "<piped é\n>\n"
     assert pflow("run", document, "stdin=given", stdin="piped").out == "<given>\n"
 
 
-def test_stdin_that_is_not_text_is_refused(pflow, write):
+def test_stdin_that_is_not_text_is_refused(pflow: Pflow, write: Callable[..., str]) -> None:
     document = write("a.json", {"id": "echo", "params": {"x": "${stdin}"}}, inputs={"stdin": {}})
     said = pflow("run", document, stdin=b"ab\xff")
     assert (said.code, said.err) == (
@@ -101,7 +107,7 @@ def test_stdin_that_is_not_text_is_refused(pflow, write):
     )
 
 
-def test_inputs_can_come_from_a_file_and_words_win(pflow, write, tmp_path):
+def test_inputs_can_come_from_a_file_and_words_win(pflow: Pflow, write: Callable[..., str], tmp_path: Any) -> None:
     document = write("a.json", {"id": "echo", "params": {"x": "${a} ${b}"}}, inputs={"a": {}, "b": {}})
     (tmp_path / "in.yaml").write_text("a: 1\nb: [2]\n")
     assert pflow("run", document, "-i", "in.yaml", "b=3").out == "1 3\n"
@@ -114,7 +120,7 @@ def test_inputs_can_come_from_a_file_and_words_win(pflow, write, tmp_path):
     assert pflow("run", document, "-i", "none.json").code == 2
 
 
-def test_missing_inputs_are_described_with_the_command_that_works(pflow, write):
+def test_missing_inputs_are_described_with_the_command_that_works(pflow: Pflow, write: Callable[..., str]) -> None:
     inputs = {
         "since": {"type": "string", "description": "The first day."},
         "count": {"type": "integer"},
@@ -137,7 +143,7 @@ def test_missing_inputs_are_described_with_the_command_that_works(pflow, write):
     assert error["details"]["missing"] == ["since", "count", "token"]
 
 
-def test_wrong_inputs_are_all_reported_together(pflow, write):
+def test_wrong_inputs_are_all_reported_together(pflow: Pflow, write: Callable[..., str]) -> None:
     inputs = {"count": {"type": "integer", "description": "How many"}, "name": {"type": "string"}}
     said = pflow("run", write("a.json", GREET | {"params": {}}, inputs=inputs), "count=abc", "nmae=x")
     assert said.code == 2
@@ -163,12 +169,14 @@ def test_wrong_inputs_are_all_reported_together(pflow, write):
         (("=x",), "error: `=x` has no name before the `=`\n\nhint: write `key=value`\n"),
     ],
 )
-def test_words_that_are_no_inputs_are_refused(pflow, write, words, message):
+def test_words_that_are_no_inputs_are_refused(
+    pflow: Pflow, write: Callable[..., str], words: tuple[Any, ...], message: str
+) -> None:
     said = pflow("run", write("a.json", GREET, inputs=NAME), *words)
     assert (said.code, said.err) == (2, message)
 
 
-def test_a_failed_step_says_everything_needed_to_go_on(pflow, write):
+def test_a_failed_step_says_everything_needed_to_go_on(pflow: Pflow, write: Callable[..., str]) -> None:
     document = write(
         "a.json",
         {"id": "start", "type": "echo", "params": {"folder": "none"}},
@@ -187,7 +195,7 @@ def test_a_failed_step_says_everything_needed_to_go_on(pflow, write):
     )
 
 
-def test_a_failed_step_gives_programs_its_checkpoint(pflow, write):
+def test_a_failed_step_gives_programs_its_checkpoint(pflow: Pflow, write: Callable[..., str]) -> None:
     document = write(
         "a.json",
         {"id": "start", "type": "echo", "params": {"x": 1}},
@@ -203,7 +211,7 @@ def test_a_failed_step_gives_programs_its_checkpoint(pflow, write):
     assert said.err == ""
 
 
-def test_secrets_are_masked_in_the_parameters_of_a_failed_step(pflow, write):
+def test_secrets_are_masked_in_the_parameters_of_a_failed_step(pflow: Pflow, write: Callable[..., str]) -> None:
     token = "ghp_abcdefghijklmnop1234"
     document = write(
         "a.json",
@@ -216,14 +224,14 @@ def test_secrets_are_masked_in_the_parameters_of_a_failed_step(pflow, write):
     assert token not in said.err
 
 
-def test_code_over_several_lines_is_shown_as_a_block(pflow, write):
+def test_code_over_several_lines_is_shown_as_a_block(pflow: Pflow, write: Callable[..., str]) -> None:
     code = "\n".join([f"a{n} = 1" for n in range(30)] + ["1 / 0"])
     said = pflow("run", write("a.json", {"id": "code", "params": {"code": code}}))
     assert "    code:\n      …\n      a11 = 1\n" in said.err
     assert "      1 / 0\n" in said.err
 
 
-def test_a_malformed_document_shows_the_line_and_a_caret(pflow, tmp_path, home):
+def test_a_malformed_document_shows_the_line_and_a_caret(pflow: Pflow, tmp_path: Any, home: Path) -> None:
     (tmp_path / "bad.json").write_text('{\n  "nodes": [\n    {"id" "a"}\n  ]\n}\n')
     said = pflow("run", "bad.json")
     assert said.code == 2
@@ -232,7 +240,7 @@ def test_a_malformed_document_shows_the_line_and_a_caret(pflow, tmp_path, home):
     assert not (home / "runs.db").exists()
 
 
-def test_all_issues_are_shown_at_once_where_they_stand(pflow, tmp_path):
+def test_all_issues_are_shown_at_once_where_they_stand(pflow: Pflow, tmp_path: Any) -> None:
     (tmp_path / "bad.yaml").write_text(
         "nodes:\n- id: a\n  type: ech\n- id: b\n  type: echo\n  parms: {}\n"
         "edges: [{from: a, to: b}, {from: a, to: c}]\n"
@@ -250,7 +258,7 @@ def test_all_issues_are_shown_at_once_where_they_stand(pflow, tmp_path):
     assert [issue["line"] for issue in envelope["error"]["details"]["issues"]] == [6, 7, 3]
 
 
-def test_a_dry_run_draws_and_runs_nothing(pflow, write, tmp_path, home):
+def test_a_dry_run_draws_and_runs_nothing(pflow: Pflow, write: Callable[..., str], tmp_path: Any, home: Path) -> None:
     document = write("a.json", {"id": "touch", "type": "shell", "params": {"command": "touch made"}})
     said = pflow("run", document, "--dry-run")
     assert (said.code, said.out) == (0, "a\n\n●   touch  shell\n")
@@ -258,7 +266,7 @@ def test_a_dry_run_draws_and_runs_nothing(pflow, write, tmp_path, home):
     assert not (home / "runs.db").exists()
 
 
-def test_a_dry_run_refuses_inputs_that_do_not_fit(pflow, write):
+def test_a_dry_run_refuses_inputs_that_do_not_fit(pflow: Pflow, write: Callable[..., str]) -> None:
     document = write("a.json", GREET | {"params": {}}, inputs={"n": {"type": "integer"}, "s": {}})
     assert pflow("run", document, "--dry-run", "n=1").code == 0
     said = pflow("run", document, "--dry-run", "n=x")
@@ -266,7 +274,7 @@ def test_a_dry_run_refuses_inputs_that_do_not_fit(pflow, write):
     assert said.err.startswith("error: input `n` must be an integer, not `x`\n")
 
 
-def test_validate_says_what_it_found(pflow, write):
+def test_validate_says_what_it_found(pflow: Pflow, write: Callable[..., str]) -> None:
     assert pflow("validate", write("a.json", GREET, inputs=NAME)).out == "`a` is valid: 1 node\n"
     assert pflow("validate", "a.json", "--json").json["data"] == {
         "valid": True,
@@ -278,14 +286,14 @@ def test_validate_says_what_it_found(pflow, write):
 
 
 @pytest.mark.parametrize("word", ["../x", "con", "-x", "a b", "\x1b[31m", "ñ"])
-def test_a_hostile_name_is_refused_by_policy(pflow, word):
+def test_a_hostile_name_is_refused_by_policy(pflow: Pflow, word: str) -> None:
     said = pflow("workflow", "delete", "--", word)
     assert said.code == 3
     assert "\x1b" not in said.err
     assert said.err.startswith("error: workflow name `")
 
 
-def test_a_word_that_means_nothing_lists_what_was_meant(pflow):
+def test_a_word_that_means_nothing_lists_what_was_meant(pflow: Pflow) -> None:
     for words in (("rnus",), ("rnus", "list"), ("rnus", "--x"), ("rnus", "a=1")):
         said = pflow(*words)
         assert said.code == 2
@@ -320,19 +328,19 @@ def test_a_word_that_means_nothing_lists_what_was_meant(pflow):
         ),
     ],
 )
-def test_wrong_usage_says_what_is_right(pflow, words, message):
+def test_wrong_usage_says_what_is_right(pflow: Pflow, words: tuple[Any, ...], message: str) -> None:
     said = pflow(*words)
     assert (said.code, said.err) == (2, message)
 
 
-def test_wrong_usage_is_an_object_for_programs(pflow):
+def test_wrong_usage_is_an_object_for_programs(pflow: Pflow) -> None:
     said = pflow("run", "--json", "--nope")
     assert said.code == 2
     assert said.json["error"]["type"] == "usage"
     assert said.err == ""
 
 
-def test_help_lists_every_command_without_loading_them(pflow):
+def test_help_lists_every_command_without_loading_them(pflow: Pflow) -> None:
     said = pflow()
     assert said.code == 0
     for name in ("run", "validate", "describe", "workflow", "registry", "runs", "trace", "settings", "completion"):
@@ -341,7 +349,7 @@ def test_help_lists_every_command_without_loading_them(pflow):
     assert pflow("--version").out == "pflow 0.1.0\n"
 
 
-def test_a_group_without_a_command_explains_itself(pflow):
+def test_a_group_without_a_command_explains_itself(pflow: Pflow) -> None:
     said = pflow("runs")
     assert said.code == 2
     assert "resume  Take RUN up where it ended" in said.err

@@ -25,3 +25,14 @@ def text_of(path: str) -> str:
 def tree_of(path: str) -> ast.Module:
     """A module's syntax."""
     return ast.parse(text_of(path))
+
+
+def imported_roots(tree: ast.Module) -> set[str]:
+    """Top-level names of everything a module imports, wherever it does."""
+    roots = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            roots |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            roots.add(node.module.partition(".")[0])
+    return roots

@@ -1,12 +1,14 @@
 """The budgets table says what was measured and whether it holds."""
 
+from typing import Any
+
 import pytest
 
 from bench.install import is_permissive
 from bench.row import Row, show, table
 
 
-def row(**fields):
+def row(**fields: Any) -> Any:
     return Row(**{"group": "g", "what": "it", "unit": "s", "rule": "most", "limit": 1.0, "us": 0.5, **fields})
 
 
@@ -22,7 +24,7 @@ def row(**fields):
         ({"rule": "ratio", "limit": 2}, False, "≤ 2 ×"),
     ],
 )
-def test_a_budget_holds_up_to_its_limit(fields, holds, budget):
+def test_a_budget_holds_up_to_its_limit(fields: dict[str, Any], holds: bool, budget: str) -> None:
     assert (row(**fields).holds, row(**fields).budget) == (holds, budget)
 
 
@@ -37,11 +39,11 @@ def test_a_budget_holds_up_to_its_limit(fields, holds, budget):
         (8200.4, "items/s", "8,200 items/s"),
     ],
 )
-def test_numbers_read_well(value, unit, text):
+def test_numbers_read_well(value: float | int, unit: str, text: str) -> None:
     assert show(value, unit) == text
 
 
-def test_the_table_lines_up():
+def test_the_table_lines_up() -> None:
     rows = [
         row(what="start", rule="ratio", limit=2, us=0.03, floor=0.01, note="floor: python -c pass"),
         row(what="size", unit="B", us=36.2e6, limit=60e6),
@@ -54,7 +56,7 @@ def test_the_table_lines_up():
     ]
 
 
-def test_json_holds_plain_numbers():
+def test_json_holds_plain_numbers() -> None:
     assert row(us=0.5, floor=0.25).as_dict() == {
         "group": "g",
         "what": "it",
@@ -79,5 +81,5 @@ def test_json_holds_plain_numbers():
         ("Proprietary", False),
     ],
 )
-def test_copyleft_is_not_permissive(licence, permissive):
+def test_copyleft_is_not_permissive(licence: str, permissive: bool) -> None:
     assert is_permissive(licence) is permissive

@@ -41,11 +41,11 @@ class Checkout:
             "PYTHON": os.path.realpath(sys.executable),
         }
 
-    def setup(self) -> list[str]:
+    def setup(self, *options: str) -> list[str]:
         """Run `dev.py setup`; what uv was asked meanwhile."""
         self.log.write_text("")
         subprocess.run(
-            [sys.executable, "dev.py", "setup"],
+            [sys.executable, "dev.py", *options, "setup"],
             cwd=self.root,
             env=self.environment,
             check=True,
@@ -55,19 +55,19 @@ class Checkout:
 
 
 @pytest.fixture
-def checkout(tmp_path):
+def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
 MADE_ANEW = ["venv --quiet", "pip install"]
 
 
-def test_the_environment_is_made_once(checkout):
+def test_the_environment_is_made_once(checkout: Checkout) -> None:
     assert checkout.setup() == MADE_ANEW
     assert checkout.setup() == []
 
 
-def test_changed_dependencies_update_it_in_place(checkout):
+def test_changed_dependencies_update_it_in_place(checkout: Checkout) -> None:
     checkout.setup()
     with (checkout.root / "pyproject.toml").open("a") as file:
         file.write("# changed\n")
@@ -75,25 +75,25 @@ def test_changed_dependencies_update_it_in_place(checkout):
     assert checkout.setup() == []
 
 
-def test_one_that_lost_a_program_is_made_anew(checkout):
+def test_one_that_lost_a_program_is_made_anew(checkout: Checkout) -> None:
     checkout.setup()
     (checkout.venv / "bin" / "ruff").unlink()
     assert checkout.setup() == MADE_ANEW
 
 
-def test_one_whose_python_is_gone_is_made_anew(checkout):
+def test_one_whose_python_is_gone_is_made_anew(checkout: Checkout) -> None:
     checkout.setup()
     (checkout.venv / "bin" / "python").unlink()
     (checkout.venv / "bin" / "python").symlink_to("/nowhere/python")
     assert checkout.setup() == MADE_ANEW
 
 
-def test_one_that_was_never_finished_is_made_anew(checkout):
+def test_one_that_was_never_finished_is_made_anew(checkout: Checkout) -> None:
     (checkout.venv / "bin").mkdir(parents=True)
     assert checkout.setup() == MADE_ANEW
 
 
-def test_one_that_moved_is_made_anew(checkout):
+def test_one_that_moved_is_made_anew(checkout: Checkout) -> None:
     checkout.setup()
     elsewhere = checkout.root.with_name("elsewhere")
     checkout.root.rename(elsewhere)
@@ -101,7 +101,9 @@ def test_one_that_moved_is_made_anew(checkout):
     assert checkout.setup() == MADE_ANEW
 
 
-def test_a_check_runs_every_stage_and_sums_up(tmp_path, monkeypatch, capfd):
+def test_a_check_runs_every_stage_and_sums_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     for tool, code in {"ruff": 0, "mypy": 3, "lint-imports": 0, "python": 0, "pytest": 0}.items():
         script = tmp_path / tool
         script.write_text(f"#!/bin/sh\necho ran {tool} $@\nexit {code}\n")
@@ -114,8 +116,9 @@ def test_a_check_runs_every_stage_and_sums_up(tmp_path, monkeypatch, capfd):
         "ran ruff format --check",
         "ran mypy",
         "ran lint-imports --no-cache --no-logo",
+        "ran python dev_wheel.py",
         "ran python dev_servers.py",
-        "ran pytest",
+        "ran pytest -n auto --dist worksteal",
     ]
     summary = [line.split()[:2] for line in err.split("──\n")[1].splitlines()]
     assert summary == [
@@ -123,6 +126,7 @@ def test_a_check_runs_every_stage_and_sums_up(tmp_path, monkeypatch, capfd):
         ["format", "ok"],
         ["types", "FAILED"],
         ["layers", "ok"],
+        ["wheel", "ok"],
         ["servers", "ok"],
         ["tests", "ok"],
     ]
@@ -130,19 +134,43 @@ def test_a_check_runs_every_stage_and_sums_up(tmp_path, monkeypatch, capfd):
 
 
 @pytest.mark.parametrize(("args", "code"), [([], 2), (["nonsense"], 2), (["--help"], 0)])
-def test_usage_lists_every_command(args, code, capsys):
+def test_usage_lists_every_command(args: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert dev.main(args) == code
     shown = [line.split()[0] for line in capsys.readouterr().err.splitlines() if line.startswith("  ")]
     assert shown == list(dev.COMMANDS)
 
 
-def test_an_old_python_is_told_so(monkeypatch, capsys):
+def test_an_old_python_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 2))
     assert dev.main(["test"]) == 2
     assert "pflow needs Python 3.11 or newer; this is 3.9.2" in capsys.readouterr().err
 
 
-def test_nothing_names_a_package_index():
+@pytest.mark.parametrize(
+    ("args", "passed"),
+    [
+        ([], [*dev.PARALLEL, "-m", "not slow"]),
+        (["--slow", "tests/core"], [*dev.PARALLEL, "tests/core"]),
+        (["--lf", "-m", ""], [*dev.PARALLEL, "-m", "not slow", "--lf", "-m", ""]),
+        (["tests/core/test_a.py::test_b"], ["tests/core/test_a.py::test_b"]),
+    ],
+)
+def test_tests_run_on_all_cores_and_the_slow_ones_when_asked_for(args: list[str], passed: list[str]) -> None:
+    assert dev.pytest_arguments(args) == passed
+
+
+def test_another_python_has_an_environment_of_its_own(checkout: Checkout) -> None:
+    checkout.setup("--python", sys.executable)
+    assert not checkout.venv.exists()
+    assert [path.name for path in (checkout.root / ".cache").glob("python*/bin/python")] == ["python"]
+
+
+def test_a_python_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dev.main(["--python", "3.0", "test"]) == 2
+    assert "there is no `python3.0` on the path" in capsys.readouterr().err
+
+
+def test_nothing_names_a_package_index() -> None:
     for path in (*ROOT.glob("dev*.py"), ROOT / "pyproject.toml", ROOT / ".ci" / "run"):
         text = path.read_text()
         assert not any(

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ AS_KNOWN = {
 class Checkout:
     """A copy of what runs the suite, with node and npm on the path."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Any) -> None:
         self.root = folder / "checkout"
         (self.root / "docs").mkdir(parents=True)
         (self.root / "tests" / "conformance").mkdir(parents=True)
@@ -62,7 +63,7 @@ class Checkout:
             (self.bin / name).write_text(text)
             (self.bin / name).chmod(0o755)
 
-    def run(self, *args, checks=AS_KNOWN, node="v22.0.0"):
+    def run(self, *args: str, checks: dict[str, Any] = AS_KNOWN, node: str = "v22.0.0") -> tuple[Any, ...]:
         """The exit code, and what is not as known."""
         done = subprocess.run(
             [sys.executable, "-c", "import dev_conformance, sys; sys.exit(dev_conformance.main(sys.argv[1:]))", *args],
@@ -81,11 +82,11 @@ class Checkout:
 
 
 @pytest.fixture
-def checkout(tmp_path):
+def checkout(tmp_path: Any) -> Checkout:
     return Checkout(tmp_path)
 
 
-def test_results_as_known_are_written_into_the_page(checkout):
+def test_results_as_known_are_written_into_the_page(checkout: Checkout) -> None:
     assert checkout.run() == (0, [])
     text = checkout.page.read_text()
     assert "| 0.1.16 | all | 2 of 3 | 3 of 4 |" in text
@@ -98,7 +99,7 @@ def test_results_as_known_are_written_into_the_page(checkout):
 
 
 @pytest.mark.parametrize("status", ["FAILURE", "WARNING"])
-def test_an_unknown_failure_is_an_error_and_leaves_the_page(checkout, status):
+def test_an_unknown_failure_is_an_error_and_leaves_the_page(checkout: Checkout, status: str) -> None:
     code, lines = checkout.run(checks={**AS_KNOWN, "old": {"a": status}})
     assert code == 1
     assert lines == [
@@ -108,7 +109,7 @@ def test_an_unknown_failure_is_an_error_and_leaves_the_page(checkout, status):
     assert checkout.page.read_text() == PAGE
 
 
-def test_a_known_failure_that_does_not_fail_is_an_error(checkout):
+def test_a_known_failure_that_does_not_fail_is_an_error(checkout: Checkout) -> None:
     code, lines = checkout.run(checks={**AS_KNOWN, "odd": {"a": "SUCCESS", "b": "SUCCESS"}})
     assert code == 1
     assert lines == [
@@ -118,13 +119,13 @@ def test_a_known_failure_that_does_not_fail_is_an_error(checkout):
     ]
 
 
-def test_a_known_failure_of_no_scenario_is_an_error(checkout):
+def test_a_known_failure_of_no_scenario_is_an_error(checkout: Checkout) -> None:
     with (checkout.root / "tests" / "conformance" / "known.toml").open("a") as file:
         file.write('[[client]]\nscenario = "gone"\nfailed = ["x"]\nwhy = "It was."\n')
     assert checkout.run() == (1, ["unexpected: no scenario is meant by `gone` in tests/conformance/known.toml"])
 
 
-def test_scenarios_can_be_named_and_the_page_is_left_then(checkout):
+def test_scenarios_can_be_named_and_the_page_is_left_then(checkout: Checkout) -> None:
     assert checkout.run("client", "old", checks={"old": {"a": "SUCCESS"}}) == (0, [])
     assert checkout.page.read_text() == PAGE
     assert checkout.run("client", "nonsense") == (2, ["no such scenario"])
@@ -132,7 +133,9 @@ def test_scenarios_can_be_named_and_the_page_is_left_then(checkout):
 
 
 @pytest.mark.parametrize(("node", "packages"), [("v22.1.0", 2), ("v20.20.2", 3)])
-def test_the_suite_is_installed_once_with_a_node_where_that_is_too_old(checkout, node, packages):
+def test_the_suite_is_installed_once_with_a_node_where_that_is_too_old(
+    checkout: Checkout, node: str, packages: int
+) -> None:
     checkout.run(node=node)
     checkout.run(node=node)
     [line] = checkout.log.read_text().splitlines()

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ ALL = sorted([GIT, SQLITE, TIME, "npm server-everything server-filesystem server
 class Checkout:
     """A copy of the installer, with uv, node and npm on the path."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Any) -> None:
         self.root = folder / "checkout"
         self.servers = self.root / ".cache" / "servers"
         self.root.mkdir()
@@ -51,7 +52,7 @@ class Checkout:
         for name in ("sh", "mkdir", "ln", "sed", "touch", "dirname", "basename", "grep", "tr"):
             (self.bin / name).symlink_to(shutil.which(name))
 
-    def install(self, **environment):
+    def install(self, **environment: Any) -> tuple[Any, ...]:
         """What was installed, and how the installer ended."""
         self.log.write_text("")
         done = subprocess.run(
@@ -70,17 +71,17 @@ class Checkout:
 
 
 @pytest.fixture
-def checkout(tmp_path):
+def checkout(tmp_path: Any) -> Checkout:
     return Checkout(tmp_path)
 
 
-def test_servers_are_installed_once(checkout):
+def test_servers_are_installed_once(checkout: Checkout) -> None:
     installed, done = checkout.install()
     assert (installed, done.returncode) == (ALL, 0), done.stderr
     assert checkout.install()[0] == []
 
 
-def test_another_version_is_installed_alone(checkout):
+def test_another_version_is_installed_alone(checkout: Checkout) -> None:
     checkout.install()
     text = (checkout.root / "dev_servers.py").read_text()
     (checkout.root / "dev_servers.py").write_text(text.replace("mcp==1.30.0", "mcp==1.29.1"))
@@ -88,14 +89,14 @@ def test_another_version_is_installed_alone(checkout):
 
 
 @pytest.mark.parametrize("lost", ["git/installed", "git/bin/mcp-server-git", "git/bin/python"])
-def test_what_lost_a_part_is_installed_anew(checkout, lost):
+def test_what_lost_a_part_is_installed_anew(checkout: Checkout, lost: str) -> None:
     checkout.install()
     (checkout.servers / lost).unlink()
     assert checkout.install()[0] == [GIT]
     assert checkout.install()[0] == []
 
 
-def test_without_node_the_rest_is_installed_and_only_ci_fails(checkout):
+def test_without_node_the_rest_is_installed_and_only_ci_fails(checkout: Checkout) -> None:
     (checkout.bin / "npm").unlink()
     installed, done = checkout.install()
     assert (installed, done.returncode) == (sorted([GIT, SQLITE, TIME]), 0)
@@ -104,7 +105,7 @@ def test_without_node_the_rest_is_installed_and_only_ci_fails(checkout):
     assert checkout.install(CI="true")[1].returncode == 1
 
 
-def test_what_could_not_be_installed_is_tried_again(checkout):
+def test_what_could_not_be_installed_is_tried_again(checkout: Checkout) -> None:
     (checkout.bin / "npm").write_text("#!/bin/sh\necho no such registry\nexit 1\n")
     installed, done = checkout.install(CI="true")
     assert done.returncode == 1

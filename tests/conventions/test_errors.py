@@ -8,7 +8,7 @@ import pflow
 from pflow.core import errors
 
 
-def test_the_documented_tree_is_the_real_one():
+def test_the_documented_tree_is_the_real_one() -> None:
     documented = (errors.__doc__ or "").split("\n\n", 1)[1]
     rows = [(len(line) - len(line.lstrip()), line.split()) for line in documented.splitlines() if line.strip()]
     assert [(indent // 4, *words) for indent, words in rows] == list(tree(errors.PflowError))
@@ -22,7 +22,7 @@ def tree(cls: type[errors.PflowError], depth: int = 0) -> Iterator[tuple[int, st
             yield from tree(child, depth + 1)
 
 
-def test_every_error_is_defined_in_one_module():
+def test_every_error_is_defined_in_one_module() -> None:
     for module in pkgutil.walk_packages(pflow.__path__, "pflow."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -30,20 +31,20 @@ def outputs(*args: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_an_example_is_valid(document):
+def test_an_example_is_valid(document: str) -> None:
     pflow("validate", f"examples/{document}")
 
 
-def test_the_readme_lists_every_example():
+def test_the_readme_lists_every_example() -> None:
     text = (ROOT / "examples" / "README.md").read_text()
     assert [name for name in DOCUMENTS if f"[{name}]({name})" not in text] == []
 
 
-def test_hello_greets():
+def test_hello_greets() -> None:
     assert outputs("examples/hello.json", "name=Ada") == {"greeting": "Hello, Ada!", "louder": "HELLO, ADA!"}
 
 
-def test_longest_ranks_files_by_lines(tmp_path):
+def test_longest_ranks_files_by_lines(tmp_path: Any) -> None:
     for name, lines in {"a.py": 1, "b.py": 3, "c.py": 2, "d.txt": 9}.items():
         (tmp_path / name).write_text("x\n" * lines)
     ranked = outputs("examples/longest.yaml", f"folder={tmp_path}")["longest"]
@@ -55,7 +56,7 @@ def test_longest_ranks_files_by_lines(tmp_path):
 
 
 @pytest.mark.parametrize(("content", "words"), [("one two three", "3"), (None, "2")])
-def test_fallback_starts_from_a_default(tmp_path, content, words):
+def test_fallback_starts_from_a_default(tmp_path: Any, content: str | None, words: str) -> None:
     notes = tmp_path / "notes.txt"
     if content is not None:
         notes.write_text(content)

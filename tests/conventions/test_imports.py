@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,11 +35,11 @@ def imports_of(args: tuple[str, ...], home: Path) -> set[str]:
     return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
 
 
-def test_importing_pflow_loads_nothing_else(home):
+def test_importing_pflow_loads_nothing_else(home: Path) -> None:
     assert loaded("-c", "import pflow", home=home) <= {"pflow", "__future__"}
 
 
-def test_the_version_loads_almost_nothing(home):
+def test_the_version_loads_almost_nothing(home: Path) -> None:
     assert loaded("-m", "pflow", "--version", home=home) & NOT_FOR_VERSION == set()
 
 
@@ -52,5 +53,5 @@ def test_the_version_loads_almost_nothing(home):
         pytest.param(("runs", "list"), id="runs"),
     ],
 )
-def test_a_command_loads_nothing_it_does_not_need(command, home):
+def test_a_command_loads_nothing_it_does_not_need(command: tuple[Any, ...], home: Path) -> None:
     assert loaded("-m", "pflow", *command, home=home) & FORBIDDEN == set()

@@ -29,7 +29,7 @@ NOW = [
 
 
 @pytest.mark.parametrize("name", NOW)
-def test_a_fixed_name_is_where_the_documents_say(name):
+def test_a_fixed_name_is_where_the_documents_say(name: str) -> None:
     module, _, attributes = name.partition(":")
     found = importlib.import_module(module)
     for attribute in attributes.split("."):

@@ -6,7 +6,7 @@ from pflow.core.flow_safe import flow_safe
 
 
 @pytest.mark.requirement("security:9.1-1")
-def test_flow_safe_marks_a_class_as_pure():
+def test_flow_safe_marks_a_class_as_pure() -> None:
     @flow_safe
     class Pure: ...
 
@@ -14,7 +14,7 @@ def test_flow_safe_marks_a_class_as_pure():
     assert isinstance(Pure, type)
 
 
-def test_flow_safe_without_cache_marks_a_class_as_reading():
+def test_flow_safe_without_cache_marks_a_class_as_reading() -> None:
     @flow_safe(cache=False)
     class Reads: ...
 

@@ -1,5 +1,7 @@
 """Issues and errors as people read them."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,12 +14,12 @@ from pflow.core.errors import DocumentError, NotFoundError, StepError
 from pflow.core.printable import escape
 
 
-def shown(text, source="flow.json"):
+def shown(text: Any, source: str = "flow.json") -> str:
     parsed = parse_text(text) if isinstance(text, str) else parse_value(text)
     return render_issues(parsed.issues, parsed.places, source=source)
 
 
-def test_an_issue_in_text_shows_what_is_known_the_line_a_caret_and_the_way_out():
+def test_an_issue_in_text_shows_what_is_known_the_line_a_caret_and_the_way_out() -> None:
     text = '{\n  "nodes": [\n    {"id": "fetch", "timeout": "30"},\n    {"id": "save", "parms": {}}\n  ]\n}'
     assert shown(text) == snapshot("""\
 error: `timeout` must be a number, not the string `30`
@@ -37,7 +39,7 @@ hint: did you mean `params`?\
 """)
 
 
-def test_an_issue_of_an_inline_document_shows_the_value():
+def test_an_issue_of_an_inline_document_shows_the_value() -> None:
     assert shown({"nodes": [{"id": "a"}], "start_node": "b"}, source="") == snapshot("""\
 error: `start_node` names the node `b`, which does not exist
   known: a
@@ -45,7 +47,7 @@ error: `start_node` names the node `b`, which does not exist
 """)
 
 
-def test_malformed_json_shows_position_line_and_caret():
+def test_malformed_json_shows_position_line_and_caret() -> None:
     assert shown('{"nodes": [\n  {"id": "a"},\n]}') == snapshot("""\
 error: this is not valid JSON: trailing comma is not allowed
   at: flow.json:2:14
@@ -56,7 +58,7 @@ hint: remove the comma before the closing bracket\
 """)
 
 
-def test_malformed_yaml_shows_position_line_and_caret():
+def test_malformed_yaml_shows_position_line_and_caret() -> None:
     assert shown("nodes:\n  - id: a\n    description: one: two\n", source="flow.yaml") == snapshot("""\
 error: this is not valid YAML: mapping values are not allowed in this context
   at: flow.yaml:3:21
@@ -67,7 +69,7 @@ hint: put a value that contains `: ` in quotes\
 """)
 
 
-def test_a_long_line_is_cut_around_the_caret():
+def test_a_long_line_is_cut_around_the_caret() -> None:
     lines = shown(
         '{"nodes": [{"id": "a", "params": {"x": "' + "y" * 500 + '"}, "tipe": "' + "z" * 500 + '"}]}'
     ).splitlines()
@@ -76,7 +78,7 @@ def test_a_long_line_is_cut_around_the_caret():
     assert excerpt[caret.index("^") :].startswith('"tipe"')
 
 
-def test_the_caret_stands_right_behind_escaped_characters():
+def test_the_caret_stands_right_behind_escaped_characters() -> None:
     excerpt, caret = shown('{"nodes": [{"id": "a", "description": "\\u001b\u202e\u200b", "tipe": "x"}]}').splitlines()[
         3:5
     ]
@@ -84,20 +86,20 @@ def test_the_caret_stands_right_behind_escaped_characters():
     assert excerpt[caret.index("^") :].startswith('"tipe"')
 
 
-def test_hostile_text_is_shown_escaped():
+def test_hostile_text_is_shown_escaped() -> None:
     text = shown({"nodes": [{"id": "\x1b[2J\u202eevil\n"}], "\x1b]0;x\x07": 1})
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "`\\x1b[2J\\u202eevil\\n` cannot be the id of a node" in text
 
 
-def test_long_lists_of_known_words_are_cut():
+def test_long_lists_of_known_words_are_cut() -> None:
     known = tuple(f"name{index}" for index in range(1000))
     text = render_issues([Issue(code="x", message="no", known=known)])
     assert text.endswith("name23, … and 976 more")
 
 
-def test_an_error_shows_message_details_and_hints():
+def test_an_error_shows_message_details_and_hints() -> None:
     error = StepError(
         "the request failed",
         details={"status": 404, "url": "http://x/\x1b[0m", "body": {"a": [1]}, "tried": ["a", "b"]},
@@ -115,11 +117,11 @@ hint: see `pflow trace latest`\
 """)
 
 
-def test_an_error_without_details_is_one_line():
+def test_an_error_without_details_is_one_line() -> None:
     assert render_error(NotFoundError("there is no workflow `x`")) == "error: there is no workflow `x`"
 
 
-def test_the_error_of_a_document_shows_its_issues():
+def test_the_error_of_a_document_shows_its_issues() -> None:
     parsed = parse_text('{"nodes": [{"id": "a"}], "nam": "x"}')
     error = DocumentError("the document has an issue", issues=parsed.issues, suggestions=["see the docs"])
     assert render_error(error, parsed.places, source="a.json") == snapshot("""\
@@ -136,7 +138,7 @@ hint: see the docs\
     assert render_error(error).startswith("error: the document has no field `nam`")
 
 
-def test_details_that_json_cannot_hold_are_shown_too():
+def test_details_that_json_cannot_hold_are_shown_too() -> None:
     shown = render_error(StepError("no", details={"a": float("nan"), "b": {1: b"x"}, "c": 10**30, "d": object}))
     assert shown.count("\n") == 4
 
@@ -154,12 +156,12 @@ def test_details_that_json_cannot_hold_are_shown_too():
         ("\0", "\\x00"),
     ],
 )
-def test_the_invisible_is_made_visible(text, escaped):
+def test_the_invisible_is_made_visible(text: str, escaped: str) -> None:
     assert escape(text) == escaped
 
 
 @given(st.text(st.characters(exclude_categories=[])))
-def test_escaped_text_is_one_printable_line_and_stays_so(text):
+def test_escaped_text_is_one_printable_line_and_stays_so(text: str) -> None:
     escaped = escape(text)
     assert escaped.isprintable()
     assert escape(escaped) == escaped

@@ -1,5 +1,7 @@
 """Suggestions for mistyped words."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,38 +31,38 @@ TYPES = ["shell", "http", "read-file", "write-file", "copy-file", "github-list-i
         ("x" * 10_000, []),
     ],
 )
-def test_the_likeliest_word_comes_first(word, found):
+def test_the_likeliest_word_comes_first(word: str, found: list[Any]) -> None:
     assert nearest(word, TYPES)[: max(1, len(found))] == found
 
 
-def test_few_mistakes_come_before_words_that_contain_it():
+def test_few_mistakes_come_before_words_that_contain_it() -> None:
     assert nearest("fetch", ["prefetch-all", "fetsh", "FETCH", "etch"]) == ["FETCH", "fetsh", "etch"]
 
 
-def test_the_same_words_come_before_fewer_of_them():
+def test_the_same_words_come_before_fewer_of_them() -> None:
     assert nearest("mcp-git-log", ["git-log", "mcp-git-git-log", "git"]) == ["mcp-git-git-log", "git-log", "git"]
 
 
-def test_neighbours_that_changed_places_are_one_mistake():
+def test_neighbours_that_changed_places_are_one_mistake() -> None:
     assert nearest("badcfeghi", ["abcdefghi"]) == ["abcdefghi"]
     assert nearest("badcfehgi", ["abcdefghi"]) == []
 
 
-def test_at_most_the_wanted_number_is_suggested():
+def test_at_most_the_wanted_number_is_suggested() -> None:
     assert nearest("item", [f"item{index}" for index in range(9)], limit=2) == ["item0", "item1"]
     assert len(nearest("item", [f"item{index}" for index in range(9)])) == 3
 
 
-def test_a_word_that_is_known_twice_is_suggested_once():
+def test_a_word_that_is_known_twice_is_suggested_once() -> None:
     assert nearest("shel", ["shell", "shell"]) == ["shell"]
 
 
-def test_thousands_of_candidates_are_searched():
+def test_thousands_of_candidates_are_searched() -> None:
     names = [f"mcp-server{index % 40}-tool-{index}" for index in range(5000)]
     assert nearest("mcp-server7-tol-4007", names, limit=1) == ["mcp-server7-tool-4007"]
 
 
-def reference(a, b):
+def reference(a: str, b: str) -> int:
     """Optimal string alignment, as textbooks write it."""
     table = [[i + j if i * j == 0 else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
     for i in range(1, len(a) + 1):
@@ -75,14 +77,14 @@ LETTERS = st.text(alphabet="abcd", min_size=8, max_size=14)
 
 
 @given(LETTERS, LETTERS)
-def test_distance_is_that_of_the_textbook(word, other):
+def test_distance_is_that_of_the_textbook(word: str, other: str) -> None:
     close = reference(word, other) <= max(2, len(word) // 3)
     contained = word in other or other in word
     assert (nearest(word, [other]) == [other]) == (close or contained)
 
 
 @given(st.text(), st.lists(st.text()))
-def test_suggestions_are_always_candidates(word, candidates):
+def test_suggestions_are_always_candidates(word: str, candidates: list[Any]) -> None:
     found = nearest(word, candidates)
     assert set(found) <= set(candidates)
     assert len(found) <= 3

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from pflow.core.file.home import Home
 from pflow.planning.discovery import Discovery
 from pflow.planning.query_word import MOST_ASKED, split_query, split_text
 from pflow.registry.registry import Registry
@@ -27,7 +28,7 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
-def test_a_hostile_query_is_only_words(place, query):
+def test_a_hostile_query_is_only_words(place: Home, query: str) -> None:
     found = Discovery(place).find(query)
     assert found.query.isprintable()
     assert len(found.query) < 1000
@@ -35,14 +36,14 @@ def test_a_hostile_query_is_only_words(place, query):
 
 
 @pytest.mark.parametrize("query", ["", " ", "?!…", "🎉🎉", "\0", "*", '""', "the of and"])
-def test_a_query_without_words_finds_nothing_and_gets_advice(place, query):
+def test_a_query_without_words_finds_nothing_and_gets_advice(place: Home, query: str) -> None:
     found = Discovery(place).find(query)
     assert found.hits == ()
     assert found.advice
 
 
 @pytest.mark.parametrize("query", ["read AND file", "read NEAR file", "NOT read-file", 'name:"read-file"'])
-def test_operators_do_not_operate(place, query):
+def test_operators_do_not_operate(place: Home, query: str) -> None:
     assert "read-file" in [hit.name for hit in Discovery(place).find(query).hits[:2]]
 
 
@@ -50,28 +51,28 @@ def test_operators_do_not_operate(place, query):
 @given(query=st.text(max_size=60))
 @example("Ａ\u0301 ǅ ﬁ 𞤀 ꟊ")
 @example("OR")
-def test_no_text_is_a_wrong_query(place, query):
+def test_no_text_is_a_wrong_query(place: Home, query: str) -> None:
     found = Discovery(place).find(query)
     assert bool(found.hits) != bool(found.advice)
     assert all(0 <= hit.score <= 1 for hit in found.hits)
 
 
 @given(text=st.text(), most=st.integers(0, 5))
-def test_words_are_what_an_index_takes(text, most):
+def test_words_are_what_an_index_takes(text: str, most: int) -> None:
     words = split_text(text, most)
     assert len(words) <= most
     assert all(word and not set(word) & set(" \"'*:^()_-\0") for word in words)
 
 
 @given(text=st.text())
-def test_every_word_of_a_query_is_a_word_of_the_same_text(text):
+def test_every_word_of_a_query_is_a_word_of_the_same_text(text: str) -> None:
     indexed = set(split_text(text, 1_000_000))
     asked = split_query(text)
     assert len(asked) <= MOST_ASKED
     assert {word for item in asked for word in (item.word, *item.parts)} <= indexed
 
 
-def test_a_hostile_description_is_bounded(place):
+def test_a_hostile_description_is_bounded(place: Home) -> None:
     place.nodes.mkdir()
     (place.nodes / "big.py").write_text(
         "from pocketflow import Node\nclass BigNode(Node):\n"
@@ -83,7 +84,7 @@ def test_a_hostile_description_is_bounded(place):
     assert len(json.dumps(hit.to_json())) < 20_000
 
 
-def test_large_schemas_are_left_to_those_who_ask_for_one_tool(place):
+def test_large_schemas_are_left_to_those_who_ask_for_one_tool(place: Home) -> None:
     tool = {"server": "acme", "name": "wide", "id": "wide", "description": "A penguin.", "params": {}}
     [(_, name, entry)] = entries([tool])
     fields = {f"field{n}": {"type": "string", "description": "x" * 300} for n in range(300)}
@@ -98,7 +99,7 @@ def test_large_schemas_are_left_to_those_who_ask_for_one_tool(place):
     assert len(json.dumps(hit)) < 4_000
 
 
-def test_a_workflow_with_endless_defaults_does_not_flood(place):
+def test_a_workflow_with_endless_defaults_does_not_flood(place: Home) -> None:
     inputs = {f"input{n}": {"description": "y" * 3_000, "default": ["x" * 500] * 10} for n in range(100)}
     document = {"description": "A penguin", "inputs": inputs, "nodes": [{"id": "echo", "params": {"text": "hi"}}]}
     with Workspace(place) as ws:

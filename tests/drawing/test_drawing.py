@@ -62,7 +62,7 @@ ERRORS = plan(
 )
 
 
-def test_a_sequence_shows_everything_that_decides_how_it_runs():
+def test_a_sequence_shows_everything_that_decides_how_it_runs() -> None:
     drawn = plan(
         {"log": {"default": "show"}, "show": {"default": "nested"}, "nested": {}},
         name="changelog",
@@ -106,7 +106,7 @@ def test_a_sequence_shows_everything_that_decides_how_it_runs():
     )
 
 
-def test_a_diamond_forks_and_joins():
+def test_a_diamond_forks_and_joins() -> None:
     assert draw_text(DIAMOND).splitlines() == [
         "●     a  echo",
         "├─╮",
@@ -117,7 +117,7 @@ def test_a_diamond_forks_and_joins():
     ]
 
 
-def test_a_loop_says_where_it_leads_back_to():
+def test_a_loop_says_where_it_leads_back_to() -> None:
     assert draw_text(LOOP).splitlines() == [
         "●     fetch  echo",
         "●     check  echo",
@@ -129,7 +129,7 @@ def test_a_loop_says_where_it_leads_back_to():
     ]
 
 
-def test_error_edges_share_their_way():
+def test_error_edges_share_their_way() -> None:
     assert draw_text(ERRORS).splitlines() == [
         "●       fetch  echo",
         "├─╮     error → alert",
@@ -144,12 +144,12 @@ def test_error_edges_share_their_way():
     ]
 
 
-def test_nodes_that_start_by_themselves_do_not_look_connected():
+def test_nodes_that_start_by_themselves_do_not_look_connected() -> None:
     drawn = plan({"a": {}, "b": {"default": "c"}, "c": {}}, starts=("a", "b"))
     assert draw_text(drawn).splitlines() == ["●   a  echo", "", "●   b  echo", "●   c  echo"]
 
 
-def test_a_wide_graph_becomes_a_list():
+def test_a_wide_graph_becomes_a_list() -> None:
     names = [f"w{n}" for n in range(14)]
     drawn = plan({"s": {"default": names}, **{name: {"default": "j", "error": "s"} for name in names}, "j": {}})
     lines = draw_text(drawn).splitlines()
@@ -158,12 +158,12 @@ def test_a_wide_graph_becomes_a_list():
     assert lines[-1] == "● j    echo"
 
 
-def test_plain_terminals_get_plain_signs():
+def test_plain_terminals_get_plain_signs() -> None:
     for drawn in (DIAMOND, LOOP, ERRORS):
         assert draw_text(drawn, ascii_only=True).isascii()
 
 
-def test_mermaid_has_every_node_and_edge():
+def test_mermaid_has_every_node_and_edge() -> None:
     assert draw_mermaid(LOOP) == (
         "flowchart TD\n"
         '    n0("<b>fetch</b><br/>echo")\n'
@@ -182,7 +182,7 @@ def texts(picture: str, kind: str) -> list[str]:
     return [text.text or "" for text in root.iter(f"{SVG}text") if kind in str(text.get("class")).split()]
 
 
-def test_the_picture_has_every_node_and_action():
+def test_the_picture_has_every_node_and_action() -> None:
     picture = draw_svg(ERRORS)
     assert sorted(texts(picture, "id")) == ["alert", "fetch", "parse", "store", "wait"]
     assert sorted(texts(picture, "action")) == ["error", "error", "rate_limited"]
@@ -216,7 +216,7 @@ def graph(count: int, edges: list[tuple[int, str, int]]) -> Plan:
 
 
 @given(GRAPHS)
-def test_every_node_stands_once_in_the_text_and_after_what_leads_to_it(shape):
+def test_every_node_stands_once_in_the_text_and_after_what_leads_to_it(shape: tuple[Any, ...]) -> None:
     drawn = graph(*shape)
     lines = draw_text(drawn).splitlines()
     order = [match[1] for line in lines if (match := re.search(r"● .*?\b(n\d+)\b", line))]
@@ -230,7 +230,7 @@ def test_every_node_stands_once_in_the_text_and_after_what_leads_to_it(shape):
 
 
 @given(GRAPHS)
-def test_no_two_boxes_of_a_picture_overlap(shape):
+def test_no_two_boxes_of_a_picture_overlap(shape: tuple[Any, ...]) -> None:
     found = boxes(draw_svg(graph(*shape)))
     assert len(found) == shape[0]
     for index, (x, y, width, height) in enumerate(found):
@@ -246,7 +246,7 @@ def test_no_two_boxes_of_a_picture_overlap(shape):
 
 
 @given(st.text(min_size=1), st.text(), st.text(min_size=1))
-def test_hostile_names_stay_names(name, description, action):
+def test_hostile_names_stay_names(name: str, description: str, action: str) -> None:
     drawn = plan(
         {name: {action: ["other"]}, "other": {}} if name != "other" else {"other": {}},
         name=description,
@@ -262,7 +262,7 @@ def test_hostile_names_stay_names(name, description, action):
 
 
 @pytest.mark.parametrize("width", [1, 200])
-def test_a_huge_graph_is_drawn_all_the_same(width):
+def test_a_huge_graph_is_drawn_all_the_same(width: int) -> None:
     """Each of many nodes has a long way to the last one, which a careless layout pays for squared."""
     count = 800
     names = [f"n{index}" for index in range(count)]
@@ -276,7 +276,7 @@ def test_a_huge_graph_is_drawn_all_the_same(width):
     assert draw_text(drawn).count("● ") >= count - 1
 
 
-def test_a_picture_is_coloured_in_programs_that_know_no_css_variables():
+def test_a_picture_is_coloured_in_programs_that_know_no_css_variables() -> None:
     picture = draw_svg(plan({"a": {}}))
     assert "var(" not in picture
     assert ".paper{fill:#ffffff}" in picture.partition("@media")[0]

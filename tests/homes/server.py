@@ -4,6 +4,7 @@
 import json
 import os
 import sys
+from typing import Any
 
 TOOLS = [
     {
@@ -20,7 +21,7 @@ TOOLS = [
 ]
 
 
-def call(name, arguments):
+def call(name: Any, arguments: Any) -> Any:
     if name == "double":
         value = {"value": 2 * arguments["number"]}
         return {"content": [{"type": "text", "text": json.dumps(value)}], "structuredContent": value}

@@ -14,7 +14,7 @@ import pytest
 from pflow.core.errors import ServerError
 from pflow.core.file.home import find_home
 from pflow.workspace import Workspace
-from tests.mcp_server.client import COMMAND, DEADLINE
+from tests.mcp_server.client import COMMAND, DEADLINE, Client
 
 HELLO = {
     "description": "Greet someone",
@@ -28,30 +28,30 @@ HELLO = {
 }
 
 
-def ask(client, method: str, **params: object) -> Any:
+def ask(client: Client, method: str, **params: object) -> Any:
     return client.wait(client.session.request(method, params))
 
 
-def read(client, uri: str) -> str:
+def read(client: Client, uri: str) -> str:
     (content,) = ask(client, "resources/read", uri=uri)["contents"]
     assert content["uri"] == uri
     return content["text"]
 
 
-def refused(client, method: str, **params: object) -> ServerError:
+def refused(client: Client, method: str, **params: object) -> ServerError:
     with pytest.raises(ServerError) as caught:
         ask(client, method, **params)
     return caught.value
 
 
 @pytest.fixture(scope="module")
-def stocked(either):
+def stocked(either: Client) -> Client:
     """A server whose library has a workflow."""
     assert either.call("workflow_save", workflow=HELLO, name="hello", description="Greet someone").data
     return either
 
 
-def test_the_guide_is_short_and_its_examples_are_valid(stocked):
+def test_the_guide_is_short_and_its_examples_are_valid(stocked: Client) -> None:
     guide = read(stocked, "pflow://guide")
     # A token of English or JSON has about four bytes, so this is 1,500 tokens at most.
     assert len(guide.encode()) / 4 <= 1_500
@@ -61,7 +61,7 @@ def test_the_guide_is_short_and_its_examples_are_valid(stocked):
         assert stocked.call("workflow_validate", workflow=example).data["errors"] == []
 
 
-def test_the_examples_of_the_guide_run(stocked, tmp_path):
+def test_the_examples_of_the_guide_run(stocked: Client, tmp_path: Any) -> None:
     guide = read(stocked, "pflow://guide")
     words, greetings, handled = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
     (tmp_path / "text").write_text("one two three")
@@ -73,13 +73,13 @@ def test_the_examples_of_the_guide_run(stocked, tmp_path):
     assert run.data["outputs"] == {"text": "nothing"}
 
 
-def test_the_guide_names_only_tools_that_exist(stocked):
+def test_the_guide_names_only_tools_that_exist(stocked: Client) -> None:
     named = set(re.findall(r"`((?:workflow|registry|settings|trace)_\w+)", read(stocked, "pflow://guide")))
     assert named
     assert named <= {tool["name"] for tool in stocked.tools()}
 
 
-def test_resources_are_the_guide_and_the_library(stocked):
+def test_resources_are_the_guide_and_the_library(stocked: Client) -> None:
     listed = ask(stocked, "resources/list")["resources"]
     assert [resource["uri"] for resource in listed] == ["pflow://guide", "pflow://workflows/hello"]
     assert listed[1]["description"] == "Greet someone"
@@ -87,13 +87,13 @@ def test_resources_are_the_guide_and_the_library(stocked):
     assert [template["uriTemplate"] for template in templates] == ["pflow://workflows/{name}", "pflow://runs/{id}"]
 
 
-def test_a_saved_workflow_and_a_draft_are_read_by_name(stocked):
+def test_a_saved_workflow_and_a_draft_are_read_by_name(stocked: Client) -> None:
     assert json.loads(read(stocked, "pflow://workflows/hello"))["nodes"] == HELLO["nodes"]
     stocked.call("workflow_save", workflow=HELLO, name="sketch", description="Greet", is_temp=True)
     assert json.loads(read(stocked, "pflow://workflows/sketch"))["nodes"] == HELLO["nodes"]
 
 
-def test_a_run_is_read_by_id_and_as_the_latest(stocked):
+def test_a_run_is_read_by_id_and_as_the_latest(stocked: Client) -> None:
     run_id = stocked.call("workflow_execute", workflow="hello", parameters={"name": "Ada"}).data["run_id"]
     for reference in (run_id, "latest"):
         run = json.loads(read(stocked, f"pflow://runs/{reference}"))
@@ -102,7 +102,7 @@ def test_a_run_is_read_by_id_and_as_the_latest(stocked):
         assert [step["step"] for step in run["steps"]] == ["greet"]
 
 
-def test_a_run_with_large_values_is_shortened_and_says_where_the_rest_is(stocked):
+def test_a_run_with_large_values_is_shortened_and_says_where_the_rest_is(stocked: Client) -> None:
     many = {
         "nodes": [
             {"id": f"n{index}", "type": "echo", "params": {"text": "x" * 900, "more": "y" * 900}} for index in range(40)
@@ -135,19 +135,19 @@ def test_a_run_with_large_values_is_shortened_and_says_where_the_rest_is(stocked
     ],
 )
 @pytest.mark.requirement("paths:security-1")
-def test_no_address_leads_out_of_the_library(stocked, uri):
+def test_no_address_leads_out_of_the_library(stocked: Client, uri: str) -> None:
     error = refused(stocked, "resources/read", uri=uri)
     assert error.details["code"] == -32602
     assert "root:" not in str(error.details)
 
 
-def test_an_unknown_workflow_is_named_with_its_neighbours(stocked):
+def test_an_unknown_workflow_is_named_with_its_neighbours(stocked: Client) -> None:
     error = refused(stocked, "resources/read", uri="pflow://workflows/helo")
     assert error.details["code"] == -32602
     assert "there is no workflow `helo`" in error.details["server_says"]
 
 
-def test_saved_workflows_are_prompts_without_their_secrets(stocked):
+def test_saved_workflows_are_prompts_without_their_secrets(stocked: Client) -> None:
     (prompt,) = ask(stocked, "prompts/list")["prompts"]
     assert prompt["name"] == "hello"
     assert prompt["description"] == "Greet someone"
@@ -157,7 +157,7 @@ def test_saved_workflows_are_prompts_without_their_secrets(stocked):
     ]
 
 
-def test_a_prompt_asks_for_the_call_that_runs_the_workflow(stocked):
+def test_a_prompt_asks_for_the_call_that_runs_the_workflow(stocked: Client) -> None:
     found = ask(stocked, "prompts/get", name="hello", arguments={"name": "A'da", "times": "2"})
     (message,) = found["messages"]
     assert message["role"] == "user"
@@ -177,14 +177,18 @@ def test_a_prompt_asks_for_the_call_that_runs_the_workflow(stocked):
         ("absent", {}, "there is no workflow `absent`"),
     ],
 )
-def test_a_prompt_that_cannot_be_filled_says_why(stocked, name, arguments, said):
+def test_a_prompt_that_cannot_be_filled_says_why(
+    stocked: Client, name: str, arguments: dict[str, Any], said: str
+) -> None:
     error = refused(stocked, "prompts/get", name=name, arguments=arguments)
     assert error.details["code"] == -32602
     assert said in error.details["server_says"]
 
 
 @pytest.mark.parametrize("toolset", ["full", "core"])
-def test_a_server_says_in_five_lines_what_it_is_for_and_names_only_tools_that_it_has(start, toolset):
+def test_a_server_says_in_five_lines_what_it_is_for_and_names_only_tools_that_it_has(
+    start: Iterator[Callable[..., Client]], toolset: str
+) -> None:
     client = start("--toolset", toolset, era="legacy")
     opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     said = ask(client, "initialize", **opening)["instructions"]
@@ -195,7 +199,9 @@ def test_a_server_says_in_five_lines_what_it_is_for_and_names_only_tools_that_it
     assert len(named) >= 4
 
 
-def test_a_prompt_of_the_smaller_toolset_asks_for_its_own_tool(start, tmp_path):
+def test_a_prompt_of_the_smaller_toolset_asks_for_its_own_tool(
+    start: Iterator[Callable[..., Client]], tmp_path: Any
+) -> None:
     home = tmp_path / ".pflow"
     with Workspace(find_home({"PFLOW_HOME": str(home)})) as workspace:
         workspace.save(HELLO, "hello")
@@ -204,7 +210,7 @@ def test_a_prompt_of_the_smaller_toolset_asks_for_its_own_tool(start, tmp_path):
     assert """execute(name='hello', inputs={"name":"Ada"})""" in found["messages"][0]["content"]["text"]
 
 
-def test_lists_come_in_pages(start, tmp_path):
+def test_lists_come_in_pages(start: Iterator[Callable[..., Client]], tmp_path: Any) -> None:
     client = start(home=tmp_path / ".pflow")
     (tmp_path / ".pflow" / "workflows").mkdir(parents=True, mode=0o700, exist_ok=True)
     client.call("workflow_save", workflow=HELLO, name="w000", description="Greet")
@@ -253,7 +259,7 @@ class Wire:
 
 
 @pytest.fixture
-def wire(tmp_path) -> Iterator[Wire]:
+def wire(tmp_path: Any) -> Iterator[Wire]:
     opened = Wire(str(tmp_path / ".pflow"))
     yield opened
     opened.close()
@@ -263,7 +269,7 @@ SAVE = {"name": "workflow_save", "arguments": {"workflow": HELLO, "name": "hello
 CHANGED = {"notifications/resources/list_changed", "notifications/prompts/list_changed"}
 
 
-def test_a_client_of_the_older_protocol_is_told_when_the_library_changes(wire):
+def test_a_client_of_the_older_protocol_is_told_when_the_library_changes(wire: Wire) -> None:
     opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     wire.send(id=1, method="initialize", params=opening)
     capabilities = wire.until(lambda message: message.get("id") == 1)[-1]["result"]["capabilities"]
@@ -277,7 +283,7 @@ def test_a_client_of_the_older_protocol_is_told_when_the_library_changes(wire):
     assert len(wire.until(lambda message: message.get("id") == 3)) == 1
 
 
-def test_who_subscribed_is_told_when_the_library_changes(wire):
+def test_who_subscribed_is_told_when_the_library_changes(wire: Wire) -> None:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},

@@ -31,7 +31,7 @@ def fail(code: str, inputs: object = None, **params: Any) -> StepError:
     return caught.value
 
 
-def test_inputs_are_variables_and_result_is_the_result():
+def test_inputs_are_variables_and_result_is_the_result() -> None:
     given = {"rows": [{"n": 1}, {"n": 2}], "name": "Ada", "big": 2**63, "nothing": None, "yes": True, "ratio": 0.1}
     code = """
         print("adding", len(rows))
@@ -43,7 +43,7 @@ def test_inputs_are_variables_and_result_is_the_result():
     }
 
 
-def test_a_result_that_is_never_assigned_is_null():
+def test_a_result_that_is_never_assigned_is_null() -> None:
     assert run("x = 1") == {"result": None, "stdout": ""}
 
 
@@ -60,12 +60,12 @@ JSON = st.recursive(
 
 @given(st.lists(JSON, max_size=20))
 @settings(max_examples=30)
-def test_json_goes_in_and_out_unchanged(values):
+def test_json_goes_in_and_out_unchanged(values: list[Any]) -> None:
     found = run("result = values", {"values": values})["result"]
     assert repr(found) == repr(values)
 
 
-def test_what_is_printed_does_not_mix_with_the_answer():
+def test_what_is_printed_does_not_mix_with_the_answer() -> None:
     code = """
         import os, subprocess, sys
         print('{"result": "forged"}', flush=True)
@@ -82,18 +82,18 @@ def test_what_is_printed_does_not_mix_with_the_answer():
     }
 
 
-def test_more_than_enough_output_is_cut():
+def test_more_than_enough_output_is_cut() -> None:
     found = run("print('é' * 600_000); print('tail'); result = 1")
     assert found["result"] == 1
     assert found["stdout"].startswith("ééé")
     assert found["stdout"].endswith(f"… ({1_200_006 - MAX_STDOUT:,} bytes more)")
 
 
-def test_code_cannot_read_what_it_was_started_with():
+def test_code_cannot_read_what_it_was_started_with() -> None:
     assert fail("result = input()").details["type"] == "EOFError"
 
 
-def test_an_exception_is_told_in_the_authors_terms():
+def test_an_exception_is_told_in_the_authors_terms() -> None:
     error = fail(
         """\
         import sys
@@ -123,12 +123,12 @@ def test_an_exception_is_told_in_the_authors_terms():
     assert "pflow" not in repr(error.details)
 
 
-def test_an_exception_inside_a_library_is_told_at_the_authors_line():
+def test_an_exception_inside_a_library_is_told_at_the_authors_line() -> None:
     error = fail("import json\n\nresult = json.loads('{')")
     assert error.message.startswith("the code failed at line 3: json.decoder.JSONDecodeError: Expecting property name")
 
 
-def test_a_mistake_in_the_syntax_is_told_with_its_line():
+def test_a_mistake_in_the_syntax_is_told_with_its_line() -> None:
     error = fail("x = 1\nresult = ${fetch.response}\n")
     assert error.message.startswith("the code failed at line 2: SyntaxError: invalid syntax. Templates do not apply")
     assert error.details["source"] == "result = ${fetch.response}"
@@ -149,14 +149,14 @@ def test_a_mistake_in_the_syntax_is_told_with_its_line():
         ("def f(): f()\nf()", "RecursionError: maximum recursion depth exceeded", ""),
     ],
 )
-def test_failures_say_what_and_what_next(code, message, suggestion):
+def test_failures_say_what_and_what_next(code: str, message: str, suggestion: str) -> None:
     error = fail(code, {"rows": []})
     assert message in error.message
     assert len(error.message) < 5000
     assert "".join(error.suggestions).startswith(suggestion)
 
 
-def test_leaving_early_is_no_failure():
+def test_leaving_early_is_no_failure() -> None:
     assert run("import sys\nresult = 1\nsys.exit()\nresult = 2")["result"] == 1
     assert run("result = 1\nexit(0)\nresult = 2")["result"] == 1
 
@@ -183,18 +183,18 @@ def test_leaving_early_is_no_failure():
         ("'x' * 40_000_000", "result", f"it is 40,000,002 bytes as JSON; at most {MAX_RESULT:,}", "write it to a file"),
     ],
 )
-def test_a_result_that_is_not_json_is_refused_with_the_culprit(value, at, reason, advice):
+def test_a_result_that_is_not_json_is_refused_with_the_culprit(value: str, at: str, reason: str, advice: str) -> None:
     error = fail(f"result = {value}")
     assert error.message.startswith(f"the result is not JSON: `{at}`: {reason}")
     assert error.details["at"] == at
     assert "".join(error.suggestions) == advice
 
 
-def test_a_result_that_holds_itself_is_refused():
+def test_a_result_that_holds_itself_is_refused() -> None:
     assert "or holds itself" in fail("result = []\nresult.append(result)").message
 
 
-def test_a_large_result_comes_back_whole():
+def test_a_large_result_comes_back_whole() -> None:
     assert run("result = ['é' * 1000] * 3000")["result"] == ["é" * 1000] * 3000
 
 
@@ -212,7 +212,7 @@ def test_a_large_result_comes_back_whole():
         ({"memory_mb": 1}, "`memory_mb` must be a number from 64 to 16,777,216, not 1"),
     ],
 )
-def test_wrong_parameters_are_refused_before_anything_runs(params, message):
+def test_wrong_parameters_are_refused_before_anything_runs(params: dict[str, Any], message: str) -> None:
     node = Code()
     node.set_params({"code": "result = 1", **params})
     with pytest.raises(StepError) as caught:
@@ -220,7 +220,7 @@ def test_wrong_parameters_are_refused_before_anything_runs(params, message):
     assert caught.value.message == message
 
 
-def test_a_loop_without_end_is_stopped_where_it_is():
+def test_a_loop_without_end_is_stopped_where_it_is() -> None:
     error = fail("print('begun')\nn = 0\nwhile True:\n    n += 1\n", timeout=2)
     assert isinstance(error, StepTimeout)
     assert error.action == "timeout"
@@ -229,7 +229,7 @@ def test_a_loop_without_end_is_stopped_where_it_is():
     assert error.details["stdout"] == "begun\n"
 
 
-def test_code_that_takes_too_much_memory_fails_alone():
+def test_code_that_takes_too_much_memory_fails_alone() -> None:
     error = fail("result = 1\nx = bytearray(10 << 30)")
     assert error.message == "the code failed at line 2: MemoryError: it needed more than 1,024 MB"
     assert error.suggestions == ("raise `memory_mb`, or work on the data in parts",)
@@ -238,12 +238,12 @@ def test_code_that_takes_too_much_memory_fails_alone():
     assert run("x = bytearray(300 << 20)\nresult = len(x)", memory_mb=600)["result"] == 300 << 20
 
 
-def test_a_fork_bomb_is_bounded():
+def test_a_fork_bomb_is_bounded() -> None:
     error = fail("import os\nwhile True:\n    os.fork()\n", timeout=60)
     assert error.message == "the code failed at line 3: BlockingIOError: code may fork 256 times"
 
 
-def test_a_few_forks_are_fine_and_answer_once():
+def test_a_few_forks_are_fine_and_answer_once() -> None:
     code = """
         import os
         children = [os.fork() or os._exit(7) for _ in range(5)]
@@ -254,7 +254,7 @@ def test_a_few_forks_are_fine_and_answer_once():
     assert run(code)["result"] == [7] * 5
 
 
-def test_threads_without_end_are_bounded():
+def test_threads_without_end_are_bounded() -> None:
     code = """
         import threading, time
         for n in range(100_000):
@@ -264,7 +264,7 @@ def test_threads_without_end_are_bounded():
     assert error.message == "the code failed at line 4: RuntimeError: can't start new thread"
 
 
-def test_a_thread_that_never_ends_is_named_as_the_cause():
+def test_a_thread_that_never_ends_is_named_as_the_cause() -> None:
     error = fail("import threading\nresult = 1\nthreading.Thread(target=threading.Event().wait).start()", timeout=2)
     assert error.message == "the code took longer than 2 s; a thread of it did not end"
 
@@ -278,11 +278,11 @@ def test_a_thread_that_never_ends_is_named_as_the_cause():
         ("import os\nos.closerange(3, 99)\nresult = 1", "the code ended its process (exit code 1) before it was done"),
     ],
 )
-def test_a_process_that_dies_is_a_failure(code, message):
+def test_a_process_that_dies_is_a_failure(code: str, message: str) -> None:
     assert fail(code).message == message
 
 
-def test_nothing_around_the_step_is_imported(tmp_path, monkeypatch):
+def test_nothing_around_the_step_is_imported(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     hostile = "raise SystemExit('hostile module was imported')"
     for name in ("json", "enum", "site", "os", "resource", "sitecustomize", "usercustomize", "marshal"):
         (tmp_path / f"{name}.py").write_text(hostile)
@@ -296,22 +296,22 @@ def test_nothing_around_the_step_is_imported(tmp_path, monkeypatch):
     assert found[2] == 1
 
 
-def test_secrets_of_the_environment_stay_outside(monkeypatch):
+def test_secrets_of_the_environment_stay_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "canary-4711")
     assert "canary-4711" not in str(run("import os\nresult = dict(os.environ)")["result"])
 
 
-def test_installed_packages_can_be_imported():
+def test_installed_packages_can_be_imported() -> None:
     assert run("import orjson\nresult = orjson.loads('[1]')")["result"] == [1]
 
 
-def test_files_that_the_code_leaves_open_are_complete(tmp_path):
+def test_files_that_the_code_leaves_open_are_complete(tmp_path: Any) -> None:
     target = tmp_path / "out.txt"
     run("file = open(path, 'w')\nfile.write('x' * 100)", {"path": str(target)})
     assert target.read_text() == "x" * 100
 
 
-def test_classes_and_dataclasses_work():
+def test_classes_and_dataclasses_work() -> None:
     code = """
         from __future__ import annotations
         from dataclasses import dataclass, asdict
@@ -324,7 +324,7 @@ def test_classes_and_dataclasses_work():
     assert run(code)["result"] == [{"x": 1, "y": 2}, "__main__"]
 
 
-def test_processes_that_the_code_leaves_behind_are_ended(tmp_path):
+def test_processes_that_the_code_leaves_behind_are_ended(tmp_path: Any) -> None:
     code = """
         import subprocess
         result = subprocess.Popen(["sleep", "600"]).pid
@@ -345,7 +345,7 @@ sys.exit(shared["result"])
 """
 
 
-def test_an_installation_that_cannot_be_written_runs_code_as_well():
+def test_an_installation_that_cannot_be_written_runs_code_as_well() -> None:
     assert subprocess.run([sys.executable, "-c", SCRIPT], timeout=60).returncode == 42
 
 
@@ -360,7 +360,7 @@ def test_an_installation_that_cannot_be_written_runs_code_as_well():
     ],
     ids=["open file", "last act", "thread", "log"],
 )
-def test_what_the_code_leaves_open_is_written_before_the_step_ends(tmp_path, code):
+def test_what_the_code_leaves_open_is_written_before_the_step_ends(tmp_path: Any, code: str) -> None:
     path = tmp_path / "file"
     run(code, {"path": str(path)})
     assert path.read_text().strip() == "kept"

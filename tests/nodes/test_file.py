@@ -50,18 +50,18 @@ def temps(folder: Path) -> list[Path]:
 # read-file
 
 
-def test_a_text_file_is_read_to_the_byte(folder):
+def test_a_text_file_is_read_to_the_byte(folder: Path) -> None:
     text = "Grüße\r\n\ttabs, no newline at the end \u2028 \ufeff"
     (folder / "a.txt").write_bytes(text.encode())
     assert run(ReadFile, path="a.txt") == {"content": text, "path": "a.txt", "size": len(text.encode())}
 
 
-def test_a_tilde_is_the_home_folder(tmp_path):
+def test_a_tilde_is_the_home_folder(tmp_path: Any) -> None:
     (tmp_path / "notes.txt").write_text("x")
     assert run(ReadFile, path="~/notes.txt")["path"] == str(tmp_path / "notes.txt")
 
 
-def test_a_missing_file_takes_its_own_action_and_names_what_is_there(folder):
+def test_a_missing_file_takes_its_own_action_and_names_what_is_there(folder: Path) -> None:
     (folder / "report.md").touch()
     error = fail(ReadFile, path="reprot.md")
     assert error.action == "resource_missing"
@@ -69,7 +69,7 @@ def test_a_missing_file_takes_its_own_action_and_names_what_is_there(folder):
     assert error.suggestions == ("did you mean `report.md`?",)
 
 
-def test_a_file_that_is_not_text_is_refused_with_a_way_out(folder):
+def test_a_file_that_is_not_text_is_refused_with_a_way_out(folder: Path) -> None:
     (folder / "a.bin").write_bytes(b"abc\xff\xfe")
     error = fail(ReadFile, path="a.bin")
     assert error.message == "`a.bin` is not utf-8 text: byte 0xff at offset 3"
@@ -79,7 +79,7 @@ def test_a_file_that_is_not_text_is_refused_with_a_way_out(folder):
 
 
 @pytest.mark.parametrize("encoding", ["no-such", "hex", "rot13", "zip", "utf-8\0"])
-def test_an_encoding_that_is_none_is_named(folder, encoding):
+def test_an_encoding_that_is_none_is_named(folder: Path, encoding: str) -> None:
     (folder / "a").write_text("x")
     assert fail(ReadFile, path="a", encoding=encoding).message == f"there is no text encoding `{encoding}`"
     assert (
@@ -87,7 +87,7 @@ def test_an_encoding_that_is_none_is_named(folder, encoding):
     )
 
 
-def test_a_file_above_the_limit_is_refused(folder):
+def test_a_file_above_the_limit_is_refused(folder: Path) -> None:
     (folder / "a").write_bytes(b"x" * 11)
     assert run(ReadFile, path="a", max_size=11)["size"] == 11
     error = fail(ReadFile, path="a", max_size=10)
@@ -98,11 +98,11 @@ def test_a_file_above_the_limit_is_refused(folder):
     assert fail(ReadFile, path="sparse").message == "`sparse` is larger than 10,485,760 bytes"
 
 
-def test_a_file_of_the_kernel_without_a_size_can_be_read():
+def test_a_file_of_the_kernel_without_a_size_can_be_read() -> None:
     assert run(ReadFile, path="/proc/self/comm")["content"].strip()
 
 
-def test_what_is_no_file_is_refused_without_waiting(folder):
+def test_what_is_no_file_is_refused_without_waiting(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     (folder / "dir").mkdir()
     (folder / "loop").symlink_to("loop")
@@ -123,11 +123,11 @@ def test_what_is_no_file_is_refused_without_waiting(folder):
         ("x" * 300, f"cannot read `{'x' * 300}`: a name in it is too long"),
     ],
 )
-def test_what_is_no_path_is_refused(path, message):
+def test_what_is_no_path_is_refused(path: object, message: str) -> None:
     assert fail(ReadFile, path=path).message == message
 
 
-def test_a_folder_that_is_gone_is_an_error(folder):
+def test_a_folder_that_is_gone_is_an_error(folder: Path) -> None:
     folder.rmdir()
     assert fail(ReadFile, path="a").action == "resource_missing"
     assert fail(WriteFile, path="a", content="").action == "resource_missing"
@@ -137,14 +137,14 @@ def test_a_folder_that_is_gone_is_an_error(folder):
 # write-file
 
 
-def test_a_file_is_written_with_its_folders(folder):
+def test_a_file_is_written_with_its_folders(folder: Path) -> None:
     assert run(WriteFile, path="a/b/c.txt", content="Grüße\n") == {"path": "a/b/c.txt", "size": 8}
     assert (folder / "a/b/c.txt").read_bytes() == "Grüße\n".encode()
     assert temps(folder) == []
 
 
 @pytest.mark.parametrize("content", [{"a": [1, "é"]}, [1], 3, 0.5, True, None])
-def test_what_is_not_text_is_written_as_json(folder, content):
+def test_what_is_not_text_is_written_as_json(folder: Path, content: object) -> None:
     run(WriteFile, path="a.json", content=content)
     assert json.loads((folder / "a.json").read_text()) == content
     assert (folder / "a.json").read_text().endswith("\n")
@@ -152,14 +152,14 @@ def test_what_is_not_text_is_written_as_json(folder, content):
 
 @given(st.binary(max_size=200))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_bytes_survive_reading_and_writing(folder, data):
+def test_any_bytes_survive_reading_and_writing(folder: Path, data: bytes) -> None:
     (folder / "a").write_bytes(data)
     content = run(ReadFile, path="a", encoding="base64")["content"]
     run(WriteFile, path="b", content=content, encoding="base64")
     assert (folder / "b").read_bytes() == data
 
 
-def test_content_that_does_not_fit_is_refused_and_nothing_is_touched(folder):
+def test_content_that_does_not_fit_is_refused_and_nothing_is_touched(folder: Path) -> None:
     (folder / "a").write_text("old")
     assert fail(WriteFile, path="a", content="ä\ud800").message == "`content` cannot be utf-8: U+D800 at position 1"
     assert fail(WriteFile, path="a", content="€", encoding="latin-1").message.startswith("`content` cannot be latin-1")
@@ -172,7 +172,7 @@ def test_content_that_does_not_fit_is_refused_and_nothing_is_touched(folder):
     assert (folder / "a").read_text() == "old"
 
 
-def test_replacing_keeps_the_mode_and_readers_keep_the_old_file(folder):
+def test_replacing_keeps_the_mode_and_readers_keep_the_old_file(folder: Path) -> None:
     script = folder / "run.sh"
     script.write_text("old")
     script.chmod(0o751)
@@ -184,7 +184,7 @@ def test_replacing_keeps_the_mode_and_readers_keep_the_old_file(folder):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_replacing_keeps_the_owner(folder):
+def test_replacing_keeps_the_owner(folder: Path) -> None:
     file = folder / "a"
     file.write_text("old")
     os.chown(file, 12345, 54321)
@@ -192,7 +192,7 @@ def test_replacing_keeps_the_owner(folder):
     assert (file.stat().st_uid, file.stat().st_gid) == (12345, 54321)
 
 
-def test_a_new_file_has_the_mode_that_the_person_chose(folder):
+def test_a_new_file_has_the_mode_that_the_person_chose(folder: Path) -> None:
     before = os.umask(0o027)
     try:
         run(WriteFile, path="a", content="x")
@@ -203,13 +203,13 @@ def test_a_new_file_has_the_mode_that_the_person_chose(folder):
     assert stat.S_IMODE((folder / "b").stat().st_mode) == 0o640
 
 
-def test_appending_adds_to_the_end(folder):
+def test_appending_adds_to_the_end(folder: Path) -> None:
     assert run(WriteFile, path="log/a", content="one\n", append=True)["size"] == 4
     assert run(WriteFile, path="log/a", content="two\n", append=True)["size"] == 4
     assert (folder / "log/a").read_text() == "one\ntwo\n"
 
 
-def test_a_link_is_written_through(folder):
+def test_a_link_is_written_through(folder: Path) -> None:
     (folder / "real").write_text("old")
     (folder / "link").symlink_to("real")
     run(WriteFile, path="link", content="new")
@@ -218,7 +218,7 @@ def test_a_link_is_written_through(folder):
     assert (folder / "real").read_text() == "newer"
 
 
-def test_a_hard_link_is_cut_loose_by_writing_and_refused_for_appending(folder):
+def test_a_hard_link_is_cut_loose_by_writing_and_refused_for_appending(folder: Path) -> None:
     (folder / "other").write_text("old")
     os.link(folder / "other", folder / "a")
     assert "hard link" in fail(WriteFile, path="a", content="x", append=True).message
@@ -226,7 +226,7 @@ def test_a_hard_link_is_cut_loose_by_writing_and_refused_for_appending(folder):
     assert (folder / "other").read_text() == "old"
 
 
-def test_what_cannot_be_written_to_is_refused(folder):
+def test_what_cannot_be_written_to_is_refused(folder: Path) -> None:
     (folder / "dir").mkdir()
     (folder / "file").touch()
     os.mkfifo(folder / "pipe")
@@ -242,7 +242,7 @@ def test_what_cannot_be_written_to_is_refused(folder):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
-def test_a_read_only_file_is_not_replaced(folder):
+def test_a_read_only_file_is_not_replaced(folder: Path) -> None:
     (folder / "a").write_text("old")
     (folder / "a").chmod(0o444)
     assert fail(WriteFile, path="a", content="new").message == "cannot write `a`: permission denied"
@@ -250,7 +250,7 @@ def test_a_read_only_file_is_not_replaced(folder):
 
 
 @pytest.mark.parametrize("kind", ["write", "copy"])
-def test_a_write_that_fails_halfway_leaves_the_old_file(folder, kind):
+def test_a_write_that_fails_halfway_leaves_the_old_file(folder: Path, kind: str) -> None:
     (folder / "a").write_text("old")
     (folder / "large").write_text("x" * 5000)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -270,7 +270,7 @@ def test_a_write_that_fails_halfway_leaves_the_old_file(folder, kind):
 # copy-file, move-file, delete-file
 
 
-def test_a_file_is_copied_with_its_mode(folder):
+def test_a_file_is_copied_with_its_mode(folder: Path) -> None:
     (folder / "a").write_bytes(b"\0\xff" * 1_500_000)
     (folder / "a").chmod(0o754)
     assert run(CopyFile, from_="a", to="deep/b") == {"path": "deep/b"}
@@ -278,7 +278,7 @@ def test_a_file_is_copied_with_its_mode(folder):
     assert stat.S_IMODE((folder / "deep/b").stat().st_mode) == 0o754
 
 
-def test_a_folder_takes_a_file_in_under_its_name(folder):
+def test_a_folder_takes_a_file_in_under_its_name(folder: Path) -> None:
     (folder / "a.txt").write_text("x")
     (folder / "dir").mkdir()
     assert run(CopyFile, from_="a.txt", to="dir") == {"path": "dir/a.txt"}
@@ -286,7 +286,7 @@ def test_a_folder_takes_a_file_in_under_its_name(folder):
     assert not (folder / "a.txt").exists()
 
 
-def test_a_file_is_moved_over_another(folder):
+def test_a_file_is_moved_over_another(folder: Path) -> None:
     (folder / "a").write_text("new")
     (folder / "b").write_text("old")
     assert run(MoveFile, from_="a", to="b") == {"path": "b"}
@@ -295,7 +295,7 @@ def test_a_file_is_moved_over_another(folder):
 
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs a second file system")
-def test_a_file_is_moved_to_another_file_system(folder):
+def test_a_file_is_moved_to_another_file_system(folder: Path) -> None:
     (folder / "a").write_text("x")
     target = Path("/dev/shm") / f"pflow-test-{os.getpid()}"
     try:
@@ -307,7 +307,7 @@ def test_a_file_is_moved_to_another_file_system(folder):
 
 
 @pytest.mark.parametrize("kind", [CopyFile, MoveFile])
-def test_what_cannot_be_copied_or_moved_is_refused(folder, kind):
+def test_what_cannot_be_copied_or_moved_is_refused(folder: Path, kind: type[Any]) -> None:
     (folder / "a").write_text("x")
     (folder / "dir").mkdir()
     os.mkfifo(folder / "pipe")
@@ -327,7 +327,7 @@ def test_what_cannot_be_copied_or_moved_is_refused(folder, kind):
     assert (folder / "a").read_text() == "x"
 
 
-def test_a_file_is_deleted_and_of_a_link_only_the_link(folder):
+def test_a_file_is_deleted_and_of_a_link_only_the_link(folder: Path) -> None:
     (folder / "a").write_text("x")
     (folder / "link").symlink_to("a")
     assert run(DeleteFile, path="link") == {"path": "link"}
@@ -337,7 +337,7 @@ def test_a_file_is_deleted_and_of_a_link_only_the_link(folder):
     assert fail(DeleteFile, path="a").action == "resource_missing"
 
 
-def test_a_folder_is_not_deleted(folder):
+def test_a_folder_is_not_deleted(folder: Path) -> None:
     (folder / "dir").mkdir()
     assert fail(DeleteFile, path="dir").message == "cannot delete `dir`: it is a folder"
     assert fail(DeleteFile, path="dir/.").message.startswith("cannot delete `dir/.`")
@@ -389,7 +389,7 @@ def tree(folder: Path) -> Path:
         ("a.md/x", []),
     ],
 )
-def test_files_are_listed_by_pattern(tree, pattern, files):
+def test_files_are_listed_by_pattern(tree: Path, pattern: str, files: list[Any]) -> None:
     assert run(ListFiles, pattern=pattern) == {"files": files, "skipped": 0}
     prefixed = [f"{tree}/{name}" for name in files]
     assert run(ListFiles, path=str(tree), pattern=pattern) == {"files": prefixed, "skipped": 0}
@@ -397,12 +397,12 @@ def test_files_are_listed_by_pattern(tree, pattern, files):
 
 
 @pytest.mark.parametrize("pattern", ["", "..", "../x", "/etc/*", "a//b", "./a", "a/../b", "a\0b", "*" * 1001, None, 3])
-def test_a_hostile_pattern_is_refused(pattern):
+def test_a_hostile_pattern_is_refused(pattern: int | str | None) -> None:
     assert fail(ListFiles, pattern=pattern).message.startswith("`pattern` must")
 
 
 @pytest.mark.timeout(20)
-def test_a_pattern_made_to_be_slow_is_not(folder):
+def test_a_pattern_made_to_be_slow_is_not(folder: Path) -> None:
     deep = folder
     for _ in range(40):
         deep = deep / "a"
@@ -412,14 +412,14 @@ def test_a_pattern_made_to_be_slow_is_not(folder):
     assert run(ListFiles, pattern="*a" * 100 + "b")["files"] == []
 
 
-def test_a_name_that_is_no_text_is_counted_and_left_out(folder):
+def test_a_name_that_is_no_text_is_counted_and_left_out(folder: Path) -> None:
     (folder / "ok").touch()
     with open(os.fsencode(folder) + b"/bad\xff", "wb"):
         pass
     assert run(ListFiles) == {"files": ["ok"], "skipped": 1}
 
 
-def test_listing_what_is_no_folder_is_an_error(folder):
+def test_listing_what_is_no_folder_is_an_error(folder: Path) -> None:
     (folder / "a").touch()
     assert fail(ListFiles, path="a").message == "cannot list `a`: it is a file"
     assert fail(ListFiles, path="b").action == "resource_missing"
@@ -427,7 +427,7 @@ def test_listing_what_is_no_folder_is_an_error(folder):
 
 @given(st.lists(st.text("ab*?[]!-./", max_size=6), max_size=4).map("/".join))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_pattern_lists_or_is_refused(folder, pattern):
+def test_any_pattern_lists_or_is_refused(folder: Path, pattern: str) -> None:
     (folder / "a").mkdir(exist_ok=True)
     (folder / "a/b").touch()
     try:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ PROTECTED = [
 
 
 @pytest.mark.parametrize(("path", "place"), PROTECTED)
-def test_protected_places_are_not_written(work, path, place):
+def test_protected_places_are_not_written(work: Path, path: str, place: str) -> None:
     (work / "ours").write_text("x")
     with refused(place):
         run(WriteFile, path=path, content="x")
@@ -78,7 +79,7 @@ def test_protected_places_are_not_written(work, path, place):
 
 
 @pytest.mark.parametrize("target", [".ssh", ".pflow", ".bashrc"])
-def test_protected_files_are_not_deleted_or_moved_away(tmp_path, target):
+def test_protected_files_are_not_deleted_or_moved_away(tmp_path: Any, target: str) -> None:
     place = tmp_path / target
     if not target.endswith("rc"):
         place.mkdir()
@@ -92,7 +93,7 @@ def test_protected_files_are_not_deleted_or_moved_away(tmp_path, target):
     assert place.read_text() == "precious"
 
 
-def test_a_link_into_a_protected_place_does_not_help(work, tmp_path):
+def test_a_link_into_a_protected_place_does_not_help(work: Path, tmp_path: Any) -> None:
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh/config").write_text("precious")
     (work / "folder").symlink_to(tmp_path / ".ssh")
@@ -112,14 +113,14 @@ def test_a_link_into_a_protected_place_does_not_help(work, tmp_path):
     assert (tmp_path / ".ssh/config").read_text() == "precious"
 
 
-def test_a_link_of_ours_to_a_protected_file_can_be_deleted(work, tmp_path):
+def test_a_link_of_ours_to_a_protected_file_can_be_deleted(work: Path, tmp_path: Any) -> None:
     (tmp_path / ".bashrc").write_text("x")
     (work / "link").symlink_to(tmp_path / ".bashrc")
     run(DeleteFile, path="link")
     assert (tmp_path / ".bashrc").exists()
 
 
-def test_the_file_behind_a_protected_link_is_protected(tmp_path):
+def test_the_file_behind_a_protected_link_is_protected(tmp_path: Any) -> None:
     dotfiles = tmp_path / "dotfiles"
     dotfiles.mkdir()
     (dotfiles / "bashrc").write_text("x")
@@ -129,7 +130,9 @@ def test_the_file_behind_a_protected_link_is_protected(tmp_path):
     run(WriteFile, path=str(dotfiles / "notes"), content="y")
 
 
-def test_a_home_of_pflow_elsewhere_is_protected_as_well(work, tmp_path, monkeypatch):
+def test_a_home_of_pflow_elsewhere_is_protected_as_well(
+    work: Path, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PFLOW_HOME", str(tmp_path / "elsewhere"))
     with refused("pflow's own folder"):
         run(WriteFile, path=str(tmp_path / "elsewhere/runs.db"), content="x")
@@ -140,7 +143,7 @@ def test_a_home_of_pflow_elsewhere_is_protected_as_well(work, tmp_path, monkeypa
 @pytest.mark.parametrize(
     "path", ["~/.pflowers", "~/.sshx/a", "~/bashrc", "config", "git/hooks/x", "x.github/hooks", "dev/x"]
 )
-def test_names_that_only_look_protected_are_free(work, tmp_path, path):
+def test_names_that_only_look_protected_are_free(work: Path, tmp_path: Any, path: str) -> None:
     run(WriteFile, path=path, content="x")
     assert Path(os.path.expanduser(path)).read_text() == "x"
 
@@ -155,14 +158,14 @@ def in_step(home: Path, kind: type, **params: object) -> None:
     copy_context().run(step)
 
 
-def test_the_home_of_the_running_step_is_protected(tmp_path):
+def test_the_home_of_the_running_step_is_protected(tmp_path: Any) -> None:
     home = tmp_path / "of-the-step"
     with refused("pflow's own folder"):
         in_step(home, WriteFile, path=str(home / "runs.db"), content="x")
     run(WriteFile, path=str(home / "runs.db"), content="x")
 
 
-def test_a_step_may_move_files_out_of_its_own_run(work, tmp_path):
+def test_a_step_may_move_files_out_of_its_own_run(work: Path, tmp_path: Any) -> None:
     home = tmp_path / "of-the-step"
     for name in ("r1", "r2"):
         (home / "runs" / name).mkdir(parents=True)
@@ -173,7 +176,7 @@ def test_a_step_may_move_files_out_of_its_own_run(work, tmp_path):
         in_step(home, MoveFile, from_=str(home / "runs/r2/download"), to="mine")
 
 
-def test_settings_cannot_be_read_or_copied(work, home):
+def test_settings_cannot_be_read_or_copied(work: Path, home: Path) -> None:
     home.mkdir()
     (home / "settings.json").write_text('{"env": {"KEY": "canary"}}')
     (home / "workflow.json").write_text("{}")
@@ -186,7 +189,7 @@ def test_settings_cannot_be_read_or_copied(work, home):
     run(ReadFile, path="~/.pflow/workflow.json")
 
 
-def test_a_refusal_does_not_repeat_the_path(tmp_path):
+def test_a_refusal_does_not_repeat_the_path(tmp_path: Any) -> None:
     with pytest.raises(SecurityError) as caught:
         run(WriteFile, path="~/.ssh/hidden-name", content="x")
     assert "hidden-name" not in str(caught.value.message) + str(caught.value.details) + str(caught.value.suggestions)

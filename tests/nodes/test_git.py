@@ -4,6 +4,8 @@ import asyncio
 import os
 import shutil
 import subprocess
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,11 +24,11 @@ ODD_NAMES = ["-rf", "a b", "ü", "new\nline", "tab\t", ":(top)x", "*", "quote\"'
 class Repo:
     """A repository with one commit (`first`: the file `a`) and someone to commit."""
 
-    def __init__(self, path):
+    def __init__(self, path: Any) -> None:
         self.path = path
 
     @classmethod
-    def make(cls, path):
+    def make(cls, path: Any) -> Any:
         repo = cls(path)
         path.mkdir()
         repo.git("init", "--quiet", "--initial-branch=main")
@@ -37,38 +39,38 @@ class Repo:
         repo.git("commit", "--quiet", "--message=first")
         return repo
 
-    def git(self, *argv):
+    def git(self, *argv: Any) -> Any:
         done = subprocess.run(["git", *argv], cwd=self.path, capture_output=True, text=True, check=True)
         return done.stdout
 
-    def write(self, name, text):
+    def write(self, name: Any, text: Any) -> None:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
-    def run(self, node, **params):
+    def run(self, node: Any, **params: Any) -> Any:
         return asyncio.run(Step(self.path.parent / ".pflow").run(node, **{"path": str(self.path), **params}))
 
-    def fail(self, node, **params):
+    def fail(self, node: Any, **params: Any) -> Any:
         with pytest.raises(PflowError) as caught:
             self.run(node, **params)
         return caught.value
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory):
+def template(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return Repo.make(tmp_path_factory.mktemp("git") / "template").path
 
 
 @pytest.fixture
-def repo(template, tmp_path):
+def repo(template: Any, tmp_path: Any) -> Any:
     return Repo(shutil.copytree(template, tmp_path / "repo"))
 
 
 # Status
 
 
-def test_a_fresh_checkout_is_clean(repo):
+def test_a_fresh_checkout_is_clean(repo: Any) -> None:
     written = repo.run(GitStatus)
     assert written["status"] == {
         "branch": "main",
@@ -85,7 +87,7 @@ def test_a_fresh_checkout_is_clean(repo):
     assert written["clean"] is True
 
 
-def test_every_kind_of_change_is_listed(repo):
+def test_every_kind_of_change_is_listed(repo: Any) -> None:
     for name in ("b", "gone", "moved", "both"):
         repo.write(name, f"{name}\n" * 9)
     repo.git("add", "--all")
@@ -105,7 +107,7 @@ def test_every_kind_of_change_is_listed(repo):
     assert status["clean"] is False
 
 
-def test_the_distance_to_the_upstream_is_told(repo, tmp_path):
+def test_the_distance_to_the_upstream_is_told(repo: Any, tmp_path: Any) -> None:
     subprocess.run(["git", "clone", "--quiet", repo.path, tmp_path / "clone"], check=True)
     repo.git("commit", "--quiet", "--allow-empty", "--message=theirs")
     clone = ["git", "-C", str(tmp_path / "clone"), "-c", "user.name=A", "-c", "user.email=a@b"]
@@ -116,7 +118,7 @@ def test_the_distance_to_the_upstream_is_told(repo, tmp_path):
     assert (status["upstream"], status["ahead"], status["behind"]) == ("origin/main", 2, 1)
 
 
-def test_a_conflict_is_listed(repo):
+def test_a_conflict_is_listed(repo: Any) -> None:
     repo.git("checkout", "--quiet", "-b", "side")
     repo.write("a", "side\n")
     repo.git("commit", "--quiet", "--all", "--message=side")
@@ -129,7 +131,7 @@ def test_a_conflict_is_listed(repo):
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_an_odd_file_name_arrives_as_it_is(repo, name):
+def test_an_odd_file_name_arrives_as_it_is(repo: Any, name: Any) -> None:
     repo.write(name, "x\n")
     assert repo.run(GitStatus)["status"]["untracked"] == [name]
     written = repo.run(GitCommit, message="odd", files=[name])
@@ -139,7 +141,7 @@ def test_an_odd_file_name_arrives_as_it_is(repo, name):
     assert [c["subject"] for c in repo.run(GitLog, files=[name])["commits"]] == ["odd"]
 
 
-def test_a_repository_without_commits_has_a_status_and_an_empty_log(tmp_path):
+def test_a_repository_without_commits_has_a_status_and_an_empty_log(tmp_path: Any) -> None:
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", tmp_path / "empty"], check=True)
     step = Step(tmp_path / ".pflow")
     status = asyncio.run(step.run(GitStatus, path=str(tmp_path / "empty")))["status"]
@@ -150,7 +152,7 @@ def test_a_repository_without_commits_has_a_status_and_an_empty_log(tmp_path):
 # Log
 
 
-def test_commits_come_newest_first_with_all_their_fields(repo):
+def test_commits_come_newest_first_with_all_their_fields(repo: Any) -> None:
     message = "second – grüße\n\nA body\n\n# not a comment\n"
     repo.write("a", "one\ntwo\n")
     subprocess.run(
@@ -175,14 +177,14 @@ def test_commits_come_newest_first_with_all_their_fields(repo):
     assert written["commits"][1]["subject"] == "first"
 
 
-def test_the_log_is_limited_filtered_and_ranged(repo):
+def test_the_log_is_limited_filtered_and_ranged(repo: Any) -> None:
     repo.git("tag", "v1")
     for number in range(4):
         repo.write(f"f{number}", "x")
         repo.git("add", "--all")
         repo.git("commit", "--quiet", f"--message=fix [{number}]", f"--author=P{number} <p@x>")
 
-    def subjects(**params):
+    def subjects(**params: Any) -> Any:
         return [commit["subject"] for commit in repo.run(GitLog, **params)["commits"]]
 
     assert subjects(limit=2) == ["fix [3]", "fix [2]"]
@@ -196,7 +198,7 @@ def test_the_log_is_limited_filtered_and_ranged(repo):
     assert subjects(until="2020-01-01") == []
 
 
-def test_the_log_lists_files_when_asked(repo):
+def test_the_log_lists_files_when_asked(repo: Any) -> None:
     repo.write("b", b"\0binary")
     repo.git("mv", "a", "moved")
     repo.git("add", "--all")
@@ -216,7 +218,7 @@ def test_the_log_lists_files_when_asked(repo):
 # Diff
 
 
-def test_a_diff_is_a_patch_and_numbers(repo):
+def test_a_diff_is_a_patch_and_numbers(repo: Any) -> None:
     repo.write("a", "two\nthree\n")
     written = repo.run(GitDiff)
     assert written["files"] == [{"path": "a", "added": 2, "removed": 1}]
@@ -224,14 +226,14 @@ def test_a_diff_is_a_patch_and_numbers(repo):
     assert written["diff"].splitlines()[2:] == ["--- a/a", "+++ b/a", "@@ -1 +1,2 @@", "-one", "+two", "+three"]
 
 
-def test_a_diff_compares_what_it_is_asked_to(repo):
+def test_a_diff_compares_what_it_is_asked_to(repo: Any) -> None:
     repo.write("a", "two\n")
     repo.git("commit", "--quiet", "--all", "--message=second")
     repo.write("a", "staged\n")
     repo.git("add", "a")
     repo.write("a", "working\n")
 
-    def added(**params):
+    def added(**params: Any) -> Any:
         lines = repo.run(GitDiff, **params)["diff"].splitlines()
         return [line[1:] for line in lines if line.startswith("+") and not line.startswith("++")]
 
@@ -245,14 +247,14 @@ def test_a_diff_compares_what_it_is_asked_to(repo):
     assert "compared with `base`" in repo.fail(GitDiff, base="HEAD", target="HEAD", staged=True).message
 
 
-def test_a_persons_settings_do_not_change_the_form_of_a_diff(repo):
+def test_a_persons_settings_do_not_change_the_form_of_a_diff(repo: Any) -> None:
     for setting in ("diff.noprefix=true", "color.ui=always", "diff.mnemonicPrefix=true", "core.pager=false"):
         repo.git("config", *setting.split("="))
     repo.write("a", "two\n")
     assert repo.run(GitDiff)["diff"].splitlines()[2:4] == ["--- a/a", "+++ b/a"]
 
 
-def test_too_long_a_diff_says_so(repo):
+def test_too_long_a_diff_says_so(repo: Any) -> None:
     repo.write("a", "x" * (11 << 20))
     assert "gives more than 10 MiB" in repo.fail(GitDiff).message
 
@@ -260,7 +262,7 @@ def test_too_long_a_diff_says_so(repo):
 # Commit
 
 
-def test_named_files_are_committed_and_nothing_else(repo):
+def test_named_files_are_committed_and_nothing_else(repo: Any) -> None:
     repo.write("new", "x\n")
     repo.write("other", "x\n")
     repo.git("add", "other")
@@ -273,7 +275,7 @@ def test_named_files_are_committed_and_nothing_else(repo):
     assert repo.run(GitStatus)["status"]["staged"] == ["other"]
 
 
-def test_everything_is_committed_also_from_a_folder_below(repo):
+def test_everything_is_committed_also_from_a_folder_below(repo: Any) -> None:
     repo.write("deep/file", "x\n")
     repo.write("new", "x\n")
     (repo.path / "a").unlink()
@@ -281,14 +283,14 @@ def test_everything_is_committed_also_from_a_folder_below(repo):
     assert [file["path"] for file in written["commit"]["files"]] == ["a", "deep/file", "new"]
 
 
-def test_what_is_staged_is_committed_by_default(repo):
+def test_what_is_staged_is_committed_by_default(repo: Any) -> None:
     repo.write("new", "x\n")
     repo.git("add", "new")
     repo.write("a", "unstaged\n")
     assert [file["path"] for file in repo.run(GitCommit, message="staged")["commit"]["files"]] == ["new"]
 
 
-def test_nothing_to_commit_is_said_plainly(repo):
+def test_nothing_to_commit_is_said_plainly(repo: Any) -> None:
     error = repo.fail(GitCommit, message="nothing")
     assert isinstance(error, StepError)
     assert (error.action, error.message) == ("error", "there is nothing to commit")
@@ -300,17 +302,17 @@ def test_nothing_to_commit_is_said_plainly(repo):
     assert repo.run(GitCommit, message="empty", allow_empty=True)["commit"]["files"] == []
 
 
-def test_an_author_is_taken_as_given(repo):
+def test_an_author_is_taken_as_given(repo: Any) -> None:
     written = repo.run(GitCommit, message="x", allow_empty=True, author="Grace Hopper <grace@example.org>")
     assert (written["commit"]["author"], written["commit"]["email"]) == ("Grace Hopper", "grace@example.org")
 
 
-def test_the_identity_of_the_environment_counts(repo, monkeypatch):
+def test_the_identity_of_the_environment_counts(repo: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("GIT_AUTHOR_NAME", "From Environment")
     assert repo.run(GitCommit, message="x", allow_empty=True)["commit"]["author"] == "From Environment"
 
 
-def test_an_unknown_person_is_told_what_to_set(repo):
+def test_an_unknown_person_is_told_what_to_set(repo: Any) -> None:
     repo.git("config", "--unset", "user.name")
     repo.git("config", "--unset", "user.email")
     repo.git("config", "user.useConfigOnly", "true")
@@ -318,7 +320,7 @@ def test_an_unknown_person_is_told_what_to_set(repo):
     assert error.suggestions == ("Set `git config user.name` and `git config user.email`, or the node's `author`",)
 
 
-def test_a_hook_that_objects_stops_the_commit(repo):
+def test_a_hook_that_objects_stops_the_commit(repo: Any) -> None:
     hook = repo.path / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\necho 'lint failed' >&2\nexit 1\n")
     hook.chmod(0o755)
@@ -343,11 +345,11 @@ def test_a_hook_that_objects_stops_the_commit(repo):
         ({"message": "x", "timeout": 0}, "`timeout` must be"),
     ],
 )
-def test_a_commit_that_cannot_be_is_explained(repo, params, words):
+def test_a_commit_that_cannot_be_is_explained(repo: Any, params: Any, words: Any) -> None:
     assert words in repo.fail(GitCommit, **params).message
 
 
-def test_a_missing_file_is_a_missing_resource(repo):
+def test_a_missing_file_is_a_missing_resource(repo: Any) -> None:
     error = repo.fail(GitCommit, message="x", files=["nope"])
     assert (error.action, error.details["exit_code"]) == ("resource_missing", 128)
 
@@ -355,7 +357,7 @@ def test_a_missing_file_is_a_missing_resource(repo):
 # Checkout
 
 
-def test_switching_tells_where_it_came_from(repo):
+def test_switching_tells_where_it_came_from(repo: Any) -> None:
     first = repo.git("rev-parse", "HEAD").strip()
     written = repo.run(GitCheckout, ref="feature", create=True)
     assert (written["branch"], written["sha"], written["previous"]) == ("feature", first, "main")
@@ -366,13 +368,13 @@ def test_switching_tells_where_it_came_from(repo):
     assert repo.run(GitCheckout, ref="old", create=True, start="feature~1")["sha"] == first
 
 
-def test_a_branch_of_the_remote_is_found_by_its_name(repo, tmp_path):
+def test_a_branch_of_the_remote_is_found_by_its_name(repo: Any, tmp_path: Any) -> None:
     repo.git("branch", "theirs")
     subprocess.run(["git", "clone", "--quiet", repo.path, tmp_path / "clone"], check=True)
     assert repo.run(GitCheckout, ref="theirs", path=str(tmp_path / "clone"))["branch"] == "theirs"
 
 
-def test_changes_that_would_be_lost_stop_it(repo):
+def test_changes_that_would_be_lost_stop_it(repo: Any) -> None:
     repo.git("checkout", "--quiet", "-b", "side")
     repo.write("a", "side\n")
     repo.git("commit", "--quiet", "--all", "--message=side")
@@ -383,7 +385,7 @@ def test_changes_that_would_be_lost_stop_it(repo):
     assert (repo.path / "a").read_text() == "mine\n"
 
 
-def test_a_file_is_never_taken_for_a_branch(repo):
+def test_a_file_is_never_taken_for_a_branch(repo: Any) -> None:
     repo.write("a", "mine\n")
     assert repo.fail(GitCheckout, ref="a").action == "resource_missing"
     assert (repo.path / "a").read_text() == "mine\n"
@@ -399,7 +401,7 @@ def test_a_file_is_never_taken_for_a_branch(repo):
         ({"ref": "bad..name", "create": True}, "not a valid branch name"),
     ],
 )
-def test_a_checkout_that_cannot_be_is_explained(repo, params, words):
+def test_a_checkout_that_cannot_be_is_explained(repo: Any, params: Any, words: Any) -> None:
     assert words in repo.fail(GitCheckout, **params).message
 
 
@@ -407,7 +409,7 @@ def test_a_checkout_that_cannot_be_is_explained(repo, params, words):
 
 
 @pytest.mark.parametrize("node", [GitStatus, GitLog, GitDiff, GitCommit, GitCheckout])
-def test_a_folder_that_is_no_repository_is_a_missing_resource(tmp_path, node):
+def test_a_folder_that_is_no_repository_is_a_missing_resource(tmp_path: Any, node: type[Any]) -> None:
     (tmp_path / "plain").mkdir()
     for path, words in (("plain", "is not in a git repository"), ("nowhere", "is not a folder that exists")):
         with pytest.raises(StepError) as caught:
@@ -422,12 +424,12 @@ def test_a_folder_that_is_no_repository_is_a_missing_resource(tmp_path, node):
 
 
 @pytest.mark.parametrize("node", [GitLog, GitCheckout])
-def test_an_unknown_revision_is_a_missing_resource(repo, node):
+def test_an_unknown_revision_is_a_missing_resource(repo: Any, node: Any) -> None:
     error = repo.fail(node, ref="v99")
     assert (error.action, error.details["path"]) == ("resource_missing", str(repo.path))
 
 
-def test_a_repository_in_pflows_own_folder_is_not_changed(repo, tmp_path, home):
+def test_a_repository_in_pflows_own_folder_is_not_changed(repo: Any, tmp_path: Any, home: Path) -> None:
     shutil.move(repo.path, home)
     for node, params in ((GitCommit, {"message": "x", "allow_empty": True}), (GitCheckout, {"ref": "main"})):
         with pytest.raises(SecurityError):
@@ -452,7 +454,7 @@ def test_a_repository_in_pflows_own_folder_is_not_changed(repo, tmp_path, home):
         (GitCheckout, "start", {"ref": "new", "create": True}),
     ],
 )
-def test_no_revision_is_an_option(repo, monkeypatch, node, slot, others, value):
+def test_no_revision_is_an_option(repo: Any, monkeypatch: Any, node: Any, slot: Any, others: Any, value: Any) -> None:
     monkeypatch.chdir(repo.path)
     error = repo.fail(node, **{slot: value}, **others)
     assert "which git would take for an option" in error.message
@@ -476,7 +478,7 @@ def test_no_revision_is_an_option(repo, monkeypatch, node, slot, others, value):
         (GitCommit, "author"),
     ],
 )
-def test_no_other_value_is_an_option(repo, monkeypatch, node, slot, value):
+def test_no_other_value_is_an_option(repo: Any, monkeypatch: Any, node: Any, slot: Any, value: Any) -> None:
     monkeypatch.chdir(repo.path)
     before = repo.git("rev-parse", "HEAD")
     params = {"message": "x", slot: value}
@@ -513,7 +515,7 @@ TRAPS = {
 """Settings with which a repository makes git run something."""
 
 
-def test_looking_at_a_repository_runs_nothing_that_it_names(repo):
+def test_looking_at_a_repository_runs_nothing_that_it_names(repo: Any) -> None:
     repo.write(".gitattributes", "* diff=trap\n")
     repo.write("hooks/post-index-change", "#!/bin/sh\ntouch pwned\n")
     repo.write("trap.sh", "#!/bin/sh\ntouch pwned\n")
@@ -553,14 +555,14 @@ def test_looking_at_a_repository_runs_nothing_that_it_names(repo):
     assert not (repo.path / "pwned").exists()
 
 
-def test_the_traps_are_real(repo):
+def test_the_traps_are_real(repo: Any) -> None:
     """The same repository does run commands for a git that is not told otherwise."""
     repo.git("config", "core.fsmonitor", TRAPS["core.fsmonitor"])
     repo.git("status")
     assert (repo.path / "pwned").exists()
 
 
-def test_looking_writes_nothing_into_the_repository(repo):
+def test_looking_writes_nothing_into_the_repository(repo: Any) -> None:
     index = repo.path / ".git" / "index"
     os.utime(repo.path / "a", (1, 1))
     before = index.read_bytes()
@@ -570,7 +572,7 @@ def test_looking_writes_nothing_into_the_repository(repo):
     assert index.read_bytes() != before
 
 
-def test_the_environment_of_a_hook_does_not_redirect_git(repo, tmp_path, monkeypatch):
+def test_the_environment_of_a_hook_does_not_redirect_git(repo: Any, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "nowhere"))
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
@@ -581,12 +583,12 @@ def test_the_environment_of_a_hook_does_not_redirect_git(repo, tmp_path, monkeyp
 
 
 @given(st.binary())
-def test_any_output_parses_to_something(output):
+def test_any_output_parses_to_something(output: bytes) -> None:
     parse_numstat(output)
     parse_commits(output, "mark", True)
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1)))
-def test_untracked_names_survive(paths):
+def test_untracked_names_survive(paths: list[Any]) -> None:
     output = b"".join(f"? {path}\0".encode() for path in paths)
     assert parse_status(output)["untracked"] == paths

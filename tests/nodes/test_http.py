@@ -6,9 +6,11 @@ import gzip
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,17 +19,19 @@ from hypothesis import strategies as st
 from pflow.core.errors import PflowError, SecurityError, StepError, StepTimeout
 from pflow.nodes.http.message import Reply, Request, body_preview, check_headers, masked, retry_after
 from pflow.nodes.http.node import Http, make_request
-from tests.nodes.local_http import LocalServer, Step, answer, json_answer
+from tests.nodes.local_http import LocalServer, Received, Step, answer, json_answer
 
 TOKEN = "s3cr3t-T0ken+with/odd=chars"
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path: Any) -> Callable[..., Any]:
     """Call a server that answers with `handler`; gives what the node wrote and what the server received."""
 
-    def start(handler, path="/", settings=None, **params):
-        async def scenario():
+    def start(
+        handler: Callable[..., Any], path: str = "/", settings: Any = None, **params: Any
+    ) -> tuple[dict[str, Any], list[Received]]:
+        async def scenario() -> tuple[dict[str, Any], list[Received]]:
             async with LocalServer(handler) as server:
                 step = Step(tmp_path, settings or {"http.allow_hosts": "127.0.0.1"})
                 written = await step.run(Http, url=server.url(path), **params)
@@ -39,10 +43,10 @@ def run(tmp_path):
 
 
 @pytest.fixture
-def fail(run):
+def fail(run: Callable[..., Any]) -> Callable[..., Any]:
     """Like `run` for a call that fails; gives the error."""
 
-    def start(handler, *args, **params):
+    def start(handler: Callable[..., Any], *args: str, **params: Any) -> Any:
         with pytest.raises(PflowError) as caught:
             run(handler, *args, **params)
         return caught.value
@@ -50,7 +54,7 @@ def fail(run):
     return start
 
 
-def everything(error):
+def everything(error: StepError) -> str:
     """All text that an error carries, wherever it ends up."""
     return repr((error.message, error.details, error.suggestions, str(error)))
 
@@ -58,7 +62,7 @@ def everything(error):
 # What is sent
 
 
-def test_a_get_gives_parsed_json_status_headers_and_address(run):
+def test_a_get_gives_parsed_json_status_headers_and_address(run: Callable[..., Any]) -> None:
     written, (received,) = run(lambda _: json_answer('{"a": [1, null]}', headers={"X-Two": "2"}), "/x?y=1")
     assert written["response"] == {"a": [1, None]}
     assert written["status_code"] == 200
@@ -92,7 +96,9 @@ def test_a_get_gives_parsed_json_status_headers_and_address(run):
         ({"method": "patch", "json": {}}, "PATCH", "application/json", b"{}"),
     ],
 )
-def test_a_body_goes_out_with_its_method_and_type(run, params, method, content_type, body):
+def test_a_body_goes_out_with_its_method_and_type(
+    run: Callable[..., Any], params: dict[str, Any], method: str, content_type: str | None, body: bytes
+) -> None:
     _, (received,) = run(lambda _: answer(204), **params)
     assert (received.method, received.headers.get("content-type"), received.body) == (
         method,
@@ -101,7 +107,7 @@ def test_a_body_goes_out_with_its_method_and_type(run, params, method, content_t
     )
 
 
-def test_query_parameters_are_added_to_those_of_the_address(run):
+def test_query_parameters_are_added_to_those_of_the_address(run: Callable[..., Any]) -> None:
     query = {"q": "a&b=c d/ü", "n": [1, 2], "t": True, "none": None, "o": {"k": 1}}
     _, (received,) = run(lambda _: answer(), "/s?x=a+b%20c", params=query)
     assert received.target == ("/s?x=a+b%20c&q=a%26b%3Dc%20d%2F%C3%BC&n=1&n=2&t=true&o=%7B%22k%22%3A1%7D")
@@ -120,7 +126,7 @@ def test_query_parameters_are_added_to_those_of_the_address(run):
         ({"type": "header", "name": "X-Api-Key", "value": TOKEN}, "x-api-key", TOKEN),
     ],
 )
-def test_credentials_go_into_their_header(run, auth, header, value):
+def test_credentials_go_into_their_header(run: Callable[..., Any], auth: object, header: str, value: str) -> None:
     _, (received,) = run(lambda _: answer(), auth=auth)
     assert received.headers[header] == value
 
@@ -136,14 +142,16 @@ def test_credentials_go_into_their_header(run, auth, header, value):
         7,
     ],
 )
-def test_credentials_of_an_unknown_form_are_explained_without_their_values(fail, auth):
+def test_credentials_of_an_unknown_form_are_explained_without_their_values(
+    fail: Callable[..., Any], auth: object
+) -> None:
     error = fail(lambda _: answer(), auth=auth)
     assert "auth" in error.message
     assert "hunter2" not in everything(error)
 
 
-def test_a_repeated_post_carries_the_same_idempotency_key_and_another_call_another(tmp_path):
-    async def scenario():
+def test_a_repeated_post_carries_the_same_idempotency_key_and_another_call_another(tmp_path: Any) -> None:
+    async def scenario() -> list[Any]:
         async with LocalServer(lambda _: answer()) as server:
             step = Step(tmp_path)
             for body in ("one", "one", "two"):
@@ -158,13 +166,13 @@ def test_a_repeated_post_carries_the_same_idempotency_key_and_another_call_anoth
 
 
 @pytest.mark.parametrize("name", ["X\r\nEvil", "X Y", "X:Y", "", "Ünicode", "X\x00", "a" * 300])
-def test_a_header_name_that_is_none_is_refused(fail, name):
+def test_a_header_name_that_is_none_is_refused(fail: Callable[..., Any], name: str) -> None:
     assert isinstance(fail(lambda _: answer(), headers={name: "v"}), SecurityError)
 
 
 @pytest.mark.parametrize("value", ["a\r\nEvil: 1", "a\nb", "a\rb", "a\x00b", "a\x1bb", "a\x7f", "a\ud800"])
 @pytest.mark.parametrize("slot", ["headers", "bearer", "header"])
-def test_no_value_can_end_its_header_line(fail, value, slot):
+def test_no_value_can_end_its_header_line(fail: Callable[..., Any], value: str, slot: str) -> None:
     params = {
         "headers": {"headers": {"X-Value": value}},
         "bearer": {"auth": value},
@@ -174,7 +182,7 @@ def test_no_value_can_end_its_header_line(fail, value, slot):
 
 
 @given(st.text())
-def test_what_passes_as_a_header_value_is_one_line(value):
+def test_what_passes_as_a_header_value_is_one_line(value: str) -> None:
     try:
         checked = check_headers({"x": value})
     except SecurityError:
@@ -182,14 +190,14 @@ def test_what_passes_as_a_header_value_is_one_line(value):
     assert not set(checked["x"].encode()) & {0, 10, 13}
 
 
-def test_a_percent_encoded_line_break_stays_encoded(run):
+def test_a_percent_encoded_line_break_stays_encoded(run: Callable[..., Any]) -> None:
     _, (received,) = run(lambda _: answer(), "/a%0d%0aX-Evil:1", params={"q": "\r\nX-Evil: 1"})
     assert received.target == "/a%0d%0aX-Evil:1?q=%0D%0AX-Evil%3A%201"
     assert "x-evil" not in received.headers
 
 
 @pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "Connection", "Upgrade"])
-def test_headers_that_frame_the_message_are_not_the_documents(fail, name):
+def test_headers_that_frame_the_message_are_not_the_documents(fail: Callable[..., Any], name: str) -> None:
     assert "which pflow manages itself" in fail(lambda _: answer(), headers={name: "1"}).message
 
 
@@ -210,14 +218,16 @@ def test_headers_that_frame_the_message_are_not_the_documents(fail, name):
         ({"params": {"q": "\ud800"}}, "is not a URL"),
     ],
 )
-def test_parameters_that_make_no_call_are_explained(fail, params, words):
+def test_parameters_that_make_no_call_are_explained(
+    fail: Callable[..., Any], params: dict[str, Any], words: str
+) -> None:
     error = fail(lambda _: answer(), **params)
     assert isinstance(error, StepError)
     assert words in error.message
 
 
 @pytest.mark.parametrize("url", ["", "  ", None, 7])
-def test_a_missing_address_is_explained(url):
+def test_a_missing_address_is_explained(url: int | str | None) -> None:
     with pytest.raises(StepError, match="`url` is empty"):
         make_request({"url": url})
 
@@ -252,7 +262,9 @@ def test_a_missing_address_is_explained(url):
         ({"Content-Type": "application/octet-stream"}, b"", ""),
     ],
 )
-def test_a_text_body_becomes_a_value(run, headers, body, value):
+def test_a_text_body_becomes_a_value(
+    run: Callable[..., Any], headers: dict[str, Any], body: bytes, value: object
+) -> None:
     written, _ = run(lambda _: answer(200, body, headers))
     assert written["response"] == value
 
@@ -266,7 +278,9 @@ def test_a_text_body_becomes_a_value(run, headers, body, value):
         ({}, b"a\x00b"),
     ],
 )
-def test_a_binary_body_becomes_a_private_file_of_the_run(run, tmp_path, headers, body):
+def test_a_binary_body_becomes_a_private_file_of_the_run(
+    run: Callable[..., Any], tmp_path: Any, headers: dict[str, Any], body: bytes
+) -> None:
     written, _ = run(lambda _: answer(200, body, headers))
     reference = written["response"]
     path = Path(reference["file"])
@@ -280,7 +294,7 @@ def test_a_binary_body_becomes_a_private_file_of_the_run(run, tmp_path, headers,
     }
 
 
-def test_a_chunked_body_is_put_together(run):
+def test_a_chunked_body_is_put_together(run: Callable[..., Any]) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
     raw = head + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
     written, _ = run(lambda _: raw)
@@ -295,14 +309,14 @@ def test_a_chunked_body_is_put_together(run):
         ("gzip, gzip", lambda b: gzip.compress(gzip.compress(b))),
     ],
 )
-def test_a_compressed_body_is_unpacked(run, encoding, pack):
+def test_a_compressed_body_is_unpacked(run: Callable[..., Any], encoding: str, pack: Callable[..., Any]) -> None:
     headers = {"Content-Type": "text/plain", "Content-Encoding": encoding}
     written, _ = run(lambda _: answer(200, pack(b"hello " * 100), headers))
     assert written["response"] == "hello " * 100
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_a_compression_bomb_is_cut_at_the_limit(fail, layers):
+def test_a_compression_bomb_is_cut_at_the_limit(fail: Callable[..., Any], layers: int) -> None:
     body = b"\0" * 20_000_000
     for _ in range(layers):
         body = gzip.compress(body)
@@ -312,17 +326,17 @@ def test_a_compression_bomb_is_cut_at_the_limit(fail, layers):
     assert error.suggestions == ("Raise `max_bytes`, or ask the server for less",)
 
 
-def test_a_body_of_exactly_the_limit_is_accepted(run):
+def test_a_body_of_exactly_the_limit_is_accepted(run: Callable[..., Any]) -> None:
     written, _ = run(lambda _: answer(200, b"x" * 1000, {"Content-Type": "text/plain"}), max_bytes=1000)
     assert len(written["response"]) == 1000
 
 
-def test_an_endless_body_is_cut_at_the_limit(fail):
+def test_an_endless_body_is_cut_at_the_limit(fail: Callable[..., Any]) -> None:
     raw = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"400\r\n" + b"x" * 1024 + b"\r\n"
     assert "sends more than" in fail(lambda _: raw + (b"400\r\n" + b"x" * 1024 + b"\r\n") * 20, max_bytes=5000).message
 
 
-def test_a_body_that_does_not_decode_is_a_failed_step(fail):
+def test_a_body_that_does_not_decode_is_a_failed_step(fail: Callable[..., Any]) -> None:
     error = fail(lambda _: answer(200, b"not gzip", {"Content-Encoding": "gzip"}))
     assert "a body that does not decode" in error.message
 
@@ -350,7 +364,9 @@ def test_a_body_that_does_not_decode_is_a_failed_step(fail):
         (302, {}, "error", None),
     ],
 )
-def test_a_status_becomes_the_action_that_fits_it(fail, status, headers, action, wait):
+def test_a_status_becomes_the_action_that_fits_it(
+    fail: Callable[..., Any], status: int, headers: dict[str, Any], action: str, wait: float | None
+) -> None:
     error = fail(lambda _: answer(status, b"", headers), "/things/7?key=hunter2-hunter2")
     assert isinstance(error, StepError)
     assert (error.action, error.details["status"], error.details.get("retry_after")) == (action, status, wait)
@@ -358,7 +374,7 @@ def test_a_status_becomes_the_action_that_fits_it(fail, status, headers, action,
     assert "hunter2" not in everything(error)
 
 
-def test_a_failure_reads_well(fail):
+def test_a_failure_reads_well(fail: Callable[..., Any]) -> None:
     error = fail(lambda _: answer(429, b"slow down", {"Retry-After": "7", "Content-Type": "text/plain"}), "/a?k=v")
     place = error.details["url"]
     assert error.message == f"`GET {place}` answered 429: too many calls; wait 7 s"
@@ -372,7 +388,7 @@ def test_a_failure_reads_well(fail):
     }
 
 
-def echo(received):
+def echo(received: Received) -> bytes:
     """Repeats everything it was told, as careless servers do."""
     from urllib.parse import quote
 
@@ -395,60 +411,66 @@ def echo(received):
         {"auth": "short"},
     ],
 )
-def test_an_error_does_not_repeat_credentials_that_a_server_echoes(fail, params):
+def test_an_error_does_not_repeat_credentials_that_a_server_echoes(
+    fail: Callable[..., Any], params: dict[str, Any]
+) -> None:
     error = fail(echo, **params)
     assert error.details["body"]
     assert TOKEN not in everything(error) and "short" not in everything(error)
     assert base64.b64encode(f"ada:{TOKEN}".encode()).decode() not in everything(error)
 
 
-def test_an_error_does_not_repeat_the_query_of_the_address(fail):
+def test_an_error_does_not_repeat_the_query_of_the_address(fail: Callable[..., Any]) -> None:
     error = fail(lambda r: answer(500, f"no route {r.target}".encode()), "/p?api_key=0123456789abcdef")
     assert error.details["body"] == "no route /p?api_key=«secret:credential»"
     assert "0123456789abcdef" not in everything(error)
 
 
-def test_a_credential_that_the_cut_goes_through_is_not_shown_in_part(fail):
+def test_a_credential_that_the_cut_goes_through_is_not_shown_in_part(fail: Callable[..., Any]) -> None:
     secret = "J" * 3000
     error = fail(lambda _: answer(500, (secret * 100).encode(), {"Content-Type": "text/plain"}), auth=secret)
     assert "JJJJ" not in everything(error)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=4, max_size=30), st.text(max_size=50))
-def test_masking_leaves_no_secret_behind(secret, around):
+def test_masking_leaves_no_secret_behind(secret: str, around: str) -> None:
     assert secret not in masked(around + secret + around + secret, [secret]) or secret in "«secret:credential»"
 
 
-def test_a_long_error_body_is_cut(fail):
+def test_a_long_error_body_is_cut(fail: Callable[..., Any]) -> None:
     error = fail(lambda _: answer(500, b"x" * 1_000_000, {"Content-Type": "text/plain"}))
     assert error.details["body"] == "x" * 1000 + "…"
 
 
-def test_a_binary_error_body_is_left_out():
+def test_a_binary_error_body_is_left_out() -> None:
     reply = Reply(status=500, headers={"content-type": "image/png"}, url="u", place="p", content=b"\x89PNG")
     assert body_preview(Request(method="GET", url="u"), reply) == ""
 
 
-def test_a_date_says_how_long_to_wait():
+def test_a_date_says_how_long_to_wait() -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
     assert 3500 < (retry_after({"retry-after": later}) or 0) <= 3600
     assert retry_after({"retry-after": "Fri, 01 Jan 1999 00:00:00 GMT"}) == 0.0
 
 
-def test_the_reset_of_a_quota_may_be_a_moment():
+def test_nobody_is_told_to_wait_for_more_than_a_week() -> None:
+    assert retry_after({"retry-after": "999999999"}) == 7 * 24 * 3600
+
+
+def test_the_reset_of_a_quota_may_be_a_moment() -> None:
     moment = str(int((datetime.now(UTC) + timedelta(hours=1)).timestamp()))
     headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": moment}
     assert 3500 < (retry_after(headers) or 0) <= 3600
 
 
 @given(st.dictionaries(st.sampled_from(["retry-after", "x-ratelimit-remaining", "x-ratelimit-reset"]), st.text()))
-def test_any_waiting_header_is_understood_or_ignored(headers):
+def test_any_waiting_header_is_understood_or_ignored(headers: dict[str, Any]) -> None:
     wait = retry_after(headers)
     assert wait is None or wait >= 0
 
 
-def test_nothing_listening_is_said_plainly(tmp_path):
-    async def scenario():
+def test_nothing_listening_is_said_plainly(tmp_path: Any) -> None:
+    async def scenario() -> None:
         async with LocalServer(lambda _: answer()) as server:
             url = server.url("/x?key=hunter2")
         await Step(tmp_path).run(Http, url=url)
@@ -460,17 +482,17 @@ def test_nothing_listening_is_said_plainly(tmp_path):
 
 
 @pytest.mark.parametrize("raw", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"])
-def test_a_server_that_breaks_off_fails_the_step(fail, raw):
+def test_a_server_that_breaks_off_fails_the_step(fail: Callable[..., Any], raw: bytes) -> None:
     error = fail(lambda _: raw + b"" if raw else b"connection: close", timeout=0.5)
     assert isinstance(error, StepError)
 
 
 @pytest.mark.parametrize("begin", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"])
-def test_a_slow_server_takes_the_timeout_action(tmp_path, begin):
-    async def scenario():
+def test_a_slow_server_takes_the_timeout_action(tmp_path: Any, begin: bytes) -> None:
+    async def scenario() -> None:
         waiting = asyncio.Event()
 
-        async def never(_):
+        async def never(_: Received) -> Any:
             await waiting.wait()
             return b""
 
@@ -483,11 +505,11 @@ def test_a_slow_server_takes_the_timeout_action(tmp_path, begin):
     assert caught.value.message.endswith("/slow` took longer than 0.05 s")
 
 
-def test_a_cancelled_call_lets_go_of_its_connection(tmp_path):
-    async def scenario():
+def test_a_cancelled_call_lets_go_of_its_connection(tmp_path: Any) -> None:
+    async def scenario() -> None:
         arrived, waiting = asyncio.Event(), asyncio.Event()
 
-        async def never(_):
+        async def never(_: Received) -> Any:
             arrived.set()
             await waiting.wait()
             return b""
@@ -505,8 +527,8 @@ def test_a_cancelled_call_lets_go_of_its_connection(tmp_path):
 # Policy and connections
 
 
-def test_this_machine_is_not_called_unless_settings_say_so(tmp_path):
-    async def scenario():
+def test_this_machine_is_not_called_unless_settings_say_so(tmp_path: Any) -> None:
+    async def scenario() -> int:
         async with LocalServer(lambda _: answer()) as server:
             with pytest.raises(SecurityError):
                 await Step(tmp_path, {}).run(Http, url=server.url())
@@ -520,8 +542,8 @@ def test_this_machine_is_not_called_unless_settings_say_so(tmp_path):
     assert asyncio.run(scenario()) == 1
 
 
-def test_what_one_policy_connected_to_stays_closed_to_another(tmp_path):
-    async def scenario():
+def test_what_one_policy_connected_to_stays_closed_to_another(tmp_path: Any) -> None:
+    async def scenario() -> int:
         async with LocalServer(lambda _: answer()) as server:
             await Step(tmp_path, {"http.allow_private": "true"}).run(Http, url=server.url())
             with pytest.raises(SecurityError):
@@ -531,8 +553,8 @@ def test_what_one_policy_connected_to_stays_closed_to_another(tmp_path):
     assert asyncio.run(scenario()) == 1
 
 
-def test_steps_share_a_connection_and_no_cookies(tmp_path):
-    async def scenario():
+def test_steps_share_a_connection_and_no_cookies(tmp_path: Any) -> None:
+    async def scenario() -> list[Received]:
         async with LocalServer(lambda _: answer(headers={"Set-Cookie": "session=1"})) as server:
             for _ in range(3):
                 await Step(tmp_path).run(Http, url=server.url())
@@ -543,20 +565,20 @@ def test_steps_share_a_connection_and_no_cookies(tmp_path):
     assert not any("cookie" in received.headers for received in requests)
 
 
-def test_proxies_of_the_environment_are_ignored(run, monkeypatch):
+def test_proxies_of_the_environment_are_ignored(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     assert run(lambda _: answer())[0]["status_code"] == 200
 
 
-def test_a_netrc_of_the_person_is_not_used(run, tmp_path):
+def test_a_netrc_of_the_person_is_not_used(run: Callable[..., Any], tmp_path: Any) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login ada password hunter2\n")
     _, (received,) = run(lambda _: answer())
     assert "authorization" not in received.headers
 
 
-def test_many_calls_at_once_all_arrive(tmp_path):
-    async def scenario():
+def test_many_calls_at_once_all_arrive(tmp_path: Any) -> None:
+    async def scenario() -> list[str]:
         async with LocalServer(lambda r: json_answer(f'"{r.target}"')) as server:
             step = Step(tmp_path)
             calls = [step.run(Http, url=server.url(f"/{n}")) for n in range(150)]
@@ -565,7 +587,7 @@ def test_many_calls_at_once_all_arrive(tmp_path):
     assert asyncio.run(scenario()) == [f"/{n}" for n in range(150)]
 
 
-def test_importing_the_node_does_not_import_the_client():
+def test_importing_the_node_does_not_import_the_client() -> None:
     code = "import sys, pflow.nodes.http.node, pflow.nodes.github.node; print('httpx2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+from typing import Any
 
 import pytest
 
@@ -19,15 +20,15 @@ ONLY_HERE = NetworkPolicy.from_settings({"http.allow_hosts": "127.0.0.1"})
 class Names:
     """A resolver that gives one answer after the other, as a hostile name server would."""
 
-    def __init__(self, *answers):
+    def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
 
-    async def __call__(self, host, port):
+    async def __call__(self, host: Any, port: Any) -> Any:
         return self.answers.pop(0)
 
 
-def test_a_name_that_moves_after_the_check_is_not_followed():
-    async def scenario():
+def test_a_name_that_moves_after_the_check_is_not_followed() -> None:
+    async def scenario() -> Any:
         names = Names(["127.0.0.1"], ["169.254.169.254"])
         async with LocalServer(lambda _: answer()) as server:
             client = StepClient(ONLY_HERE, resolve=names)
@@ -41,8 +42,8 @@ def test_a_name_that_moves_after_the_check_is_not_followed():
     assert asyncio.run(scenario()) == (3, [["169.254.169.254"]])
 
 
-def test_a_new_connection_is_checked_anew():
-    async def scenario():
+def test_a_new_connection_is_checked_anew() -> None:
+    async def scenario() -> Any:
         async with LocalServer(lambda _: answer(headers={"Connection": "close"})) as server:
             client = StepClient(ONLY_HERE, resolve=Names(["127.0.0.1"], ["127.0.0.2"]))
             try:
@@ -57,8 +58,8 @@ def test_a_new_connection_is_checked_anew():
 
 
 @pytest.mark.parametrize("addresses", [["127.0.0.2", "127.0.0.1"], ["127.0.0.2", "127.0.0.3", "127.0.0.1"]])
-def test_an_address_that_does_not_answer_gives_way_to_the_next(addresses):
-    async def scenario():
+def test_an_address_that_does_not_answer_gives_way_to_the_next(addresses: list[str]) -> None:
+    async def scenario() -> Any:
         async with LocalServer(lambda _: answer(200, b"here")) as server:
             client = StepClient(NetworkPolicy(allow_private=True), resolve=Names(addresses))
             try:
@@ -69,8 +70,8 @@ def test_an_address_that_does_not_answer_gives_way_to_the_next(addresses):
     assert asyncio.run(scenario()).content == b"here"
 
 
-def test_no_address_that_answers_is_said_plainly():
-    async def scenario():
+def test_no_address_that_answers_is_said_plainly() -> None:
+    async def scenario() -> None:
         client = StepClient(NetworkPolicy(allow_private=True), resolve=Names(["127.0.0.2", "127.0.0.3"]))
         try:
             await client.send(Request(method="GET", url="http://many.example:1/"))
@@ -81,10 +82,10 @@ def test_no_address_that_answers_is_said_plainly():
         asyncio.run(scenario())
 
 
-def test_connections_close_with_the_loop(tmp_path):
+def test_connections_close_with_the_loop(tmp_path: Any) -> None:
     ended = []
 
-    def serve():
+    def serve() -> None:
         with listening.accept()[0] as connection:
             connection.settimeout(30)
             connection.recv(65536)
@@ -101,10 +102,10 @@ def test_connections_close_with_the_loop(tmp_path):
     assert ended == [b""]
 
 
-def test_each_loop_has_connections_of_its_own(tmp_path):
+def test_each_loop_has_connections_of_its_own(tmp_path: Any) -> None:
     for _ in range(2):
 
-        async def scenario():
+        async def scenario() -> int:
             async with LocalServer(lambda _: answer()) as server:
                 await Step(tmp_path).run(Http, url=server.url())
                 return len(server.requests)

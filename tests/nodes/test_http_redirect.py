@@ -1,12 +1,14 @@
 """Redirects: counted, checked hop by hop, and never a way for credentials or bodies to leave their origin."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from pflow.core.errors import PflowError, SecurityError, StepError
 from pflow.nodes.http.node import Http
-from tests.nodes.local_http import LocalServer, Step, answer
+from tests.nodes.local_http import LocalServer, Received, Step, answer
 
 SECRETS = {
     "Authorization": "Bearer hunter2-hunter2",
@@ -16,18 +18,20 @@ SECRETS = {
 }
 
 
-def redirect(to, status=302):
+def redirect(to: str, status: int = 302) -> bytes:
     return answer(status, b"moved", {"Location": to})
 
 
-def chain(received):
+def chain(received: Received) -> bytes:
     """/5 leads to /4 and so on; /0 answers."""
     left = int(received.path[1:])
     return redirect(f"/{left - 1}") if left else answer(200, b"here", {"Content-Type": "text/plain"})
 
 
-def follow(tmp_path, handler, path="/", settings=None, **params):
-    async def scenario():
+def follow(
+    tmp_path: Any, handler: Callable[..., Any], path: str = "/", settings: Any = None, **params: Any
+) -> tuple[dict[str, Any], list[Received]]:
+    async def scenario() -> tuple[dict[str, Any], list[Received]]:
         async with LocalServer(handler) as server:
             written = await Step(tmp_path, settings or {"http.allow_hosts": "127.0.0.1"}).run(
                 Http, url=server.url(path), **params
@@ -38,7 +42,7 @@ def follow(tmp_path, handler, path="/", settings=None, **params):
 
 
 @pytest.mark.parametrize("hops", range(6))
-def test_up_to_five_redirects_are_followed(tmp_path, hops):
+def test_up_to_five_redirects_are_followed(tmp_path: Any, hops: int) -> None:
     written, requests = follow(tmp_path, chain, f"/{hops}")
     assert written["response"] == "here"
     assert written["url"].endswith("/0")
@@ -46,7 +50,7 @@ def test_up_to_five_redirects_are_followed(tmp_path, hops):
 
 
 @pytest.mark.parametrize("hops", [6, 7, 20])
-def test_more_than_five_redirects_fail(tmp_path, hops):
+def test_more_than_five_redirects_fail(tmp_path: Any, hops: int) -> None:
     with pytest.raises(StepError, match="redirected more than 5 times"):
         follow(tmp_path, chain, f"/{hops}")
 
@@ -64,7 +68,9 @@ def test_more_than_five_redirects_fail(tmp_path, hops):
         (308, "DELETE", "DELETE", b"data"),
     ],
 )
-def test_within_an_origin_method_and_body_follow_the_status(tmp_path, status, sent, then, body):
+def test_within_an_origin_method_and_body_follow_the_status(
+    tmp_path: Any, status: int, sent: str, then: str, body: bytes
+) -> None:
     _, requests = follow(
         tmp_path,
         lambda r: redirect("/b", status) if r.path == "/a" else answer(),
@@ -78,7 +84,7 @@ def test_within_an_origin_method_and_body_follow_the_status(tmp_path, status, se
     assert ("content-type" in requests[1].headers) == bool(body)
 
 
-def test_a_head_stays_a_head(tmp_path):
+def test_a_head_stays_a_head(tmp_path: Any) -> None:
     _, requests = follow(
         tmp_path,
         lambda r: answer(303, b"", {"Location": "/b"}) if r.path == "/a" else answer(),
@@ -88,10 +94,10 @@ def test_a_head_stays_a_head(tmp_path):
     assert [received.method for received in requests] == ["HEAD", "HEAD"]
 
 
-def across(tmp_path, status, **params):
+def across(tmp_path: Any, status: int, **params: Any) -> list[Received]:
     """A call to one server that redirects to another one; gives what the second received."""
 
-    async def scenario():
+    async def scenario() -> list[Received]:
         async with LocalServer(lambda _: answer()) as other:
             async with LocalServer(lambda _: redirect(other.url("/there"), status)) as first:
                 await Step(tmp_path).run(Http, url=first.url("/here"), **params)
@@ -112,14 +118,14 @@ def across(tmp_path, status, **params):
         },
     ],
 )
-def test_another_origin_sees_no_credentials(tmp_path, status, params):
+def test_another_origin_sees_no_credentials(tmp_path: Any, status: int, params: dict[str, Any]) -> None:
     (received,) = across(tmp_path, status, **params)
     assert "hunter2" not in repr(received)
     assert received.headers["accept"] == "text/plain"
 
 
 @pytest.mark.parametrize("status", [307, 308])
-def test_another_origin_gets_no_body(tmp_path, status):
+def test_another_origin_gets_no_body(tmp_path: Any, status: int) -> None:
     with pytest.raises(SecurityError) as caught:
         across(tmp_path, status, body="hunter2-hunter2")
     assert "which may not see the body" in caught.value.message
@@ -127,14 +133,14 @@ def test_another_origin_gets_no_body(tmp_path, status):
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])
-def test_a_post_that_becomes_a_get_leaves_its_body_behind(tmp_path, status):
+def test_a_post_that_becomes_a_get_leaves_its_body_behind(tmp_path: Any, status: int) -> None:
     (received,) = across(tmp_path, status, body="hunter2-hunter2", auth="hunter2-hunter2")
     assert (received.method, received.body) == ("GET", b"")
     assert "hunter2" not in repr(received)
 
 
-def test_credentials_do_not_come_back_when_the_redirect_does(tmp_path):
-    async def scenario():
+def test_credentials_do_not_come_back_when_the_redirect_does(tmp_path: Any) -> None:
+    async def scenario() -> list[Received]:
         async with LocalServer(lambda _: redirect(first.url("/back"))) as other:
             async with LocalServer(lambda r: redirect(other.url("/away")) if r.path == "/start" else answer()) as first:
                 await Step(tmp_path).run(Http, url=first.url("/start"), auth="hunter2-hunter2")
@@ -160,24 +166,26 @@ def test_credentials_do_not_come_back_when_the_redirect_does(tmp_path):
         "data:text/plain,x",
         "javascript:alert(1)",
         "http://user:hunter2@127.0.0.1:1/",
+        "http://127.0.0.1:1\\@public.example/",
+        "\\\\127.0.0.1:1/",
     ],
 )
-def test_every_hop_is_checked(tmp_path, location):
+def test_every_hop_is_checked(tmp_path: Any, location: str) -> None:
     with pytest.raises(SecurityError) as caught:
         follow(tmp_path, lambda _: redirect(location))
     assert "hunter2" not in repr(caught.value)
 
 
 @pytest.mark.parametrize("location", ["http://[", "http://\x01/", "http://a..b/", "http://x:99999/", "http:///"])
-def test_a_redirect_to_nonsense_fails_the_step(tmp_path, location):
+def test_a_redirect_to_nonsense_fails_the_step(tmp_path: Any, location: str) -> None:
     with pytest.raises(PflowError) as caught:
         follow(tmp_path, lambda _: redirect(location))
     assert "cannot be reached" not in caught.value.message
     assert caught.value.message.isprintable()
 
 
-def test_a_large_body_of_a_redirect_is_not_read(tmp_path):
-    def handler(received):
+def test_a_large_body_of_a_redirect_is_not_read(tmp_path: Any) -> None:
+    def handler(received: Received) -> bytes:
         if received.path == "/b":
             return answer(200, b"ok", {"Content-Type": "text/plain"})
         return answer(302, b"x" * 5_000_000, {"Location": "/b"})
@@ -186,8 +194,8 @@ def test_a_large_body_of_a_redirect_is_not_read(tmp_path):
     assert written["response"] == "ok"
 
 
-def test_a_hop_that_cannot_be_reached_is_the_one_that_is_named(tmp_path):
-    async def scenario():
+def test_a_hop_that_cannot_be_reached_is_the_one_that_is_named(tmp_path: Any) -> None:
+    async def scenario() -> tuple[str, StepError]:
         async with LocalServer(lambda _: answer()) as gone:
             there = gone.url("/there")
         async with LocalServer(lambda _: redirect(there)) as server:

@@ -4,6 +4,8 @@ import asyncio
 import shutil
 import ssl
 import subprocess
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -21,11 +23,11 @@ LOOPBACK = NetworkPolicy(allow_private=True)
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     """Makes a self-signed certificate for a name; gives its file and its key's."""
     folder = tmp_path_factory.mktemp("tls")
 
-    def make(name, *extra):
+    def make(name: str, *extra: Any) -> tuple[Any, Any]:
         certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
         if not certificate.exists():
             subprocess.run(
@@ -42,20 +44,20 @@ def certificates(tmp_path_factory):
     return make
 
 
-def server_context(certificate, key):
+def server_context(certificate: Any, key: Any) -> Any:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     return context
 
 
-async def to_loopback(host, port):
+async def to_loopback(host: Any, port: Any) -> Any:
     return ["127.0.0.1"]
 
 
-def call(context, host, path="/"):
+def call(context: Any, host: Any, path: Any = "/") -> Any:
     """A verified call to the server under a name that only our resolver knows."""
 
-    async def scenario():
+    async def scenario() -> Any:
         async with LocalServer(lambda _: answer(200, b"hello"), context) as server:
             client = StepClient(LOOPBACK, resolve=to_loopback)
             try:
@@ -66,7 +68,9 @@ def call(context, host, path="/"):
     return asyncio.run(scenario())
 
 
-def test_a_trusted_server_is_called_by_its_name_at_the_checked_address(certificates, monkeypatch):
+def test_a_trusted_server_is_called_by_its_name_at_the_checked_address(
+    certificates: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     certificate, key = certificates("pinned.test")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     context = server_context(certificate, key)
@@ -78,14 +82,16 @@ def test_a_trusted_server_is_called_by_its_name_at_the_checked_address(certifica
     assert received.headers["host"].startswith("pinned.test:")
 
 
-def test_a_certificate_for_another_name_is_refused(certificates, monkeypatch):
+def test_a_certificate_for_another_name_is_refused(
+    certificates: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     certificate, key = certificates("pinned.test")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with pytest.raises(StepError, match="cannot be trusted: Hostname mismatch"):
         call(server_context(certificate, key), "other.test")
 
 
-def test_a_certificate_of_no_known_authority_is_refused(certificates):
+def test_a_certificate_of_no_known_authority_is_refused(certificates: Callable[..., Any]) -> None:
     with pytest.raises(StepError) as caught:
         call(server_context(*certificates("pinned.test")), "pinned.test", "/x?key=hunter2")
     error = caught.value
@@ -98,7 +104,9 @@ def test_a_certificate_of_no_known_authority_is_refused(certificates):
     assert "hunter2" not in repr((error.message, error.details))
 
 
-def test_an_expired_certificate_is_refused(certificates, tmp_path, monkeypatch):
+def test_an_expired_certificate_is_refused(
+    certificates: Callable[..., Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, key = certificates("pinned.test")
     request, config = tmp_path / "r.csr", tmp_path / "ca.cnf"
     expired = tmp_path / "expired.pem"
@@ -127,7 +135,7 @@ def test_an_expired_certificate_is_refused(certificates, tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
-def test_an_old_protocol_is_refused(certificates, monkeypatch):
+def test_an_old_protocol_is_refused(certificates: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     certificate, key = certificates("pinned.test")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     context = server_context(certificate, key)
@@ -137,14 +145,14 @@ def test_an_old_protocol_is_refused(certificates, monkeypatch):
         call(context, "pinned.test")
 
 
-def test_plain_http_where_tls_is_expected_fails_the_step(tmp_path):
-    async def plain(reader, writer):
+def test_plain_http_where_tls_is_expected_fails_the_step(tmp_path: Any) -> None:
+    async def plain(reader: Any, writer: Any) -> None:
         await reader.read(1)
         writer.write(answer(400))
         writer.close()
         await writer.wait_closed()
 
-    async def scenario():
+    async def scenario() -> None:
         async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             await Step(tmp_path).run(Http, url=f"https://127.0.0.1:{port}/")
@@ -153,10 +161,10 @@ def test_plain_http_where_tls_is_expected_fails_the_step(tmp_path):
         asyncio.run(scenario())
 
 
-def test_a_node_can_go_without_verification_and_says_so(certificates, tmp_path):
+def test_a_node_can_go_without_verification_and_says_so(certificates: Callable[..., Any], tmp_path: Any) -> None:
     step = Step(tmp_path)
 
-    async def scenario():
+    async def scenario() -> Any:
         async with LocalServer(lambda _: answer(200, b"hello"), server_context(*certificates("pinned.test"))) as server:
             with pytest.raises(StepError):
                 await step.run(Http, url=server.url())
@@ -169,8 +177,8 @@ def test_a_node_can_go_without_verification_and_says_so(certificates, tmp_path):
     assert step.reports == ["TLS certificates are not verified for GET of this step"]
 
 
-def test_a_redirect_does_not_lead_from_https_to_http(certificates, tmp_path):
-    async def scenario():
+def test_a_redirect_does_not_lead_from_https_to_http(certificates: Callable[..., Any], tmp_path: Any) -> None:
+    async def scenario() -> Any:
         async with LocalServer(lambda _: answer()) as plain:
             moved = answer(302, b"", {"Location": plain.url("/x?key=hunter2")})
             async with LocalServer(lambda _: moved, server_context(*certificates("pinned.test"))) as server:

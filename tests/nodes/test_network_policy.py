@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -46,7 +47,7 @@ NAMES = {
 }
 
 
-async def resolve(host, port):
+async def resolve(host: str, port: int) -> list[str]:
     """Names from the table; numeric spellings as the system reads them. It never asks the network."""
     if host in NAMES:
         return NAMES[host]
@@ -83,8 +84,8 @@ nat64.example  scoped.example  nonsense.example  files.internal.corp  xn--e1afmk
 PRIVATE = PRIVATE_TEXT.split()
 
 
-def send(url, policy=NetworkPolicy()):
-    async def call():
+def send(url: str, policy: NetworkPolicy = NetworkPolicy()) -> Any:
+    async def call() -> Any:
         client = StepClient(policy, resolve=resolve)
         try:
             return await client.send(Request(method="GET", url=url, timeout=5))
@@ -94,16 +95,16 @@ def send(url, policy=NetworkPolicy()):
     return asyncio.run(call())
 
 
-def addresses_of(host, policy=NetworkPolicy(), port=443):
+def addresses_of(host: str, policy: NetworkPolicy = NetworkPolicy(), port: int = 443) -> list[str]:
     return asyncio.run(checked_addresses(policy, host, port, resolve))
 
 
-def test_the_table_is_long_enough_to_mean_something():
+def test_the_table_is_long_enough_to_mean_something() -> None:
     assert len(set(PRIVATE)) == len(PRIVATE) >= 150
 
 
 @pytest.mark.parametrize("host", PRIVATE)
-def test_a_spelling_of_a_private_place_is_refused(host):
+def test_a_spelling_of_a_private_place_is_refused(host: str) -> None:
     with pytest.raises(SecurityError) as caught:
         send(f"http://{host}/latest/meta-data?key=hunter2")
     assert caught.value.exit_code == 3
@@ -138,7 +139,7 @@ def test_a_spelling_of_a_private_place_is_refused(host):
         "http://exa。mple.com/",
     ],
 )
-def test_other_schemes_and_user_names_are_refused(url):
+def test_other_schemes_and_user_names_are_refused(url: str) -> None:
     with pytest.raises(SecurityError):
         send(url)
 
@@ -191,7 +192,7 @@ def test_other_schemes_and_user_names_are_refused(url):
         "",
     ],
 )
-def test_what_is_no_address_fails_before_any_connection(url):
+def test_what_is_no_address_fails_before_any_connection(url: str) -> None:
     with pytest.raises((StepError, SecurityError)) as caught:
         send(url)
     assert "cannot be reached" not in caught.value.message
@@ -224,7 +225,7 @@ def test_what_is_no_address_fails_before_any_connection(url):
         "public.example",
     ],
 )
-def test_public_places_are_open(host):
+def test_public_places_are_open(host: str) -> None:
     assert addresses_of(host)
 
 
@@ -271,7 +272,7 @@ def test_public_places_are_open(host):
         ({"http.allow_hosts": "93.184.216.34"}, "mixed.example", 80, False),
     ],
 )
-def test_settings_open_what_they_name_and_no_more(settings, host, port, open_):
+def test_settings_open_what_they_name_and_no_more(settings: dict[str, Any], host: str, port: int, open_: bool) -> None:
     policy = NetworkPolicy.from_settings(settings)
     if open_:
         assert addresses_of(host, policy, port)
@@ -295,13 +296,13 @@ def test_settings_open_what_they_name_and_no_more(settings, host, port, open_):
         {"http.allow_hosts": "ok.example,müller.example"},
     ],
 )
-def test_a_setting_that_cannot_be_read_refuses(settings):
+def test_a_setting_that_cannot_be_read_refuses(settings: dict[str, Any]) -> None:
     with pytest.raises(SecurityError) as caught:
         NetworkPolicy.from_settings(settings)
     assert next(iter(settings)) in caught.value.message
 
 
-def test_the_refusal_says_how_to_allow_the_place():
+def test_the_refusal_says_how_to_allow_the_place() -> None:
     policy = NetworkPolicy.from_settings({"http.allow_hosts": "other.corp"})
     with pytest.raises(SecurityError) as caught:
         addresses_of("files.internal.corp", policy, 8080)
@@ -315,19 +316,19 @@ def test_the_refusal_says_how_to_allow_the_place():
     )
 
 
-def test_a_metadata_address_is_not_advertised_as_private():
+def test_a_metadata_address_is_not_advertised_as_private() -> None:
     with pytest.raises(SecurityError) as caught:
         addresses_of("metadata")
     assert caught.value.details["kind"] == "a cloud metadata address"
     assert caught.value.suggestions == ("pflow settings set http.allow_hosts metadata",)
 
 
-def test_a_host_without_addresses_is_a_failed_step():
+def test_a_host_without_addresses_is_a_failed_step() -> None:
     with pytest.raises(StepError, match=r"the host `nowhere\.example` has no address"):
         addresses_of("nowhere.example")
 
 
-def test_trusting_one_place_opens_only_its_port():
+def test_trusting_one_place_opens_only_its_port() -> None:
     policy = NetworkPolicy().trusting("Files.internal.corp", 3000)
     assert addresses_of("files.internal.corp", policy, 3000)
     with pytest.raises(SecurityError):
@@ -341,7 +342,7 @@ V4 = st.integers(0, 2**32 - 1).map(IPv4Address)
 @example(IPv4Address("127.0.0.1"))
 @example(IPv4Address("8.8.8.8"))
 @example(IPv4Address("169.254.169.254"))
-def test_an_embedded_address_is_judged_like_itself(address):
+def test_an_embedded_address_is_judged_like_itself(address: Any) -> None:
     number = int(address)
     wrapped = [
         IPv6Address(0xFFFF << 32 | number),
@@ -355,7 +356,7 @@ def test_an_embedded_address_is_judged_like_itself(address):
 
 @given(st.one_of(V4, st.integers(0, 2**128 - 1).map(IPv6Address)))
 @example(ip_address("fec0::1"))
-def test_nothing_is_public_that_the_standard_library_calls_special(address):
+def test_nothing_is_public_that_the_standard_library_calls_special(address: Any) -> None:
     special = (
         address.is_private
         or address.is_loopback

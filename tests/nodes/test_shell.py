@@ -53,7 +53,7 @@ class Listener:
 # What comes back
 
 
-def test_output_is_kept_but_for_the_newlines_at_its_end():
+def test_output_is_kept_but_for_the_newlines_at_its_end() -> None:
     assert run(r"printf '\n a\n\tb \r\n\n'; printf '\303\251!\n' >&2") == {
         "stdout": "\n a\n\tb \r",
         "stderr": "é!",
@@ -61,16 +61,16 @@ def test_output_is_kept_but_for_the_newlines_at_its_end():
     }
 
 
-def test_bytes_that_are_no_text_are_replaced():
+def test_bytes_that_are_no_text_are_replaced() -> None:
     assert stdout(r"printf 'a\377b\000c'") == "a\ufffdb\x00c"
 
 
-def test_a_tolerated_exit_code_is_an_output():
+def test_a_tolerated_exit_code_is_an_output() -> None:
     assert run("echo none; exit 1", ok_codes=[0, 1])["exit_code"] == 1
     assert run("kill -9 $$", ok_codes=[-9])["exit_code"] == -9
 
 
-def test_long_output_is_cut_and_the_run_is_told(tmp_path):
+def test_long_output_is_cut_and_the_run_is_told(tmp_path: Any) -> None:
     listener = Listener()
     document = {
         "nodes": [
@@ -88,7 +88,7 @@ def test_long_output_is_cut_and_the_run_is_told(tmp_path):
 # What the command gets
 
 
-def test_templates_reach_the_command_as_values(tmp_path, monkeypatch):
+def test_templates_reach_the_command_as_values(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     document = {
         "inputs": {"name": {"type": "string"}, "list": {"type": "array"}},
@@ -106,7 +106,7 @@ def test_templates_reach_the_command_as_values(tmp_path, monkeypatch):
 
 @given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])))
 @settings(max_examples=30)
-def test_any_value_arrives_as_it_is(value):
+def test_any_value_arrives_as_it_is(value: str) -> None:
     command = ShellCommand('printf %s "$PFLOW_1"', {"PFLOW_1": value})
     assert stdout(command) == value
 
@@ -124,18 +124,18 @@ def test_any_value_arrives_as_it_is(value):
         ([], "[]"),
     ],
 )
-def test_stdin_is_text_or_json(given, seen):
+def test_stdin_is_text_or_json(given: object, seen: str) -> None:
     assert stdout("cat", stdin=given) == seen
 
 
-def test_variables_are_added_to_a_bare_environment(monkeypatch):
+def test_variables_are_added_to_a_bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "canary")
     seen = stdout("env", env={"A": "x y", "N": 5, "L": ["é"], "Z": True})
     assert {"A=x y", "N=5", 'L=["é"]', "Z=true", f"HOME={os.environ['HOME']}"} <= set(seen.splitlines())
     assert "canary" not in seen
 
 
-def test_the_command_runs_in_its_folder(tmp_path, monkeypatch):
+def test_the_command_runs_in_its_folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a folder").mkdir()
     assert stdout("pwd", cwd=str(tmp_path / "a folder")) == f"{tmp_path}/a folder"
     assert stdout("pwd", cwd="~/a folder") == f"{tmp_path}/a folder"
@@ -146,7 +146,7 @@ def test_the_command_runs_in_its_folder(tmp_path, monkeypatch):
 # What its failures say
 
 
-def test_a_failure_quotes_the_last_lines_of_stderr():
+def test_a_failure_quotes_the_last_lines_of_stderr() -> None:
     error = fail("echo partial; for n in 1 2 3 4; do echo line $n >&2; done; echo >&2; exit 2")
     assert error.message == "the command ended with exit code 2: line 2; line 3; line 4"
     assert error.details == {
@@ -158,35 +158,35 @@ def test_a_failure_quotes_the_last_lines_of_stderr():
     assert (error.code, error.action) == ("execution", "error")
 
 
-def test_a_failure_of_a_talkative_command_stays_short():
+def test_a_failure_of_a_talkative_command_stays_short() -> None:
     error = fail("yes 'something is wrong' | head -c 3000000 >&2; exit 1")
     assert len(error.message) < 700
     assert len(str(error.details["stderr"])) == 2000
 
 
-def test_a_silent_failure_is_told_too():
+def test_a_silent_failure_is_told_too() -> None:
     assert fail("exit 9").message == "the command ended with exit code 9"
 
 
-def test_zero_is_a_failure_when_it_is_not_listed():
+def test_zero_is_a_failure_when_it_is_not_listed() -> None:
     assert fail("exit 0", ok_codes=[1]).message == "the command ended with exit code 0"
 
 
-def test_a_missing_program_is_named():
+def test_a_missing_program_is_named() -> None:
     error = fail("no-such-program --flag")
     assert error.message.startswith("the command ended with exit code 127: ")
     assert "no-such-program: not found" in error.message
     assert error.suggestions == ("a program in the command was not found: install it, or give its full path",)
 
 
-def test_a_program_that_is_not_executable_is_named(tmp_path):
+def test_a_program_that_is_not_executable_is_named(tmp_path: Any) -> None:
     (tmp_path / "tool").write_text("echo hi")
     error = fail("./tool", cwd=str(tmp_path))
     assert error.details["exit_code"] == 126
     assert error.suggestions == ("a program in the command is not executable: `chmod +x` makes it so",)
 
 
-def test_signals_have_names():
+def test_signals_have_names() -> None:
     assert fail("kill -SEGV $$").message == "the command was ended by SIGSEGV"
     assert fail("sh -c 'kill -9 $$'; exit $?").suggestions == (
         "137 is 128 + 9: a program in the command was ended by SIGKILL",
@@ -194,7 +194,7 @@ def test_signals_have_names():
     assert shell._signal(63) == "signal 63"
 
 
-def test_a_timeout_ends_the_command_and_takes_its_own_edge(tmp_path):
+def test_a_timeout_ends_the_command_and_takes_its_own_edge(tmp_path: Any) -> None:
     error = fail("echo $$ > pid; echo begun; exec sleep 60", timeout=0.3, cwd=str(tmp_path))
     assert isinstance(error, StepTimeout)
     assert error.message == "the command took longer than 0.3 s and was ended"
@@ -203,7 +203,7 @@ def test_a_timeout_ends_the_command_and_takes_its_own_edge(tmp_path):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_a_run_follows_the_edges_of_a_failed_command(tmp_path):
+def test_a_run_follows_the_edges_of_a_failed_command(tmp_path: Any) -> None:
     document = {
         "nodes": [
             {"id": "slow", "type": "shell", "params": {"command": "exec sleep 60", "timeout": 0.05}},
@@ -246,7 +246,7 @@ def test_a_run_follows_the_edges_of_a_failed_command(tmp_path):
         ({"ok_codes": [True]}, "`ok_codes` must be a list of whole numbers, with at least one in it"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(params, message):
+def test_parameters_that_make_no_sense_are_refused(params: dict[str, Any], message: str) -> None:
     assert fail(**{"command": "true", **params}).message == message
 
 
@@ -254,18 +254,18 @@ def test_parameters_that_make_no_sense_are_refused(params, message):
     "name",
     ["PATH", "LD_PRELOAD", "IFS", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS", "npm_config_yes", "A=B", "", "1A", "É"],
 )
-def test_variables_that_decide_what_runs_are_refused(name):
+def test_variables_that_decide_what_runs_are_refused(name: str) -> None:
     error = fail("true", env={name: "x"})
     assert error.message == f"`env` has a variable `{name}` that cannot be set"
     assert error.suggestions
 
 
-def test_windows_is_refused(monkeypatch):
+def test_windows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell, "sys", SimpleNamespace(platform="win32"))
     assert fail("true").message == "`shell` steps need a POSIX shell, which Windows has not"
 
 
-def test_cancelling_the_step_ends_the_command(tmp_path):
+def test_cancelling_the_step_ends_the_command(tmp_path: Any) -> None:
     async def main() -> int:
         node = Shell()
         node.set_params({"command": "echo $$ > pid; exec sleep 60", "cwd": str(tmp_path)})
@@ -283,7 +283,7 @@ def test_cancelling_the_step_ends_the_command(tmp_path):
         os.kill(pid, 0)
 
 
-def test_the_registry_knows_its_interface(tmp_path):
+def test_the_registry_knows_its_interface(tmp_path: Any) -> None:
     with Workspace(Home(tmp_path / "home")) as workspace:
         interface = workspace.node_type("shell").interface
     assert [(field.name, field.type, field.required, field.slot) for field in interface.params] == [

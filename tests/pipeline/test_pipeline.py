@@ -80,7 +80,7 @@ def messages(words: Any, **more: Any) -> list[str]:
 
 
 @requirement("security:1-6", "security:6.3-2")
-def test_a_flag_that_names_a_parameter_is_configuration_of_its_type():
+def test_a_flag_that_names_a_parameter_is_configuration_of_its_type() -> None:
     words = ["search", "--query=x", "--max-results=20", "--exact", "--filter", '{"a": 1}', "--labels=a", "--labels=b"]
     assert nodes(words)["search"] == {
         "max_results": 20,
@@ -100,7 +100,7 @@ def test_a_flag_that_names_a_parameter_is_configuration_of_its_type():
 
 
 @requirement("security:1-6", "security:6.3-1", "security:8.3-3")
-def test_a_flag_that_names_a_store_key_is_data():
+def test_a_flag_that_names_a_store_key_is_data() -> None:
     document: Any = parse(["search", "--query=bugs", "--language", "python"]).document
     assert document["nodes"] == [{"id": "search", "type": "search", "params": {}}]
     assert document["inputs"]["query"] == {
@@ -113,7 +113,7 @@ def test_a_flag_that_names_a_store_key_is_data():
     assert "mappings" not in document
 
 
-def test_the_same_data_key_for_two_nodes_stays_apart():
+def test_the_same_data_key_for_two_nodes_stays_apart() -> None:
     document: Any = parse("search --query=a >> search --query=b").document
     assert {name: declared["default"] for name, declared in document["inputs"].items()} == {
         "query": "a",
@@ -123,14 +123,14 @@ def test_the_same_data_key_for_two_nodes_stays_apart():
 
 
 @requirement("security:6.3-4")
-def test_nodes_are_connected_in_order_with_ids_of_their_own():
+def test_nodes_are_connected_in_order_with_ids_of_their_own() -> None:
     document: Any = parse("echo --x=1 >> echo --x=2 >> echo --x=3").document
     assert [node["id"] for node in document["nodes"]] == ["echo", "echo_2", "echo_3"]
     assert document["edges"] == [{"from": "echo", "to": "echo_2"}, {"from": "echo_2", "to": "echo_3"}]
     assert document["name"] == "echo >> echo >> echo"
 
 
-def test_the_words_of_a_shell_and_a_text_mean_the_same():
+def test_the_words_of_a_shell_and_a_text_mean_the_same() -> None:
     words = ["shell", "--command=echo 'a b'", ">>", "write", "--path", "x y"]
     text = "shell --command=\"echo 'a b'\" >> write --path 'x y'"
     assert parse(words) == parse(text)
@@ -149,33 +149,33 @@ def test_the_words_of_a_shell_and_a_text_mean_the_same():
         ([], False),
     ],
 )
-def test_a_pipeline_is_told_by_its_connector(words, is_one):
+def test_a_pipeline_is_told_by_its_connector(words: list[Any], is_one: bool) -> None:
     assert is_pipeline(words) is is_one
 
 
-def test_a_required_parameter_takes_the_output_of_its_name():
+def test_a_required_parameter_takes_the_output_of_its_name() -> None:
     assert nodes("echo --message=hi --channel=dev >> send")["send"] == {
         "message": "${echo.message}",
         "channel": "${echo.channel}",
     }
 
 
-def test_a_required_parameter_takes_the_main_output_where_the_type_fits():
+def test_a_required_parameter_takes_the_main_output_where_the_type_fits() -> None:
     assert nodes("shell --command=ls >> write --path=x")["write"] == {"path": "x", "content": "${shell.stdout}"}
     assert parse("shell --command=ls >> write --path=x").notes == ("`write` takes `content` from `${shell.stdout}`",)
     assert messages("shell --command=ls >> count") == ["`count` needs `--number` (number)"]
 
 
-def test_a_name_further_up_is_found_when_nothing_nearer_fits():
+def test_a_name_further_up_is_found_when_nothing_nearer_fits() -> None:
     words = "echo --channel=dev --x=1 >> shell --command=ls >> send"
     assert nodes(words)["send"] == {"message": "${shell.stdout}", "channel": "${echo.channel}"}
 
 
-def test_one_value_does_not_fill_two_places():
+def test_one_value_does_not_fill_two_places() -> None:
     assert messages("shell --command=ls >> send") == ["`send` needs `--channel` (string)"]
 
 
-def test_a_filter_reads_what_comes_before_it():
+def test_a_filter_reads_what_comes_before_it() -> None:
     assert nodes("read --path=x >> shell --command=rev")["shell"] == {
         "command": "rev",
         "stdin": "${read.content}",
@@ -184,7 +184,7 @@ def test_a_filter_reads_what_comes_before_it():
     assert explicit == {"command": "echo ${read.path}"}
 
 
-def test_what_flows_by_never_becomes_a_command_or_an_address():
+def test_what_flows_by_never_becomes_a_command_or_an_address() -> None:
     assert messages("read --path=x >> shell") == ["`shell` needs `--command` (string)"]
     assert messages("echo --command=ls >> shell") == ["`shell` needs `--command` (string)"]
     assert messages("shell --command=ls >> read") == ["`read` needs `--path` (string)"]
@@ -192,7 +192,7 @@ def test_what_flows_by_never_becomes_a_command_or_an_address():
 
 
 @requirement("security:8.2-3")
-def test_keys_that_do_not_align_are_mapped():
+def test_keys_that_do_not_align_are_mapped() -> None:
     found = parse("search --query=bugs >> summarise >> send --channel=dev")
     document: Any = found.document
     assert found.issues == ()
@@ -202,7 +202,7 @@ def test_keys_that_do_not_align_are_mapped():
 
 
 @requirement("security:6.3-3")
-def test_stdin_goes_to_the_natural_input_of_the_first_node():
+def test_stdin_goes_to_the_natural_input_of_the_first_node() -> None:
     found = parse("search --language=python >> summarise", stdin="TODO comments")
     document: Any = found.document
     assert found.inputs == {"stdin": "TODO comments"}
@@ -213,7 +213,7 @@ def test_stdin_goes_to_the_natural_input_of_the_first_node():
     assert nodes("read", stdin="x")["read"]["path"] == "${stdin}"
 
 
-def test_stdin_is_read_only_where_it_has_a_place():
+def test_stdin_is_read_only_where_it_has_a_place() -> None:
     def never() -> str:
         raise AssertionError("stdin was read")
 
@@ -223,7 +223,7 @@ def test_stdin_is_read_only_where_it_has_a_place():
     assert parse("shell --command=x", stdin=lambda: "y").inputs == {"stdin": "y"}
 
 
-def test_options_of_the_caller_count_where_the_node_has_no_such_flag():
+def test_options_of_the_caller_count_where_the_node_has_no_such_flag() -> None:
     found = parse("shell --command=ls --json --svg a.svg --exact=1", options={"json": False, "svg": True})
     assert found.options == ("--json", "--svg", "a.svg")
     assert [issue.message for issue in found.issues] == ["`shell` has no flag `--exact`"]
@@ -231,7 +231,7 @@ def test_options_of_the_caller_count_where_the_node_has_no_such_flag():
     assert nodes("echo --json=1", options={"json": False})["echo"] == {"json": "1"}
 
 
-def test_everything_wrong_is_reported_at_once():
+def test_everything_wrong_is_reported_at_once() -> None:
     found = parse("search --qery=x --max-results=many >> serch >> shell ls --command")
     assert [(issue.code, issue.message) for issue in found.issues] == [
         ("unknown-flag", "`search` has no flag `--qery`"),
@@ -247,17 +247,17 @@ def test_everything_wrong_is_reported_at_once():
 
 
 @pytest.mark.parametrize("words", ["", ">>", "echo >>", ">> echo", "echo >> >> echo"])
-def test_a_missing_node_is_reported_once(words):
+def test_a_missing_node_is_reported_once(words: str) -> None:
     assert messages(words) == ["there is no node on one side of `>>`"]
 
 
 @pytest.mark.parametrize(("text", "what"), [("echo --x='a", "a quote is not closed"), ("echo a\\", "a lone `\\`")])
-def test_text_that_cannot_be_split_says_where(text, what):
+def test_text_that_cannot_be_split_says_where(text: str, what: str) -> None:
     assert any(what in message for message in messages(text))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])).filter(lambda text: "${" not in text))
-def test_text_reaches_the_document_byte_by_byte(value):
+def test_text_reaches_the_document_byte_by_byte(value: str) -> None:
     assert nodes(["shell", f"--command={value}"])["shell"]["command"] == value
     assert nodes(["echo", f"--x={value}"])["echo"]["x"] == value
 
@@ -268,7 +268,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS | st.text(max_size=8), max_size=12), st.none() | st.text(max_size=5))
-def test_any_words_give_a_document_or_issues(words, stdin):
+def test_any_words_give_a_document_or_issues(words: list[Any], stdin: str | None) -> None:
     for form in (words, " ".join(words)):
         found = parse(form, stdin=stdin)
         json.dumps(found.document)

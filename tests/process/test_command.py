@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ print(finished.exit_code, finished.stdout.decode())
 
 
 @pytest.fixture(autouse=True)
-def no_survivors(tmp_path):
+def no_survivors(tmp_path: Any) -> Iterator[None]:
     """No test may leave a process behind that wrote its number into `pids`."""
     yield
     try:
@@ -128,38 +128,38 @@ def open_files() -> set[str]:
 # What comes back
 
 
-def test_output_and_exit_code_come_back():
+def test_output_and_exit_code_come_back() -> None:
     finished = run("echo out; echo err >&2; exit 3")
     assert finished == Finished(exit_code=3, stdout=b"out\n", stderr=b"err\n", stdout_cut=False, stderr_cut=False)
 
 
-def test_a_signal_shows_as_its_negative_number():
+def test_a_signal_shows_as_its_negative_number() -> None:
     assert run("kill -9 $$").exit_code == -9
 
 
-def test_input_reaches_the_command_whole():
+def test_input_reaches_the_command_whole() -> None:
     data = os.urandom(3_000_000)
     assert run("cat", stdin=data).stdout == data
 
 
-def test_without_input_the_command_reads_an_end():
+def test_without_input_the_command_reads_an_end() -> None:
     assert run("cat; echo done").stdout == b"done\n"
 
 
 @pytest.mark.parametrize("command", ["true", "exec <&-; echo closed; sleep 0.01", "head -c 10 > /dev/null"])
-def test_a_command_that_does_not_read_its_input_does_not_hang(command):
+def test_a_command_that_does_not_read_its_input_does_not_hang(command: str) -> None:
     assert run(command, stdin=b"x" * 5_000_000).exit_code == 0
 
 
-def test_bytes_come_back_as_they_are():
+def test_bytes_come_back_as_they_are() -> None:
     assert run(r"printf '\000\377\r\n'").stdout == b"\x00\xff\r\n"
 
 
-def test_the_folder_and_the_environment_are_those_given(tmp_path):
+def test_the_folder_and_the_environment_are_those_given(tmp_path: Any) -> None:
     assert run("pwd; echo $A", cwd=str(tmp_path), env={"A": "é $(x)"}).stdout.decode() == f"{tmp_path}\né $(x)\n"
 
 
-def test_a_flood_is_read_to_its_end_and_kept_to_the_limit():
+def test_a_flood_is_read_to_its_end_and_kept_to_the_limit() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     finished = run("head -c 52428800 /dev/zero; head -c 52428800 /dev/zero >&2; echo end", limit=1 << 20)
     assert (len(finished.stdout), finished.stdout_cut) == (1 << 20, True)
@@ -168,20 +168,20 @@ def test_a_flood_is_read_to_its_end_and_kept_to_the_limit():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # kB
 
 
-def test_output_of_exactly_the_limit_is_not_cut():
+def test_output_of_exactly_the_limit_is_not_cut() -> None:
     finished = run("printf 12345", limit=5)
     assert (finished.stdout, finished.stdout_cut) == (b"12345", False)
     assert run("printf 123456", limit=5).stdout_cut
 
 
-def test_many_commands_run_side_by_side():
+def test_many_commands_run_side_by_side() -> None:
     async def main() -> list[Finished]:
         return await asyncio.gather(*(sh(f"echo {number}; cat", stdin=b"!") for number in range(50)))
 
     assert [finished.stdout for finished in asyncio.run(main())] == [b"%d\n!" % n for n in range(50)]
 
 
-def test_a_loop_in_another_thread_runs_commands():
+def test_a_loop_in_another_thread_runs_commands() -> None:
     results: list[Finished] = []
     thread = threading.Thread(target=lambda: results.append(run("echo thread")))
     thread.start()
@@ -189,7 +189,7 @@ def test_a_loop_in_another_thread_runs_commands():
     assert [result.stdout for result in results] == [b"thread\n"]
 
 
-def test_where_the_kernel_cannot_watch_a_process_its_exit_is_polled(monkeypatch):
+def test_where_the_kernel_cannot_watch_a_process_its_exit_is_polled(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(pid: int, flags: int = 0) -> int:
         raise OSError(38, "Function not implemented")
 
@@ -201,7 +201,7 @@ def test_where_the_kernel_cannot_watch_a_process_its_exit_is_polled(monkeypatch)
         run("exec sleep 60", timeout=0.05)
 
 
-def test_a_hundred_runs_leave_no_files_open_and_no_zombies():
+def test_a_hundred_runs_leave_no_files_open_and_no_zombies() -> None:
     run("true")
     files = open_files()
 
@@ -227,7 +227,7 @@ def refusal(argv: Sequence[str], **options: Any) -> str:
     return caught.value.message
 
 
-def test_each_reason_not_to_start_has_its_message(tmp_path):
+def test_each_reason_not_to_start_has_its_message(tmp_path: Any) -> None:
     run("true")  # the guardian's pipe is there from now on
     plain = tmp_path / "plain"
     plain.write_text("echo hi")
@@ -253,14 +253,14 @@ def test_each_reason_not_to_start_has_its_message(tmp_path):
     assert refusal(["true"], cwd=str(plain)) == f"the working directory `{plain}` cannot be entered: it is not a folder"
 
 
-def test_values_too_large_for_the_system_are_named():
+def test_values_too_large_for_the_system_are_named() -> None:
     with pytest.raises(StepError) as caught:
         run("true", env={"SMALL": "x", "BIG": "x" * 10_000_000})
     assert caught.value.details == {"largest": "environment variable BIG", "bytes": 10_000_000}
     assert caught.value.suggestions == ("pass large values as `stdin`, or through a file",)
 
 
-def test_without_files_left_a_run_fails_or_works_but_never_leaks():
+def test_without_files_left_a_run_fails_or_works_but_never_leaks() -> None:
     async def attempt() -> str:
         try:
             return (await sh("echo it works", stdin=b"x")).stdout.decode()
@@ -300,7 +300,7 @@ def test_without_files_left_a_run_fails_or_works_but_never_leaks():
 # Timeouts and cancellation
 
 
-def test_a_timeout_says_what_was_written_so_far():
+def test_a_timeout_says_what_was_written_so_far() -> None:
     with pytest.raises(StepTimeout) as caught:
         run("echo half; echo wrong >&2; exec sleep 60", timeout=0.3)
     assert caught.value.message == "`/bin/sh` took longer than 0.3 s"
@@ -308,13 +308,13 @@ def test_a_timeout_says_what_was_written_so_far():
     assert (caught.value.code, caught.value.action) == ("timeout", "timeout")
 
 
-def test_a_timeout_lets_the_command_clean_up(tmp_path):
+def test_a_timeout_lets_the_command_clean_up(tmp_path: Any) -> None:
     with pytest.raises(StepTimeout):
         run(TIDY, cwd=str(tmp_path), timeout=0.3)
     assert (tmp_path / "clean").read_text() == "bye\n"
 
 
-def test_a_timeout_ends_a_group_that_ignores_sigterm(tmp_path, monkeypatch):
+def test_a_timeout_ends_a_group_that_ignores_sigterm(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE", 0.2)
 
     async def main() -> None:
@@ -329,14 +329,14 @@ def test_a_timeout_ends_a_group_that_ignores_sigterm(tmp_path, monkeypatch):
     assert children() == []
 
 
-def test_a_timeout_ends_a_stopped_group(tmp_path, monkeypatch):
+def test_a_timeout_ends_a_stopped_group(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE", 0.1)
     with pytest.raises(StepTimeout):
         run("echo $$ > pids; kill -STOP $$", cwd=str(tmp_path), timeout=0.2)
     assert not alive(recorded(tmp_path)[0])
 
 
-def test_a_killed_group_is_waited_for_without_any_grace(tmp_path):
+def test_a_killed_group_is_waited_for_without_any_grace(tmp_path: Any) -> None:
     async def main() -> None:
         popen = subprocess.Popen(
             ["/bin/sh", "-c", "trap '' TERM; echo $$ > pids; while :; do sleep 1; done"],
@@ -352,7 +352,7 @@ def test_a_killed_group_is_waited_for_without_any_grace(tmp_path):
     asyncio.run(main())
 
 
-def test_cancelling_ends_the_group_and_then_raises(tmp_path):
+def test_cancelling_ends_the_group_and_then_raises(tmp_path: Any) -> None:
     async def main() -> None:
         command = "sleep 60 & echo $! >> pids; echo $$ >> pids; wait"
         task = asyncio.create_task(sh(command, cwd=str(tmp_path)))
@@ -366,7 +366,7 @@ def test_cancelling_ends_the_group_and_then_raises(tmp_path):
     assert children() == []
 
 
-def test_a_second_cancellation_skips_the_grace(tmp_path, monkeypatch):
+def test_a_second_cancellation_skips_the_grace(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE", 3600.0)
 
     async def main() -> None:
@@ -382,7 +382,7 @@ def test_a_second_cancellation_skips_the_grace(tmp_path, monkeypatch):
     asyncio.run(main())
 
 
-def test_cancelling_before_the_start_runs_nothing(tmp_path):
+def test_cancelling_before_the_start_runs_nothing(tmp_path: Any) -> None:
     async def main() -> None:
         task = asyncio.create_task(sh("echo $$ > pids", cwd=str(tmp_path)))
         task.cancel()
@@ -393,7 +393,7 @@ def test_cancelling_before_the_start_runs_nothing(tmp_path):
     assert recorded(tmp_path) == []
 
 
-def test_an_outer_timeout_is_told_apart(tmp_path):
+def test_an_outer_timeout_is_told_apart(tmp_path: Any) -> None:
     async def main() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
@@ -403,7 +403,7 @@ def test_an_outer_timeout_is_told_apart(tmp_path):
     asyncio.run(main())
 
 
-def test_a_loop_that_is_dropped_takes_its_commands_along(tmp_path):
+def test_a_loop_that_is_dropped_takes_its_commands_along(tmp_path: Any) -> None:
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda loop, context: None)  # that a task was dropped is the point
     work = sh("echo $$ > pids; exec sleep 60", cwd=str(tmp_path))
@@ -417,7 +417,7 @@ def test_a_loop_that_is_dropped_takes_its_commands_along(tmp_path):
     assert children() == []
 
 
-def test_the_loop_goes_on_while_commands_are_ended(tmp_path, monkeypatch):
+def test_the_loop_goes_on_while_commands_are_ended(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE", 0.2)
 
     async def main() -> int:
@@ -436,25 +436,25 @@ def test_the_loop_goes_on_while_commands_are_ended(tmp_path, monkeypatch):
 # What a command leaves behind
 
 
-def test_background_processes_of_a_finished_command_are_ended(tmp_path):
+def test_background_processes_of_a_finished_command_are_ended(tmp_path: Any) -> None:
     finished = run("sleep 60 > /dev/null 2>&1 & echo $! > pids; echo done", cwd=str(tmp_path))
     assert (finished.exit_code, finished.stdout) == (0, b"done\n")
     assert not alive(recorded(tmp_path)[0])
 
 
-def test_background_processes_that_hold_the_output_are_not_waited_for(tmp_path):
+def test_background_processes_that_hold_the_output_are_not_waited_for(tmp_path: Any) -> None:
     finished = run("sleep 60 & echo $! > pids; echo done", cwd=str(tmp_path))
     assert (finished.exit_code, finished.stdout) == (0, b"done\n")
     assert not alive(recorded(tmp_path)[0])
 
 
-def test_a_background_filter_may_finish_what_it_was_given(tmp_path, monkeypatch):
+def test_a_background_filter_may_finish_what_it_was_given(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_LINGER", PATIENCE)
     finished = run("mkfifo p; (cat p; echo last) & echo first > p", cwd=str(tmp_path))
     assert finished.stdout == b"first\nlast\n"
 
 
-def test_a_daemon_that_keeps_the_output_open_is_not_waited_for(tmp_path):
+def test_a_daemon_that_keeps_the_output_open_is_not_waited_for(tmp_path: Any) -> None:
     finished = run("setsid sleep 60 & echo $! > daemon; echo done", cwd=str(tmp_path))
     daemon = int((tmp_path / "daemon").read_text())
     try:
@@ -471,7 +471,7 @@ print(child.stdout.read().decode(), end="")
 """
 
 
-def test_what_a_daemon_leaves_no_time_to_read_is_read_anyway(tmp_path, monkeypatch):
+def test_what_a_daemon_leaves_no_time_to_read_is_read_anyway(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_LINGER", 0.0)
     script = """
 import fcntl, os, subprocess
@@ -486,13 +486,13 @@ os._exit(0)
     assert len(finished.stdout) == 1 << 20
 
 
-def test_orphans_that_nobody_waits_for_do_not_count_as_alive(tmp_path):
+def test_orphans_that_nobody_waits_for_do_not_count_as_alive(tmp_path: Any) -> None:
     patient = RUNNER.replace("finished =", "process.GRACE = 3600; finished =")
     args = [sys.executable, "-c", ADOPTER, patient, str(tmp_path), "sleep 60 & echo $! > pids; echo done"]
     assert subprocess.run(args, capture_output=True, timeout=PATIENCE).stdout == b"0 done\n\n"
 
 
-def test_orphans_that_fall_to_pflow_are_waited_for(tmp_path):
+def test_orphans_that_fall_to_pflow_are_waited_for(tmp_path: Any) -> None:
     adopting = RUNNER.replace(
         "finished =", "import ctypes; ctypes.CDLL(None).prctl(36, 1, 0, 0, 0); process.GRACE = 3600; finished ="
     )
@@ -502,7 +502,7 @@ def test_orphans_that_fall_to_pflow_are_waited_for(tmp_path):
     assert done.stdout == b"0 done\n\nNone\n", done.stderr
 
 
-def test_an_exit_code_that_someone_else_took_is_not_made_up(tmp_path):
+def test_an_exit_code_that_someone_else_took_is_not_made_up(tmp_path: Any) -> None:
     deaf = f"import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n{RUNNER}"
     done = subprocess.run([sys.executable, "-c", deaf, str(tmp_path), "exit 3"], capture_output=True, timeout=PATIENCE)
     assert b"StepError: the exit code of `/bin/sh` was lost" in done.stderr
@@ -512,7 +512,7 @@ def test_an_exit_code_that_someone_else_took_is_not_made_up(tmp_path):
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(tmp_path: Any) -> Iterator[Callable[..., Any]]:
     """Starts processes that run a command as pflow would."""
     started: list[subprocess.Popen[bytes]] = []
 
@@ -527,7 +527,7 @@ def start(tmp_path):
         popen.communicate()
 
 
-def test_after_kill_9_of_pflow_nothing_of_it_lives(tmp_path, start):
+def test_after_kill_9_of_pflow_nothing_of_it_lives(tmp_path: Any, start: Callable[..., Any]) -> None:
     pflow = start(STUBBORN)
     wait_until(lambda: len(recorded(tmp_path)) == 3)
     helper = guardian(pflow.pid)
@@ -547,7 +547,9 @@ def test_after_kill_9_of_pflow_nothing_of_it_lives(tmp_path, start):
         "sleep 60 > /dev/null 2>&1 & echo $! > pids",
     ],
 )
-def test_a_command_whose_pflow_dies_while_starting_it_is_found(tmp_path, start, command):
+def test_a_command_whose_pflow_dies_while_starting_it_is_found(
+    tmp_path: Any, start: Callable[..., Any], command: str
+) -> None:
     late = "while not os.path.exists(sys.argv[1] + '/pids'): pass"
     dying = f"""
 import os, sys
@@ -563,7 +565,7 @@ Guardian.add = die
     wait_until(lambda: not alive(recorded(tmp_path)[0]))
 
 
-def test_the_guardian_gives_time_to_clean_up(tmp_path, start):
+def test_the_guardian_gives_time_to_clean_up(tmp_path: Any, start: Callable[..., Any]) -> None:
     pflow = start(TIDY)
     wait_until(lambda: recorded(tmp_path))
     pflow.kill()
@@ -571,7 +573,7 @@ def test_the_guardian_gives_time_to_clean_up(tmp_path, start):
     wait_until(lambda: not alive(recorded(tmp_path)[0]))
 
 
-def test_signals_meant_for_pflow_do_not_reach_its_guardian(tmp_path, start):
+def test_signals_meant_for_pflow_do_not_reach_its_guardian(tmp_path: Any, start: Callable[..., Any]) -> None:
     pflow = start("echo $$ > pids; exec sleep 60")
     wait_until(lambda: recorded(tmp_path))
     helper = guardian(pflow.pid)
@@ -584,7 +586,7 @@ def test_signals_meant_for_pflow_do_not_reach_its_guardian(tmp_path, start):
     wait_until(lambda: not alive(helper))
 
 
-def test_the_guardian_holds_one_pipe_and_no_folder(tmp_path, start):
+def test_the_guardian_holds_one_pipe_and_no_folder(tmp_path: Any, start: Callable[..., Any]) -> None:
     pflow = start("echo $$ > pids; exec sleep 60")
     wait_until(lambda: recorded(tmp_path))
     helper = guardian(pflow.pid)
@@ -595,7 +597,7 @@ def test_the_guardian_holds_one_pipe_and_no_folder(tmp_path, start):
     assert b"HOME" not in Path(f"/proc/{helper}/environ").read_bytes()
 
 
-def test_the_guardian_ends_with_a_pflow_that_ends(start):
+def test_the_guardian_ends_with_a_pflow_that_ends(start: Callable[..., Any]) -> None:
     pflow = start("echo $PPID; read line", RUNNER.replace("cwd=", "stdin=b'x' * (1 << 20) + b'\\n', cwd="))
     assert pflow.wait(PATIENCE) == 0
     pflow = start("true", RUNNER + "from pflow.process.guardian import GUARDIAN; print(GUARDIAN.pid)")
@@ -625,7 +627,7 @@ asyncio.run(main())
 """
 
 
-def test_a_guardian_that_was_killed_is_replaced_and_told_of_all(tmp_path, start):
+def test_a_guardian_that_was_killed_is_replaced_and_told_of_all(tmp_path: Any, start: Callable[..., Any]) -> None:
     lose = "os.kill(GUARDIAN.pid, 9); os.waitid(os.P_PID, GUARDIAN.pid, os.WEXITED | os.WNOWAIT)"
     pflow = start("echo $$ >> pids; exec sleep 60", AGAIN.replace("LOSE", lose))
     wait_until(lambda: len(recorded(tmp_path)) == 2)
@@ -635,7 +637,7 @@ def test_a_guardian_that_was_killed_is_replaced_and_told_of_all(tmp_path, start)
     wait_until(lambda: not any(alive(pid) for pid in pids if pid))
 
 
-def test_a_guardian_that_was_stopped_neither_blocks_nor_strikes_later(tmp_path, start):
+def test_a_guardian_that_was_stopped_neither_blocks_nor_strikes_later(tmp_path: Any, start: Callable[..., Any]) -> None:
     fill = "os.kill(GUARDIAN.pid, signal.SIGSTOP); [GUARDIAN.remove(1 << 30) for _ in range(10000)]"
     pflow = start("echo $$ >> pids; exec sleep 60", AGAIN.replace("LOSE", fill))
     wait_until(lambda: len(recorded(tmp_path)) == 2)
@@ -645,7 +647,7 @@ def test_a_guardian_that_was_stopped_neither_blocks_nor_strikes_later(tmp_path, 
     wait_until(lambda: not any(alive(pid) for pid in recorded(tmp_path)))
 
 
-def test_a_fork_of_pflow_does_not_keep_its_commands_alive(tmp_path, start):
+def test_a_fork_of_pflow_does_not_keep_its_commands_alive(tmp_path: Any, start: Callable[..., Any]) -> None:
     fork = "os.fork() or (open(sys.argv[1] + '/fork', 'w').write(str(os.getpid())), signal.pause())"
     pflow = start("echo $$ >> pids; exec sleep 60", AGAIN.replace("LOSE", fork))
     wait_until(lambda: len(recorded(tmp_path)) == 2 and (tmp_path / "fork").exists())
@@ -659,7 +661,7 @@ def test_a_fork_of_pflow_does_not_keep_its_commands_alive(tmp_path, start):
         os.kill(forked, signal.SIGKILL)
 
 
-def test_only_groups_still_on_the_list_are_ended():
+def test_only_groups_still_on_the_list_are_ended() -> None:
     sleepers = [subprocess.Popen(["sleep", "60"], start_new_session=True) for _ in range(4)]
     own = Guardian()
     try:
@@ -681,7 +683,7 @@ def test_only_groups_still_on_the_list_are_ended():
 # The environment
 
 
-def test_secrets_are_not_inherited(monkeypatch):
+def test_secrets_are_not_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "LD_PRELOAD", "BASH_ENV", "PYTHONPATH"):
         monkeypatch.setenv(name, "canary")
     monkeypatch.setenv("HTTPS_PROXY", "http://user:canary@proxy:3128")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from examples.agent import changelog
+from examples.tasks import raw
 from tests.docs.page import blocks_of, read_page
 from tests.real.program import Program
 
@@ -39,7 +40,7 @@ def done(fresh: Program, synced: Any, folder: Path, tmp_path_factory: pytest.Tem
 
 
 @pytest.mark.requirement("server13:success-1", "server13:success-2", "server13:success-4", "server13:success-6")
-def test_eight_calls_lead_from_nothing_to_a_workflow_that_is_used_again(done):
+def test_eight_calls_lead_from_nothing_to_a_workflow_that_is_used_again(done: Done) -> None:
     assert [tool for tool, _, _ in done.agent.calls] == [
         "workflow_discover",
         "registry_discover",
@@ -52,19 +53,23 @@ def test_eight_calls_lead_from_nothing_to_a_workflow_that_is_used_again(done):
     ]
 
 
-def test_it_writes_what_the_raw_calls_write(done, by_hand, folder):
+def test_it_writes_what_the_raw_calls_write(
+    done: Done, by_hand: dict[str, tuple[str, raw.Tally]], folder: Path
+) -> None:
     by_raw_calls, _ = by_hand["changelog"]
     assert (folder / "CHANGELOG.md").read_text() == by_raw_calls
     assert (folder / "RECENT.md").read_text().splitlines() == by_raw_calls.splitlines()[:7]
 
 
-def test_building_costs_a_tenth_of_the_raw_calls_and_using_it_again_next_to_nothing(done, by_hand):
+def test_building_costs_a_tenth_of_the_raw_calls_and_using_it_again_next_to_nothing(
+    done: Done, by_hand: dict[str, tuple[str, raw.Tally]]
+) -> None:
     _, tally = by_hand["changelog"]
     assert sum(sent + read for _, sent, read in done.agent.calls) * 10 < tally.argument_bytes + tally.result_bytes
     assert [sent + read < 1_000 for _, sent, read in done.agent.calls[-2:]] == [True, True]
 
 
-def test_the_page_shows_what_it_prints(done):
+def test_the_page_shows_what_it_prints(done: Done) -> None:
     [shown] = [block.text for block in blocks_of(read_page("agents.md")) if block.text.startswith("13 tools in ")]
     assert settled(shown) == settled(done.transcript)
 
@@ -72,7 +77,7 @@ def test_the_page_shows_what_it_prints(done):
 @pytest.mark.parametrize(
     ("row", "calls"), [("building the workflow, once", slice(0, 6)), ("using it again", slice(6, 8))]
 )
-def test_the_page_says_what_it_costs(done, row, calls):
+def test_the_page_says_what_it_costs(done: Done, row: Any, calls: Any) -> None:
     [cells] = [line.split("|") for line in read_page("agents.md").splitlines() if line.startswith(f"| {row} |")]
     turns, sent, read = (int(cell.replace(",", "")) for cell in cells[2:5])
     made = done.agent.calls[calls]

@@ -5,6 +5,7 @@ import hashlib
 import json
 import sqlite3
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -12,20 +13,20 @@ from examples.tasks import fixtures
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory: Any) -> Any:
     return fixtures.make(tmp_path_factory.mktemp("fixtures"))
 
 
-def digest(*parts):
+def digest(*parts: Any) -> Any:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
-def git(folder, *args):
+def git(folder: Any, *args: Any) -> Any:
     command = ["git", "-C", str(folder / "repository"), *args]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def contents(folder):
+def contents(folder: Any) -> Any:
     """A digest of each part; a database by its rows, since SQLite writes its own version into the file."""
     connection = sqlite3.connect(folder / "orders.db")
     rows = connection.execute("SELECT * FROM orders ORDER BY id").fetchall()
@@ -39,7 +40,7 @@ def contents(folder):
     }
 
 
-def test_they_are_the_same_everywhere(made):
+def test_they_are_the_same_everywhere(made: Any) -> None:
     assert contents(made) == {
         "repository": "c4b4dae490816a335b4d5abe29ea498e36f0cfba",
         "orders": "90f791acf7ad1769",
@@ -48,14 +49,14 @@ def test_they_are_the_same_everywhere(made):
     }
 
 
-def test_making_them_again_changes_nothing(made, tmp_path):
+def test_making_them_again_changes_nothing(made: Any, tmp_path: Any) -> None:
     again = fixtures.make(tmp_path / "again")
     once = contents(again)
     (again / "tickets" / "ticket-001.json").write_text("{}")
     assert contents(fixtures.make(again)) == once == contents(made)
 
 
-def test_the_repository_has_forty_commits_of_three_files_each(made):
+def test_the_repository_has_forty_commits_of_three_files_each(made: Any) -> None:
     stats = git(made, "log", "--format=", "--numstat").splitlines()
     assert git(made, "rev-list", "--count", "HEAD") == "40"
     assert len(stats) == 40 * 3
@@ -64,7 +65,7 @@ def test_the_repository_has_forty_commits_of_three_files_each(made):
     assert git(made, "status", "--porcelain") == ""
 
 
-def test_nobodys_git_settings_matter(made, tmp_path, monkeypatch):
+def test_nobodys_git_settings_matter(made: Any, tmp_path: Any, monkeypatch: Any) -> None:
     (tmp_path / ".gitconfig").write_text(
         "[commit]\n\tgpgsign = true\n[core]\n\tautocrlf = true\n\thooksPath = /nowhere\n"
     )
@@ -74,7 +75,7 @@ def test_nobodys_git_settings_matter(made, tmp_path, monkeypatch):
     assert git(tmp_path, "rev-parse", "HEAD") == git(made, "rev-parse", "HEAD")
 
 
-def test_orders_are_of_known_customers_and_awkward_to_quote(made):
+def test_orders_are_of_known_customers_and_awkward_to_quote(made: Any) -> None:
     tiers = json.loads((made / "tiers.json").read_text())
     rows = list(fixtures.orders())
     assert (len(tiers), set(tiers.values()), len(rows)) == (400, {"gold", "silver", "bronze"}, 5_000)
@@ -83,7 +84,7 @@ def test_orders_are_of_known_customers_and_awkward_to_quote(made):
     assert ast.literal_eval(repr(rows)) == rows
 
 
-def test_tickets_are_of_all_severities(made):
+def test_tickets_are_of_all_severities(made: Any) -> None:
     tickets = [json.loads(path.read_text()) for path in (made / "tickets").iterdir()]
     assert sorted(ticket["id"] for ticket in tickets) == list(range(1, 101))
     assert {ticket["sev"] for ticket in tickets} == {1, 2, 3}

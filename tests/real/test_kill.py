@@ -87,7 +87,7 @@ def started(home: Path, mark: str) -> list[int]:
 
 
 @pytest.mark.timeout(400)
-def test_no_process_is_left(home):
+def test_no_process_is_left(home: Path) -> None:
     """Some are killed while pflow starts, the others when one, two or three servers run, and a while later."""
     chance = random.Random(20_260_728)
     plan = [
@@ -116,7 +116,7 @@ def test_no_process_is_left(home):
 
 
 @pytest.mark.requirement("client:nfr-3")
-def test_a_run_that_ends_leaves_no_server(home):
+def test_a_run_that_ends_leaves_no_server(home: Path) -> None:
     process = pflow(home, "whole", "run", "document.json")
     wait_until(lambda: len(started(home, "whole")) == len(SERVERS))
     assert {process.pid, *started(home, "whole")} <= marked("whole")

@@ -4,8 +4,12 @@ import csv
 import json
 import sqlite3
 import subprocess
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+from examples.tasks import raw
 
 
 @pytest.mark.parametrize(
@@ -16,7 +20,9 @@ import pytest
         ("triage", 102, 166_000, 2_300, 13_600),
     ],
 )
-def test_a_task_costs_the_agent_what_it_reads(by_hand, task, calls, results, biggest, definitions):
+def test_a_task_costs_the_agent_what_it_reads(
+    by_hand: dict[str, tuple[str, raw.Tally]], task: Any, calls: Any, results: Any, biggest: Any, definitions: Any
+) -> None:
     text, tally = by_hand[task]
     assert text.count("\n") > 4
     assert tally.calls == calls
@@ -25,7 +31,7 @@ def test_a_task_costs_the_agent_what_it_reads(by_hand, task, calls, results, big
     assert tally.definitions == pytest.approx(definitions, rel=0.05)
 
 
-def test_the_change_log_counts_what_git_counts(by_hand, folder):
+def test_the_change_log_counts_what_git_counts(by_hand: dict[str, tuple[str, raw.Tally]], folder: Path) -> None:
     text, _ = by_hand["changelog"]
     command = [
         "git",
@@ -45,7 +51,7 @@ def test_the_change_log_counts_what_git_counts(by_hand, folder):
     assert text.splitlines() == ["# Changes", "", *counted]
 
 
-def test_the_revenue_is_what_sql_gives(by_hand, folder):
+def test_the_revenue_is_what_sql_gives(by_hand: dict[str, tuple[str, raw.Tally]], folder: Path) -> None:
     text, _ = by_hand["revenue"]
     connection = sqlite3.connect(":memory:")
     connection.execute("ATTACH ? AS shop", (str(folder / "orders.db"),))
@@ -58,7 +64,7 @@ def test_the_revenue_is_what_sql_gives(by_hand, folder):
     assert text.splitlines()[2:] == [f"| {name} | {count:,} | {cents / 100:,.2f} |" for name, count, cents in rows]
 
 
-def test_the_severe_tickets_are_kept(by_hand, folder):
+def test_the_severe_tickets_are_kept(by_hand: dict[str, tuple[str, raw.Tally]], folder: Path) -> None:
     text, _ = by_hand["triage"]
     tickets = [json.loads(path.read_text()) for path in sorted((folder / "tickets").iterdir())]
     severe = [[str(ticket["id"]), ticket["title"]] for ticket in tickets if ticket["sev"] == 1]

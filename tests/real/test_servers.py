@@ -2,25 +2,28 @@
 
 import base64
 import json
+from typing import Any
 
 import pytest
 
+from tests.real.conftest import Talk
 
-def names(tools):
+
+def names(tools: Any) -> Any:
     return {tool["name"] for tool in tools}
 
 
-def text_of(result):
+def text_of(result: Any) -> Any:
     return "".join(block["text"] for block in result["content"])
 
 
 # ---- everything
 
 
-def test_tools_that_appear_later_are_announced_and_listed(talk):
+def test_tools_that_appear_later_are_announced_and_listed(talk: Talk) -> None:
     """It adds tools once it knows what the client can do."""
 
-    async def use(session):
+    async def use(session: Any) -> Any:
         while not session.tools_changed:
             await session.request("ping", {})
         return await session.list_tools()
@@ -28,8 +31,8 @@ def test_tools_that_appear_later_are_announced_and_listed(talk):
     assert {"echo", "get-roots-list"} <= names(talk("everything", use))
 
 
-def test_a_server_that_asks_for_roots_unasked_gets_them(talk):
-    async def use(session):
+def test_a_server_that_asks_for_roots_unasked_gets_them(talk: Talk) -> None:
+    async def use(session: Any) -> Any:
         while "get-roots-list" not in names(await session.list_tools()):
             pass
         return text_of(await session.call_tool("get-roots-list", {}))
@@ -37,8 +40,8 @@ def test_a_server_that_asks_for_roots_unasked_gets_them(talk):
     assert "file:///somewhere/here" in talk("everything", use, roots=["file:///somewhere/here"])
 
 
-def test_progress_arrives_before_the_result(talk):
-    async def use(session):
+def test_progress_arrives_before_the_result(talk: Talk) -> None:
+    async def use(session: Any) -> Any:
         heard = []
         result = await session.call_tool(
             "trigger-long-running-operation",
@@ -52,8 +55,8 @@ def test_progress_arrives_before_the_result(talk):
     assert text.startswith("Long running operation completed")
 
 
-def test_an_image_arrives_whole(talk):
-    async def use(session):
+def test_an_image_arrives_whole(talk: Talk) -> None:
+    async def use(session: Any) -> Any:
         return await session.call_tool("get-tiny-image", {})
 
     image = next(block for block in talk("everything", use)["content"] if block["type"] == "image")
@@ -61,8 +64,8 @@ def test_an_image_arrives_whole(talk):
     assert base64.b64decode(image["data"], validate=True).startswith(b"\x89PNG")
 
 
-def test_structured_content_comes_beside_its_text(talk):
-    async def use(session):
+def test_structured_content_comes_beside_its_text(talk: Talk) -> None:
+    async def use(session: Any) -> Any:
         return await session.call_tool("get-structured-content", {"location": "Chicago"})
 
     result = talk("everything", use)
@@ -70,8 +73,8 @@ def test_structured_content_comes_beside_its_text(talk):
     assert json.loads(text_of(result)) == result["structuredContent"]
 
 
-def test_links_to_resources_are_blocks_of_their_own(talk):
-    async def use(session):
+def test_links_to_resources_are_blocks_of_their_own(talk: Talk) -> None:
+    async def use(session: Any) -> Any:
         return await session.call_tool("get-resource-links", {"count": 2})
 
     links = [block for block in talk("everything", use)["content"] if block["type"] == "resource_link"]
@@ -81,8 +84,8 @@ def test_links_to_resources_are_blocks_of_their_own(talk):
 # ---- filesystem, sqlite, memory
 
 
-def test_a_denied_path_is_an_error_of_the_tool(talk):
-    async def use(session):
+def test_a_denied_path_is_an_error_of_the_tool(talk: Talk) -> None:
+    async def use(session: Any) -> Any:
         return await session.call_tool("read_text_file", {"path": "/etc/hostname"})
 
     result = talk("filesystem", use)
@@ -90,16 +93,16 @@ def test_a_denied_path_is_an_error_of_the_tool(talk):
     assert text_of(result).startswith("Access denied - path outside allowed directories")
 
 
-def test_every_tool_for_files_has_an_output_schema(talk):
-    async def use(session):
+def test_every_tool_for_files_has_an_output_schema(talk: Talk) -> None:
+    async def use(session: Any) -> Any:
         return await session.list_tools()
 
     tools = talk("filesystem", use)
     assert (len(tools), sum("outputSchema" in tool for tool in tools)) == (14, 14)
 
 
-def test_sqlite_says_errors_as_if_they_were_results(talk):
-    async def use(session):
+def test_sqlite_says_errors_as_if_they_were_results(talk: Talk) -> None:
+    async def use(session: Any) -> Any:
         return [
             await session.call_tool("read_query", {"query": "SELECT missing"}),
             await session.call_tool("read_query", {"query": "DROP TABLE orders"}),
@@ -114,10 +117,10 @@ def test_sqlite_says_errors_as_if_they_were_results(talk):
     ]
 
 
-def test_memory_gives_objects(talk):
+def test_memory_gives_objects(talk: Talk) -> None:
     entity = {"name": "pflow", "entityType": "program", "observations": ["runs workflows"]}
 
-    async def use(session):
+    async def use(session: Any) -> Any:
         await session.call_tool("create_entities", {"entities": [entity]})
         return await session.call_tool("read_graph", {})
 
@@ -128,10 +131,10 @@ def test_memory_gives_objects(talk):
 
 
 @pytest.mark.parametrize(("era", "version"), [("modern", "2026-07-28"), ("legacy", "2025-11-25")])
-def test_a_server_of_both_eras_answers_the_same_in_each(talk, era, version):
+def test_a_server_of_both_eras_answers_the_same_in_each(talk: Talk, era: Any, version: Any) -> None:
     noon = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
 
-    async def use(session):
+    async def use(session: Any) -> Any:
         tools = await session.list_tools()
         good = await session.call_tool("convert_time", noon)
         bad = await session.call_tool("get_current_time", {"timezone": "Nowhere/Near"})
@@ -141,8 +144,8 @@ def test_a_server_of_both_eras_answers_the_same_in_each(talk, era, version):
 
 
 @pytest.mark.parametrize(("server", "era"), [("git", "modern"), ("sqlite", "legacy"), ("everything", "legacy")])
-def test_the_era_of_a_server_is_found_out(talk, server, era):
-    async def use(session):
+def test_the_era_of_a_server_is_found_out(talk: Talk, server: Any, era: Any) -> None:
+    async def use(session: Any) -> Any:
         return session.peer.era, len(await session.list_tools()) > 1
 
     assert talk(server, use) == (era, True)

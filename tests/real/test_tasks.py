@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,13 +20,13 @@ def pflow(fresh: Program, synced: Any) -> Program:
 
 
 @pytest.mark.requirement("client:state-1")
-def test_a_hosts_configuration_is_taken_over(imported, fresh):
+def test_a_hosts_configuration_is_taken_over(imported: Any, fresh: Program) -> None:
     assert sorted(server["name"] for server in imported["data"]["added"]) == ["filesystem", "git", "sqlite"]
     assert [server["name"] for server in fresh("mcp", "list")["data"]["servers"]] == ["filesystem", "git", "sqlite"]
 
 
 @pytest.mark.requirement("client:state-2", "client:state-3")
-def test_syncing_makes_every_tool_a_node_type(synced, fresh):
+def test_syncing_makes_every_tool_a_node_type(synced: Any, fresh: Program) -> None:
     reports = {report["server"]: report for report in synced["data"]["servers"]}
     assert {name: report["tools_registered"] for name, report in reports.items()} == {
         "filesystem": 14,
@@ -34,12 +35,12 @@ def test_syncing_makes_every_tool_a_node_type(synced, fresh):
     }
 
 
-def test_syncing_again_changes_nothing(pflow):
+def test_syncing_again_changes_nothing(pflow: Program) -> None:
     (report,) = pflow("mcp", "sync", "filesystem")["data"]["servers"]
     assert (report["added"], report["changed"], report["removed"]) == ([], [], [])
 
 
-def test_tools_are_listed_and_described(pflow):
+def test_tools_are_listed_and_described(pflow: Program) -> None:
     listed = json.dumps(pflow("registry", "list"))
     described = pflow("registry", "describe", "mcp-filesystem-write-file")["data"]["interface"]
     assert all(name in listed for name in ("mcp-git-git-log", "mcp-sqlite-read-query", "mcp-filesystem-write-file"))
@@ -48,11 +49,11 @@ def test_tools_are_listed_and_described(pflow):
 
 
 @pytest.mark.requirement("client:output-2")
-def test_a_tool_can_be_called_by_itself(pflow):
+def test_a_tool_can_be_called_by_itself(pflow: Program) -> None:
     assert pflow("call", "sqlite", "list_tables")["data"]["outputs"]["result"] == "[{'name': 'orders'}]"
 
 
-def test_a_denied_path_fails_with_what_the_server_said(pflow):
+def test_a_denied_path_fails_with_what_the_server_said(pflow: Program) -> None:
     failed = pflow("call", "filesystem", "read_text_file", "path=/etc/hostname", code=1)
     assert failed["success"] is False
     assert "Access denied - path outside allowed directories" in failed["error"]["message"]
@@ -60,7 +61,9 @@ def test_a_denied_path_fails_with_what_the_server_said(pflow):
 
 @pytest.mark.requirement("client:input-3", "client:state-4", "client:state-5")
 @pytest.mark.parametrize("task", list(raw.TASKS))
-def test_a_task_gives_what_its_raw_calls_give(pflow, folder, by_hand, task):
+def test_a_task_gives_what_its_raw_calls_give(
+    pflow: Program, folder: Path, by_hand: dict[str, tuple[str, raw.Tally]], task: Any
+) -> None:
     by_raw_calls, tally = by_hand[task]
     written = folder / raw.TASKS[task][2]
     written.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 import string
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -87,7 +88,7 @@ class FetchIssues(AsyncNode):
 '''
 
 
-def test_typed_attributes_become_an_interface(tmp_path):
+def test_typed_attributes_become_an_interface(tmp_path: Any) -> None:
     found = only(tmp_path, TYPED)
     assert found.description == "Fetch issues."
     assert brief(found.params) == snapshot(
@@ -119,7 +120,7 @@ def test_typed_attributes_become_an_interface(tmp_path):
     assert not found.open_params
 
 
-def test_a_node_inherits_what_a_base_class_of_its_file_declares(tmp_path):
+def test_a_node_inherits_what_a_base_class_of_its_file_declares(tmp_path: Any) -> None:
     found = interfaces(
         tmp_path,
         '''
@@ -164,7 +165,7 @@ class McpGithubSearchCodeNode(Node):
 
 
 @pytest.mark.requirement("security:5.2-2")
-def test_a_docstring_becomes_an_interface(tmp_path):
+def test_a_docstring_becomes_an_interface(tmp_path: Any) -> None:
     found = interfaces(tmp_path, SEED)["mcp-github-search-code"]
     assert found.description == "Search code in GitHub repositories via MCP."
     assert brief(found.reads) == [
@@ -212,13 +213,13 @@ def test_a_docstring_becomes_an_interface(tmp_path):
         ("- Inputs: a: str - text", "reads", ["a: string required (text)"]),
     ],
 )
-def test_variants_of_docstring_lines_are_understood(line, kind, fields):
+def test_variants_of_docstring_lines_are_understood(line: str, kind: str, fields: list[str]) -> None:
     found = declared(f"Does it.\n\nInterface:\n{line}\n")
     assert found is not None
     assert brief(getattr(interface_from_json(found), kind)) == fields
 
 
-def test_a_docstring_interface_ends_with_its_list():
+def test_a_docstring_interface_ends_with_its_list() -> None:
     found = declared(
         """Does it.
 
@@ -232,7 +233,7 @@ def test_a_docstring_interface_ends_with_its_list():
     assert found == {"reads": [{"name": "a", "required": True}]}
 
 
-def test_actions_may_carry_remarks():
+def test_actions_may_carry_remarks() -> None:
     assert declared("X.\n\nInterface:\n- Actions: default (done), `error` (else, sadly)") == {
         "actions": ["default", "error"]
     }
@@ -243,14 +244,14 @@ WORDS = st.text(string.ascii_letters + " ,;()[]:#-", max_size=40)
 
 
 @given(st.text(max_size=300))
-def test_no_docstring_breaks_the_reader(text):
+def test_no_docstring_breaks_the_reader(text: str) -> None:
     declared(f"Interface:\n{text}")
     declared(text)
     description(text)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["Reads", "Writes", "Params", "Actions"]), WORDS), max_size=6))
-def test_whatever_a_docstring_lists_becomes_an_interface(lines):
+def test_whatever_a_docstring_lists_becomes_an_interface(lines: list[Any]) -> None:
     found = declared("X.\n\nInterface:\n" + "\n".join(f"- {kind}: {words}" for kind, words in lines))
     interface = interface_from_json(found)
     assert all(field.name for field in (*interface.params, *interface.reads, *interface.outputs))
@@ -263,7 +264,7 @@ def test_whatever_a_docstring_lists_becomes_an_interface(lines):
         max_size=5,
     )
 )
-def test_what_a_docstring_says_plainly_is_read_back(fields):
+def test_what_a_docstring_says_plainly_is_read_back(fields: list[Any]) -> None:
     lines = [f'- Reads: shared["{name}"]: {kind} - words{" (optional)" * optional}' for name, kind, optional in fields]
     found = interface_from_json(declared("X.\n\nInterface:\n" + "\n".join(lines)))
     assert [(field.name, field.required, field.description) for field in found.reads] == [
@@ -287,7 +288,7 @@ def test_what_a_docstring_says_plainly_is_read_back(fields):
         ("Node", "node"),
     ],
 )
-def test_a_class_name_becomes_a_node_type(class_name, name):
+def test_a_class_name_becomes_a_node_type(class_name: str, name: str) -> None:
     assert kebab(class_name) == name
 
 
@@ -302,16 +303,16 @@ def test_a_class_name_becomes_a_node_type(class_name, name):
         ("class A(Node):\n    pass", "impure"),
     ],
 )
-def test_purity_is_what_the_class_declares(tmp_path, head, purity):
+def test_purity_is_what_the_class_declares(tmp_path: Any, head: str, purity: str) -> None:
     assert only(tmp_path, head).purity == purity
 
 
-def test_a_node_that_declares_nothing_takes_and_gives_anything(tmp_path):
+def test_a_node_that_declares_nothing_takes_and_gives_anything(tmp_path: Any) -> None:
     found = only(tmp_path, "import pocketflow\nclass Mine(pocketflow.Node):\n    '''Mine.'''")
     assert found == Interface(description="Mine.", open_params=True, open_outputs=True)
 
 
-def test_only_node_classes_count(tmp_path):
+def test_only_node_classes_count(tmp_path: Any) -> None:
     found = interfaces(
         tmp_path,
         "class _Base(AsyncNode): pass\nclass One(_Base): pass\nclass Two(BatchNode): name = None\n"
@@ -339,5 +340,5 @@ def test_only_node_classes_count(tmp_path):
         ),
     ],
 )
-def test_an_interface_is_read_from_any_json(data, expected):
+def test_an_interface_is_read_from_any_json(data: dict[str, Any] | None, expected: Interface) -> None:
     assert interface_from_json(data) == expected

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -61,7 +62,7 @@ def stored(place: Home) -> dict[str, dict[str, object]]:
     return orjson.loads(place.registry.read_bytes())
 
 
-def test_the_built_in_nodes_are_found(place):
+def test_the_built_in_nodes_are_found(place: Home) -> None:
     registry = Registry.load(place)
     assert set(registry.names()) >= BUILT_IN
     assert registry.names() == sorted(registry.names())
@@ -74,12 +75,12 @@ def test_the_built_in_nodes_are_found(place):
 
 
 @pytest.mark.requirement("security:5.3-4")
-def test_nodes_of_a_platform_are_named_by_platform_and_action(place):
+def test_nodes_of_a_platform_are_named_by_platform_and_action(place: Home) -> None:
     found = [entry.name for entry in Registry.load(place).search("github-")]
     assert {"github-get-issue", "github-list-issues", "github-create-pr"} <= set(found)
 
 
-def test_what_is_built_in_says_whether_it_may_run_again(place):
+def test_what_is_built_in_says_whether_it_may_run_again(place: Home) -> None:
     registry = Registry.load(place)
     purities = {name: registry.get(name).interface.purity for name in BUILT_IN}
     assert "pure" not in purities.values(), "a built-in node that is worth caching needs a test of its own"
@@ -87,7 +88,7 @@ def test_what_is_built_in_says_whether_it_may_run_again(place):
 
 
 @pytest.mark.requirement("paths:storage-3")
-def test_a_persons_own_node_is_found_and_can_run(place):
+def test_a_persons_own_node_is_found_and_can_run(place: Home) -> None:
     (place.nodes / "loud.py").write_text(SHOUT)
     entry = Registry.load(place).get("shout")
     assert entry.is_user
@@ -97,7 +98,7 @@ def test_a_persons_own_node_is_found_and_can_run(place):
     assert shared["loud"] == "HI"
 
 
-def test_scanning_runs_none_of_the_code(place, tmp_path):
+def test_scanning_runs_none_of_the_code(place: Home, tmp_path: Any) -> None:
     mark = tmp_path / "ran"
     (place.nodes / "loud.py").write_text(f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n{SHOUT}")
     registry = Registry.load(place)
@@ -107,7 +108,7 @@ def test_scanning_runs_none_of_the_code(place, tmp_path):
     assert mark.exists()
 
 
-def test_entries_are_stored_in_the_documented_form(place):
+def test_entries_are_stored_in_the_documented_form(place: Home) -> None:
     Registry.load(place)
     entry = stored(place)["read-file"]
     assert entry["class_name"] == "ReadFile"
@@ -124,7 +125,7 @@ def test_entries_are_stored_in_the_documented_form(place):
     }
 
 
-def test_an_unchanged_registry_is_read_and_not_scanned_again(place):
+def test_an_unchanged_registry_is_read_and_not_scanned_again(place: Home) -> None:
     (place.nodes / "loud.py").write_text(SHOUT)
     Registry.load(place)
     data = stored(place)
@@ -133,7 +134,7 @@ def test_an_unchanged_registry_is_read_and_not_scanned_again(place):
     assert Registry.load(place).get("shout").class_name == "FromTheFile"
 
 
-def test_a_changed_file_is_scanned_again_and_its_hash_changes(place):
+def test_a_changed_file_is_scanned_again_and_its_hash_changes(place: Home) -> None:
     file = place.nodes / "loud.py"
     file.write_text(SHOUT)
     before = Registry.load(place).get("shout")
@@ -148,7 +149,7 @@ def test_a_changed_file_is_scanned_again_and_its_hash_changes(place):
     assert shared["loud"] == "hi"
 
 
-def test_a_built_in_node_is_known_by_its_type_and_version(place, tmp_path):
+def test_a_built_in_node_is_known_by_its_type_and_version(place: Home, tmp_path: Path) -> None:
     assert Registry.load(place).get("shell").node_hash == "shell@1"
     file = tmp_path / "loud.py"
     file.write_text(SHOUT)
@@ -157,7 +158,7 @@ def test_a_built_in_node_is_known_by_its_type_and_version(place, tmp_path):
     assert scan_file(file, "pflow.nodes.loud").entries["shout"]["node_hash"] == "shout@2"
 
 
-def test_a_deleted_file_takes_its_nodes_along(place):
+def test_a_deleted_file_takes_its_nodes_along(place: Home) -> None:
     file = place.nodes / "loud.py"
     file.write_text(SHOUT)
     assert "shout" in Registry.load(place)
@@ -165,7 +166,7 @@ def test_a_deleted_file_takes_its_nodes_along(place):
     assert "shout" not in Registry.load(place)
 
 
-def test_another_version_of_pflow_makes_the_entries_anew(place):
+def test_another_version_of_pflow_makes_the_entries_anew(place: Home) -> None:
     Registry.load(place)
     data = stored(place)
     data[HEAD]["made_by"] = "pflow 0.0.1"
@@ -174,7 +175,7 @@ def test_another_version_of_pflow_makes_the_entries_anew(place):
     assert Registry.load(place).get("echo").class_name == "Echo"
 
 
-def test_files_that_cannot_be_used_are_told_each_time(place):
+def test_files_that_cannot_be_used_are_told_each_time(place: Home) -> None:
     (place.nodes / "a_broken.py").write_text("class (:\n")
     (place.nodes / "b_binary.py").write_bytes(b"\0\xff")
     (place.nodes / "c_big.py").write_text("#" * (1024 * 1024 + 1))
@@ -200,7 +201,7 @@ def test_files_that_cannot_be_used_are_told_each_time(place):
     assert first.get("fine").file_path.endswith("d_taken.py")
 
 
-def test_pipes_folders_and_hidden_files_are_no_sources(place):
+def test_pipes_folders_and_hidden_files_are_no_sources(place: Home) -> None:
     os.mkfifo(place.nodes / "pipe.py")
     (place.nodes / "folder.py").mkdir()
     (place.nodes / "_private.py").write_text("class A(Node): pass")
@@ -211,14 +212,14 @@ def test_pipes_folders_and_hidden_files_are_no_sources(place):
     assert not {"a", "b"} & set(registry.names())
 
 
-def test_an_unknown_name_is_answered_with_similar_ones(place):
+def test_an_unknown_name_is_answered_with_similar_ones(place: Home) -> None:
     with pytest.raises(NotFoundError) as caught:
         Registry.load(place).get("read-fil")
     assert caught.value.message == "there is no node type `read-fil`"
     assert caught.value.suggestions == ("did you mean `read-file`?",)
 
 
-def test_a_file_that_fails_to_import_says_why(place):
+def test_a_file_that_fails_to_import_says_why(place: Home) -> None:
     (place.nodes / "mine.py").write_text("from pocketflow import Node\nclass Mine(Node): pass\nraise OSError('no')\n")
     entry = Registry.load(place).get("mine")
     for _ in range(2):
@@ -238,7 +239,7 @@ def test_a_file_that_fails_to_import_says_why(place):
         {"module": "", "class_name": "Evil", "file_path": "{home}/nodes/../../evil.py"},
     ],
 )
-def test_a_registry_file_cannot_name_code_elsewhere(place, tmp_path, planted):
+def test_a_registry_file_cannot_name_code_elsewhere(place: Home, tmp_path: Any, planted: dict[str, Any]) -> None:
     (tmp_path / "evil.py").write_text("raise SystemExit('ran')")
     Registry.load(place)
     data = stored(place)
@@ -250,7 +251,7 @@ def test_a_registry_file_cannot_name_code_elsewhere(place, tmp_path, planted):
 
 
 @pytest.mark.requirement("client:require-1")
-def test_virtual_entries_last_and_survive_rescans(place):
+def test_virtual_entries_last_and_survive_rescans(place: Home) -> None:
     registry = Registry.load(place)
     registry.set_entry("mcp-github-create-issue", TOOL)
     assert "mcp-github-create-issue" in registry
@@ -269,7 +270,7 @@ def test_virtual_entries_last_and_survive_rescans(place):
     assert "mcp-github-create-issue" not in Registry.load(place)
 
 
-def test_a_virtual_entrys_hash_follows_its_definition(place):
+def test_a_virtual_entrys_hash_follows_its_definition(place: Home) -> None:
     registry = Registry.load(place)
     registry.set_entry("mcp-a-b", TOOL)
     before = registry.get("mcp-a-b").node_hash
@@ -277,7 +278,7 @@ def test_a_virtual_entrys_hash_follows_its_definition(place):
     assert registry.get("mcp-a-b").node_hash != before
 
 
-def test_entries_that_are_not_virtual_cannot_be_set_or_removed(place):
+def test_entries_that_are_not_virtual_cannot_be_set_or_removed(place: Home) -> None:
     registry = Registry.load(place)
     with pytest.raises(UsageError, match="virtual://"):
         registry.set_entry("mine", {"file_path": "/tmp/x.py"})
@@ -291,7 +292,7 @@ def test_entries_that_are_not_virtual_cannot_be_set_or_removed(place):
         registry.remove("nothing")
 
 
-def test_a_persons_node_wins_over_a_virtual_one_of_its_name(place):
+def test_a_persons_node_wins_over_a_virtual_one_of_its_name(place: Home) -> None:
     registry = Registry.load(place)
     registry.set_entry("shout", TOOL)
     registry.save()
@@ -303,7 +304,7 @@ def test_a_persons_node_wins_over_a_virtual_one_of_its_name(place):
 
 @pytest.mark.requirement("client:edge-7")
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"a": ', b"null", b"\0" * 100])
-def test_a_damaged_registry_is_set_aside_and_rebuilt(place, content):
+def test_a_damaged_registry_is_set_aside_and_rebuilt(place: Home, content: bytes) -> None:
     place.registry.write_bytes(content)
     registry = Registry.load(place)
     assert set(registry.names()) >= BUILT_IN
@@ -314,7 +315,7 @@ def test_a_damaged_registry_is_set_aside_and_rebuilt(place, content):
     assert Registry.load(place).notices == []
 
 
-def test_what_is_whole_in_a_damaged_registry_is_kept(place):
+def test_what_is_whole_in_a_damaged_registry_is_kept(place: Home) -> None:
     place.registry.write_bytes(orjson.dumps({HEAD: {}, "mcp-a-b": TOOL, "odd": 3, "gone": {"file_path": "/x.py"}}))
     registry = Registry.load(place)
     assert "mcp-a-b" in registry
@@ -324,7 +325,7 @@ def test_what_is_whole_in_a_damaged_registry_is_kept(place):
     assert "mcp-a-b" in Registry.load(place)
 
 
-def test_a_registry_damaged_meanwhile_is_set_aside_when_saving(place):
+def test_a_registry_damaged_meanwhile_is_set_aside_when_saving(place: Home) -> None:
     registry = Registry.load(place)
     registry.set_entry("mcp-a-b", TOOL)
     place.registry.write_bytes(b"{")
@@ -333,7 +334,7 @@ def test_a_registry_damaged_meanwhile_is_set_aside_when_saving(place):
     assert any(".corrupt-" in path.name for path in place.root.iterdir())
 
 
-def test_a_registry_that_is_a_link_is_not_followed(place, tmp_path):
+def test_a_registry_that_is_a_link_is_not_followed(place: Home, tmp_path: Any) -> None:
     target = tmp_path / "elsewhere.json"
     target.write_bytes(b"{}")
     place.registry.symlink_to(target)
@@ -342,7 +343,7 @@ def test_a_registry_that_is_a_link_is_not_followed(place, tmp_path):
     assert target.read_bytes() == b"{}"
 
 
-def test_a_home_that_cannot_be_written_still_has_its_nodes(tmp_path):
+def test_a_home_that_cannot_be_written_still_has_its_nodes(tmp_path: Any) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     registry = Registry.load(Home(blocked / "home"))
@@ -364,7 +365,7 @@ for index in range(5):
 
 
 @pytest.mark.requirement("client:nfr-2")
-def test_processes_that_save_at_once_lose_nothing(place):
+def test_processes_that_save_at_once_lose_nothing(place: Home) -> None:
     command = [sys.executable, "-c", ADD, str(place.root)]
     running = [subprocess.Popen([*command, str(number)]) for number in range(4)]
     assert [process.wait(60) for process in running] == [0] * 4
@@ -372,7 +373,7 @@ def test_processes_that_save_at_once_lose_nothing(place):
     assert len(names) == 20
 
 
-def test_a_registry_without_changes_saves_the_same(place):
+def test_a_registry_without_changes_saves_the_same(place: Home) -> None:
     registry = Registry.load(place)
     before = place.registry.read_bytes()
     registry.save()
@@ -380,7 +381,7 @@ def test_a_registry_without_changes_saves_the_same(place):
 
 
 @pytest.mark.requirement("security:5.3-3")
-def test_search_finds_a_platforms_nodes_by_prefix_and_names_before_descriptions(place):
+def test_search_finds_a_platforms_nodes_by_prefix_and_names_before_descriptions(place: Home) -> None:
     registry = Registry.load(place)
     for name, text in [
         ("mcp-acme-search-code", "Search code"),
@@ -402,7 +403,7 @@ def test_search_finds_a_platforms_nodes_by_prefix_and_names_before_descriptions(
     assert found("") == registry.names()
 
 
-def test_two_thousand_entries_load_without_looking_into_them(place):
+def test_two_thousand_entries_load_without_looking_into_them(place: Home) -> None:
     registry = Registry.load(place)
     for index in range(2000):
         registry.set_entry(f"mcp-s-tool{index}", TOOL)

@@ -121,7 +121,9 @@ def watched(words: list[str], log: Path, *, code: int = 0) -> list[str]:
 
 
 @pytest.mark.parametrize("way", LOOKING)
-def test_looking_starts_nothing_connects_to_nothing_and_writes_only_at_home(home, tmp_path, active, listener, way):
+def test_looking_starts_nothing_connects_to_nothing_and_writes_only_at_home(
+    home: Path, tmp_path: Path, active: str, listener: socket.socket, way: str
+) -> None:
     words = [active if word == "DOC" else word for word in LOOKING[way]]
     seen = watched(words, tmp_path / "log")
     assert [line for line in seen if not line.startswith("write ")] == []
@@ -133,7 +135,7 @@ def test_looking_starts_nothing_connects_to_nothing_and_writes_only_at_home(home
         listener.accept()
 
 
-def test_the_watch_would_have_seen_it(home, tmp_path, listener):
+def test_the_watch_would_have_seen_it(home: Path, tmp_path: Path, listener: socket.socket) -> None:
     """The same eyes on a run see its process and its connection."""
     assert pflow("settings", "set", "http.allow_hosts", "127.0.0.1").code == 0
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/x"
@@ -150,7 +152,9 @@ def test_the_watch_would_have_seen_it(home, tmp_path, listener):
     assert (tmp_path / "touched").exists()
 
 
-def test_a_document_with_every_kind_of_mistake_starts_nothing_either(home, tmp_path, active, listener):
+def test_a_document_with_every_kind_of_mistake_starts_nothing_either(
+    home: Path, tmp_path: Path, active: str, listener: socket.socket
+) -> None:
     broken = json.loads(Path(active).read_text())
     for node in broken["nodes"]:
         node["params"] = {f"{name}x": value for name, value in node["params"].items()}
@@ -162,7 +166,7 @@ def test_a_document_with_every_kind_of_mistake_starts_nothing_either(home, tmp_p
     assert not (tmp_path / "touched").exists()
 
 
-def test_the_kernel_sees_neither_an_exec_nor_a_connection(home, tmp_path, active):
+def test_the_kernel_sees_neither_an_exec_nor_a_connection(home: Path, tmp_path: Path, active: str) -> None:
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed; the watch inside Python has looked already")
     log = tmp_path / "strace.log"

@@ -113,7 +113,7 @@ LOOKUPS: dict[str, Callable[[Workspace, str], Any]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_bad_name_is_taken_for_storing(place, tmp_path, way):
+def test_no_bad_name_is_taken_for_storing(place: Home, tmp_path: Path, way: str) -> None:
     before = tree(tmp_path)
     with Workspace(place, environ={}) as workspace:
         for name in (NAMES | PATHS | BACKSLASH | UNSAYABLE).values():
@@ -125,7 +125,7 @@ def test_no_bad_name_is_taken_for_storing(place, tmp_path, way):
 
 
 @pytest.mark.parametrize("way", LOOKUPS)
-def test_no_bad_name_is_taken_for_finding(place, tmp_path, way):
+def test_no_bad_name_is_taken_for_finding(place: Home, tmp_path: Path, way: str) -> None:
     before = tree(tmp_path)
     with Workspace(place, environ={}) as workspace:
         for name in (NAMES | BACKSLASH | UNSAYABLE).values():
@@ -142,7 +142,7 @@ def test_no_bad_name_is_taken_for_finding(place, tmp_path, way):
 @pytest.mark.parametrize(
     "reference", ["a/\0b", "~\0/x", "\0.json", "/" + "a" * 5000, "a/" * 3000, "~nobody-of-that-name/x"]
 )
-def test_a_path_that_no_system_can_open_is_refused_plainly(place, reference):
+def test_a_path_that_no_system_can_open_is_refused_plainly(place: Home, reference: str) -> None:
     with Workspace(place, environ={}) as workspace:
         with pytest.raises(PflowError) as caught:
             workspace.check(reference)
@@ -165,7 +165,7 @@ SOME = ["parent", "newline", "dash", "device", "65 characters", "bidi"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_command_line_refuses_bad_names_with_exit_code_3(place, tmp_path, command):
+def test_the_command_line_refuses_bad_names_with_exit_code_3(place: Home, tmp_path: Path, command: str) -> None:
     file = tmp_path / "doc.json"
     file.write_text(json.dumps(DOCUMENT))
     before = tree(tmp_path)
@@ -180,7 +180,7 @@ def test_the_command_line_refuses_bad_names_with_exit_code_3(place, tmp_path, co
 
 
 @pytest.mark.parametrize("name", ["a/b", "../../x", "/etc/x", "a\\b"])
-def test_a_path_is_no_name_to_save_under(place, tmp_path, name):
+def test_a_path_is_no_name_to_save_under(place: Home, tmp_path: Path, name: str) -> None:
     file = tmp_path / "doc.json"
     file.write_text(json.dumps(DOCUMENT))
     before = tree(tmp_path)
@@ -192,7 +192,7 @@ def test_a_path_is_no_name_to_save_under(place, tmp_path, name):
     assert tree(tmp_path) == before
 
 
-def test_a_document_cannot_choose_a_bad_name_for_itself(place, tmp_path):
+def test_a_document_cannot_choose_a_bad_name_for_itself(place: Home, tmp_path: Path) -> None:
     file = tmp_path / "doc.json"
     before = tree(tmp_path)
     for kind in SOME:
@@ -204,20 +204,20 @@ def test_a_document_cannot_choose_a_bad_name_for_itself(place, tmp_path):
     assert tree(tmp_path) == before
 
 
-def test_without_dashes_a_leading_dash_is_a_usage_error(place, tmp_path):
+def test_without_dashes_a_leading_dash_is_a_usage_error(place: Home, tmp_path: Path) -> None:
     for words in (["run", "-rf"], ["describe", "--nope"], ["workflow", "delete", "-x"], ["validate", "-x"]):
         done = pflow(*words)
         assert done.code == 2 and "no such option" in done.err
 
 
-def test_a_bad_name_as_the_only_word_is_refused_as_well(place):
+def test_a_bad_name_as_the_only_word_is_refused_as_well(place: Home) -> None:
     for kind in ("parent", "newline", "device", "bidi", "escape"):
         done = pflow(NAMES[kind])
         assert done.code in (2, 3) and "\x1b" not in done.err and "\u202e" not in done.err, done
         assert str(place.root) not in done.err
 
 
-def test_a_document_that_names_a_bad_child_is_refused_in_checking(place, tmp_path):
+def test_a_document_that_names_a_bad_child_is_refused_in_checking(place: Home, tmp_path: Path) -> None:
     for name in (*NAMES.values(), "a\0b"):
         document = {"nodes": [{"id": "c", "type": "workflow", "params": {"workflow": name}}]}
         with Workspace(place, environ={}) as workspace:
@@ -250,7 +250,7 @@ def test_a_document_that_names_a_bad_child_is_refused_in_checking(place, tmp_pat
     ],
     ids=lambda value: " ".join(value).encode("ascii", "backslashreplace").decode() if isinstance(value, list) else "",
 )
-def test_other_names_are_no_paths_either(place, tmp_path, words, codes):
+def test_other_names_are_no_paths_either(place: Home, tmp_path: Path, words: list[str], codes: set[int]) -> None:
     before = tree(tmp_path)
     done = pflow(*words)
     assert done.code in codes, done
@@ -258,7 +258,7 @@ def test_other_names_are_no_paths_either(place, tmp_path, words, codes):
     assert tree(tmp_path) == before
 
 
-def test_names_up_to_the_limit_are_taken(place):
+def test_names_up_to_the_limit_are_taken(place: Home) -> None:
     with Workspace(place, environ={}) as workspace:
         for name in ("a", "A-b_c.d", "9", "a" * 64, "con-x"):
             workspace.save(DOCUMENT, name)
@@ -268,7 +268,7 @@ def test_names_up_to_the_limit_are_taken(place):
                 workspace.run(name)
 
 
-def test_a_link_in_the_library_is_not_followed(place, tmp_path):
+def test_a_link_in_the_library_is_not_followed(place: Home, tmp_path: Path) -> None:
     outside = tmp_path / "outside.json"
     outside.write_text(json.dumps(DOCUMENT))
     (place.workflows / "link.json").symlink_to(outside)

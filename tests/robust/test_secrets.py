@@ -189,7 +189,7 @@ def every_use(server: str, folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def test_no_canary_is_seen_after_a_run_that_uses_them_everywhere(place, tmp_path, server):
+def test_no_canary_is_seen_after_a_run_that_uses_them_everywhere(place: Path, tmp_path: Path, server: str) -> None:
     outputs = {
         name: {"source": f"${{{name}}}"} for name in ("echo", "code", "http", "child", "each", "by-slot", "encoded")
     }
@@ -259,7 +259,7 @@ FAILURES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_no_canary_is_seen_after_a_step_that_fails(place, tmp_path, failure):
+def test_no_canary_is_seen_after_a_step_that_fails(place: Path, tmp_path: Path, failure: str) -> None:
     file = write(tmp_path, step("echo", "first", value={"a": ALL}), FAILURES[failure])
     done = run("run", file, "--json")
     assert done.code in (1, 3) and not done.json["success"], done.out
@@ -269,7 +269,9 @@ def test_no_canary_is_seen_after_a_step_that_fails(place, tmp_path, failure):
 
 
 @pytest.mark.parametrize("status", [401, 404, 500])
-def test_an_error_of_a_server_names_the_secret_and_not_its_value(place, tmp_path, server, status):
+def test_an_error_of_a_server_names_the_secret_and_not_its_value(
+    place: Path, tmp_path: Path, server: str, status: int
+) -> None:
     call = step(
         "http",
         "bad",
@@ -288,7 +290,7 @@ def test_an_error_of_a_server_names_the_secret_and_not_its_value(place, tmp_path
 
 
 @pytest.mark.parametrize("answer", ["echo", "401", "404"])
-def test_a_stored_github_token_is_used_and_not_shown(home, tmp_path, server, answer):
+def test_a_stored_github_token_is_used_and_not_shown(home: Path, tmp_path: Path, server: str, answer: str) -> None:
     with Workspace(Home(home), environ={}) as workspace:
         workspace.set_setting("GITHUB_TOKEN", GIVEN)
         workspace.set_setting("http.allow_hosts", "127.0.0.1")
@@ -303,7 +305,7 @@ def test_a_stored_github_token_is_used_and_not_shown(home, tmp_path, server, ans
     search(home)
 
 
-def test_output_that_is_cut_within_a_secret_shows_no_part_of_it(place, tmp_path):
+def test_output_that_is_cut_within_a_secret_shows_no_part_of_it(place: Path, tmp_path: Path) -> None:
     """What commands say is cut to its last characters; the cut may go through a canary at any place."""
     parts = [GIVEN[:size] for size in range(8, len(GIVEN))] + [GIVEN[-size:] for size in range(8, len(GIVEN))]
     for behind in (1982, 1990):
@@ -319,7 +321,7 @@ def test_output_that_is_cut_within_a_secret_shows_no_part_of_it(place, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["integer", "boolean", "object"])
-def test_a_secret_of_the_wrong_type_is_refused_without_showing_it(home, tmp_path, kind):
+def test_a_secret_of_the_wrong_type_is_refused_without_showing_it(home: Path, tmp_path: Path, kind: str) -> None:
     file = tmp_path / "doc.json"
     inputs = {"given": {"type": kind, "secret": True}, "other": {"type": "string"}}
     file.write_text(json.dumps({"inputs": inputs, "nodes": [step("echo", x=1)]}))
@@ -329,7 +331,7 @@ def test_a_secret_of_the_wrong_type_is_refused_without_showing_it(home, tmp_path
     search(home) if home.exists() else None
 
 
-def test_the_command_that_would_work_does_not_repeat_a_secret(home, tmp_path):
+def test_the_command_that_would_work_does_not_repeat_a_secret(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "doc.json"
     inputs = {"given": {"type": "string", "secret": True}, "since": {"type": "string"}}
     file.write_text(json.dumps({"inputs": inputs, "nodes": [step("echo", x=1)]}))
@@ -338,7 +340,7 @@ def test_the_command_that_would_work_does_not_repeat_a_secret(home, tmp_path):
     silent(pflow("run", str(file), f"given={GIVEN}", "--json"))
 
 
-def test_secrets_inside_objects_and_numbers_are_hidden_as_well(home, tmp_path):
+def test_secrets_inside_objects_and_numbers_are_hidden_as_well(home: Path, tmp_path: Path) -> None:
     inputs = {"login": {"type": "object", "secret": True}, "pin": {"type": "integer", "secret": True}}
     file = tmp_path / "doc.json"
     nodes = [
@@ -359,7 +361,7 @@ def test_secrets_inside_objects_and_numbers_are_hidden_as_well(home, tmp_path):
     search(home)
 
 
-def test_a_terminal_shows_progress_and_no_canary(place, tmp_path):
+def test_a_terminal_shows_progress_and_no_canary(place: Path, tmp_path: Path) -> None:
     """Progress tells of failures as they happen, before the run has an outcome."""
     bad = {**step("shell", "bad", command="echo ${given} >&2; exit 1"), "retry": {"attempts": 2, "wait": 0.3}}
     file = write(tmp_path, bad)
@@ -387,7 +389,7 @@ def test_a_terminal_shows_progress_and_no_canary(place, tmp_path):
     assert hits(bytes(seen)) == []
 
 
-def test_a_run_that_is_killed_leaves_no_canary(place, tmp_path):
+def test_a_run_that_is_killed_leaves_no_canary(place: Path, tmp_path: Path) -> None:
     wait = "echo ${given} ${stored_token}; : > started; exec sleep 60"
     file = write(
         tmp_path,
@@ -404,7 +406,9 @@ def test_a_run_that_is_killed_leaves_no_canary(place, tmp_path):
     assert run("trace", "latest", "--json").code == 0
 
 
-def test_no_process_shows_a_canary_in_its_command_line_and_helpers_none_in_their_environment(place, tmp_path):
+def test_no_process_shows_a_canary_in_its_command_line_and_helpers_none_in_their_environment(
+    place: Path, tmp_path: Path
+) -> None:
     look = (
         "import glob, pathlib\n"
         "def read(path):\n"
@@ -434,7 +438,7 @@ def test_no_process_shows_a_canary_in_its_command_line_and_helpers_none_in_their
         assert hits(seen) == []
 
 
-def test_large_values_that_hold_a_secret_are_recognised_when_an_edited_run_goes_on(home, tmp_path):
+def test_large_values_that_hold_a_secret_are_recognised_when_an_edited_run_goes_on(home: Path, tmp_path: Path) -> None:
     nodes = [
         step("code", code="result = given + 'x' * 5000", inputs={"given": "${given}"}),
         step("shell", command="wc -c", stdin="${code.result}"),
@@ -452,7 +456,7 @@ def test_large_values_that_hold_a_secret_are_recognised_when_an_edited_run_goes_
     search(home)
 
 
-def test_a_saved_workflow_and_its_pictures_hold_references_only(place, tmp_path, server):
+def test_a_saved_workflow_and_its_pictures_hold_references_only(place: Path, tmp_path: Path, server: str) -> None:
     file = write(tmp_path, *every_use(server, tmp_path))
     for words in (
         ("workflow", "save", file, "kept"),
@@ -477,7 +481,7 @@ def gated(folder: Path) -> str:
     )
 
 
-def test_a_resume_asks_again_for_what_it_may_not_keep(place, tmp_path):
+def test_a_resume_asks_again_for_what_it_may_not_keep(place: Path, tmp_path: Path) -> None:
     (tmp_path / "closed").touch()
     failed = run("run", gated(tmp_path), "--json")
     run_id = failed.json["checkpoint"]["run_id"]
@@ -495,7 +499,7 @@ def test_a_resume_asks_again_for_what_it_may_not_keep(place, tmp_path):
     search(place)
 
 
-def test_a_resume_without_the_environment_of_the_run_asks_for_its_secret_too(place, tmp_path):
+def test_a_resume_without_the_environment_of_the_run_asks_for_its_secret_too(place: Path, tmp_path: Path) -> None:
     (tmp_path / "closed").touch()
     run_id = run("run", gated(tmp_path), "--json").json["checkpoint"]["run_id"]
     (tmp_path / "closed").unlink()
@@ -503,7 +507,7 @@ def test_a_resume_without_the_environment_of_the_run_asks_for_its_secret_too(pla
     assert asked.code == 2 and asked.json["error"]["details"]["missing"] == ["ambient_api_key"]
 
 
-def test_an_input_that_holds_a_secret_is_whole_again_after_a_resume(place, tmp_path):
+def test_an_input_that_holds_a_secret_is_whole_again_after_a_resume(place: Path, tmp_path: Path) -> None:
     (tmp_path / "closed").touch()
     inputs = {"given": {"type": "string", "secret": True}, "url": {"type": "string"}}
     file = tmp_path / "doc.json"
@@ -520,7 +524,7 @@ def test_an_input_that_holds_a_secret_is_whole_again_after_a_resume(place, tmp_p
     assert (tmp_path / "own.txt").read_text() == given["url"]
 
 
-def test_a_resume_never_goes_on_with_a_marker_in_place_of_a_value(place, tmp_path):
+def test_a_resume_never_goes_on_with_a_marker_in_place_of_a_value(place: Path, tmp_path: Path) -> None:
     """A value that happened to be a secret of the environment was hidden; without that, it is not known any more."""
     (tmp_path / "closed").touch()
     file = tmp_path / "doc.json"
@@ -541,7 +545,7 @@ def test_a_resume_never_goes_on_with_a_marker_in_place_of_a_value(place, tmp_pat
     assert (tmp_path / "own.txt").read_text() == f"it is {AMBIENT}"
 
 
-def test_a_killed_run_with_a_secret_completes_with_the_real_value(place, tmp_path):
+def test_a_killed_run_with_a_secret_completes_with_the_real_value(place: Path, tmp_path: Path) -> None:
     file = write(
         tmp_path,
         step("echo", value=ALL),

@@ -95,7 +95,9 @@ def statuses() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["INT", "TERM", "HUP"]
 )
-def test_a_signal_ends_the_run_and_its_family_and_leaves_it_resumable(home, tmp_path, number, code):
+def test_a_signal_ends_the_run_and_its_family_and_leaves_it_resumable(
+    home: Path, tmp_path: Path, number: Any, code: int
+) -> None:
     run = Forked(["run", hanging(tmp_path)])
     until((tmp_path / "started").exists, "the second step")
     run.kill(number)
@@ -112,7 +114,7 @@ def test_a_signal_ends_the_run_and_its_family_and_leaves_it_resumable(home, tmp_
     assert did(tmp_path) == ["first", "again", "last"]
 
 
-def test_the_json_envelope_of_an_interrupted_run_is_whole(home, tmp_path):
+def test_the_json_envelope_of_an_interrupted_run_is_whole(home: Path, tmp_path: Path) -> None:
     run = Forked(["run", hanging(tmp_path), "--json"])
     until((tmp_path / "started").exists, "the second step")
     run.kill(signal.SIGINT)
@@ -123,7 +125,9 @@ def test_the_json_envelope_of_an_interrupted_run_is_whole(home, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_code_that_never_ends_and_its_children_are_ended(home, tmp_path, number, monkeypatch):
+def test_code_that_never_ends_and_its_children_are_ended(
+    home: Path, tmp_path: Path, number: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     file = write(tmp_path, {"id": "spin", "type": "code", "params": {"code": FOREVER}})
     run = Forked(["run", file])
@@ -134,7 +138,7 @@ def test_code_that_never_ends_and_its_children_are_ended(home, tmp_path, number,
     all_gone(tmp_path)
 
 
-def test_a_new_interpreter_ends_in_the_same_way(home, tmp_path):
+def test_a_new_interpreter_ends_in_the_same_way(home: Path, tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "pflow", "run", hanging(tmp_path)],
         env=environment({}),
@@ -151,7 +155,7 @@ def test_a_new_interpreter_ends_in_the_same_way(home, tmp_path):
     assert all(map(is_gone, pids(tmp_path)))
 
 
-def test_a_terminal_interrupts_the_whole_foreground_and_the_run_still_stops_cleanly(home, tmp_path):
+def test_a_terminal_interrupts_the_whole_foreground_and_the_run_still_stops_cleanly(home: Path, tmp_path: Path) -> None:
     """Ctrl-C reaches every process of the terminal's group, not pflow alone."""
     run = Forked(["run", hanging(tmp_path)], before=lambda: os.setpgid(0, 0))
     until((tmp_path / "started").exists, "the second step")
@@ -161,7 +165,7 @@ def test_a_terminal_interrupts_the_whole_foreground_and_the_run_still_stops_clea
     assert latest()["status"] == "stopped"
 
 
-def test_a_second_interrupt_does_not_wait_for_those_who_will_not_end(home, tmp_path):
+def test_a_second_interrupt_does_not_wait_for_those_who_will_not_end(home: Path, tmp_path: Path) -> None:
     stubborn = "trap ': > told' TERM INT; echo $$ >> pids; : > started; while :; do sleep 300 & wait; done"
     run = Forked(["run", write(tmp_path, mark("first", tmp_path), sh("hang", stubborn, tmp_path))])
     until((tmp_path / "started").exists, "the second step")
@@ -174,7 +178,7 @@ def test_a_second_interrupt_does_not_wait_for_those_who_will_not_end(home, tmp_p
     all_gone(tmp_path)
 
 
-def test_kill_9_at_any_moment_loses_no_completed_step_and_leaves_no_process(home, tmp_path):
+def test_kill_9_at_any_moment_loses_no_completed_step_and_leaves_no_process(home: Path, tmp_path: Path) -> None:
     """Killed when a step has just begun to have its effect, and once more at every such moment of the rest."""
     for moment in (1, 2, 4, 6):
         folder = tmp_path / f"kill-{moment}"
@@ -201,7 +205,7 @@ def test_kill_9_at_any_moment_loses_no_completed_step_and_leaves_no_process(home
         assert all(count == 1 or step in doubtful for step, count in counts.items())
 
 
-def test_items_of_a_batch_that_were_done_are_not_done_again(home, tmp_path):
+def test_items_of_a_batch_that_were_done_are_not_done_again(home: Path, tmp_path: Path) -> None:
     command = (
         "echo ${item} >> did\n"
         "if [ ${item} = three ] && [ ! -e started ]; then echo $$ >> pids; : > started; sleep 300; fi"
@@ -216,7 +220,7 @@ def test_items_of_a_batch_that_were_done_are_not_done_again(home, tmp_path):
     assert did(tmp_path) == ["one", "two", "three", "three", "four"]
 
 
-def test_another_process_cancels_a_run_with_its_family_for_good(home, tmp_path):
+def test_another_process_cancels_a_run_with_its_family_for_good(home: Path, tmp_path: Path) -> None:
     run = Forked(["run", hanging(tmp_path), "--json"])
     until((tmp_path / "started").exists, "the second step")
     asked = pflow("runs", "cancel", "latest")
@@ -230,7 +234,7 @@ def test_another_process_cancels_a_run_with_its_family_for_good(home, tmp_path):
     assert did(tmp_path) == ["first"]
 
 
-def test_parallel_steps_are_all_ended(home, tmp_path):
+def test_parallel_steps_are_all_ended(home: Path, tmp_path: Path) -> None:
     nodes = [sh(f"p{n}", f"sleep 300 & echo $! $$ >> pids; : > started{n}; wait", tmp_path) for n in range(4)]
     run = Forked(["run", write(tmp_path, *nodes, edges="data")])
     until(lambda: all((tmp_path / f"started{n}").exists() for n in range(4)), "four parallel steps")
@@ -239,7 +243,7 @@ def test_parallel_steps_are_all_ended(home, tmp_path):
     assert len(pids(tmp_path)) == 8 and all(map(is_gone, pids(tmp_path)))
 
 
-def test_a_run_in_a_process_that_is_suspended_is_not_taken_from_it(home, tmp_path):
+def test_a_run_in_a_process_that_is_suspended_is_not_taken_from_it(home: Path, tmp_path: Path) -> None:
     run = Forked(["run", hanging(tmp_path)])
     until((tmp_path / "started").exists, "the second step")
     run.kill(signal.SIGSTOP)
@@ -272,7 +276,7 @@ def with_stdout(fd: int, *words: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("words", [("--version",), ("--help",), ("registry", "list"), ("runs", "list", "--json")])
-def test_a_reader_that_is_gone_is_no_reason_for_a_traceback(home, words):
+def test_a_reader_that_is_gone_is_no_reason_for_a_traceback(home: Path, words: tuple[Any, ...]) -> None:
     read, write_end = os.pipe()
     os.close(read)
     code, err = with_stdout(write_end, *words)
@@ -280,7 +284,7 @@ def test_a_reader_that_is_gone_is_no_reason_for_a_traceback(home, words):
     assert (code, err) == (141, "")
 
 
-def test_a_pipe_into_head_is_quiet(home, tmp_path):
+def test_a_pipe_into_head_is_quiet(home: Path, tmp_path: Path) -> None:
     file = write(tmp_path, {"id": "big", "type": "echo", "params": {"text": "x\n" * 200_000}})
     shell = subprocess.run(
         ["bash", "-c", f'"{sys.executable}" -m pflow run {file} | head -1; echo ${{PIPESTATUS[0]}}'],
@@ -297,7 +301,7 @@ def test_a_pipe_into_head_is_quiet(home, tmp_path):
 
 
 @pytest.mark.parametrize("words", [("--version",), ("registry", "list"), ("settings", "list", "--json")])
-def test_a_full_disk_behind_stdout_is_said(home, words):
+def test_a_full_disk_behind_stdout_is_said(home: Path, words: tuple[Any, ...]) -> None:
     with open("/dev/full", "wb") as full:
         code, err = with_stdout(full.fileno(), *words)
     assert code == 1 and "no space left on device" in err.lower()
@@ -313,7 +317,9 @@ def test_a_full_disk_behind_stdout_is_said(home, words):
         ("<&- >&- 2>&-", 1, ""),
     ],
 )
-def test_closed_streams_do_not_keep_a_run_from_its_end(home, tmp_path, closed, code, said):
+def test_closed_streams_do_not_keep_a_run_from_its_end(
+    home: Path, tmp_path: Path, closed: str, code: int, said: str
+) -> None:
     file = write(tmp_path, mark("did", tmp_path))
     shell = subprocess.run(
         ["bash", "-c", f'"{sys.executable}" -m pflow run {file} {closed}'],
@@ -328,7 +334,7 @@ def test_closed_streams_do_not_keep_a_run_from_its_end(home, tmp_path, closed, c
     assert did(tmp_path) == ["did"] and latest()["status"] == "completed"
 
 
-def test_output_to_nobody_does_not_undo_a_run(home, tmp_path):
+def test_output_to_nobody_does_not_undo_a_run(home: Path, tmp_path: Path) -> None:
     file = write(tmp_path, mark("did", tmp_path))
     read, write_end = os.pipe()
     os.close(read)
@@ -338,7 +344,7 @@ def test_output_to_nobody_does_not_undo_a_run(home, tmp_path):
     assert latest()["status"] == "completed"
 
 
-def test_an_interrupt_outside_of_a_run_is_quiet(home, tmp_path):
+def test_an_interrupt_outside_of_a_run_is_quiet(home: Path, tmp_path: Path) -> None:
     """While it waits for a document on stdin."""
     read, write_end = os.pipe()
     child = subprocess.Popen(
@@ -353,6 +359,6 @@ def test_an_interrupt_outside_of_a_run_is_quiet(home, tmp_path):
     assert (child.returncode, err.strip()) == (130, "interrupted")
 
 
-def test_json_stays_one_document_when_everything_is_asked_at_once(home, tmp_path):
+def test_json_stays_one_document_when_everything_is_asked_at_once(home: Path, tmp_path: Path) -> None:
     done = program("--json", "run", write(tmp_path, mark("did", tmp_path)))
     assert json.loads(done.out)["success"] is True and done.err == ""

@@ -78,7 +78,9 @@ def asides(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.name}.corrupt-*"))
 
 
-def test_damaged_settings_are_set_aside_and_never_taken_for_none(lived_in, damage):
+def test_damaged_settings_are_set_aside_and_never_taken_for_none(
+    lived_in: Path, damage: Callable[[bytes], bytes]
+) -> None:
     settings = lived_in / "settings.json"
     whole = settings.read_bytes()
     held = harm(settings, damage)
@@ -96,7 +98,7 @@ def test_damaged_settings_are_set_aside_and_never_taken_for_none(lived_in, damag
     assert TOKEN[-4:] in pflow("settings", "get", "SERVICE_TOKEN").out
 
 
-def test_settings_can_begin_anew_beside_what_was_set_aside(lived_in, damage):
+def test_settings_can_begin_anew_beside_what_was_set_aside(lived_in: Path, damage: Callable[[bytes], bytes]) -> None:
     settings = lived_in / "settings.json"
     held = harm(settings, damage)
     assert pflow("settings", "set", "OTHER_TOKEN", "-", stdin=b"a new credential").code == 1
@@ -115,7 +117,7 @@ def test_settings_can_begin_anew_beside_what_was_set_aside(lived_in, damage):
         b'{"options": {"journal.sync": "sideways"}}',
     ],
 )
-def test_settings_of_another_shape_are_refused_and_left_alone(lived_in, content):
+def test_settings_of_another_shape_are_refused_and_left_alone(lived_in: Path, content: bytes) -> None:
     settings = lived_in / "settings.json"
     settings.write_bytes(content)
     done = pflow("run", "greet")
@@ -123,7 +125,7 @@ def test_settings_of_another_shape_are_refused_and_left_alone(lived_in, content)
     assert (settings.read_bytes(), asides(settings)) == (content, [])
 
 
-def test_a_damaged_registry_is_set_aside_and_rebuilt(lived_in, damage):
+def test_a_damaged_registry_is_set_aside_and_rebuilt(lived_in: Path, damage: Callable[[bytes], bytes]) -> None:
     registry = lived_in / "registry.json"
     held = harm(registry, damage)
     done = pflow("run", "greet")
@@ -134,7 +136,7 @@ def test_a_damaged_registry_is_set_aside_and_rebuilt(lived_in, damage):
     assert pflow("run", "greet").err == ""
 
 
-def test_registry_entries_of_another_type_are_dropped_and_the_rest_kept(lived_in):
+def test_registry_entries_of_another_type_are_dropped_and_the_rest_kept(lived_in: Path) -> None:
     registry = lived_in / "registry.json"
     content = json.loads(registry.read_bytes())
     content["mcp-git-log"] = {"file_path": "virtual://mcp", "interface": {"description": "kept"}}
@@ -145,7 +147,7 @@ def test_registry_entries_of_another_type_are_dropped_and_the_rest_kept(lived_in
     assert "mcp-git-log" in json.loads(registry.read_bytes())
 
 
-def test_a_damaged_journal_is_set_aside_and_a_new_one_begun(lived_in, damage):
+def test_a_damaged_journal_is_set_aside_and_a_new_one_begun(lived_in: Path, damage: Callable[[bytes], bytes]) -> None:
     journal = lived_in / "runs.db"
     held = harm(journal, damage)
     done = pflow("run", "greet")
@@ -155,14 +157,14 @@ def test_a_damaged_journal_is_set_aside_and_a_new_one_begun(lived_in, damage):
     assert len(pflow("runs", "list", "--json").json["data"]["runs"]) == 1
 
 
-def test_looking_at_a_damaged_journal_says_that_it_was_damaged(lived_in):
+def test_looking_at_a_damaged_journal_says_that_it_was_damaged(lived_in: Path) -> None:
     harm(lived_in / "runs.db", DAMAGE["garbage"])
     listed = pflow("runs", "list")
     assert listed.code == 0 and "was damaged and set aside as" in listed.err
 
 
 @pytest.mark.parametrize("name", ["settings.json", "registry.json", "runs.db"])
-def test_a_huge_file_is_not_read_and_not_lost(lived_in, name):
+def test_a_huge_file_is_not_read_and_not_lost(lived_in: Path, name: Any) -> None:
     os.truncate(lived_in / name, 5 << 30)
     done = pflow("run", "greet", before=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)))
     assert quiet(done)
@@ -176,7 +178,7 @@ def test_a_huge_file_is_not_read_and_not_lost(lived_in, name):
     assert len(kept) == 1
 
 
-def test_a_damaged_workflow_is_named_and_others_are_listed(lived_in, damage):
+def test_a_damaged_workflow_is_named_and_others_are_listed(lived_in: Path, damage: Callable[[bytes], bytes]) -> None:
     bad = lived_in / "workflows" / "bad.json"
     bad.write_bytes(damage((lived_in / "workflows" / "greet.json").read_bytes()))
     held = bad.read_bytes()
@@ -188,13 +190,15 @@ def test_a_damaged_workflow_is_named_and_others_are_listed(lived_in, damage):
     assert bad.read_bytes() == held
 
 
-def test_damaged_statistics_never_keep_a_workflow_from_running(lived_in, damage):
+def test_damaged_statistics_never_keep_a_workflow_from_running(
+    lived_in: Path, damage: Callable[[bytes], bytes]
+) -> None:
     harm(lived_in / "workflows" / ".stats.json", damage)
     assert pflow("run", "greet").out == "hello you\n"
     assert pflow("workflow", "list").code == 0
 
 
-def test_a_damaged_trace_file_is_refused_by_name(lived_in):
+def test_a_damaged_trace_file_is_refused_by_name(lived_in: Path) -> None:
     [trace, *_] = sorted((lived_in / "debug").iterdir())
     trace.write_bytes(b"{")
     done = pflow("trace", trace.name)
@@ -229,7 +233,9 @@ def plant(kind: str, path: Path, outside: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "loop", "hard link", "fifo", "folder", "device"])
 @pytest.mark.parametrize("name", ["settings.json", "registry.json", "runs.db"])
-def test_what_is_no_file_of_its_own_is_neither_followed_nor_replaced(lived_in, tmp_path, name, kind):
+def test_what_is_no_file_of_its_own_is_neither_followed_nor_replaced(
+    lived_in: Path, tmp_path: Path, name: str, kind: str
+) -> None:
     outside = tmp_path / "outside"
     plant(kind, lived_in / name, outside)
     before, mode = outside.read_bytes(), (lived_in / name).lstat().st_mode
@@ -246,7 +252,7 @@ def test_what_is_no_file_of_its_own_is_neither_followed_nor_replaced(lived_in, t
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
 @pytest.mark.parametrize("name", ["runs.db-wal", ".runs.db.lock", ".settings.json.lock", "workflows/greet.json"])
-def test_the_files_beside_them_are_not_followed_either(lived_in, tmp_path, name, kind):
+def test_the_files_beside_them_are_not_followed_either(lived_in: Path, tmp_path: Path, name: Any, kind: Any) -> None:
     outside = tmp_path / "outside"
     plant(kind, lived_in / name, outside)
     before = outside.read_bytes()
@@ -258,7 +264,7 @@ def test_the_files_beside_them_are_not_followed_either(lived_in, tmp_path, name,
 
 
 @pytest.mark.parametrize("name", ["debug", "workflows", "owners"])
-def test_a_folder_that_leads_to_where_others_write_is_refused(lived_in, tmp_path, name):
+def test_a_folder_that_leads_to_where_others_write_is_refused(lived_in: Path, tmp_path: Path, name: Any) -> None:
     open_folder = tmp_path / "open"
     open_folder.mkdir()
     open_folder.chmod(0o777)
@@ -273,7 +279,7 @@ def test_a_folder_that_leads_to_where_others_write_is_refused(lived_in, tmp_path
         assert done.code == 3
 
 
-def test_a_journal_that_is_a_dangling_link_is_not_an_empty_one(lived_in):
+def test_a_journal_that_is_a_dangling_link_is_not_an_empty_one(lived_in: Path) -> None:
     (lived_in / "runs.db").unlink()
     (lived_in / "runs.db").symlink_to("nowhere")
     done = pflow("runs", "list")
@@ -310,7 +316,7 @@ def look(home: Home, run_id: str) -> object:
             return "aside"
 
 
-def test_a_page_that_was_overwritten_never_shows_something_wrong(home, tmp_path):
+def test_a_page_that_was_overwritten_never_shows_something_wrong(home: Path, tmp_path: Path) -> None:
     """Every page of the journal in turn is overwritten: each run is whole, or said to be damaged or set aside."""
     original = Home(tmp_path / "original")
     shown = journal_with_runs(original)
@@ -345,7 +351,7 @@ def run_again(workspace: Workspace) -> bool:
     return False
 
 
-def test_the_list_shows_damaged_runs_and_the_others_can_be_resumed(lived_in):
+def test_the_list_shows_damaged_runs_and_the_others_can_be_resumed(lived_in: Path) -> None:
     runs = [run["run_id"] for run in pflow("runs", "list", "--json").json["data"]["runs"]]
     import sqlite3
 
@@ -371,7 +377,9 @@ def test_the_list_shows_damaged_runs_and_the_others_can_be_resumed(lived_in):
 @pytest.mark.parametrize(
     "remove", ['rm "$PFLOW_HOME"/runs.db*', 'mv "$PFLOW_HOME"/runs.db away', 'rm -r "$PFLOW_HOME"']
 )
-def test_a_run_ends_when_its_journal_is_taken_away_and_never_pretends_to_be_recorded(lived_in, tmp_path, remove):
+def test_a_run_ends_when_its_journal_is_taken_away_and_never_pretends_to_be_recorded(
+    lived_in: Path, tmp_path: Path, remove: Any
+) -> None:
     file = tmp_path / "doc.json"
     file.write_text(
         document(
@@ -390,7 +398,7 @@ def test_a_run_ends_when_its_journal_is_taken_away_and_never_pretends_to_be_reco
 @pytest.mark.parametrize(
     "remove", ['rm -r "$PFLOW_HOME"/debug', 'rm "$PFLOW_HOME"/registry.json "$PFLOW_HOME"/settings.json']
 )
-def test_other_files_may_vanish_under_a_run(lived_in, tmp_path, remove):
+def test_other_files_may_vanish_under_a_run(lived_in: Path, tmp_path: Path, remove: Any) -> None:
     file = tmp_path / "doc.json"
     file.write_text(document({"id": "take", "type": "shell", "params": {"command": f"{remove}; echo took"}}))
     assert pflow("run", str(file)).out == "took\n"
@@ -443,7 +451,7 @@ def fill(disk: Path, left: int) -> Path:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_full_disk_is_named_and_keeps_what_was_there(small_disk, command, file):
+def test_a_full_disk_is_named_and_keeps_what_was_there(small_disk: Path, command: Any, file: Any) -> None:
     home = small_disk / "home"
     fill(small_disk, 0)
     before = snapshot(home)
@@ -458,7 +466,7 @@ def test_a_full_disk_is_named_and_keeps_what_was_there(small_disk, command, file
 
 
 @pytest.mark.parametrize("left", [48 << 10, 100 << 10, 200 << 10, 300 << 10])
-def test_a_disk_that_fills_up_under_a_run_loses_no_completed_step(small_disk, left):
+def test_a_disk_that_fills_up_under_a_run_loses_no_completed_step(small_disk: Path, left: Any) -> None:
     filler = fill(small_disk, left)
     done = pflow("run", str(small_disk / "big.json"), "--json")
     assert quiet(done)
@@ -484,7 +492,7 @@ def test_a_disk_that_fills_up_under_a_run_loses_no_completed_step(small_disk, le
     assert all(count == 1 or (count == 2 and step not in completed) for step, count in counts.items())
 
 
-def test_a_limit_on_the_size_of_files_is_like_a_full_disk(lived_in, tmp_path):
+def test_a_limit_on_the_size_of_files_is_like_a_full_disk(lived_in: Path, tmp_path: Path) -> None:
     file = tmp_path / "doc.json"
     file.write_text(document({"id": "grow", "type": "code", "params": {"code": "result = 'x' * 3_000_000"}}))
     size = (lived_in / "runs.db").stat().st_size
@@ -546,7 +554,7 @@ def unwritable(
         shutil.rmtree(folder)
 
 
-def test_an_unwritable_home_can_be_read(unwritable):
+def test_an_unwritable_home_can_be_read(unwritable: tuple[Path, Callable[[], object] | None]) -> None:
     home, before = unwritable
     for command in (*READING, ("runs", "list"), ("runs", "show", "latest"), ("trace", "latest"), ("settings", "list")):
         done = pflow(*command, before=before)
@@ -555,7 +563,9 @@ def test_an_unwritable_home_can_be_read(unwritable):
 
 
 @pytest.mark.parametrize("command", REFUSED, ids=" ".join)
-def test_an_unwritable_home_refuses_to_change(unwritable, command):
+def test_an_unwritable_home_refuses_to_change(
+    unwritable: tuple[Path, Callable[[], object] | None], command: Any
+) -> None:
     home, before = unwritable
     held = snapshot(home)
     done = pflow(*command, *(() if "--json" in command else ("--json",)), before=before)
@@ -565,7 +575,7 @@ def test_an_unwritable_home_refuses_to_change(unwritable, command):
     assert snapshot(home) == held
 
 
-def test_a_home_that_cannot_be_made_is_named(tmp_path):
+def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     home = tmp_path / "file" / "home"
     for command in (("settings", "set", "trace.max_mb", "7"), ("run", "-"), ("workflow", "list")):
@@ -576,7 +586,7 @@ def test_a_home_that_cannot_be_made_is_named(tmp_path):
 @pytest.mark.parametrize(
     "name", ["sp ace", "a?b#c%41&d", "é😀", "new\nline", "'\"`$(x)", "-dash", os.fsdecode(b"\xff\xfe")]
 )
-def test_a_home_may_have_any_name_that_a_folder_can_have(tmp_path, name):
+def test_a_home_may_have_any_name_that_a_folder_can_have(tmp_path: Path, name: Any) -> None:
     env = {"PFLOW_HOME": str(tmp_path / name)}
     text = document({"id": "a", "type": "shell", "params": {"command": "echo hi"}}).encode()
     done = pflow("run", "-", "--json", env=env, stdin=text)
@@ -586,7 +596,7 @@ def test_a_home_may_have_any_name_that_a_folder_can_have(tmp_path, name):
 
 
 @pytest.mark.parametrize("end", ["import sys; sys.exit(3)", "raise SystemExit", "1 / 0", "def"])
-def test_a_node_of_a_person_that_cannot_be_loaded_is_named(home, end):
+def test_a_node_of_a_person_that_cannot_be_loaded_is_named(home: Path, end: Any) -> None:
     (home / "nodes").mkdir(parents=True)
     text = f'from pocketflow import Node\n\nclass Bad(Node):\n    """Bad."""\n\n{end}\n'
     (home / "nodes" / "bad.py").write_text(text)
@@ -596,14 +606,14 @@ def test_a_node_of_a_person_that_cannot_be_loaded_is_named(home, end):
 
 
 @pytest.mark.parametrize("value", [None, "", "relative", "with\nnewline"])
-def test_without_a_home_folder_the_way_out_is_named(value):
+def test_without_a_home_folder_the_way_out_is_named(value: Any) -> None:
     done = program("run", "-", env={"HOME": value, "PFLOW_HOME": None, "USERPROFILE": None}, stdin=b'{"nodes": []}')
     assert done.code == 1
     assert done.err.splitlines()[0] == "error: there is no home folder: HOME is not set to an absolute path"
     assert "PFLOW_HOME" in done.err
 
 
-def test_what_needs_no_home_works_without_one():
+def test_what_needs_no_home_works_without_one() -> None:
     for command in (("--version",), ("--help",), ("completion", "bash")):
         assert pflow(*command, env={"HOME": None, "PFLOW_HOME": None}).code == 0
 
@@ -625,7 +635,7 @@ def at_once(*commands: tuple[str, ...], stdin: bytes = b"") -> list[Ended]:
     return [child.wait() for child in children]
 
 
-def test_eight_first_runs_of_a_home_that_does_not_exist_are_all_recorded(home):
+def test_eight_first_runs_of_a_home_that_does_not_exist_are_all_recorded(home: Path) -> None:
     text = document({"id": "a", "type": "echo", "params": {"x": 1}}).encode()
     done = at_once(*[("run", "-", "--json")] * 8, stdin=text)
     assert [(ended.code, ended.err) for ended in done] == [(0, "")] * 8
@@ -637,7 +647,7 @@ def test_eight_first_runs_of_a_home_that_does_not_exist_are_all_recorded(home):
     assert asides(home / "runs.db") == asides(home / "registry.json") == []
 
 
-def test_eight_processes_of_every_kind_lose_nothing(lived_in, tmp_path):
+def test_eight_processes_of_every_kind_lose_nothing(lived_in: Path, tmp_path: Path) -> None:
     file = tmp_path / "doc.json"
     file.write_text(document({"id": "a", "type": "echo", "params": {"x": 1}}))
     commands = [
@@ -661,7 +671,7 @@ def test_eight_processes_of_every_kind_lose_nothing(lived_in, tmp_path):
     assert not [path for path in lived_in.rglob("*") if ".tmp" in path.name or ".corrupt-" in path.name]
 
 
-def test_of_eight_that_save_one_new_name_one_wins(home, tmp_path):
+def test_of_eight_that_save_one_new_name_one_wins(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "doc.json"
     file.write_text(document({"id": "a", "type": "echo", "params": {"x": 1}}))
     done = at_once(*[("workflow", "save", str(file), "same", "--json")] * 8)
@@ -670,7 +680,7 @@ def test_of_eight_that_save_one_new_name_one_wins(home, tmp_path):
     assert json.loads((home / "workflows" / "same.json").read_bytes())
 
 
-def test_eight_that_meet_a_damaged_journal_set_it_aside_once(lived_in):
+def test_eight_that_meet_a_damaged_journal_set_it_aside_once(lived_in: Path) -> None:
     held = harm(lived_in / "runs.db", DAMAGE["garbage"])
     done = at_once(*[("run", "greet", "--json")] * 8)
     assert [ended.code for ended in done] == [0] * 8
@@ -678,14 +688,14 @@ def test_eight_that_meet_a_damaged_journal_set_it_aside_once(lived_in):
     assert len(pflow("runs", "list", "--json").json["data"]["runs"]) == 8
 
 
-def test_eight_that_meet_damaged_settings_set_them_aside_once(lived_in):
+def test_eight_that_meet_damaged_settings_set_them_aside_once(lived_in: Path) -> None:
     held = harm(lived_in / "settings.json", DAMAGE["truncated"])
     done = at_once(*[("run", "greet")] * 8)
     assert [ended.code for ended in done] == [1] * 8
     assert [aside.read_bytes() for aside in asides(lived_in / "settings.json")] == [held]
 
 
-def test_four_new_interpreters_at_once_lose_nothing(home, tmp_path):
+def test_four_new_interpreters_at_once_lose_nothing(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "doc.json"
     file.write_text(document({"id": "a", "type": "echo", "params": {"x": 1}}))
     commands = [
@@ -708,7 +718,7 @@ def test_four_new_interpreters_at_once_lose_nothing(home, tmp_path):
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077, 0o027])
-def test_folders_and_files_are_their_owners_alone_whatever_the_umask(tmp_path, umask):
+def test_folders_and_files_are_their_owners_alone_whatever_the_umask(tmp_path: Path, umask: Any) -> None:
     home = tmp_path / "deep" / "er" / ".pflow"
     (tmp_path / "deep").mkdir(mode=0o700)
     list_home = {"id": "ls", "type": "shell", "params": {"command": "find \"$PFLOW_HOME\" -printf '%m %y %P\\n'"}}
@@ -732,7 +742,7 @@ def test_folders_and_files_are_their_owners_alone_whatever_the_umask(tmp_path, u
         assert mode == (0o700 if path.is_dir() else 0o600), path
 
 
-def test_a_run_folder_is_its_owners_alone(home):
+def test_a_run_folder_is_its_owners_alone(home: Path) -> None:
     from pflow.engine.context import StepContext
     from pflow.engine.ports import Services
 
@@ -744,7 +754,7 @@ def test_a_run_folder_is_its_owners_alone(home):
     assert {stat.S_IMODE(path.stat().st_mode) for path in (home, folder.parent, folder)} == {0o700}
 
 
-def test_files_that_others_could_read_are_restricted_and_said(lived_in):
+def test_files_that_others_could_read_are_restricted_and_said(lived_in: Path) -> None:
     for name in ("settings.json", "runs.db"):
         (lived_in / name).chmod(0o644)
     done = pflow("run", "greet")

@@ -124,7 +124,7 @@ def echo(name: str, **params: object) -> dict[str, object]:
 
 
 @requirement("paths:format-3", "paths:resolve-3")
-def test_an_inline_document_runs_and_is_not_kept(ws, home):
+def test_an_inline_document_runs_and_is_not_kept(ws: Workspace, home: Path) -> None:
     assert outputs(ws, {"nodes": [echo("a", text="hi")], "outputs": {"text": {"source": "${a.text}"}}}) == {
         "text": "hi"
     }
@@ -133,7 +133,7 @@ def test_an_inline_document_runs_and_is_not_kept(ws, home):
 
 
 @requirement("server5:require-3")
-def test_a_workflow_declares_what_it_takes_and_gives(ws):
+def test_a_workflow_declares_what_it_takes_and_gives(ws: Workspace) -> None:
     document = {
         "inputs": {"who": {"type": "string", "description": "a name"}, "times": {"type": "integer", "default": 2}},
         "nodes": [echo("a", text="${who} ${times}")],
@@ -148,18 +148,18 @@ def test_a_workflow_declares_what_it_takes_and_gives(ws):
 
 
 @requirement("security:8.1-6")
-def test_a_node_may_carry_its_version(ws):
+def test_a_node_may_carry_its_version(ws: Workspace) -> None:
     assert ws.check({"nodes": [{**echo("a", text="x"), "version": "1.0.0"}]}).issues == ()
 
 
 @requirement("security:8.2-2")
-def test_what_a_node_reads_must_come_from_somewhere(ws):
+def test_what_a_node_reads_must_come_from_somewhere(ws: Workspace) -> None:
     issues = ws.check({"nodes": [echo("a", text="x"), {"id": "b", "type": "search"}]}).issues
     assert [(issue.path, "`query`" in issue.message) for issue in issues] == [("nodes[1]", True)]
 
 
 @requirement("security:8.2-3")
-def test_where_names_do_not_align_a_mapping_is_suggested(ws):
+def test_where_names_do_not_align_a_mapping_is_suggested(ws: Workspace) -> None:
     document = {
         "inputs": {"search_query": {"type": "string"}},
         "nodes": [{"id": "find", "type": "search"}],
@@ -170,7 +170,7 @@ def test_where_names_do_not_align_a_mapping_is_suggested(ws):
 
 
 @requirement("security:8.2-4")
-def test_an_edge_for_an_action_that_never_comes_is_an_issue(ws):
+def test_an_edge_for_an_action_that_never_comes_is_an_issue(ws: Workspace) -> None:
     document = {
         "nodes": [{"id": "a", "type": "http", "params": {"url": "http://127.0.0.1/"}}, echo("b", text="x")],
         "edges": [{"from": "a", "to": "b"}, {"from": "a", "to": "b", "action": "rate_limitd"}],
@@ -181,7 +181,7 @@ def test_an_edge_for_an_action_that_never_comes_is_an_issue(ws):
 
 
 @requirement("server13:workflow_validate-1")
-def test_validating_executes_nothing(ws, tmp_path):
+def test_validating_executes_nothing(ws: Workspace, tmp_path: Any) -> None:
     mark = tmp_path / "mark"
     document = tmp_path / "touch.json"
     document.write_text(json.dumps({"nodes": [{"id": "t", "type": "touch", "params": {"path": str(mark)}}]}))
@@ -195,7 +195,7 @@ def test_validating_executes_nothing(ws, tmp_path):
 
 
 @requirement("security:3-1", "security:3-2", "security:8.3-2", "security:8.3-3")
-def test_a_pocketflow_node_runs_as_a_step_unchanged(ws):
+def test_a_pocketflow_node_runs_as_a_step_unchanged(ws: Workspace) -> None:
     document = {
         "inputs": {"query": {"type": "string"}},
         "nodes": [{"id": "find", "type": "search", "params": {"limit": 3}}],
@@ -205,33 +205,33 @@ def test_a_pocketflow_node_runs_as_a_step_unchanged(ws):
 
 
 class Lower(pocketflow.Node):
-    def prep(self, shared):
+    def prep(self, shared: Any) -> Any:
         return shared["text"]
 
-    def exec(self, prep_res):
+    def exec(self, prep_res: Any) -> Any:
         return prep_res.lower()
 
-    def post(self, shared, prep_res, exec_res):
+    def post(self, shared: Any, prep_res: Any, exec_res: Any) -> None:
         shared["text"] = exec_res
 
 
 class Twice(Lower):
-    def exec(self, prep_res):
+    def exec(self, prep_res: Any) -> Any:
         return prep_res * 2
 
 
 class Upper(Lower):
-    def exec(self, prep_res):
+    def exec(self, prep_res: Any) -> Any:
         return prep_res.upper()
 
-    def post(self, shared, prep_res, exec_res):
+    def post(self, shared: Any, prep_res: Any, exec_res: Any) -> Any:
         shared["text"] = exec_res
         return "short" if len(exec_res) < 4 else "default"
 
 
 @requirement("security:3-3")
 @pytest.mark.parametrize(("text", "result"), [("ab", "abab"), ("abcd", "ABCDABCD")])
-def test_a_python_composition_runs_on_the_same_engine(ws, text, result):
+def test_a_python_composition_runs_on_the_same_engine(ws: Workspace, text: Any, result: Any) -> None:
     start, twice = Upper(), Twice()
     start >> twice
     start - "short" >> Lower() >> twice
@@ -242,7 +242,7 @@ def test_a_python_composition_runs_on_the_same_engine(ws, text, result):
 
 
 @requirement("security:3-4")
-def test_pocketflow_itself_is_not_changed():
+def test_pocketflow_itself_is_not_changed() -> None:
     code = (
         "import pocketflow, inspect\n"
         "def seen():\n"
@@ -265,7 +265,7 @@ def test_pocketflow_itself_is_not_changed():
 
 
 @requirement("security:6.2-4", "security:6.2-3")
-def test_the_proxy_translates_keys_both_ways():
+def test_the_proxy_translates_keys_both_ways() -> None:
     shared = {"search_terms": "x", "other": 1}
     store = NodeAwareSharedStore(shared, input_mappings={"query": "search_terms"}, output_mappings={"found": "matches"})
     store["found"] = store["query"] + "!"
@@ -274,7 +274,7 @@ def test_the_proxy_translates_keys_both_ways():
 
 
 @requirement("security:1-7", "security:6.2-1", "security:6.2-2", "security:8.3-4", "security:10.3-1", "security:12.2-4")
-def test_mappings_fit_a_node_into_flows_with_other_names(ws):
+def test_mappings_fit_a_node_into_flows_with_other_names(ws: Workspace) -> None:
     def document(source: str, target: str) -> dict[str, Any]:
         return {
             "inputs": {source: {"type": "string"}},
@@ -291,18 +291,18 @@ def test_mappings_fit_a_node_into_flows_with_other_names(ws):
 
 
 @requirement("security:1-6", "security:6.3-1", "security:6.3-2")
-def test_a_flag_is_data_for_a_key_and_configuration_for_a_param(ws):
+def test_a_flag_is_data_for_a_key_and_configuration_for_a_param(ws: Workspace) -> None:
     assert json.loads(pflow("search", "--query=bugs", "--limit=3", "--json"))["data"]["outputs"]["found"] == "bugs:3"
 
 
 @requirement("security:6.3-3", "security:6.3-4")
-def test_a_pipeline_chains_nodes_and_starts_from_stdin(ws):
+def test_a_pipeline_chains_nodes_and_starts_from_stdin(ws: Workspace) -> None:
     shown = pflow("search >> echo --text='<${found}>'", "--json", stdin="todo")
     assert json.loads(shown)["data"]["outputs"]["text"] == "<todo:10>"
 
 
 @requirement("security:4.3-5")
-def test_validating_the_registry_finds_nodes_that_cannot_load(ws, home):
+def test_validating_the_registry_finds_nodes_that_cannot_load(ws: Workspace, home: Path) -> None:
     pflow("registry", "validate", "--all")
     (home / "nodes" / "broken.py").write_text(
         "from pocketflow import Node\nimport nowhere_to_be_found\nclass BadNode(Node):\n    'Bad.'\n"
@@ -315,7 +315,9 @@ def test_validating_the_registry_finds_nodes_that_cannot_load(ws, home):
 
 @requirement("security:7.2-1", "security:7.2-3")
 @pytest.mark.parametrize("action", ["rate_limited", "auth_failed", "resource_missing", "timeout", "error"])
-def test_a_failure_follows_the_edge_of_its_action_and_the_flow_goes_on(ws, tmp_path, action):
+def test_a_failure_follows_the_edge_of_its_action_and_the_flow_goes_on(
+    ws: Workspace, tmp_path: Any, action: Any
+) -> None:
     document = {
         "nodes": [
             {"id": "try", "type": "picky", "params": {"action": action, "path": str(tmp_path / "none")}},
@@ -329,7 +331,7 @@ def test_a_failure_follows_the_edge_of_its_action_and_the_flow_goes_on(ws, tmp_p
 
 
 @requirement("security:7.2-2")
-def test_an_error_edge_can_lead_back_to_the_failed_node(ws, tmp_path):
+def test_an_error_edge_can_lead_back_to_the_failed_node(ws: Workspace, tmp_path: Any) -> None:
     path = str(tmp_path / "token")
     document = {
         "nodes": [
@@ -355,7 +357,7 @@ def counted(kind: str, path: Path, **params: object) -> dict[str, Any]:
 
 
 @requirement("security:9.1-2", "security:9.2-4")
-def test_a_node_that_promised_nothing_always_runs(ws, tmp_path):
+def test_a_node_that_promised_nothing_always_runs(ws: Workspace, tmp_path: Any) -> None:
     path = tmp_path / "count"
     for _ in range(3):
         outputs(ws, counted("counted", path))
@@ -363,7 +365,7 @@ def test_a_node_that_promised_nothing_always_runs(ws, tmp_path):
 
 
 @requirement("security:9.2-3")
-def test_a_pure_node_runs_once_per_code_params_and_inputs(ws, home, tmp_path):
+def test_a_pure_node_runs_once_per_code_params_and_inputs(ws: Workspace, home: Path, tmp_path: Any) -> None:
     path = tmp_path / "count"
     for _ in range(3):
         outputs(ws, counted("pure-counted", path))
@@ -393,7 +395,7 @@ def failing(tmp_path: Path) -> dict[str, Any]:
 @requirement(
     "server5:rule-10", "server5:error-4", "server5:state-3", "server5:test-24", "server5:nfr-3", "server13:response-3"
 )
-def test_a_failed_run_returns_its_checkpoint(ws, tmp_path):
+def test_a_failed_run_returns_its_checkpoint(ws: Workspace, tmp_path: Any) -> None:
     envelope = json.loads(json.dumps(ws.run(failing(tmp_path)).envelope()))
     assert envelope["success"] is False
     assert envelope["error"]["type"] == "execution"
@@ -403,7 +405,7 @@ def test_a_failed_run_returns_its_checkpoint(ws, tmp_path):
 
 
 @requirement("server5:state-4")
-def test_a_run_resumes_from_its_checkpoint_with_a_fixed_document(ws, tmp_path):
+def test_a_run_resumes_from_its_checkpoint_with_a_fixed_document(ws: Workspace, tmp_path: Any) -> None:
     outcome = ws.run(failing(tmp_path))
     fixed = failing(tmp_path)
     fixed["nodes"][1] = echo("fetch", text="fixed")
@@ -413,7 +415,7 @@ def test_a_run_resumes_from_its_checkpoint_with_a_fixed_document(ws, tmp_path):
 
 
 @requirement("server5:edge-5", "server5:error-3", "server5:test-23")
-def test_missing_inputs_are_named_all_together(ws):
+def test_missing_inputs_are_named_all_together(ws: Workspace) -> None:
     document = {
         "inputs": {"api_key": {"type": "string"}, "city": {"type": "string"}},
         "nodes": [echo("a", text="${api_key} ${city}")],
@@ -426,14 +428,14 @@ def test_missing_inputs_are_named_all_together(ws):
 
 
 @requirement("server13:workflow_execute-4")
-def test_every_run_leaves_a_trace(ws, home, tmp_path):
+def test_every_run_leaves_a_trace(ws: Workspace, home: Path, tmp_path: Any) -> None:
     kept = [Path(ws.run(document).trace_path) for document in (counted("counted", tmp_path / "c"), failing(tmp_path))]
     assert sorted(kept) == sorted((home / "debug").glob("workflow-trace-*.json"))
     assert all(json.loads(path.read_bytes()) for path in kept)
 
 
 @requirement("server5:constraint-6", "server5:nfr-4", "server5:test-25")
-def test_a_secret_input_is_nowhere_in_what_is_kept_or_shown(ws, home, tmp_path):
+def test_a_secret_input_is_nowhere_in_what_is_kept_or_shown(ws: Workspace, home: Path, tmp_path: Any) -> None:
     secret = "s3cr3t-value-of-the-token"
     document = {
         "inputs": {"token": {"type": "string", "secret": True}},
@@ -458,7 +460,7 @@ def test_a_secret_input_is_nowhere_in_what_is_kept_or_shown(ws, home, tmp_path):
 
 
 @requirement("server5:require-1", "server5:test-11")
-def test_executing_with_null_output_is_silent(ws, home, capfd):
+def test_executing_with_null_output_is_silent(ws: Workspace, home: Path, capfd: Any) -> None:
     outcome = execute_workflow(
         workflow_ir={"inputs": {"n": {"type": "integer"}}, "nodes": [echo("a", n="${n}")], "outputs": {"n": {}}},
         execution_params={"n": 3},
@@ -470,7 +472,7 @@ def test_executing_with_null_output_is_silent(ws, home, capfd):
 
 
 @requirement("server5:test-12")
-def test_without_repair_a_failure_stays_a_failure(ws, tmp_path):
+def test_without_repair_a_failure_stays_a_failure(ws: Workspace, tmp_path: Any) -> None:
     outcome = execute_workflow(failing(tmp_path), output=NullOutput(), enable_repair=False)
     assert (outcome.status, outcome.failed_node, outcome.notices) == ("failed", "fetch", ())
     with pytest.raises(DocumentError):
@@ -478,7 +480,7 @@ def test_without_repair_a_failure_stays_a_failure(ws, tmp_path):
 
 
 @requirement("server5:impact-3")
-def test_a_saved_workflow_counts_its_runs_and_their_duration(ws):
+def test_a_saved_workflow_counts_its_runs_and_their_duration(ws: Workspace) -> None:
     ws.save({"nodes": [echo("a", text="x")]}, "counted-one")
     outcome = ws.run("counted-one")
     assert outcome.duration_ms > 0
@@ -489,7 +491,7 @@ def test_a_saved_workflow_counts_its_runs_and_their_duration(ws):
 
 
 @requirement("server5:require-5")
-def test_the_registry_gives_a_nodes_metadata(ws):
+def test_the_registry_gives_a_nodes_metadata(ws: Workspace) -> None:
     interface = ws.node_type("search").interface
     assert interface.description == "Search."
     assert [(field.name, field.type, field.description) for field in interface.reads] == [
@@ -500,14 +502,14 @@ def test_the_registry_gives_a_nodes_metadata(ws):
 
 
 @requirement("server5:impact-1")
-def test_the_library_can_be_searched(ws):
+def test_the_library_can_be_searched(ws: Workspace) -> None:
     ws.save({"nodes": [echo("a", text="x")]}, "pr-analyzer", "Looks at pull requests")
     ws.save({"nodes": [echo("a", text="x")]}, "other", "Something else")
     assert [found["name"] for found in ws.workflows("pull")] == ["pr-analyzer"]
 
 
 @requirement("server5:impact-2")
-def test_drafts_have_a_manager_of_their_own(ws):
+def test_drafts_have_a_manager_of_their_own(ws: Workspace) -> None:
     ws.save({"nodes": [echo("a", text="x")]}, "sketch", draft=True)
     assert ws.workflows() == []
     assert [found["name"] for found in ws.workflows(drafts=True)] == ["sketch"]

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -10,25 +11,25 @@ from tests.spec.manifest import DOCUMENTS, FOLDER, load_claims, load_entries, ma
 PARTS = {"foundation", "mcp-client", "mcp-server", "drafts", "discovery", "planner"}
 
 
-def test_every_entry_that_is_not_pending_has_a_test():
+def test_every_entry_that_is_not_pending_has_a_test() -> None:
     claims = load_claims()
     missing = [e for e in load_entries() if not (e.pending or e.deviation or e.id in claims)]
     assert not missing, "no test shows:\n" + "\n".join(f"  {e.id}: {e.text}" for e in missing)
 
 
-def test_every_claim_names_an_entry():
+def test_every_claim_names_an_entry() -> None:
     known = {entry.id for entry in load_entries()}
     unknown = {name: places for name, places in load_claims().items() if name not in known}
     assert not unknown, f"tests name entries that do not exist: {unknown}"
 
 
-def test_an_entry_with_a_test_is_no_longer_pending():
+def test_an_entry_with_a_test_is_no_longer_pending() -> None:
     claims = load_claims()
     done = {e.id: claims[e.id] for e in load_entries() if e.pending and e.id in claims}
     assert not done, "remove `pending` from:\n" + "\n".join(f"  {name}: {places}" for name, places in done.items())
 
 
-def test_entries_are_well_formed():
+def test_entries_are_well_formed() -> None:
     entries = load_entries()
     repeated = [name for name, count in Counter(e.id for e in entries).items() if count > 1]
     assert not repeated
@@ -40,7 +41,7 @@ def test_entries_are_well_formed():
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_an_entry_stands_in_the_file_of_its_document(document):
+def test_an_entry_stands_in_the_file_of_its_document(document: Any) -> None:
     ids = re.findall(r'^id = "(.*?):', (FOLDER / f"{document}.toml").read_text(), re.M)
     assert set(ids) == {document}
 
@@ -53,7 +54,7 @@ NUMBERED = {
 
 
 @pytest.mark.parametrize("document", NUMBERED)
-def test_every_numbered_statement_has_an_entry(document):
+def test_every_numbered_statement_has_an_entry(document: Any) -> None:
     ids = {entry.id for entry in load_entries()}
     wanted = {f"{document}:{kind}-{n}" for kind, count in NUMBERED[document].items() for n in range(1, count + 1)}
     assert wanted <= ids
@@ -61,7 +62,7 @@ def test_every_numbered_statement_has_an_entry(document):
     assert not beyond & ids
 
 
-def test_markers_are_found_in_every_form():
+def test_markers_are_found_in_every_form() -> None:
     source = """
 import pytest
 requirement = pytest.mark.requirement
@@ -84,6 +85,6 @@ class TestY:
     ]
 
 
-def test_a_computed_id_is_refused():
+def test_a_computed_id_is_refused() -> None:
     with pytest.raises(ValueError, match="line 1: a requirement is named by a literal string"):
         list(marked_ids("pytest.mark.requirement(f'a:{n}')"))

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ CODE = {
 
 
 @pytest.fixture
-def standby():
+def standby() -> Iterator[Any]:
     others = set(GUARDIAN.groups)  # servers that other tests share live on
     standby = Standby()
     yield standby
@@ -26,19 +28,19 @@ def standby():
 
 
 @pytest.fixture
-def workspace(tmp_path, standby):
+def workspace(tmp_path: Any, standby: Any) -> Iterator[Any]:
     with Workspace(Home(tmp_path / "home"), standby=standby) as workspace:
         yield workspace
 
 
-def waiting(standby):
+def waiting(standby: Any) -> Any:
     return [child.popen.pid for child in standby._waiting]
 
 
-def run(workspace, standby=None):
+def run(workspace: Any, standby: Any = None) -> Any:
     """What the code gave; with a standby, when it has been refilled."""
 
-    async def main():
+    async def main() -> Any:
         outcome = await workspace.begin(CODE, cache=False).finish()
         while standby is not None and len(waiting(standby)) < 2:
             await asyncio.sleep(0.001)
@@ -49,7 +51,7 @@ def run(workspace, standby=None):
     return outcome.outputs["result"]
 
 
-def test_the_next_step_runs_in_the_worker_that_waited(workspace, standby):
+def test_the_next_step_runs_in_the_worker_that_waited(workspace: Any, standby: Any) -> None:
     run(workspace, standby)
     first, second = waiting(standby)
     assert run(workspace, standby)[0] == first
@@ -57,7 +59,7 @@ def test_the_next_step_runs_in_the_worker_that_waited(workspace, standby):
     assert (after[0], len(after)) == (second, 2)
 
 
-def test_a_worker_that_died_while_it_waited_is_not_missed(workspace, standby):
+def test_a_worker_that_died_while_it_waited_is_not_missed(workspace: Any, standby: Any) -> None:
     run(workspace, standby)
     dead, ready = waiting(standby)
     os.killpg(dead, signal.SIGKILL)
@@ -66,7 +68,9 @@ def test_a_worker_that_died_while_it_waited_is_not_missed(workspace, standby):
 
 
 @pytest.mark.parametrize("change", ["folder", "environment"])
-def test_a_worker_that_was_started_in_other_surroundings_is_not_used(workspace, standby, tmp_path, monkeypatch, change):
+def test_a_worker_that_was_started_in_other_surroundings_is_not_used(
+    workspace: Any, standby: Any, tmp_path: Any, monkeypatch: Any, change: Any
+) -> None:
     run(workspace, standby)
     ready = waiting(standby)
     if change == "folder":
@@ -79,7 +83,7 @@ def test_a_worker_that_was_started_in_other_surroundings_is_not_used(workspace, 
     assert not {*ready} & {*waiting(standby)}
 
 
-def test_closing_leaves_no_worker_and_starts_none(workspace, standby):
+def test_closing_leaves_no_worker_and_starts_none(workspace: Any, standby: Any) -> None:
     run(workspace, standby)
     ready = waiting(standby)
     standby.close()
@@ -90,7 +94,7 @@ def test_closing_leaves_no_worker_and_starts_none(workspace, standby):
     assert waiting(standby) == []
 
 
-def test_without_a_spare_nothing_waits(tmp_path):
+def test_without_a_spare_nothing_waits(tmp_path: Any) -> None:
     others = set(GUARDIAN.groups)
     with Workspace(Home(tmp_path / "home")) as workspace:
         run(workspace)

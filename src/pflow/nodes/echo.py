@@ -8,7 +8,7 @@ from typing import Any
 from pocketflow import AsyncNode
 
 
-class Echo(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class Echo(AsyncNode):
     """Give every parameter back as an output of the same name."""
 
     name = "echo"

@@ -28,7 +28,7 @@ _LARGE = 1 << 20
 _LONGEST_SECONDS = 30 * 86_400.0
 
 
-class Shell(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class Shell(AsyncNode):
     """Run a command line with `/bin/sh`.
 
     A template in the command reaches it as an environment variable, so no value is ever executed. Of pflow's

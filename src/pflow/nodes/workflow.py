@@ -7,7 +7,7 @@ from typing import Annotated
 from pocketflow import AsyncNode
 
 
-class Workflow(AsyncNode):  # type: ignore[misc]
+class Workflow(AsyncNode):
     """Run another workflow as a step, journalled inside this run."""
 
     name = "workflow"

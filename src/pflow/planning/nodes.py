@@ -15,7 +15,7 @@ MOST_WORKFLOWS = 5
 """Workflows that are shown for a request; who has to read more of them would rather write one."""
 
 
-class WorkflowDiscoveryNode(Node):  # type: ignore[misc]  # pocketflow has no types
+class WorkflowDiscoveryNode(Node):
     """Find saved workflows that fit `user_input` in the home of `workflow_manager`; writes `discovery_result`.
 
     Each result has a name, a score from 0 to 1, why it matched, a description, inputs and outputs; the best is first.

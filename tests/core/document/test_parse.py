@@ -1,11 +1,13 @@
 """Text becomes a document, and everything that is wrong with its form is reported together."""
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
-from pflow.core.document.document import Batch, Edge, Input, KeyMapping, Output, Retry
+from pflow.core.document.document import Batch, Document, Edge, Input, KeyMapping, Output, Retry
+from pflow.core.document.issue import Issue
 from pflow.core.document.parse import Parsed, parse_text, parse_value, read_file
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -15,14 +17,14 @@ def codes(parsed: Parsed) -> list[str]:
     return [issue.code for issue in parsed.issues]
 
 
-def document(text):
+def document(text: Any) -> Document:
     parsed = parse_text(text) if isinstance(text, str) else parse_value(text)
     assert parsed.issues == ()
     assert parsed.document is not None
     return parsed.document
 
 
-def issue(text):
+def issue(text: Any) -> Issue:
     parsed = parse_text(text) if isinstance(text, str) else parse_value(text)
     assert len(parsed.issues) == 1, parsed.issues
     return parsed.issues[0]
@@ -31,7 +33,7 @@ def issue(text):
 # ---- what is read
 
 
-def test_every_field_of_a_document_arrives():
+def test_every_field_of_a_document_arrives() -> None:
     parsed = read_file(CORPUS / "valid/everything.json")
     assert parsed.issues == ()
     found = parsed.document
@@ -53,7 +55,7 @@ def test_every_field_of_a_document_arrives():
 
 
 @pytest.mark.requirement("server13:builtin-5")
-def test_missing_version_and_edges_are_added_in_document_order():
+def test_missing_version_and_edges_are_added_in_document_order() -> None:
     found = document('{"nodes": [{"id": "a"}, {"id": "b"}, {"id": "c"}]}')
     assert found.raw == {
         "ir_version": "0.1.0",
@@ -64,23 +66,23 @@ def test_missing_version_and_edges_are_added_in_document_order():
     assert found.start_node == "a"
 
 
-def test_an_empty_list_of_edges_means_document_order_too():
+def test_an_empty_list_of_edges_means_document_order_too() -> None:
     assert document({"nodes": [{"id": "a"}, {"id": "b"}], "edges": []}).edges == (Edge(source="a", target="b"),)
 
 
-def test_data_edges_stay_as_written():
+def test_data_edges_stay_as_written() -> None:
     found = document({"nodes": [{"id": "a"}, {"id": "b"}], "edges": "data"})
     assert (found.data_edges, found.edges, found.start_node) == (True, (), None)
     assert found.raw["edges"] == "data"
 
 
 @pytest.mark.requirement("security:8.1-3")
-def test_a_node_without_type_has_its_id_as_type():
+def test_a_node_without_type_has_its_id_as_type() -> None:
     assert document({"nodes": [{"id": "llm", "version": "1.0.0"}]}).nodes[0].type == "llm"
 
 
 @pytest.mark.requirement("security:8.1-1", "security:8.1-4", "security:8.1-5")
-def test_the_wrapper_form_of_mcp_nodes_is_read():
+def test_the_wrapper_form_of_mcp_nodes_is_read() -> None:
     parsed = read_file(CORPUS / "valid/wrapper.json")
     assert parsed.issues == ()
     first, llm, _ = parsed.document.nodes
@@ -111,7 +113,7 @@ def test_the_wrapper_form_of_mcp_nodes_is_read():
         (None, "any"),
     ],
 )
-def test_types_and_their_aliases_mean_one_thing(written, meant):
+def test_types_and_their_aliases_mean_one_thing(written: str | None, meant: str) -> None:
     found = document({"nodes": [{"id": "a"}], "inputs": {"x": {"type": written}}, "outputs": {"y": {"type": written}}})
     assert (found.inputs["x"].type, found.outputs["y"].type) == (meant, meant)
 
@@ -128,23 +130,25 @@ def test_types_and_their_aliases_mean_one_thing(written, meant):
         ({"required": False}, False, False),
     ],
 )
-def test_an_input_is_required_unless_it_has_a_default(declared, required, has_default):
+def test_an_input_is_required_unless_it_has_a_default(
+    declared: dict[str, Any], required: bool, has_default: bool
+) -> None:
     found = document({"nodes": [{"id": "a"}], "inputs": {"x": declared}}).inputs["x"]
     assert (found.required, found.has_default) == (required, has_default)
 
 
-def test_a_node_may_lead_to_itself_for_an_action():
+def test_a_node_may_lead_to_itself_for_an_action() -> None:
     looped = {"nodes": [{"id": "a"}], "edges": [{"from": "a", "to": "a", "action": "again"}]}
     assert document(looped).edges == (Edge(source="a", target="a", action="again"),)
 
 
-def test_json_and_yaml_hold_the_same_model():
+def test_json_and_yaml_hold_the_same_model() -> None:
     text = "nodes:\n  - id: a\n    timeout: 1.5\n    params: {list: [1, true, null, x], 'quoted': '5'}\n"
     same = {"nodes": [{"id": "a", "timeout": 1.5, "params": {"list": [1, True, None, "x"], "quoted": "5"}}]}
     assert parse_text(text, suffix=".yaml").document == parse_text(orjson.dumps(same)).document
 
 
-def test_the_first_character_tells_json_from_yaml_without_a_suffix():
+def test_the_first_character_tells_json_from_yaml_without_a_suffix() -> None:
     assert document('\n {"nodes": [{"id": "a"}]}').nodes[0].id == "a"
     assert document("nodes: [{id: a}]").nodes[0].id == "a"
     assert codes(parse_text("{nodes: [{id: a}]}")) == ["syntax"]
@@ -152,7 +156,7 @@ def test_the_first_character_tells_json_from_yaml_without_a_suffix():
     assert codes(parse_text("nodes: [{id: a}]", suffix=".json")) == ["syntax"]
 
 
-def test_an_inline_document_is_a_copy():
+def test_an_inline_document_is_a_copy() -> None:
     value = {"nodes": [{"id": "a", "params": {"x": [1]}}]}
     found = document(value)
     value["nodes"][0]["params"]["x"].append(2)
@@ -163,7 +167,7 @@ def test_an_inline_document_is_a_copy():
 # ---- what is reported
 
 
-def test_everything_wrong_is_reported_at_once_in_the_order_of_the_text():
+def test_everything_wrong_is_reported_at_once_in_the_order_of_the_text() -> None:
     text = """{
   "title": "x",
   "nodes": [
@@ -196,7 +200,7 @@ def test_everything_wrong_is_reported_at_once_in_the_order_of_the_text():
     ]
 
 
-def test_an_unknown_field_lists_the_known_ones_and_the_one_that_was_meant():
+def test_an_unknown_field_lists_the_known_ones_and_the_one_that_was_meant() -> None:
     found = issue({"nodes": [{"id": "a", "parms": {}}]})
     assert found.message == "a node has no field `parms`"
     assert found.known[:3] == ("id", "type", "params")
@@ -224,11 +228,11 @@ def test_an_unknown_field_lists_the_known_ones_and_the_one_that_was_meant():
         ),
     ],
 )
-def test_an_issue_says_what_to_do(value, hint):
+def test_an_issue_says_what_to_do(value: dict[str, Any], hint: str) -> None:
     assert issue(value).hint == hint
 
 
-def test_a_mistyped_field_causes_one_issue_and_not_many():
+def test_a_mistyped_field_causes_one_issue_and_not_many() -> None:
     parsed = parse_text('{"nodes": [{"Id": "a"}, {"id": "b"}], "edges": [{"form": "a", "to": "b"}]}')
     assert [(i.code, i.path) for i in parsed.issues] == [
         ("unknown-field", "nodes[0].Id"),
@@ -236,33 +240,33 @@ def test_a_mistyped_field_causes_one_issue_and_not_many():
     ]
 
 
-def test_a_mistyped_node_in_an_edge_does_not_make_others_unreachable():
+def test_a_mistyped_node_in_an_edge_does_not_make_others_unreachable() -> None:
     parsed = parse_text('{"nodes": [{"id": "fetch"}, {"id": "save"}], "edges": [{"from": "fetsh", "to": "save"}]}')
     assert codes(parsed) == ["unknown-node"]
 
 
-def test_unreadable_nodes_do_not_accuse_the_edges():
+def test_unreadable_nodes_do_not_accuse_the_edges() -> None:
     assert codes(parse_value({"nodes": "all", "edges": [{"from": "a", "to": "b"}]})) == ["wrong-type"]
 
 
-def test_a_document_with_issues_keeps_each_node_at_its_index():
+def test_a_document_with_issues_keeps_each_node_at_its_index() -> None:
     parsed = parse_value({"nodes": [{"id": "a"}, {"id": "a", "type": "x"}, {"type": "y"}, {"id": "b"}]})
     assert codes(parsed) == ["duplicate-id", "missing-field"]
     assert [node.type for node in parsed.document.nodes] == ["a", "x", "y", "b"]
 
 
-def test_a_document_with_something_that_is_no_node_is_not_built():
+def test_a_document_with_something_that_is_no_node_is_not_built() -> None:
     assert parse_value({"nodes": [{"id": "a"}, 5]}).document is None
 
 
 @pytest.mark.parametrize(("count", "code"), [(10_000, []), (10_001, ["too-many"])])
-def test_ten_thousand_nodes_are_the_limit(count, code):
+def test_ten_thousand_nodes_are_the_limit(count: int, code: list[Any]) -> None:
     parsed = parse_value({"nodes": [{"id": f"n{index}"} for index in range(count)]})
     assert codes(parsed) == code
     assert all("10,000" in found.message for found in parsed.issues)
 
 
-def test_fifty_thousand_edges_are_the_limit():
+def test_fifty_thousand_edges_are_the_limit() -> None:
     edge = {"from": "a", "to": "a", "action": "x"}
     assert codes(parse_value({"nodes": [{"id": "a"}], "edges": [edge] * 50_000})) == []
     too_many = issue({"nodes": [{"id": "a"}], "edges": [edge] * 50_001})
@@ -270,7 +274,7 @@ def test_fifty_thousand_edges_are_the_limit():
     assert "50,000" in too_many.message
 
 
-def test_after_a_thousand_issues_the_rest_is_counted():
+def test_after_a_thousand_issues_the_rest_is_counted() -> None:
     parsed = parse_value({"nodes": [{"id": "a"}], **{f"k{index}": 1 for index in range(1500)}})
     assert len(parsed.issues) == 1001
     assert parsed.issues[-1].message == "500 further issues are not listed"
@@ -279,14 +283,14 @@ def test_after_a_thousand_issues_the_rest_is_counted():
 @pytest.mark.parametrize(
     ("version", "word"), [("0.0.9", "older"), ("0.2.0", "newer"), ("1", "newer"), ("x.y", "not a version")]
 )
-def test_another_version_is_refused_with_the_one_that_is_read(version, word):
+def test_another_version_is_refused_with_the_one_that_is_read(version: str, word: str) -> None:
     found = issue({"ir_version": version, "nodes": [{"id": "a"}]})
     assert found.code == "unsupported-version"
     assert word in found.message
     assert found.known == ("0.1.0",)
 
 
-def test_issues_of_inline_documents_have_no_line():
+def test_issues_of_inline_documents_have_no_line() -> None:
     found = issue({"nodes": [{"id": "a", "x y": 1}]})
     assert (found.path, found.line, found.column) == ('nodes[0]["x y"]', 0, 0)
 
@@ -300,7 +304,7 @@ def test_issues_of_inline_documents_have_no_line():
         ('{"nodes": [', 1, 12),
     ],
 )
-def test_a_syntax_error_has_its_place(text, line, column):
+def test_a_syntax_error_has_its_place(text: str, line: int, column: int) -> None:
     found = issue(text)
     assert (found.code, found.line, found.column) == ("syntax", line, column)
 
@@ -319,5 +323,5 @@ def test_a_syntax_error_has_its_place(text, line, column):
         ('{"nodes": "a\nb"}', "write a line break inside a string as \\n"),
     ],
 )
-def test_common_mistakes_in_json_are_named(text, hint):
+def test_common_mistakes_in_json_are_named(text: str, hint: str) -> None:
     assert issue(text).hint == hint

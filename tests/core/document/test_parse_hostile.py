@@ -3,6 +3,7 @@
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -37,14 +38,14 @@ def check(parsed: Parsed, *, text: bool = True) -> Parsed:
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.name)
-def test_a_broken_document_is_reported_by_its_code(path):
+def test_a_broken_document_is_reported_by_its_code(path: Any) -> None:
     parsed = check(read_file(path))
     assert path.name.partition(".")[0] in {issue.code for issue in parsed.issues}
     assert parsed.issues[0].line >= 1
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.name)
-def test_a_valid_document_has_no_issues_and_survives_saving(path):
+def test_a_valid_document_has_no_issues_and_survives_saving(path: Any) -> None:
     parsed = check(read_file(path))
     assert parsed.issues == ()
     saved = orjson.dumps(parsed.document.raw)
@@ -54,7 +55,7 @@ def test_a_valid_document_has_no_issues_and_survives_saving(path):
     assert orjson.dumps(again.document.raw) == saved
 
 
-def test_the_table_of_codes_is_complete_and_has_no_others():
+def test_the_table_of_codes_is_complete_and_has_no_others() -> None:
     calls = re.compile(r"(?:\.add|\.stop|_refuse|code=)\(?\s*\"([a-z-]+)\"")
     folder = Path(parse.__file__).parent
     names = ["parse", "position", "json_text", "yaml_text", "plain_copy", "fields", "build", "edges", "inputs_outputs"]
@@ -63,7 +64,7 @@ def test_the_table_of_codes_is_complete_and_has_no_others():
 
 
 @pytest.mark.parametrize("name", ["everything.json", "wrapper.json", "plain-words.yaml", "aliases.yaml"])
-def test_a_document_cut_at_any_byte_is_answered(name):
+def test_a_document_cut_at_any_byte_is_answered(name: str) -> None:
     data = (CORPUS / "valid" / name).read_bytes()
     suffix = Path(name).suffix
     for end in range(len(data)):
@@ -97,7 +98,7 @@ def mutants(data: bytes, count: int, seed: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.name)
-def test_mutated_documents_are_answered(path):
+def test_mutated_documents_are_answered(path: Any) -> None:
     for data in mutants(path.read_bytes(), 150, seed=len(path.name)):
         check(parse_text(data, suffix=path.suffix))
 
@@ -117,28 +118,28 @@ def test_mutated_documents_are_answered(path):
         ('{"a": "\ud800"}', "half a surrogate pair is not Unicode text"),
     ],
 )
-def test_text_in_another_encoding_is_a_syntax_issue_with_a_place(data, problem):
+def test_text_in_another_encoding_is_a_syntax_issue_with_a_place(data: bytes | str, problem: str) -> None:
     parsed = check(parse_text(data))
     (issue,) = parsed.issues
     assert (issue.code, issue.message) == ("syntax", problem)
     assert issue.line == 1
 
 
-def test_the_place_of_a_wrong_byte_counts_characters():
+def test_the_place_of_a_wrong_byte_counts_characters() -> None:
     (issue,) = parse_text('{"ä": "ö",\n "ü": "'.encode() + b'\xe9"}').issues
     assert (issue.line, issue.column) == (2, 8)
 
 
 @pytest.mark.parametrize("size", [MIB + 1, 10 * MIB])
 @pytest.mark.parametrize("kind", [bytes, str])
-def test_more_than_a_mebibyte_is_refused(size, kind):
+def test_more_than_a_mebibyte_is_refused(size: int, kind: type[Any]) -> None:
     text = '{"nodes": [{"id": "a", "params": {"x": "' + "x" * size + '"}}]}'
     parsed = check(parse_text(text.encode() if kind is bytes else text))
     assert [issue.code for issue in parsed.issues] == ["too-large"]
     assert "1 MiB" in parsed.issues[0].message
 
 
-def test_the_limit_counts_bytes_not_characters():
+def test_the_limit_counts_bytes_not_characters() -> None:
     text = '{"nodes": [{"id": "a"}], "name": "' + "ö" * (MIB // 2) + '"}'
     assert [issue.code for issue in parse_text(text).issues] == ["too-large"]
     assert [issue.code for issue in parse_value(orjson.loads(text)).issues] == ["too-large"]
@@ -152,13 +153,13 @@ def test_the_limit_counts_bytes_not_characters():
         pytest.param({"x": [0] * (2 * MIB)}, id="long array"),
     ],
 )
-def test_a_large_inline_document_is_refused(params):
+def test_a_large_inline_document_is_refused(params: dict[str, Any]) -> None:
     parsed = check(parse_value({"nodes": [{"id": "a", "params": params}]}), text=False)
     assert [issue.code for issue in parsed.issues] == ["too-large"]
     assert parsed.document is None
 
 
-def test_an_inline_document_that_contains_itself_is_refused():
+def test_an_inline_document_that_contains_itself_is_refused() -> None:
     deep = []
     deep.append(deep)
     wide = []
@@ -168,7 +169,7 @@ def test_an_inline_document_that_contains_itself_is_refused():
         assert {issue.code for issue in parsed.issues} & {"too-deep", "too-large"}
 
 
-def test_a_document_at_the_limit_stays_readable_with_the_edges_that_were_added():
+def test_a_document_at_the_limit_stays_readable_with_the_edges_that_were_added() -> None:
     nodes = [{"id": f"n{index:05}{'x' * 58}", "description": ""} for index in range(10_000)]
     text = orjson.dumps({"nodes": nodes})
     text = orjson.dumps({"nodes": nodes, "name": "x" * (MIB - len(text) - 10)})
@@ -196,14 +197,14 @@ def test_a_document_at_the_limit_stays_readable_with_the_edges_that_were_added()
         (object(), "bad-value"),
     ],
 )
-def test_python_values_that_json_does_not_have_are_reported(value, code):
+def test_python_values_that_json_does_not_have_are_reported(value: object, code: str) -> None:
     parsed = check(parse_value({"nodes": [{"id": "a", "params": {"x": value}}]}), text=False)
     assert [issue.code for issue in parsed.issues] == [code]
 
 
 @pytest.mark.parametrize("number", [0, 2**53 + 1, 2**63, 2**64 - 1, -(2**63), 1e308, 5e-324, -0.0, 0.1])
 @pytest.mark.parametrize("suffix", [".json", ".yaml"])
-def test_numbers_are_kept_exactly(number, suffix):
+def test_numbers_are_kept_exactly(number: float | int, suffix: str) -> None:
     text = f'{{"nodes": [{{"id": "a", "params": {{"x": {number!r}}}}}]}}'
     found = parse_text(text, suffix=suffix).document.nodes[0].params["x"]
     assert repr(found) == repr(number)
@@ -276,12 +277,12 @@ NEARLY_DOCUMENT = st.fixed_dictionaries(
 
 
 @given(JSON | NEARLY | NEARLY_DOCUMENT)
-def test_any_value_is_answered(value):
+def test_any_value_is_answered(value: object) -> None:
     check(parse_value(value), text=False)
 
 
 @given(NEARLY_DOCUMENT)
-def test_text_and_value_are_judged_alike(value):
+def test_text_and_value_are_judged_alike(value: dict[str, Any]) -> None:
     inline, json_text = parse_value(value), parse_text(orjson.dumps(value))
     assert sorted((i.code, i.path, i.message) for i in inline.issues) == sorted(
         (i.code, i.path, i.message) for i in json_text.issues
@@ -295,12 +296,12 @@ def test_text_and_value_are_judged_alike(value):
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200), st.sampled_from(["", ".json", ".yaml"]))
-def test_any_text_is_answered(text, suffix):
+def test_any_text_is_answered(text: bytes | str, suffix: str) -> None:
     check(parse_text(text, suffix=suffix))
 
 
 @given(st.text(alphabet="ab:-[]{},&*!|>'\"#?%@` \n\t0", max_size=60))
-def test_any_yaml_is_answered(text):
+def test_any_yaml_is_answered(text: str) -> None:
     check(parse_text(text, suffix=".yaml"))
 
 
@@ -320,7 +321,7 @@ PLAIN = st.recursive(
 
 
 @given(st.lists(NAMES, min_size=1, max_size=6, unique=True), PLAIN, st.booleans())
-def test_what_is_normalised_reads_back_the_same(ids, params, data):
+def test_what_is_normalised_reads_back_the_same(ids: list[str], params: object, data: bool) -> None:
     value = {"nodes": [{"id": name, "params": {"x": params}} for name in ids]}
     if data:
         value["edges"] = "data"

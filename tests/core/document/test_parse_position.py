@@ -1,5 +1,8 @@
 """Paths can be shown and read back, and lead to the line and column of what they name."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import orjson
 import pytest
 from hypothesis import given
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 
 from pflow.core.document.json_text import scan_json
 from pflow.core.document.parse import parse_text
-from pflow.core.document.position import Places, read_path, show_path
+from pflow.core.document.position import Places, Spot, read_path, show_path
 
 TEXT = """{
   "nodes": [
@@ -27,22 +30,22 @@ TEXT = """{
         (("x", 'say "hi"', ""), 'x["say \\"hi\\""][""]'),
     ],
 )
-def test_a_path_is_shown_readably(path, shown):
+def test_a_path_is_shown_readably(path: tuple[Any, ...], shown: str) -> None:
     assert show_path(path) == shown
 
 
 @given(st.lists(st.text(max_size=20) | st.integers(0, 10**6)))
-def test_a_shown_path_reads_back(path):
+def test_a_shown_path_reads_back(path: list[Any]) -> None:
     assert read_path(show_path(path)) == tuple(path)
 
 
 @given(st.text())
-def test_any_text_is_a_path_or_none(text):
+def test_any_text_is_a_path_or_none(text: str) -> None:
     path = read_path(text)
     assert path is None or isinstance(path, tuple)
 
 
-def test_a_very_long_key_is_cut_in_the_shown_path():
+def test_a_very_long_key_is_cut_in_the_shown_path() -> None:
     assert len(show_path(["x" * 100_000])) < 200
 
 
@@ -62,21 +65,21 @@ def test_a_very_long_key_is_cut_in_the_shown_path():
     ],
 )
 @pytest.mark.parametrize("suffix", [".json", ".yaml"])
-def test_a_path_leads_to_its_value_its_key_or_what_is_around_it(path, value, key, suffix):
+def test_a_path_leads_to_its_value_its_key_or_what_is_around_it(path: Any, value: Any, key: Any, suffix: Any) -> None:
     places = parse_text(TEXT, suffix=suffix).places
     assert places.find(path) == value
     assert places.find(path, key=True) == key
 
 
-def test_without_text_there_are_no_lines():
+def test_without_text_there_are_no_lines() -> None:
     assert Places().find(("a",)) == (0, 0)
     assert Places().line(1) == ""
 
 
-def test_nothing_is_scanned_before_a_place_is_asked_for():
+def test_nothing_is_scanned_before_a_place_is_asked_for() -> None:
     scanned = []
 
-    def scan(text):
+    def scan(text: str) -> Spot:
         scanned.append(text)
         return scan_json(text)
 
@@ -96,7 +99,7 @@ VALUES = st.recursive(
 )
 
 
-def leaves(value, path=()):
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield from leaves(item, (*path, key))
@@ -108,7 +111,7 @@ def leaves(value, path=()):
 
 
 @given(VALUES, st.booleans())
-def test_at_the_place_of_a_value_stands_its_text(value, spread):
+def test_at_the_place_of_a_value_stands_its_text(value: object, spread: bool) -> None:
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if spread else 0).decode()
     places = Places(text, scan_json)
     for path, leaf in leaves(value):

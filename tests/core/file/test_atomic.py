@@ -7,7 +7,9 @@ import os
 import resource
 import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -42,7 +44,7 @@ def files(folder: Path) -> set[str]:
 # Writing
 
 
-def test_a_written_file_holds_the_bytes_for_its_owner_alone(tmp_path):
+def test_a_written_file_holds_the_bytes_for_its_owner_alone(tmp_path: Any) -> None:
     path = tmp_path / "home" / "deep" / "x.json"
     write_atomic(path, b"one")
     write_atomic(path, b"two")
@@ -53,7 +55,7 @@ def test_a_written_file_holds_the_bytes_for_its_owner_alone(tmp_path):
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077, 0o027])
-def test_permissions_do_not_depend_on_the_umask(tmp_path, umask):
+def test_permissions_do_not_depend_on_the_umask(tmp_path: Any, umask: int) -> None:
     def work() -> object:
         os.umask(umask)
         StateFile(tmp_path / "h" / "x.json").update(lambda content: {**content, "a": 1})
@@ -62,7 +64,7 @@ def test_permissions_do_not_depend_on_the_umask(tmp_path, umask):
     assert in_child(work) == [0o700, 0o600, 0o600]
 
 
-def test_empty_and_large_contents_are_written_whole(tmp_path):
+def test_empty_and_large_contents_are_written_whole(tmp_path: Any) -> None:
     for data in (b"", b"x" * 5_000_000):
         write_atomic(tmp_path / "x", data)
         assert read_private(tmp_path / "x", 10_000_000) == data
@@ -73,7 +75,7 @@ def call_counts() -> list[int]:
 
 
 @pytest.mark.parametrize("code", ERRNOS, ids=errno.errorcode.get)
-def test_a_write_that_fails_anywhere_leaves_the_old_content_or_the_new(tmp_path, code):
+def test_a_write_that_fails_anywhere_leaves_the_old_content_or_the_new(tmp_path: Any, code: int) -> None:
     reached = 0
     for nth in call_counts():
         path = tmp_path / str(nth) / "x.json"
@@ -94,7 +96,7 @@ def test_a_write_that_fails_anywhere_leaves_the_old_content_or_the_new(tmp_path,
 
 
 @pytest.mark.parametrize("code", ERRNOS, ids=errno.errorcode.get)
-def test_a_first_write_that_fails_leaves_nothing_or_the_file(tmp_path, code):
+def test_a_first_write_that_fails_leaves_nothing_or_the_file(tmp_path: Any, code: int) -> None:
     for nth in call_counts():
         path = tmp_path / str(nth) / "deep" / "x.json"
         calls = Faulty(nth, failing(code))
@@ -106,14 +108,14 @@ def test_a_first_write_that_fails_leaves_nothing_or_the_file(tmp_path, code):
             assert path.read_bytes() == b"new content"
 
 
-def test_a_write_that_is_killed_anywhere_leaves_the_old_content_or_the_new(tmp_path):
+def test_a_write_that_is_killed_anywhere_leaves_the_old_content_or_the_new(tmp_path: Any) -> None:
     outcomes = set()
     for nth in call_counts():
         path = tmp_path / str(nth) / "x.json"
         path.parent.mkdir()
         path.write_bytes(b"old")
 
-        def work(path=path, nth=nth) -> object:
+        def work(path: Any = path, nth: int = nth) -> object:
             calls = Faulty(nth, kill)
             write_atomic(path, b"new content", calls=calls)
             return calls.reached
@@ -128,7 +130,7 @@ def test_a_write_that_is_killed_anywhere_leaves_the_old_content_or_the_new(tmp_p
     assert outcomes == {("killed", b"old"), ("killed", b"new content"), (False, b"new content")}
 
 
-def test_a_disk_that_is_really_full_is_named_and_nothing_is_lost(tmp_path):
+def test_a_disk_that_is_really_full_is_named_and_nothing_is_lost(tmp_path: Any) -> None:
     path = tmp_path / "x.json"
     write_atomic(path, b"old")
 
@@ -144,7 +146,7 @@ def test_a_disk_that_is_really_full_is_named_and_nothing_is_lost(tmp_path):
     assert files(tmp_path) == {"x.json"}
 
 
-def test_a_folder_without_permission_is_named(unwritable):
+def test_a_folder_without_permission_is_named(unwritable: Path) -> None:
     def work() -> object:
         assert read_private(unwritable / "x.json", LIMIT) == b"{}"
         with pytest.raises(StorageError) as caught:
@@ -188,7 +190,7 @@ KINDS = ["link", "dangling link", "hard link", "pipe", "folder", "loop", "socket
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_file_of_its_own_is_neither_read_nor_written(tmp_path, kind):
+def test_what_is_no_file_of_its_own_is_neither_read_nor_written(tmp_path: Any, kind: str) -> None:
     outside = tmp_path / "outside"
     outside.write_bytes(b'{"secret": 1}')
     folder = tmp_path / "h"
@@ -207,7 +209,7 @@ def test_what_is_no_file_of_its_own_is_neither_read_nor_written(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_lock_that_is_no_file_is_refused(tmp_path, kind):
+def test_a_lock_that_is_no_file_is_refused(tmp_path: Any, kind: str) -> None:
     outside = tmp_path / "outside"
     outside.write_bytes(b"kept")
     plant(kind, tmp_path / ".x.lock", outside)
@@ -221,7 +223,7 @@ def test_a_lock_that_is_no_file_is_refused(tmp_path, kind):
     assert outside.read_bytes() == b"kept"
 
 
-def test_a_folder_may_be_a_link_to_one_that_is_ours_alone(tmp_path):
+def test_a_folder_may_be_a_link_to_one_that_is_ours_alone(tmp_path: Any) -> None:
     real = tmp_path / "real"
     real.mkdir(mode=0o700)
     (tmp_path / "lib").symlink_to(real)
@@ -233,7 +235,7 @@ def test_a_folder_may_be_a_link_to_one_that_is_ours_alone(tmp_path):
     assert (real / "x").read_bytes() == b"1"
 
 
-def test_a_folder_that_is_a_dangling_link_or_a_file_is_a_clear_error(tmp_path):
+def test_a_folder_that_is_a_dangling_link_or_a_file_is_a_clear_error(tmp_path: Any) -> None:
     (tmp_path / "lib").symlink_to(tmp_path / "nowhere")
     (tmp_path / "file").write_bytes(b"")
     for folder in ("lib", "file"):
@@ -245,26 +247,26 @@ def test_a_folder_that_is_a_dangling_link_or_a_file_is_a_clear_error(tmp_path):
 # Reading
 
 
-def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path):
+def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Any) -> None:
     (tmp_path / "x").write_bytes(b"12345")
     assert read_private(tmp_path / "x", 5) == b"12345"
     with pytest.raises(StorageError, match="larger than 4 bytes"):
         read_private(tmp_path / "x", 4)
 
 
-def test_a_missing_file_is_not_found(tmp_path):
+def test_a_missing_file_is_not_found(tmp_path: Any) -> None:
     with pytest.raises(NotFoundError):
         read_private(tmp_path / "x", LIMIT)
     with pytest.raises(NotFoundError):
         remove(tmp_path / "x")
 
 
-def test_an_endless_device_is_refused_at_once():
+def test_an_endless_device_is_refused_at_once() -> None:
     with pytest.raises(SecurityError):
         read_private(Path("/dev/zero"), LIMIT)
 
 
-def test_permissions_of_others_are_taken_away_once(tmp_path):
+def test_permissions_of_others_are_taken_away_once(tmp_path: Any) -> None:
     (tmp_path / "x").write_bytes(b"")
     (tmp_path / "x").chmod(0o644)
     assert make_private(tmp_path / "x") is True
@@ -276,7 +278,7 @@ def test_permissions_of_others_are_taken_away_once(tmp_path):
 # Temporary files
 
 
-def test_only_our_own_old_temporary_files_are_swept(tmp_path):
+def test_only_our_own_old_temporary_files_are_swept(tmp_path: Any) -> None:
     ours = tmp_path / ".x.json.0123456789abcdef.tmp"
     fresh = tmp_path / ".x.json.fedcba9876543210.tmp"
     others = [".x.tmp", "x.0123456789abcdef.tmp", ".x.0123456789ABCDEF.tmp", ".x.json.0123.tmp", "a.tmp", ".x.lock"]
@@ -288,7 +290,7 @@ def test_only_our_own_old_temporary_files_are_swept(tmp_path):
     assert files(tmp_path) == {fresh.name, "y", *others}
 
 
-def test_a_sweep_looks_at_a_bounded_number_of_files(tmp_path):
+def test_a_sweep_looks_at_a_bounded_number_of_files(tmp_path: Any) -> None:
     for number in range(20):
         path = tmp_path / f".x.{number:016x}.tmp"
         path.write_bytes(b"")
@@ -301,7 +303,7 @@ def test_a_sweep_looks_at_a_bounded_number_of_files(tmp_path):
 # Setting aside
 
 
-def test_a_corrupt_file_is_moved_to_a_name_of_its_own(tmp_path):
+def test_a_corrupt_file_is_moved_to_a_name_of_its_own(tmp_path: Any) -> None:
     asides = set()
     for content in (b"one", b"two", b"three"):
         (tmp_path / "x.json").write_bytes(content)
@@ -314,7 +316,7 @@ def test_a_corrupt_file_is_moved_to_a_name_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("nth", range(1, 7))
-def test_setting_aside_never_loses_the_file(tmp_path, nth):
+def test_setting_aside_never_loses_the_file(tmp_path: Any, nth: int) -> None:
     (tmp_path / "x.json").write_bytes(b"content")
     try:
         set_aside(tmp_path / "x.json", calls=Faulty(nth, failing(errno.EIO)))
@@ -326,7 +328,7 @@ def test_setting_aside_never_loses_the_file(tmp_path, nth):
 # Locks
 
 
-def test_readers_see_whole_files_while_others_write(tmp_path):
+def test_readers_see_whole_files_while_others_write(tmp_path: Any) -> None:
     path = tmp_path / "x.json"
     write_atomic(path, orjson.dumps({"n": 0, "pad": ""}))
 
@@ -342,7 +344,7 @@ def test_readers_see_whole_files_while_others_write(tmp_path):
     assert together(4, work) == ["done"] * 4
 
 
-def test_a_lock_keeps_out_everybody_else_even_of_the_same_process(tmp_path):
+def test_a_lock_keeps_out_everybody_else_even_of_the_same_process(tmp_path: Any) -> None:
     lock = tmp_path / ".x.lock"
 
     def is_free() -> bool:
@@ -358,8 +360,8 @@ def test_a_lock_keeps_out_everybody_else_even_of_the_same_process(tmp_path):
     assert is_free()
 
 
-def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path):
-    def work(ready) -> None:
+def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path: Any) -> None:
+    def work(ready: Callable[..., Any]) -> None:
         with locked(tmp_path / "x"):
             ready()
 

@@ -41,7 +41,7 @@ FINE = [
 @pytest.mark.requirement("server5:edge-1", "server5:edge-2", "server5:constraint-1", "server5:error-1")
 @pytest.mark.requirement("paths:security-1")
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-def test_a_hostile_name_is_refused_in_one_line_that_shows_no_path(name):
+def test_a_hostile_name_is_refused_in_one_line_that_shows_no_path(name: str) -> None:
     with pytest.raises(SecurityError) as caught:
         check_name(name)
     message = caught.value.message
@@ -53,32 +53,32 @@ def test_a_hostile_name_is_refused_in_one_line_that_shows_no_path(name):
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_an_ordinary_name_passes_unchanged(name):
+def test_an_ordinary_name_passes_unchanged(name: str) -> None:
     assert check_name(name) == name
 
 
 @pytest.mark.requirement("server5:test-16", "server5:test-17")
-def test_the_message_says_what_is_wrong_and_what_to_use():
+def test_the_message_says_what_is_wrong_and_what_to_use() -> None:
     with pytest.raises(SecurityError) as caught:
         check_name("../etc/passwd")
     assert caught.value.message == ("workflow name `..\\x2fetc\\x2fpasswd` is not allowed: it holds a path separator")
     assert caught.value.suggestions == ("use lowercase letters, digits and hyphens, at most 64: `my-workflow`",)
 
 
-def test_fewer_characters_may_be_allowed_inside():
+def test_fewer_characters_may_be_allowed_inside() -> None:
     assert check_name("my-draft-2", inside="-") == "my-draft-2"
     for name in ("my_draft", "my.draft"):
         with pytest.raises(SecurityError):
             check_name(name, inside="-")
 
 
-def test_another_kind_of_name_is_called_by_its_kind():
+def test_another_kind_of_name_is_called_by_its_kind() -> None:
     with pytest.raises(SecurityError, match="^server name `a b`"):
         check_name("a b", what="server")
 
 
 @given(st.text(max_size=80))
-def test_whatever_passes_is_one_portable_path_component(name):
+def test_whatever_passes_is_one_portable_path_component(name: str) -> None:
     if not is_name(name):
         with pytest.raises(SecurityError):
             check_name(name)
@@ -93,14 +93,14 @@ def test_whatever_passes_is_one_portable_path_component(name):
 
 
 @given(st.text(alphabet="abcCON019-_. ~/\\:\0\n", max_size=12))
-def test_names_of_a_hostile_alphabet_never_escape(name):
+def test_names_of_a_hostile_alphabet_never_escape(name: str) -> None:
     if is_name(name):
         assert (pathlib.PurePosixPath("/r/lib") / name).parent == pathlib.PurePosixPath("/r/lib")
         assert not pathlib.PureWindowsPath(name).is_reserved()
 
 
 @given(st.text())
-def test_shown_text_is_one_printable_line(text):
+def test_shown_text_is_one_printable_line(text: str) -> None:
     shown = show(text)
     assert shown.replace("…", "").isascii()
     assert shown.isprintable()

@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import stat
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,17 +32,17 @@ OTHER = {"nodes": [{"id": "b", "type": "echo"}]}
 
 
 @pytest.fixture
-def place(home) -> Home:
+def place(home: Path) -> Home:
     return Home(home)
 
 
 @pytest.fixture
-def library(place) -> WorkflowManager:
+def library(place: Home) -> WorkflowManager:
     return WorkflowManager(place)
 
 
 @pytest.fixture
-def drafts(place) -> WorkflowManager:
+def drafts(place: Home) -> WorkflowManager:
     return WorkflowManager.for_drafts(place)
 
 
@@ -48,7 +50,7 @@ def drafts(place) -> WorkflowManager:
 
 
 @pytest.mark.requirement("server5:require-4", "paths:format-1")
-def test_a_saved_workflow_is_found_listed_and_deleted_by_name(library, place):
+def test_a_saved_workflow_is_found_listed_and_deleted_by_name(library: WorkflowManager, place: Home) -> None:
     path = library.save("greet", DOCUMENT, "Says hello")
     assert path == place.workflows / "greet.json"
     assert library.exists("greet")
@@ -60,7 +62,7 @@ def test_a_saved_workflow_is_found_listed_and_deleted_by_name(library, place):
     assert library.list_all() == []
 
 
-def test_the_file_holds_the_document_and_what_is_known_about_it(library):
+def test_the_file_holds_the_document_and_what_is_known_about_it(library: WorkflowManager) -> None:
     path = library.save("greet", DOCUMENT, "Says hello")
     content = json.loads(path.read_bytes())
     assert content["workflow"] == DOCUMENT
@@ -71,14 +73,14 @@ def test_the_file_holds_the_document_and_what_is_known_about_it(library):
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_the_manager_finds_the_home_by_itself(home):
+def test_the_manager_finds_the_home_by_itself(home: Path) -> None:
     WorkflowManager().save("greet", DOCUMENT)
     assert (home / "workflows" / "greet.json").exists()
     WorkflowManager.for_drafts().save("try", DOCUMENT)
     assert (home / "temp-workflows" / "try.json").exists()
 
 
-def test_without_a_description_the_documents_own_is_used(library):
+def test_without_a_description_the_documents_own_is_used(library: WorkflowManager) -> None:
     library.save("a", {**OTHER, "description": "From the document"})
     library.save("b", {**OTHER, "description": 7})
     assert library.load("a")["metadata"]["description"] == "From the document"
@@ -86,7 +88,7 @@ def test_without_a_description_the_documents_own_is_used(library):
 
 
 @pytest.mark.requirement("server5:edge-6", "server5:error-6")
-def test_a_taken_name_is_refused_unless_it_may_be_overwritten(library):
+def test_a_taken_name_is_refused_unless_it_may_be_overwritten(library: WorkflowManager) -> None:
     library.save("greet", DOCUMENT)
     created = library.load("greet")["metadata"]["created_at"]
     with pytest.raises(ExistsError, match="already a workflow `greet`"):
@@ -98,7 +100,7 @@ def test_a_taken_name_is_refused_unless_it_may_be_overwritten(library):
     assert library.load("greet")["metadata"]["created_at"] == created
 
 
-def test_one_of_eight_savers_of_a_new_name_wins(library):
+def test_one_of_eight_savers_of_a_new_name_wins(library: WorkflowManager) -> None:
     def work(index: int) -> object:
         library.save("new", {"nodes": [{"id": f"n{index}"}]})
         return index
@@ -112,7 +114,7 @@ def test_one_of_eight_savers_of_a_new_name_wins(library):
 
 @pytest.mark.parametrize("method", ["exists", "load", "load_ir", "delete", "save", "promote", "record_run"])
 @pytest.mark.parametrize("name", ["../etc", "/etc/passwd", "a\0", "-rf", "CON", "é", ""])
-def test_no_method_takes_a_hostile_name(library, place, method, name):
+def test_no_method_takes_a_hostile_name(library: WorkflowManager, place: Home, method: str, name: str) -> None:
     arguments = {"save": (DOCUMENT,), "promote": ("x",), "record_run": (True, 1.0)}.get(method, ())
     with pytest.raises(SecurityError):
         getattr(library, method)(name, *arguments)
@@ -120,7 +122,7 @@ def test_no_method_takes_a_hostile_name(library, place, method, name):
 
 
 @pytest.mark.parametrize("name", ["x.json", "x.yaml", "x.yml", "x.pflow.md", "X.JSON"])
-def test_a_name_that_would_be_taken_for_a_file_cannot_be_saved(library, name):
+def test_a_name_that_would_be_taken_for_a_file_cannot_be_saved(library: WorkflowManager, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         library.save(name, DOCUMENT)
     assert "save it as" in caught.value.suggestions[0]
@@ -128,19 +130,19 @@ def test_a_name_that_would_be_taken_for_a_file_cannot_be_saved(library, name):
 
 
 @pytest.mark.parametrize("value", [float, 2**70, "\ud800", {1: 2}], ids=str)
-def test_a_document_that_is_no_json_is_refused(library, value):
+def test_a_document_that_is_no_json_is_refused(library: WorkflowManager, value: object) -> None:
     with pytest.raises(DocumentError):
         library.save("x", {"nodes": [value]})
     assert not library.exists("x")
 
 
-def test_a_document_far_over_the_limit_is_refused(library):
+def test_a_document_far_over_the_limit_is_refused(library: WorkflowManager) -> None:
     with pytest.raises(DocumentError, match="bytes"):
         library.save("x", {"nodes": ["x" * (6 << 20)]})
 
 
 @pytest.mark.requirement("server5:error-2")
-def test_a_missing_workflow_is_reported_with_what_there_is(library, drafts):
+def test_a_missing_workflow_is_reported_with_what_there_is(library: WorkflowManager, drafts: WorkflowManager) -> None:
     with pytest.raises(NotFoundError) as caught:
         library.load("greet")
     assert "nothing is saved yet" in caught.value.suggestions[0]
@@ -159,7 +161,7 @@ def test_a_missing_workflow_is_reported_with_what_there_is(library, drafts):
         drafts.load("x")
 
 
-def test_a_bare_document_put_there_by_hand_is_as_good_as_a_saved_one(library, place):
+def test_a_bare_document_put_there_by_hand_is_as_good_as_a_saved_one(library: WorkflowManager, place: Home) -> None:
     place.workflows.mkdir(parents=True)
     (place.workflows / "mine.json").write_text('{"nodes": [], "description": "By hand", "workflow": {}}')
     (place.workflows / "plain.json").write_text('{"nodes": [], "description": "By hand"}')
@@ -171,7 +173,7 @@ def test_a_bare_document_put_there_by_hand_is_as_good_as_a_saved_one(library, pl
 # Listing and searching
 
 
-def test_lists_are_sorted_and_searches_look_into_names_and_descriptions(library):
+def test_lists_are_sorted_and_searches_look_into_names_and_descriptions(library: WorkflowManager) -> None:
     library.save("zip-files", DOCUMENT, "Packs a FOLDER")
     library.save("pr-analyzer", DOCUMENT, "Reads pull requests")
     library.save("folder-report", DOCUMENT, "Writes a report")
@@ -185,12 +187,14 @@ def test_lists_are_sorted_and_searches_look_into_names_and_descriptions(library)
     assert names("*[") == []
 
 
-def test_a_home_without_a_library_has_an_empty_one(library, place):
+def test_a_home_without_a_library_has_an_empty_one(library: WorkflowManager, place: Home) -> None:
     assert library.list_all() == [] and library.scan() == ([], [])
     assert not place.root.exists()
 
 
-def test_files_that_cannot_be_read_are_reported_and_never_end_a_list(library, place, tmp_path):
+def test_files_that_cannot_be_read_are_reported_and_never_end_a_list(
+    library: WorkflowManager, place: Home, tmp_path: Any
+) -> None:
     library.save("good", DOCUMENT, "Fine")
     folder = place.workflows
     (folder / "broken.json").write_bytes(b'{"nodes": [')
@@ -226,7 +230,7 @@ def test_files_that_cannot_be_read_are_reported_and_never_end_a_list(library, pl
 
 
 @pytest.mark.requirement("server5:edge-9")
-def test_a_file_with_wrong_json_is_a_validation_error_with_its_place(library, place):
+def test_a_file_with_wrong_json_is_a_validation_error_with_its_place(library: WorkflowManager, place: Home) -> None:
     place.workflows.mkdir(parents=True)
     (place.workflows / "x.json").write_text('{"nodes": [\n  {"id": "a",}\n]}')
     with pytest.raises(DocumentError) as caught:
@@ -238,7 +242,7 @@ def test_a_file_with_wrong_json_is_a_validation_error_with_its_place(library, pl
 
 
 @pytest.mark.parametrize("content", [b'{"nodes": [], "n": 36893488147419103232}', b'{"nodes": [], "nodes": [1]}'])
-def test_reading_loses_no_digit_and_no_key(library, place, content):
+def test_reading_loses_no_digit_and_no_key(library: WorkflowManager, place: Home, content: bytes) -> None:
     place.workflows.mkdir(parents=True)
     (place.workflows / "x.json").write_bytes(content)
     try:
@@ -247,7 +251,7 @@ def test_reading_loses_no_digit_and_no_key(library, place, content):
         assert error.issues
 
 
-def test_overwriting_what_cannot_be_read_sets_it_aside(library, place):
+def test_overwriting_what_cannot_be_read_sets_it_aside(library: WorkflowManager, place: Home) -> None:
     place.workflows.mkdir(parents=True)
     (place.workflows / "x.json").write_bytes(b"not json but work")
     library.save("x", DOCUMENT, overwrite=True)
@@ -257,7 +261,7 @@ def test_overwriting_what_cannot_be_read_sets_it_aside(library, place):
     assert library.names() == ["x"]
 
 
-def test_a_library_that_others_can_change_is_refused(library, place, tmp_path):
+def test_a_library_that_others_can_change_is_refused(library: WorkflowManager, place: Home, tmp_path: Any) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
@@ -274,7 +278,7 @@ def test_a_library_that_others_can_change_is_refused(library, place, tmp_path):
 # Statistics
 
 
-def test_runs_are_counted_beside_the_workflow(library):
+def test_runs_are_counted_beside_the_workflow(library: WorkflowManager) -> None:
     path = library.save("greet", DOCUMENT)
     before = path.read_bytes()
     library.record_run("greet", True, 12.3456)
@@ -289,7 +293,7 @@ def test_runs_are_counted_beside_the_workflow(library):
     assert library.names() == ["greet"]
 
 
-def test_a_deleted_workflow_takes_its_statistics_with_it(library):
+def test_a_deleted_workflow_takes_its_statistics_with_it(library: WorkflowManager) -> None:
     library.save("greet", DOCUMENT)
     library.record_run("greet", True, 1)
     library.delete("greet")
@@ -299,7 +303,7 @@ def test_a_deleted_workflow_takes_its_statistics_with_it(library):
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"greet": 5}', b'{"greet": {"execution_count": "many"}}'])
-def test_damaged_statistics_disturb_nothing(library, place, content):
+def test_damaged_statistics_disturb_nothing(library: WorkflowManager, place: Home, content: bytes) -> None:
     library.save("greet", DOCUMENT)
     (place.workflows / ".stats.json").write_bytes(content)
     assert library.load_ir("greet") == DOCUMENT
@@ -308,7 +312,7 @@ def test_damaged_statistics_disturb_nothing(library, place, content):
     assert library.load("greet")["metadata"]["execution_count"] == 1
 
 
-def test_eight_processes_count_every_run(library):
+def test_eight_processes_count_every_run(library: WorkflowManager) -> None:
     library.save("greet", DOCUMENT)
 
     def work(index: int) -> object:
@@ -323,7 +327,9 @@ def test_eight_processes_count_every_run(library):
 # Drafts
 
 
-def test_a_draft_holds_the_document_and_a_time_and_lives_apart(drafts, library, place):
+def test_a_draft_holds_the_document_and_a_time_and_lives_apart(
+    drafts: WorkflowManager, library: WorkflowManager, place: Home
+) -> None:
     path = drafts.save("try-1", DOCUMENT, "ignored")
     assert path == place.drafts / "try-1.json"
     content = json.loads(path.read_bytes())
@@ -335,12 +341,12 @@ def test_a_draft_holds_the_document_and_a_time_and_lives_apart(drafts, library, 
 
 
 @pytest.mark.parametrize("name", ["my_draft", "my.draft", "a/b"])
-def test_a_draft_is_named_by_letters_digits_and_hyphens(drafts, name):
+def test_a_draft_is_named_by_letters_digits_and_hyphens(drafts: WorkflowManager, name: str) -> None:
     with pytest.raises(SecurityError):
         drafts.save(name, DOCUMENT)
 
 
-def test_old_drafts_are_cleaned_and_young_ones_kept(drafts, place):
+def test_old_drafts_are_cleaned_and_young_ones_kept(drafts: WorkflowManager, place: Home) -> None:
     for name in ("old", "young"):
         drafts.save(name, DOCUMENT)
     (place.drafts / "keep.txt").write_text("not a draft")
@@ -352,7 +358,7 @@ def test_old_drafts_are_cleaned_and_young_ones_kept(drafts, place):
     assert drafts.clean(60, now=written - 10**9) == [], "a clock that jumped back deletes nothing"
 
 
-def test_drafts_together_cannot_fill_the_disk(drafts, place):
+def test_drafts_together_cannot_fill_the_disk(drafts: WorkflowManager, place: Home) -> None:
     drafts.save("x", OTHER)
     with open(place.drafts / "big.json", "wb") as file:
         file.truncate(workflow_manager.MAX_DRAFTS - 300)
@@ -367,7 +373,9 @@ def test_drafts_together_cannot_fill_the_disk(drafts, place):
 # From draft to library
 
 
-def test_a_promoted_draft_is_in_the_library_and_no_draft_any_more(drafts, library):
+def test_a_promoted_draft_is_in_the_library_and_no_draft_any_more(
+    drafts: WorkflowManager, library: WorkflowManager
+) -> None:
     drafts.save("try", DOCUMENT)
     path = library.promote("try", "greet", "Says hello")
     assert path.exists() and not drafts.exists("try")
@@ -375,13 +383,13 @@ def test_a_promoted_draft_is_in_the_library_and_no_draft_any_more(drafts, librar
     assert library.load("greet")["metadata"]["description"] == "Says hello"
 
 
-def test_a_draft_that_is_missing_cannot_be_promoted(library):
+def test_a_draft_that_is_missing_cannot_be_promoted(library: WorkflowManager) -> None:
     with pytest.raises(NotFoundError, match="no draft `try`"):
         library.promote("try", "greet")
     assert not library.exists("greet")
 
 
-def test_promoting_never_overwrites(drafts, library):
+def test_promoting_never_overwrites(drafts: WorkflowManager, library: WorkflowManager) -> None:
     library.save("greet", OTHER)
     drafts.save("try", DOCUMENT)
     with pytest.raises(ExistsError):
@@ -392,21 +400,21 @@ def test_promoting_never_overwrites(drafts, library):
     assert drafts.load_ir("try") == DOCUMENT and library.load_ir("greet") == OTHER
 
 
-def test_promoting_from_the_side_of_the_drafts_does_the_same(drafts, library):
+def test_promoting_from_the_side_of_the_drafts_does_the_same(drafts: WorkflowManager, library: WorkflowManager) -> None:
     drafts.save("try", DOCUMENT)
     drafts.promote("try", "greet")
     assert library.load_ir("greet") == DOCUMENT
 
 
 @pytest.mark.parametrize("fault", ["killed", "failed"])
-def test_a_move_cut_short_anywhere_is_finished_by_doing_it_again(tmp_path, fault):
+def test_a_move_cut_short_anywhere_is_finished_by_doing_it_again(tmp_path: Any, fault: str) -> None:
     cut = 0
     for nth in range(1, 60):
         place = Home(tmp_path / str(nth))
         WorkflowManager.for_drafts(place).save("try", DOCUMENT)
         (place.root / "workflows").mkdir()
 
-        def work(place=place, nth=nth) -> object:
+        def work(place: Home = place, nth: int = nth) -> object:
             calls = Faulty(nth, kill if fault == "killed" else failing(errno.EIO))
             try:
                 WorkflowManager(place, calls=calls).promote("try", "greet", "Says hello")
@@ -430,7 +438,7 @@ def test_a_move_cut_short_anywhere_is_finished_by_doing_it_again(tmp_path, fault
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS], ids=errno.errorcode.get)
-def test_a_save_that_fails_anywhere_keeps_the_old_workflow_or_stores_the_new(tmp_path, code):
+def test_a_save_that_fails_anywhere_keeps_the_old_workflow_or_stores_the_new(tmp_path: Any, code: int) -> None:
     for nth in range(1, 30):
         place = Home(tmp_path / str(nth))
         WorkflowManager(place).save("x", DOCUMENT)
@@ -446,7 +454,7 @@ def test_a_save_that_fails_anywhere_keeps_the_old_workflow_or_stores_the_new(tmp
     pytest.fail("there are fewer calls than that")
 
 
-def test_an_unwritable_home_can_be_read_and_not_changed(unwritable):
+def test_an_unwritable_home_can_be_read_and_not_changed(unwritable: Path) -> None:
     def work() -> object:
         library = WorkflowManager(Home(unwritable))
         assert library.list_all() == []

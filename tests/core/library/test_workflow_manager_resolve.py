@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,12 +16,12 @@ DOCUMENT = {"nodes": [{"id": "a"}]}
 
 
 @pytest.fixture
-def place(home) -> Home:
+def place(home: Path) -> Home:
     return Home(home)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -27,28 +29,30 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def library(place) -> WorkflowManager:
+def library(place: Home) -> WorkflowManager:
     return WorkflowManager(place)
 
 
 @pytest.fixture
-def drafts(place) -> WorkflowManager:
+def drafts(place: Home) -> WorkflowManager:
     return WorkflowManager.for_drafts(place)
 
 
-def test_a_name_is_looked_for_in_the_library_first_and_then_among_the_drafts(place, library, drafts, folder):
+def test_a_name_is_looked_for_in_the_library_first_and_then_among_the_drafts(
+    place: Home, library: WorkflowManager, drafts: WorkflowManager, folder: Any
+) -> None:
     drafts.save("greet", DOCUMENT)
     assert resolve("greet", place) == Resolved(kind="draft", name="greet", path=place.drafts / "greet.json")
     library.save("greet", DOCUMENT)
     assert resolve("greet", place) == Resolved(kind="library", name="greet", path=place.workflows / "greet.json")
 
 
-def test_the_home_is_found_by_itself(library):
+def test_the_home_is_found_by_itself(library: WorkflowManager) -> None:
     library.save("greet", DOCUMENT)
     assert resolve("greet").kind == "library"
 
 
-def test_a_bare_name_never_reads_the_current_folder(place, folder):
+def test_a_bare_name_never_reads_the_current_folder(place: Home, folder: Any) -> None:
     for name in ("greet", "greet.json"):
         (folder / name).write_text("{}")
     with pytest.raises(NotFoundError):
@@ -57,7 +61,7 @@ def test_a_bare_name_never_reads_the_current_folder(place, folder):
 
 @pytest.mark.requirement("paths:format-2", "paths:format-5", "paths:path-1", "paths:path-2", "paths:path-3")
 @pytest.mark.requirement("paths:scenario-a", "paths:scenario-b")
-def test_a_separator_a_tilde_or_a_suffix_makes_a_path(place, folder, tmp_path):
+def test_a_separator_a_tilde_or_a_suffix_makes_a_path(place: Home, folder: Any, tmp_path: Any) -> None:
     for name in ("w.json", "w.yaml", "w.yml", "w.pflow.md", "plain"):
         (folder / name).write_text("{}")
     (tmp_path / "mine.json").write_text("{}")
@@ -77,7 +81,9 @@ def test_a_separator_a_tilde_or_a_suffix_makes_a_path(place, folder, tmp_path):
     assert resolve("~/mine.json", place).path == tmp_path / "mine.json"
 
 
-def test_a_name_with_json_is_the_draft_before_the_file_and_a_path_never_is(place, drafts, folder):
+def test_a_name_with_json_is_the_draft_before_the_file_and_a_path_never_is(
+    place: Home, drafts: WorkflowManager, folder: Any
+) -> None:
     (folder / "try.json").write_text("{}")
     assert resolve("try.json", place).kind == "path"
     drafts.save("try", DOCUMENT)
@@ -85,14 +91,16 @@ def test_a_name_with_json_is_the_draft_before_the_file_and_a_path_never_is(place
     assert resolve("./try.json", place).kind == "path"
 
 
-def test_a_library_name_with_json_is_no_reference_to_it(place, library, folder):
+def test_a_library_name_with_json_is_no_reference_to_it(place: Home, library: WorkflowManager, folder: Any) -> None:
     library.save("greet", DOCUMENT)
     with pytest.raises(NotFoundError):
         resolve("greet.json", place)
 
 
 @pytest.mark.requirement("paths:format-4")
-def test_nothing_found_lists_near_names_of_library_and_drafts(place, library, drafts):
+def test_nothing_found_lists_near_names_of_library_and_drafts(
+    place: Home, library: WorkflowManager, drafts: WorkflowManager
+) -> None:
     library.save("pr-analyzer", DOCUMENT)
     drafts.save("pr-analyser2", DOCUMENT)
     with pytest.raises(NotFoundError) as caught:
@@ -102,7 +110,7 @@ def test_nothing_found_lists_near_names_of_library_and_drafts(place, library, dr
     assert caught.value.details == {"available": ["pr-analyzer", "pr-analyser2"]}
 
 
-def test_a_missing_file_is_not_found(place, folder):
+def test_a_missing_file_is_not_found(place: Home, folder: Any) -> None:
     with pytest.raises(NotFoundError, match=r"no file `\./x\.json`"):
         resolve("./x.json", place)
     with pytest.raises(NotFoundError, match="not a file"):
@@ -111,7 +119,7 @@ def test_a_missing_file_is_not_found(place, folder):
 
 @pytest.mark.requirement("paths:security-2")
 @pytest.mark.parametrize("reference", ["", "a\0", "..", "-x", "a b", "é", "a\\b", "CON", "x" * 65, "a\nb"])
-def test_a_hostile_name_is_refused(place, reference):
+def test_a_hostile_name_is_refused(place: Home, reference: str) -> None:
     with pytest.raises(SecurityError):
         resolve(reference, place)
     assert not place.root.exists()
@@ -120,13 +128,13 @@ def test_a_hostile_name_is_refused(place, reference):
 @pytest.mark.parametrize(
     "reference", ["/a\0b", "./\0.json", "~nobody-there/x", "/" + "x" * 5000, "/\n\x1b[31m.json", "/dev/zero", "~"]
 )
-def test_a_hostile_path_is_a_clear_error_in_one_line(place, reference):
+def test_a_hostile_path_is_a_clear_error_in_one_line(place: Home, reference: str) -> None:
     with pytest.raises(PflowError) as caught:
         resolve(reference, place)
     assert caught.value.message.isprintable()
 
 
-def test_a_path_in_a_deleted_folder_is_a_clear_error(place, folder, tmp_path):
+def test_a_path_in_a_deleted_folder_is_a_clear_error(place: Home, folder: Any, tmp_path: Any) -> None:
     folder.rmdir()
     try:
         with pytest.raises(StorageError):
@@ -135,7 +143,7 @@ def test_a_path_in_a_deleted_folder_is_a_clear_error(place, folder, tmp_path):
         os.chdir(tmp_path)
 
 
-def test_a_loop_of_links_is_a_clear_error(place, folder):
+def test_a_loop_of_links_is_a_clear_error(place: Home, folder: Any) -> None:
     (folder / "loop.json").symlink_to("loop.json")
     with pytest.raises(StorageError):
         resolve("./loop.json", place)

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import orjson
@@ -61,14 +62,14 @@ def base64_core(secret: str, offset: int) -> str:
 @example(TOKEN, "", "")
 @example(PEM, "key: ", "")
 @example(AWKWARD, "x", "y")
-def test_no_form_of_a_secret_survives_in_text(secret, before, after):
+def test_no_form_of_a_secret_survives_in_text(secret: str, before: str, after: str) -> None:
     redactor = Redactor({"NAME": secret})
     for name, form in forms(secret).items():
         assert form not in redactor.text(before + form + after), name
 
 
 @given(secrets, st.binary(max_size=6), st.binary(max_size=6))
-def test_no_base64_of_a_secret_survives_wherever_it_begins(secret, before, after):
+def test_no_base64_of_a_secret_survives_wherever_it_begins(secret: str, before: bytes, after: bytes) -> None:
     redactor = Redactor({"NAME": secret})
     data = before + secret.encode() + after
     core = base64_core(secret, len(before) % 3)
@@ -86,7 +87,9 @@ def test_no_base64_of_a_secret_survives_wherever_it_begins(secret, before, after
 @example("12345678", "", "", 9912345678)
 @example("12345678", "", "", {"a": [12345678.5, "12345678"]})
 @example("n1234567", "\n1234567", "", "\n1234567")
-def test_encoded_json_holds_no_form_and_is_restored_exactly(secret, before, after, value):
+def test_encoded_json_holds_no_form_and_is_restored_exactly(
+    secret: str, before: str, after: str, value: object
+) -> None:
     redactor = Redactor({"NAME": secret})
     texts = [before + form + after for form in forms(secret).values()]
     whole = orjson.dumps({"texts": texts, "value": value, secret: secret, "keys": {before + secret: 1}})
@@ -99,7 +102,7 @@ def test_encoded_json_holds_no_form_and_is_restored_exactly(secret, before, afte
 
 
 @given(json_values)
-def test_data_that_looks_like_a_marker_never_becomes_a_secret(value):
+def test_data_that_looks_like_a_marker_never_becomes_a_secret(value: object) -> None:
     data = orjson.dumps(value)
     unknowing = Redactor().data(data)
     assert Redactor({"NAME": TOKEN}).restore(unknowing) == data
@@ -107,7 +110,7 @@ def test_data_that_looks_like_a_marker_never_becomes_a_secret(value):
 
 
 @given(st.lists(secrets, min_size=2, max_size=4, unique=True), json_values)
-def test_several_secrets_that_overlap_are_restored_exactly(values, value):
+def test_several_secrets_that_overlap_are_restored_exactly(values: list[str], value: object) -> None:
     assume(not any(secret in f"«secret:K{index}»" for secret in values for index in range(4)))
     redactor = Redactor({f"K{index}": secret for index, secret in enumerate(values)})
     data = orjson.dumps([value, "".join(values), " ".join(values), "".join(values)[3:-3]])
@@ -119,7 +122,7 @@ def test_several_secrets_that_overlap_are_restored_exactly(values, value):
 
 
 @given(secrets, st.lists(json_values | st.sampled_from([TOKEN, PEM]), max_size=3))
-def test_only_what_holds_a_secret_is_changed(secret, value):
+def test_only_what_holds_a_secret_is_changed(secret: str, value: list[Any]) -> None:
     redactor = Redactor({"NAME": secret})
     data = orjson.dumps(value)
     escaped = [orjson.dumps(form)[1:-1] for form in forms(secret).values()]
@@ -130,7 +133,7 @@ def test_only_what_holds_a_secret_is_changed(secret, value):
         assert redactor.value(value) == value
 
 
-def test_untouched_parts_are_shared_and_not_copied():
+def test_untouched_parts_are_shared_and_not_copied() -> None:
     redactor = Redactor({"NAME": TOKEN})
     big = {"rows": [1, 2, 3]}
     data = orjson.dumps(big)
@@ -142,7 +145,7 @@ def test_untouched_parts_are_shared_and_not_copied():
     assert masked["big"] is big
 
 
-def test_a_marker_names_the_secret_and_not_its_form_when_shown():
+def test_a_marker_names_the_secret_and_not_its_form_when_shown() -> None:
     redactor = Redactor({"GITHUB_TOKEN": TOKEN})
     assert redactor.text(f"Authorization: Bearer {TOKEN}!") == "Authorization: Bearer «secret:GITHUB_TOKEN»!"
     assert redactor.text(TOKEN.encode().hex()) == "«secret:GITHUB_TOKEN»"
@@ -151,14 +154,14 @@ def test_a_marker_names_the_secret_and_not_its_form_when_shown():
     }
 
 
-def test_basic_authentication_is_hidden():
+def test_basic_authentication_is_hidden() -> None:
     header = "Basic " + base64.b64encode(f"user:{TOKEN}".encode()).decode()
     shown = Redactor({"T": TOKEN}).text(header)
     assert "«secret:T»" in shown
     assert base64_core(TOKEN, 5 % 3) not in shown
 
 
-def test_long_lines_of_a_key_are_hidden_one_by_one():
+def test_long_lines_of_a_key_are_hidden_one_by_one() -> None:
     redactor = Redactor({"KEY": PEM})
     indented = PEM.replace("\n", "\r\n    ")
     shown = redactor.text(indented)
@@ -167,12 +170,12 @@ def test_long_lines_of_a_key_are_hidden_one_by_one():
     assert redactor.restore(redactor.data(data)) == data
 
 
-def test_of_two_secrets_the_longer_goes_first():
+def test_of_two_secrets_the_longer_goes_first() -> None:
     redactor = Redactor({"SHORT": "abcdefgh", "LONG": "abcdefgh-ijkl"})
     assert redactor.text("abcdefgh-ijkl abcdefgh") == "«secret:LONG» «secret:SHORT»"
 
 
-def test_a_short_secret_is_hidden_only_where_it_is_the_whole_string():
+def test_a_short_secret_is_hidden_only_where_it_is_the_whole_string() -> None:
     redactor = Redactor({"PIN": "true"})
     assert redactor.text("true") == "«secret:PIN»"
     assert redactor.text("it is true") == "it is true"
@@ -183,7 +186,7 @@ def test_a_short_secret_is_hidden_only_where_it_is_the_whole_string():
 
 
 @pytest.mark.parametrize("secret", [",", '"', "\\", '","', "é", "1"])
-def test_a_short_secret_of_json_syntax_breaks_nothing(secret):
+def test_a_short_secret_of_json_syntax_breaks_nothing(secret: str) -> None:
     redactor = Redactor({"S": secret})
     data = orjson.dumps(["a", "b", secret, {"k": secret, "n": 1}])
     masked = redactor.data(data)
@@ -191,7 +194,7 @@ def test_a_short_secret_of_json_syntax_breaks_nothing(secret):
     assert redactor.restore(masked) == data
 
 
-def test_a_long_number_is_hidden_and_stays_a_number_when_restored():
+def test_a_long_number_is_hidden_and_stays_a_number_when_restored() -> None:
     redactor = Redactor({"ACCOUNT": "12345678"})
     assert redactor.value({"n": 9912345678, "f": 12345678.5, "ok": 1234}) == {
         "n": "99«secret:ACCOUNT»",
@@ -205,13 +208,13 @@ def test_a_long_number_is_hidden_and_stays_a_number_when_restored():
     assert Redactor().restore(masked) == masked
 
 
-def test_the_journals_own_field_names_stay_readable():
+def test_the_journals_own_field_names_stay_readable() -> None:
     redactor = Redactor({"WORD": "definition"})
     masked = orjson.loads(redactor.data(orjson.dumps({"definition": "x", "inputs": "definition"})))
     assert masked == {"definition": "x", "inputs": "«secret:WORD»"}
 
 
-def test_a_secret_that_is_unknown_later_stays_a_marker_and_is_restored_when_known_again():
+def test_a_secret_that_is_unknown_later_stays_a_marker_and_is_restored_when_known_again() -> None:
     data = orjson.dumps({"a": f"x{TOKEN}y"})
     masked = Redactor({"T": TOKEN}).data(data)
     assert Redactor().restore(masked) == masked
@@ -220,7 +223,7 @@ def test_a_secret_that_is_unknown_later_stays_a_marker_and_is_restored_when_know
     assert Redactor({"T": "rotated-value"}).restore(masked) == orjson.dumps({"a": "xrotated-valuey"})
 
 
-def test_secrets_that_could_not_be_restored_are_named():
+def test_secrets_that_could_not_be_restored_are_named() -> None:
     stored = Redactor({"A_TOKEN": TOKEN}).data(orjson.dumps({"a": TOKEN, "b": "«secret:NOT_ONE»"}))
     forgetful = Redactor()
     forgetful.restore(stored)
@@ -232,7 +235,7 @@ def test_secrets_that_could_not_be_restored_are_named():
     after=st.text(" .:x", max_size=30),
     cuts=st.tuples(st.integers(0), st.integers(0)),
 )
-def test_what_a_cut_left_of_a_secret_is_hidden(before, after, cuts):
+def test_what_a_cut_left_of_a_secret_is_hidden(before: str, after: str, cuts: tuple[int, int]) -> None:
     text = f"{before}{TOKEN}{after}"
     start, end = sorted(cut % (len(text) + 1) for cut in cuts)
     redactor = Redactor({"T": TOKEN})
@@ -241,14 +244,14 @@ def test_what_a_cut_left_of_a_secret_is_hidden(before, after, cuts):
         assert not any(TOKEN[at : at + 8] in shown for at in range(len(TOKEN) - 7))
 
 
-def test_only_the_ends_of_texts_are_taken_for_cuts():
+def test_only_the_ends_of_texts_are_taken_for_cuts() -> None:
     redactor = Redactor({"URL": "https://user:pass@db.example.org/app"})
     kept = ["db.example.org is down", "see https://user.example.org for more", "x", ""]
     assert redactor.ends(kept) is kept
     assert redactor.ends("…ample.org/app is down") == "…«part of a secret» is down"
 
 
-def test_a_name_that_would_give_a_secret_away_is_not_shown():
+def test_a_name_that_would_give_a_secret_away_is_not_shown() -> None:
     secrets = {"correct-horse": "battery-staple", "other": "correct-horse"}
     redactor = Redactor(secrets)
     shown = redactor.text("battery-staple")
@@ -260,13 +263,13 @@ def test_a_name_that_would_give_a_secret_away_is_not_shown():
 
 
 @pytest.mark.parametrize("name", ["a/b", "a»b", "a:b", "ä", "", "a b", "%41", "«secret"])
-def test_any_name_can_be_restored(name):
+def test_any_name_can_be_restored(name: str) -> None:
     redactor = Redactor({name: TOKEN, "A": "another-secret"})
     data = orjson.dumps([TOKEN, "another-secret", TOKEN.encode().hex()])
     assert redactor.restore(redactor.data(data)) == data
 
 
-def test_secrets_can_be_added_at_any_time():
+def test_secrets_can_be_added_at_any_time() -> None:
     redactor = Redactor()
     assert redactor.text(TOKEN) == TOKEN
     redactor.add("T", TOKEN)
@@ -277,13 +280,13 @@ def test_secrets_can_be_added_at_any_time():
     assert redactor.text(f"{TOKEN} second-value") == "«secret:T» «secret:T%232»"
 
 
-def test_bytes_in_a_result_are_looked_into():
+def test_bytes_in_a_result_are_looked_into() -> None:
     redactor = Redactor({"T": TOKEN})
     assert redactor.value(b"x" + TOKEN.encode()) == "x«secret:T»"
     assert redactor.value(b"\xff\x00") == b"\xff\x00"
 
 
-def test_the_fields_of_a_dataclass_are_looked_into():
+def test_the_fields_of_a_dataclass_are_looked_into() -> None:
     @dataclass
     class Account:
         name: str
@@ -295,7 +298,7 @@ def test_the_fields_of_a_dataclass_are_looked_into():
     assert redactor.value(Account("Ada", TOKEN)) == {"name": "Ada", "key": "«secret:KEY»"}
 
 
-def test_values_that_are_no_json_pass_through():
+def test_values_that_are_no_json_pass_through() -> None:
     thing = object()
     assert Redactor({"T": TOKEN}).value({"a": thing, 1: TOKEN, "t": (TOKEN, 2)}) == {
         "a": thing,
@@ -304,7 +307,7 @@ def test_values_that_are_no_json_pass_through():
     }
 
 
-def test_a_secret_that_is_no_text_is_hidden_where_it_can_be():
+def test_a_secret_that_is_no_text_is_hidden_where_it_can_be() -> None:
     redactor = Redactor({"RAW": "\udcff" * 10})
     assert redactor.text("x" + "\udcff" * 10) == "x«secret:RAW»"
     assert redactor.data(b'{"a":"b"}') == b'{"a":"b"}'

@@ -6,6 +6,7 @@ import errno
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ TOKEN = "ghp_0123456789abcdefghij"
 
 
 @pytest.fixture
-def place(home) -> Home:
+def place(home: Path) -> Home:
     return Home(home)
 
 
@@ -33,7 +34,7 @@ def put(place: Home, content: object) -> None:
     place.settings.chmod(0o600)
 
 
-def test_a_credential_is_stored_privately_and_comes_back_masked(place):
+def test_a_credential_is_stored_privately_and_comes_back_masked(place: Home) -> None:
     Settings(place).set("GITHUB_TOKEN", TOKEN)
     assert stat.S_IMODE(place.settings.stat().st_mode) == 0o600
     assert json.loads(place.settings.read_bytes()) == {"version": 1, "env": {"GITHUB_TOKEN": TOKEN}}
@@ -48,7 +49,7 @@ def test_a_credential_is_stored_privately_and_comes_back_masked(place):
     assert settings.lookup("GITHUB_TOKEN") == TOKEN
 
 
-def test_a_credential_that_is_not_set_says_so(place):
+def test_a_credential_that_is_not_set_says_so(place: Home) -> None:
     assert load(place).get("GITHUB_TOKEN") == {"key": "GITHUB_TOKEN", "value": None, "set": False, "secret": True}
 
 
@@ -61,12 +62,12 @@ def test_a_credential_that_is_not_set_says_so(place):
         ("é" * 40, "********"),
     ],
 )
-def test_a_mask_shows_little_and_nothing_of_a_short_secret(value, masked):
+def test_a_mask_shows_little_and_nothing_of_a_short_secret(value: str, masked: str) -> None:
     assert mask(value) == masked
 
 
 @pytest.mark.parametrize("value", ["", "1234567", "pässw"])
-def test_a_credential_that_could_not_be_hidden_is_refused(place, value):
+def test_a_credential_that_could_not_be_hidden_is_refused(place: Home, value: str) -> None:
     with pytest.raises(UsageError, match="at least 8") as caught:
         Settings(place).set("API_KEY", value)
     assert "hidden" in caught.value.suggestions[0]
@@ -74,13 +75,13 @@ def test_a_credential_that_could_not_be_hidden_is_refused(place, value):
 
 
 @pytest.mark.parametrize("value", ["a\0bcdefghij", "\ud800abcdefgh", "x" * 70_000])
-def test_a_credential_that_no_environment_can_hold_is_refused(place, value):
+def test_a_credential_that_no_environment_can_hold_is_refused(place: Home, value: str) -> None:
     with pytest.raises(UsageError) as caught:
         Settings(place).set("API_KEY", value)
     assert value not in caught.value.message
 
 
-def test_options_have_types_and_defaults(place):
+def test_options_have_types_and_defaults(place: Home) -> None:
     settings = Settings(place)
     assert settings.option("trace.keep_days") == 30
     assert settings.option("journal.sync") == "normal"
@@ -115,7 +116,7 @@ def test_options_have_types_and_defaults(place):
         ("http.allow_private", ""),
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused_with_what_is_right(place, key, value):
+def test_a_value_of_the_wrong_type_is_refused_with_what_is_right(place: Home, key: Any, value: Any) -> None:
     with pytest.raises(UsageError) as caught:
         Settings(place).set(key, value)
     assert "it takes" in caught.value.suggestions[0]
@@ -124,7 +125,7 @@ def test_a_value_of_the_wrong_type_is_refused_with_what_is_right(place, key, val
 @pytest.mark.parametrize(
     "key", ["trace.keep_day", "github_token", "", "a b", "../x", "-x", "A-B", "Ä", "TRACE.KEEP_DAYS", "x" * 500]
 )
-def test_an_unknown_setting_is_refused_with_what_exists(place, key):
+def test_an_unknown_setting_is_refused_with_what_exists(place: Home, key: Any) -> None:
     for attempt in (
         lambda: Settings(place).set(key, "12345678"),
         lambda: load(place).get(key),
@@ -136,13 +137,13 @@ def test_an_unknown_setting_is_refused_with_what_exists(place, key):
     assert not place.settings.exists()
 
 
-def test_a_near_miss_is_suggested(place):
+def test_a_near_miss_is_suggested(place: Home) -> None:
     with pytest.raises(NotFoundError) as caught:
         load(place).get("trace.keep_day")
     assert caught.value.suggestions[0] == "did you mean `trace.keep_days`?"
 
 
-def test_unset_brings_the_default_back_and_forgets_a_credential(place):
+def test_unset_brings_the_default_back_and_forgets_a_credential(place: Home) -> None:
     settings = Settings(place)
     settings.set("trace.keep_days", "7")
     settings.set("API_KEY", TOKEN)
@@ -157,7 +158,7 @@ def test_unset_brings_the_default_back_and_forgets_a_credential(place):
         settings.unset("trace.keep_days")
 
 
-def test_the_list_has_every_option_and_every_credential_that_is_set(place):
+def test_the_list_has_every_option_and_every_credential_that_is_set(place: Home) -> None:
     Settings(place).set("Z_KEY", TOKEN)
     Settings(place).set("A_KEY", TOKEN)
     keys = [entry["key"] for entry in load(place).list()]
@@ -165,7 +166,7 @@ def test_the_list_has_every_option_and_every_credential_that_is_set(place):
     assert {"journal.sync", "trace.max_mb", "runs.keep_days", "output.limit_kb", "http.allow_private"} <= set(keys)
 
 
-def test_settings_come_before_the_environment(place):
+def test_settings_come_before_the_environment(place: Home) -> None:
     Settings(place).set("API_KEY", TOKEN)
     settings = load(place, {"API_KEY": "from-environment", "OTHER": "there"})
     assert settings.lookup("API_KEY") == TOKEN
@@ -174,7 +175,7 @@ def test_settings_come_before_the_environment(place):
     assert dict(settings.variables()) == {"API_KEY": TOKEN, "OTHER": "there"}
 
 
-def test_secrets_are_ours_and_what_the_environment_names_like_one(place):
+def test_secrets_are_ours_and_what_the_environment_names_like_one(place: Home) -> None:
     Settings(place).set("MINE", TOKEN)
     environ = {
         "GITHUB_TOKEN": "t1",
@@ -196,7 +197,7 @@ def test_secrets_are_ours_and_what_the_environment_names_like_one(place):
     }
 
 
-def test_only_names_of_capitals_are_credentials():
+def test_only_names_of_capitals_are_credentials() -> None:
     assert is_credential("GITHUB_TOKEN") and is_credential("A") and is_credential("A1_2")
     assert not any(map(is_credential, ["", "a", "_A", "1A", "A-B", "A.B", "Ä", "A" * 129, "A\n"]))
 
@@ -204,7 +205,7 @@ def test_only_names_of_capitals_are_credentials():
 # What can be wrong with the file
 
 
-def test_a_file_that_others_can_read_is_restricted_with_a_notice(place):
+def test_a_file_that_others_can_read_is_restricted_with_a_notice(place: Home) -> None:
     put(place, {"version": 1, "env": {"API_KEY": TOKEN}})
     place.settings.chmod(0o644)
     settings = load(place)
@@ -214,7 +215,7 @@ def test_a_file_that_others_can_read_is_restricted_with_a_notice(place):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff", b'{"env": {"A": "b"}', b"\x80\x04K\x01."])
-def test_lost_credentials_are_never_taken_for_none(place, content):
+def test_lost_credentials_are_never_taken_for_none(place: Home, content: bytes) -> None:
     put(place, content)
     with pytest.raises(CorruptError) as caught:
         load(place)
@@ -234,7 +235,7 @@ def test_lost_credentials_are_never_taken_for_none(place, content):
     assert aside.read_bytes() == content
 
 
-def test_setting_something_in_a_corrupt_file_sets_it_aside_first(place):
+def test_setting_something_in_a_corrupt_file_sets_it_aside_first(place: Home) -> None:
     put(place, b"{broken")
     with pytest.raises(CorruptError):
         Settings(place).set("API_KEY", TOKEN)
@@ -253,7 +254,7 @@ def test_setting_something_in_a_corrupt_file_sets_it_aside_first(place):
         ({"env": {"A": None}}, "`env.A`"),
     ],
 )
-def test_a_file_of_another_shape_is_refused_and_left_alone(place, content, said):
+def test_a_file_of_another_shape_is_refused_and_left_alone(place: Home, content: dict[str, Any], said: str) -> None:
     put(place, content)
     before = place.settings.read_bytes()
     for attempt in (lambda: load(place), lambda: Settings(place).set("API_KEY", TOKEN)):
@@ -266,7 +267,7 @@ def test_a_file_of_another_shape_is_refused_and_left_alone(place, content, said)
     assert place.settings.read_bytes() == before
 
 
-def test_an_option_edited_by_hand_to_nonsense_is_refused_where_it_is_used(place):
+def test_an_option_edited_by_hand_to_nonsense_is_refused_where_it_is_used(place: Home) -> None:
     put(place, {"options": {"http.allow_private": "maybe", "trace.keep_days": True}})
     settings = load(place)
     for key in ("http.allow_private", "trace.keep_days"):
@@ -275,7 +276,7 @@ def test_an_option_edited_by_hand_to_nonsense_is_refused_where_it_is_used(place)
     assert settings.option("trace.max_mb") == 500
 
 
-def test_an_unknown_option_in_the_file_is_kept_and_mentioned(place):
+def test_an_unknown_option_in_the_file_is_kept_and_mentioned(place: Home) -> None:
     put(place, {"options": {"from.future": 1}, "more": [1]})
     assert load(place).notices == ["`settings.json` holds an unknown option `from.future`; it has no effect"]
     Settings(place).set("trace.keep_days", "7")
@@ -286,7 +287,7 @@ def test_an_unknown_option_in_the_file_is_kept_and_mentioned(place):
     }
 
 
-def test_a_link_in_place_of_the_settings_is_not_followed(place, tmp_path):
+def test_a_link_in_place_of_the_settings_is_not_followed(place: Home, tmp_path: Any) -> None:
     (tmp_path / "elsewhere").write_text('{"env": {"API_KEY": "not yours"}}')
     place.root.mkdir()
     place.settings.symlink_to(tmp_path / "elsewhere")
@@ -295,7 +296,7 @@ def test_a_link_in_place_of_the_settings_is_not_followed(place, tmp_path):
             attempt()
 
 
-def test_settings_of_an_unwritable_home_can_be_read_and_not_set(unwritable):
+def test_settings_of_an_unwritable_home_can_be_read_and_not_set(unwritable: Path) -> None:
     def work() -> object:
         place = Home(unwritable)
         assert load(place).option("trace.keep_days") == 30
@@ -306,7 +307,7 @@ def test_settings_of_an_unwritable_home_can_be_read_and_not_set(unwritable):
     assert in_child(work, unprivileged=True) == "storage"
 
 
-def test_a_failure_at_any_call_keeps_the_old_settings_or_stores_the_new(place):
+def test_a_failure_at_any_call_keeps_the_old_settings_or_stores_the_new(place: Home) -> None:
     Settings(place).set("OLD_KEY", TOKEN)
     for nth in range(1, 20):
         calls = Faulty(nth, failing(errno.ENOSPC))
@@ -325,7 +326,7 @@ def test_a_failure_at_any_call_keeps_the_old_settings_or_stores_the_new(place):
     pytest.fail("there are fewer calls than that")
 
 
-def test_eight_processes_set_eight_credentials(place):
+def test_eight_processes_set_eight_credentials(place: Home) -> None:
     def work(index: int) -> object:
         Settings(place).set(f"KEY_{index}", f"{TOKEN}{index}")
         return "done"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pflow.core.template.python_text import check_code, source_lines
 
 
-def test_good_code_has_no_findings():
+def test_good_code_has_no_findings() -> None:
     assert check_code("import os\nresult = [x for x in range(3)]\n") == []
     assert check_code("") == []
 
@@ -41,11 +41,11 @@ def test_good_code_has_no_findings():
         ),
     ],
 )
-def test_a_mistake_is_found_with_its_place_and_a_way_out(code, finding):
+def test_a_mistake_is_found_with_its_place_and_a_way_out(code: str, finding: tuple[int, int, str]) -> None:
     assert check_code(code) == [finding]
 
 
-def test_templates_in_good_code_are_none_of_our_business():
+def test_templates_in_good_code_are_none_of_our_business() -> None:
     assert check_code('result = "cost: ${price}"') == []
 
 
@@ -54,7 +54,7 @@ def test_templates_in_good_code_are_none_of_our_business():
     ["x = '\0'", "(" * 5000 + ")" * 5000, "-" * 200_000 + "1", "x = " + "9" * 5000, "a" + ".a" * 100_000, "\ud800"],
     ids=["nul", "parentheses", "signs", "digits", "attributes", "surrogate"],
 )
-def test_hostile_code_becomes_a_finding(code):
+def test_hostile_code_becomes_a_finding(code: str) -> None:
     found = check_code(code)
     assert len(found) == 1
     line, column, message = found[0]
@@ -63,14 +63,14 @@ def test_hostile_code_becomes_a_finding(code):
     assert message
 
 
-def test_a_warning_is_no_finding_and_is_not_shown():
+def test_a_warning_is_no_finding_and_is_not_shown() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert check_code(r"x = '\d'; y = (1 is 1)") == []
 
 
 @given(st.text(max_size=200))
-def test_any_text_can_be_checked(code):
+def test_any_text_can_be_checked(code: str) -> None:
     for line, column, message in check_code(code):
         assert line >= 1
         assert column >= 1
@@ -78,7 +78,7 @@ def test_any_text_can_be_checked(code):
 
 
 @given(st.text(alphabet="ab\n\r\x0c\x0b\u2028\x85", max_size=40))
-def test_lines_are_counted_as_python_does(text):
+def test_lines_are_counted_as_python_does(text: str) -> None:
     code = f"'''{text}'''\nraise ValueError"
     assert source_lines(code)[-1] == "raise ValueError"
     try:

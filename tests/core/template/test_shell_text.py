@@ -4,6 +4,8 @@ import random
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,22 +22,22 @@ BATCH = 1_000
 GROUP = 250
 
 
-def compiled(text):
+def compiled(text: str) -> Any:
     """The command, which has no problems."""
     command, problems = compile_value(text, "shell")
     assert problems == []
     return command
 
 
-def render(text, **values):
+def render(text: str, **values: Any) -> ShellCommand | str:
     return compiled(text).render(lambda reference: values[reference.root])
 
 
-def problems_of(text):
+def problems_of(text: str) -> list[Any]:
     return [(problem.message, problem.hint) for problem in compile_value(text, "shell")[1]]
 
 
-def run(shell, command, folder):
+def run(shell: str, command: ShellCommand, folder: Any) -> bytes:
     """What the command writes; it must end well and say nothing else."""
     script = folder.parent / "script"
     script.write_text(command.text, newline="")
@@ -70,7 +72,7 @@ PLAIN = [
 ]  # fmt: skip
 
 
-def hostile_values():
+def hostile_values() -> list[str]:
     """Distinct values, the same ones every time: the lists above, and pieces of them put together at random."""
     source = random.Random(20)
     values = dict.fromkeys(PAYLOADS + PLAIN)
@@ -144,11 +146,11 @@ MANY = {
 }
 
 
-def each(form, references):
+def each(form: str, references: list[str]) -> str:
     return "\n".join(form.replace("@", reference) for reference in references)
 
 
-def many(form, references):
+def many(form: str, references: list[str]) -> str:
     before, repeated, after = re.split(r"\{([^{}]*@[^{}]*)\}", form)
     groups = [references[start : start + GROUP] for start in range(0, len(references), GROUP)]
     return "exec 3>&1\n" + "\n".join(
@@ -156,7 +158,7 @@ def many(form, references):
     )
 
 
-def arrivals(form, fill, values, folder):
+def arrivals(form: str, fill: Callable[..., Any], values: list[str], folder: Any) -> Iterator[tuple[list[str], bytes]]:
     """What each shell printed for the values, in order. A POSIX shell gets all of them, others a quarter."""
     command = compiled(fill(form, [f"${{v{index}}}" for index in range(BATCH)]))
     for shell in SHELLS:
@@ -167,7 +169,7 @@ def arrivals(form, fill, values, folder):
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path: Any) -> Iterator[Any]:
     """Where commands run; nothing may appear in it."""
     folder = tmp_path / "inner" / "folder"
     folder.mkdir(parents=True)
@@ -176,20 +178,20 @@ def folder(tmp_path):
     assert {path.name for path in folder.parent.iterdir()} <= {"folder", "script"}
 
 
-def test_there_are_ten_thousand_values():
+def test_there_are_ten_thousand_values() -> None:
     assert len(set(VALUES)) == COUNT
     assert COUNT % BATCH == 0
 
 
 @pytest.mark.parametrize("context", EACH)
-def test_every_value_arrives_whole_in(context, folder):
+def test_every_value_arrives_whole_in(context: str, folder: Any) -> None:
     form, before, after = EACH[context] if isinstance(EACH[context], tuple) else (EACH[context], "", "")
     for batch, printed in arrivals(form, each, VALUES, folder):
         assert printed.decode().split("\0") == [*(before + value + after for value in batch), ""]
 
 
 @pytest.mark.parametrize("context", MANY)
-def test_every_value_arrives_whole_through(context, folder):
+def test_every_value_arrives_whole_through(context: str, folder: Any) -> None:
     form, end, before = (*MANY[context], "")[:3] if isinstance(MANY[context], tuple) else (MANY[context], "\0", "")
     for batch, printed in arrivals(form, many, VALUES, folder):
         parts = printed.decode().split(end)
@@ -198,7 +200,7 @@ def test_every_value_arrives_whole_through(context, folder):
         assert parts == [*(before + value for value in batch), ""]
 
 
-def test_the_values_would_run_if_they_were_text(folder):
+def test_the_values_would_run_if_they_were_text(folder: Any) -> None:
     for shell in SHELLS:
         ran = 0
         for payload in PAYLOADS:
@@ -215,7 +217,7 @@ def test_the_values_would_run_if_they_were_text(folder):
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_substitution_takes_the_line_breaks_at_the_end_and_nothing_else(shell, folder):
+def test_a_substitution_takes_the_line_breaks_at_the_end_and_nothing_else(shell: str, folder: Any) -> None:
     values = [*PAYLOADS, *PLAIN]
     text = "\n".join(
         f"printf '%s\\0' \"$(printf %s ${{v{i}}})\" \"`printf %s '${{v{i}}}'`\"" for i in range(len(values))
@@ -226,7 +228,7 @@ def test_a_substitution_takes_the_line_breaks_at_the_end_and_nothing_else(shell,
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_long_values_arrive_whole(shell, folder):
+def test_long_values_arrive_whole(shell: str, folder: Any) -> None:
     values = {"a": "'\"$(touch canary)`\\\n" * 5_999, "b": "é" * 60_000, "c": " " * 120_000}
     text = "printf '%s\\0' ${a} \"${b}\" '${c}'; cat <<E\n${a}\nE\n"
     printed = run(shell, render(text, **values), folder).decode()
@@ -234,7 +236,7 @@ def test_long_values_arrive_whole(shell, folder):
 
 
 @st.composite
-def nested(draw, depth=3):
+def nested(draw: Callable[..., Any], depth: int = 3) -> tuple[str, str]:
     """Shell text that prints, and what it prints: templates in quotes and substitutions inside each other."""
     kind = draw(
         st.sampled_from(
@@ -265,7 +267,7 @@ def nested(draw, depth=3):
 
 @given(st.lists(nested(), min_size=10, max_size=20))
 @settings(max_examples=12)
-def test_quotes_and_substitutions_nest(tmp_path_factory, cases):
+def test_quotes_and_substitutions_nest(tmp_path_factory: pytest.TempPathFactory, cases: list[tuple[str, str]]) -> None:
     folder = tmp_path_factory.mktemp("nested") / "folder"
     folder.mkdir()
     values = PAYLOADS + PLAIN
@@ -292,17 +294,17 @@ def test_quotes_and_substitutions_nest(tmp_path_factory, cases):
         ("a > ${x} 2>> '${x}.log' < ${y}", 'a > "${PFLOW_1}" 2>> \'\'"${PFLOW_1}"\'.log\' < "${PFLOW_2}"'),
     ],
 )
-def test_a_template_becomes_a_quoted_variable(written, run):
+def test_a_template_becomes_a_quoted_variable(written: str, run: str) -> None:
     assert compiled(written).render(lambda reference: "v").text == run
 
 
-def test_a_command_without_templates_stays_as_it_is():
+def test_a_command_without_templates_stays_as_it_is() -> None:
     assert render("echo $((1 + 1)) 'unbalanced") == "echo $((1 + 1)) 'unbalanced"
     assert render("# ${x}\ntrue") == "# ${x}\ntrue"
     assert render("echo $${HOME}") == "echo ${HOME}"
 
 
-def test_values_that_are_no_text_go_in_as_json():
+def test_values_that_are_no_text_go_in_as_json() -> None:
     command = render("echo ${a} ${b} ${c}", a={"k": [1, "é"]}, b=None, c=7)
     assert command.env == {"PFLOW_1": '{"k":[1,"é"]}', "PFLOW_2": "null", "PFLOW_3": "7"}
 
@@ -315,14 +317,14 @@ def test_values_that_are_no_text_go_in_as_json():
         ("é" * 60_001, "the value of `${x}` has 120,002 bytes; a command takes up to 120,000 in one value"),
     ],
 )
-def test_a_value_that_no_command_can_carry_fails_the_step(value, message):
+def test_a_value_that_no_command_can_carry_fails_the_step(value: str, message: str) -> None:
     with pytest.raises(StepError) as caught:
         render("echo ${x}", x=value)
     assert caught.value.message == message
     assert caught.value.suggestions == ("pass it as `stdin`",)
 
 
-def test_a_value_that_is_no_unicode_fails_the_step():
+def test_a_value_that_is_no_unicode_fails_the_step() -> None:
     with pytest.raises(StepError, match="is not valid Unicode"):
         render("echo ${x}", x="\ud800")
 
@@ -375,7 +377,7 @@ ENV = 'pass it in `env` and write "$NAME" there, or pass it as `stdin`'
         ("echo ${x} )", "cannot tell how the shell would read `${x}`: a `)` has no `(`", ENV),
     ],
 )
-def test_a_template_that_would_be_evaluated_is_a_problem_with_its_fix(text, message, hint):
+def test_a_template_that_would_be_evaluated_is_a_problem_with_its_fix(text: str, message: str, hint: str) -> None:
     assert problems_of(text) == [(message, hint)]
 
 
@@ -430,7 +432,7 @@ def test_a_template_that_would_be_evaluated_is_a_problem_with_its_fix(text, mess
         "echo " + "$(" * 60 + "${x}" + ")" * 60, "echo a | >", "cat <<E\n`a \\\" ${x}`\nE",
     ],
 )  # fmt: skip
-def test_what_could_be_run_is_refused(text):
+def test_what_could_be_run_is_refused(text: str) -> None:
     if "${x}" not in text:
         text += " ${x} '"
     command, problems = compile_value(text, "shell")
@@ -478,7 +480,7 @@ def test_what_could_be_run_is_refused(text):
         "echo {} ${x} }", "time { echo ${x}; }",
     ],
 )  # fmt: skip
-def test_what_the_shell_takes_as_data_is_allowed(text):
+def test_what_the_shell_takes_as_data_is_allowed(text: str) -> None:
     assert problems_of(text) == []
 
 
@@ -492,35 +494,35 @@ def test_what_the_shell_takes_as_data_is_allowed(text):
     ],
 )
 @pytest.mark.parametrize("shell", SHELLS)
-def test_backslashes_before_backslashes_do_not_count(shell, text, folder):
+def test_backslashes_before_backslashes_do_not_count(shell: str, text: str, folder: Any) -> None:
     assert run(shell, render(text, x="$(touch canary)"), folder).count(b"$(touch canary)") == text.count("${x}")
 
 
-def test_every_problem_is_found_and_placed():
+def test_every_problem_is_found_and_placed() -> None:
     found = compile_value("eval ${a}; echo ${b}; sh -c ${c}", "shell")[1]
     assert [(problem.offset, problem.message.split("`")[1]) for problem in found] == [(5, "${a}"), (28, "${c}")]
     found = compile_value("echo ${a} '${b}' \"${c}", "shell")[1]
     assert [(problem.offset, problem.message.split("`")[1]) for problem in found] == [(18, "${c}")]
 
 
-def test_names_are_known_even_where_a_command_is_refused():
+def test_names_are_known_even_where_a_command_is_refused() -> None:
     command, _ = compile_value("eval ${a} ${b.c}", "shell")
     assert [reference.root for reference in command.references] == ["a", "b"]
 
 
-def test_a_nul_in_the_command_is_a_problem():
+def test_a_nul_in_the_command_is_a_problem() -> None:
     assert problems_of("echo \0 ${x}") == [("the command holds a NUL character", "take it out")]
 
 
 @pytest.mark.parametrize(
     "form", ["echo ${x}\n", "sh | ", "} | sh\n", "$(echo ${x}) ", "<<E\n${x}\nE\n", "eval ", "`a`"]
 )
-def test_a_command_of_any_length_is_read(form):
+def test_a_command_of_any_length_is_read(form: str) -> None:
     command, _ = compile_value(form * (100_000 // len(form)) + "; echo ${x}", "shell")
     assert command.references
 
 
-def test_thousands_of_templates_are_read_and_filled():
+def test_thousands_of_templates_are_read_and_filled() -> None:
     command = compiled("echo" + "".join(f" ${{v{index}}}" for index in range(5_000)))
     found = command.render(lambda reference: reference.root)
     assert found.text == "echo" + "".join(f' "${{PFLOW_{index}}}"' for index in range(1, 5_001))
@@ -528,7 +530,7 @@ def test_thousands_of_templates_are_read_and_filled():
 
 
 @pytest.mark.parametrize("text", ["x" * 120_001, "echo ${x}" + "x" * 120_000, "echo " + "${x} " * 10_000])
-def test_a_command_that_no_shell_takes_is_a_problem(text):
+def test_a_command_that_no_shell_takes_is_a_problem(text: str) -> None:
     assert [hint for _, hint in problems_of(text)] == ["put the script in a file of its own"]
 
 
@@ -549,7 +551,7 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 @settings(max_examples=400)
-def test_any_text_is_understood_or_refused_and_keeps_its_templates(text):
+def test_any_text_is_understood_or_refused_and_keeps_its_templates(text: str) -> None:
     command, problems = compile_value(text, "shell")
     rendered = None if problems else command.render(lambda reference: "v")
     if isinstance(rendered, ShellCommand):
@@ -579,20 +581,20 @@ def test_any_text_is_understood_or_refused_and_keeps_its_templates(text):
         "PFLOW_HOME",
     ],
 )
-def test_variables_that_decide_what_runs_are_reserved(name):
+def test_variables_that_decide_what_runs_are_reserved(name: str) -> None:
     assert "is reserved" in check_env_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "1A", "A-B", "A B", "A=B", "A\n", "é", "A\0", "A.B", "BASH_FUNC_ls%%"])
-def test_names_that_no_shell_can_read_are_refused(name):
+def test_names_that_no_shell_can_read_are_refused(name: str) -> None:
     assert check_env_name(name) == "the name of a variable has letters, digits and `_` only, and no digit first"
 
 
 @pytest.mark.parametrize("name", ["A", "_", "_a1", "NAME", "path", "MY_PATH", "LANG", "GITHUB_TOKEN", "PFLOW"])
-def test_other_names_are_free(name):
+def test_other_names_are_free(name: str) -> None:
     assert check_env_name(name) is None
 
 
-def test_every_reserved_name_is_one():
+def test_every_reserved_name_is_one() -> None:
     assert all(check_env_name(name) for name in RESERVED_ENV)
     assert min(len(name) for name in RESERVED_ENV) >= 3

@@ -2,6 +2,9 @@
 
 import json
 import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -25,7 +28,7 @@ DATA = {
 }
 
 
-def look_up(reference):
+def look_up(reference: Reference) -> Any:
     """A value from `DATA`, as a run would find it."""
     if reference.root in DATA:
         return descend(DATA[reference.root], reference)
@@ -34,13 +37,13 @@ def look_up(reference):
     raise UnresolvedError(f"there is no `{reference.root}`")
 
 
-def render(value):
+def render(value: Any) -> Any:
     compiled, problems = compile_value(value)
     assert problems == []
     return compiled.render(look_up)
 
 
-def problems_of(value):
+def problems_of(value: str) -> list[str]:
     return [problem.message for problem in compile_value(value)[1]]
 
 
@@ -53,7 +56,7 @@ class Wrong(Exception):
     """The text holds something that is no template."""
 
 
-def resolve(text):
+def resolve(text: str) -> Any:
     parts, at = [], 0
     while at < len(text):
         if text.startswith("$${", at):
@@ -68,11 +71,11 @@ def resolve(text):
     return "".join(part if isinstance(part, str) else dump(part[0]) for part in parts)
 
 
-def dump(value):
+def dump(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def resolve_one(text, at):
+def resolve_one(text: str, at: int) -> tuple[Any, ...]:
     end = at
     while end < len(text) and text[end] in NAME:
         end += 1
@@ -145,7 +148,7 @@ texts = st.lists(
 @example("$$${a}")
 @example("${a:-${n}}")
 @settings(max_examples=400)
-def test_two_resolvers_agree(text):
+def test_two_resolvers_agree(text: str) -> None:
     try:
         expected = resolve(text)
     except Wrong:
@@ -173,31 +176,31 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_a_string_that_is_one_template_gives_the_very_value(value):
+def test_a_string_that_is_one_template_gives_the_very_value(value: object) -> None:
     assert compile_value("${a.b}")[0].render(lambda reference: value) is value
 
 
 @given(st.text(), st.text(), st.text())
-def test_a_value_is_inserted_as_it_is(before, value, after):
+def test_a_value_is_inserted_as_it_is(before: str, value: str, after: str) -> None:
     compiled, _ = compile_value(before.replace("$", "") + "-${a}-" + after.replace("$", ""))
     assert compiled.render(lambda reference: value) == before.replace("$", "") + f"-{value}-" + after.replace("$", "")
 
 
 @given(st.text(st.sampled_from('ab${}:-[]". \n')))
-def test_any_text_can_be_escaped(text):
+def test_any_text_can_be_escaped(text: str) -> None:
     assert render(text.replace("${", "$${")) == text
 
 
 @given(json_values.filter(lambda value: "${" not in str(value)))
-def test_a_value_without_templates_stays_the_same_object(value):
+def test_a_value_without_templates_stays_the_same_object(value: object) -> None:
     assert compile_value(value)[0].render(look_up) is value
 
 
-def test_values_go_into_text_as_json():
+def test_values_go_into_text_as_json() -> None:
     assert render("${n} ${none} ${dash-ed} ${list} ${a}") == '7 null true ["x",{"y":"z"},[]] one'
 
 
-def test_structures_are_filled_in_place():
+def test_structures_are_filled_in_place() -> None:
     given_ = {"k": ["${n}", "x ${a}", {"deep": "${node.result.items[0].title}"}], "same": {"x": 1}}
     found = render(given_)
     assert found == {"k": [7, "x one", {"deep": "T"}], "same": {"x": 1}}
@@ -206,7 +209,7 @@ def test_structures_are_filled_in_place():
     assert given_["k"][0] == "${n}"
 
 
-def test_a_default_stands_in_for_what_is_missing_and_only_then():
+def test_a_default_stands_in_for_what_is_missing_and_only_then() -> None:
     assert render("${missing:-x y}") == "x y"
     assert render("${node.nope.deep:-d}") == "d"
     assert render("${list[9]:-}") == ""
@@ -214,7 +217,7 @@ def test_a_default_stands_in_for_what_is_missing_and_only_then():
     assert render("${none:-x}") is None
 
 
-def test_problems_say_where_they_are():
+def test_problems_say_where_they_are() -> None:
     _, problems = compile_value({"k": ["fine ${a}", {"deep": "no ${1+1}"}]})
     assert [(problem.path, problem.offset) for problem in problems] == [(("k", 1, "deep"), 3)]
 
@@ -225,26 +228,26 @@ def test_problems_say_where_they_are():
     "a!r", "a:x", "a:=x", "a:+x", "#a", "a#b", "a%b", "a/b/c", "a^", "a,,", "@a", "a@P", "lambda: 0", "'a'",
     "", " a", "a ", "a..b", ".a", "a.", "[0]", "9", "-a", "a['x']", 'a["x]', "a[99999999999]", "\n", "é",
 ])  # fmt: skip
-def test_an_expression_is_no_template(inner):
+def test_an_expression_is_no_template(inner: str) -> None:
     [problem] = compile_value("${" + inner + "}")[1]
     assert problem.message.startswith("`${")
     assert problem.hint.endswith("write `$${` for a literal `${`")
 
 
 @pytest.mark.parametrize("name", ["__class__", "__builtins__", "__", "__a.b"])
-def test_reserved_names_are_refused(name):
+def test_reserved_names_are_refused(name: str) -> None:
     assert problems_of("${" + name + "}") == [f"`${{{name}}}`: names that start with `__` are reserved"]
 
 
 @pytest.mark.parametrize(
     "path", ["a.__class__.__mro__", "list.append", "node.keys", "n.real", "secret.X.upper", "a[0]"]
 )
-def test_attributes_of_python_objects_cannot_be_reached(path):
+def test_attributes_of_python_objects_cannot_be_reached(path: str) -> None:
     with pytest.raises(UnresolvedError):
         render("${" + path + "}")
 
 
-def test_odd_keys_are_plain_data():
+def test_odd_keys_are_plain_data() -> None:
     compiled, _ = compile_value("${o.__class__} ${o.__proto__}")
     data = {"__class__": "c", "__proto__": "p"}
     assert compiled.render(lambda reference: descend(data, reference)) == "c p"
@@ -253,7 +256,7 @@ def test_odd_keys_are_plain_data():
 # C2
 @pytest.mark.parametrize("value", ["${secret.X}", "$${a}", "${a}${a}", "${", "a ${secret.X} b", "$" * 9 + "{a}"])
 @pytest.mark.parametrize("text", ["${v}", "<${v}>", "${v}${v}", "$${${v}}"])
-def test_templates_in_values_are_data(value, text):
+def test_templates_in_values_are_data(value: str, text: str) -> None:
     compiled, _ = compile_value(text)
     assert compiled.render(lambda reference: value) == text.replace("$${", "\1").replace("${v}", value).replace(
         "\1", "${"
@@ -270,7 +273,7 @@ def test_templates_in_values_are_data(value, text):
         ("}${a}{", "}one{"), ("\\${a}", "\\one"), ("", ""), ("$", "$"),
     ],
 )  # fmt: skip
-def test_dollars_and_braces_have_a_defined_result(text, becomes):
+def test_dollars_and_braces_have_a_defined_result(text: str, becomes: str) -> None:
     assert render(text) == becomes
 
 
@@ -288,12 +291,12 @@ def test_dollars_and_braces_have_a_defined_result(text, becomes):
         ),
     ],
 )
-def test_what_is_no_template_is_a_problem(text, message):
+def test_what_is_no_template_is_a_problem(text: str, message: str) -> None:
     assert problems_of(text) == [message]
 
 
 # C5
-def test_a_missing_part_says_what_is_there():
+def test_a_missing_part_says_what_is_there() -> None:
     with pytest.raises(UnresolvedError) as caught:
         render("x ${node.result.titel}")
     assert caught.value.message == (
@@ -322,7 +325,7 @@ def test_a_missing_part_says_what_is_there():
         ("${list[2]}", []), ("${dash-ed}", True), ("${list[000000001].y}", "z"),
     ],
 )  # fmt: skip
-def test_odd_keys_and_indexes_are_reached(text, value):
+def test_odd_keys_and_indexes_are_reached(text: str, value: object) -> None:
     assert render(text) == value
 
 
@@ -330,7 +333,7 @@ def test_odd_keys_and_indexes_are_reached(text, value):
     "text",
     ["${list[3]}", "${list[999999999]}", "${list.0}", '${list["0"]}', "${node.result.odd}", "${a[0]}", "${none.x}"],
 )
-def test_what_is_not_there_is_not_made_up(text):
+def test_what_is_not_there_is_not_made_up(text: str) -> None:
     with pytest.raises(UnresolvedError):
         render(text)
 
@@ -340,12 +343,12 @@ def test_what_is_not_there_is_not_made_up(text):
     "{0.__globals__}", "{a}", "%(a)s", "%s", "{{a}}", "{{ a }}", "{% if a %}", "<%= a %>", "$(a)", "$a",
     "`a`", "#{a}", "@{a}", "\\u0024{a}",
 ])  # fmt: skip
-def test_other_kinds_of_placeholders_are_plain_text(text):
+def test_other_kinds_of_placeholders_are_plain_text(text: str) -> None:
     assert render(text) is text
 
 
 # C12
-def test_a_hundred_thousand_templates_are_parsed_and_filled():
+def test_a_hundred_thousand_templates_are_parsed_and_filled() -> None:
     text = "".join(f"<${{v{index}.x[{index}]}}>" for index in range(100_000))
     compiled, problems = compile_value(text)
     assert problems == []
@@ -357,7 +360,7 @@ def test_a_hundred_thousand_templates_are_parsed_and_filled():
     "piece",
     ["${", "${a", "${a.", '${a["', "${a:-", "$${", "$", "${a[0", "${__a}", "${a b}", '${a["\\', "${a.b-", "{", "}"],
 )
-def test_a_long_text_of_anything_is_parsed(piece):
+def test_a_long_text_of_anything_is_parsed(piece: str) -> None:
     text = piece * (200_000 // len(piece))
     parts, problems = split_text(text)
     assert len(problems) == text.replace("$${", "").count("${")
@@ -369,7 +372,7 @@ class Watched(str):
 
     searched = 0
 
-    def find(self, sub, start=0, end=None):
+    def find(self, sub: str, start: int = 0, end: Any = None) -> int:
         found = super().find(sub, start, len(self) if end is None else end)
         self.searched += (len(self) if found < 0 else found) - start
         return found
@@ -378,22 +381,22 @@ class Watched(str):
 @pytest.mark.parametrize(
     "text", ["${" * 1000, "${" * 1000 + "}", "${ }" * 1000, "${ " * 500 + "}" * 500, "${ }${" * 500]
 )
-def test_a_text_is_searched_only_once(text):
+def test_a_text_is_searched_only_once(text: str) -> None:
     watched = Watched(text)
     assert len(split_text(watched)[1]) == text.count("${")
     assert watched.searched <= 2 * len(text)
 
 
-def test_problems_show_little_of_a_long_text():
+def test_problems_show_little_of_a_long_text() -> None:
     [problem] = split_text("${" + "x " * 100_000)[1]
     assert len(problem.message) < 120
 
 
-def test_references_know_where_they_stand():
+def test_references_know_where_they_stand() -> None:
     assert references_of("a ${b.c[0]:-d} $${e}") == [Reference("b", ("c", 0), "d", "${b.c[0]:-d}", 2)]
 
 
-def test_what_is_no_json_cannot_become_text():
+def test_what_is_no_json_cannot_become_text() -> None:
     with pytest.raises(StepError, match="a value of type `object` cannot become text"):
         as_text(object())
 
@@ -402,16 +405,16 @@ def test_what_is_no_json_cannot_become_text():
 
 
 @pytest.fixture
-def workspace(home):
+def workspace(home: Path) -> Iterator[Workspace]:
     with Workspace(Home(home)) as opened:
         yield opened
 
 
-def show(**params):
+def show(**params: Any) -> dict[str, Any]:
     return {"id": "show", "type": "echo", "params": params}
 
 
-def test_a_missing_name_lists_near_ones(workspace):
+def test_a_missing_name_lists_near_ones(workspace: Workspace) -> None:
     document = {"inputs": {"title": {"type": "string"}}, "nodes": [show(text="${titel}")]}
     [issue] = workspace.check(document).issues
     assert issue.known == ("title (string)",)
@@ -419,7 +422,7 @@ def test_a_missing_name_lists_near_ones(workspace):
 
 
 @pytest.mark.parametrize("name", ["HOME", "PATH", "USER", "PFLOW_HOME", "CANARY"])
-def test_the_environment_is_not_looked_up(workspace, monkeypatch, name):
+def test_the_environment_is_not_looked_up(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("CANARY", "leaked")
     [issue] = workspace.check({"nodes": [show(text="${" + name + "}")]}).issues
     assert issue.code == "unknown-name"
@@ -438,12 +441,12 @@ def test_the_environment_is_not_looked_up(workspace, monkeypatch, name):
         ({"nodes": [{"id": "s", "type": "shell", "params": {"command": "eval ${x}"}}]}, "nodes[0].params.command"),
     ],
 )
-def test_templates_stand_only_where_values_do(workspace, document, path):
+def test_templates_stand_only_where_values_do(workspace: Workspace, document: dict[str, Any], path: str) -> None:
     issues = workspace.check({"inputs": {"x": {"type": "string"}}, **document}).issues
     assert path in {issue.path for issue in issues}
 
 
-def test_a_default_is_data_and_so_cannot_refer_in_a_circle(workspace):
+def test_a_default_is_data_and_so_cannot_refer_in_a_circle(workspace: Workspace) -> None:
     document = {
         "inputs": {"a": {"type": "string", "default": "${b}"}, "b": {"type": "string", "default": "${a}"}},
         "nodes": [show(text="${a} ${b}", whole="${a}")],
@@ -452,6 +455,6 @@ def test_a_default_is_data_and_so_cannot_refer_in_a_circle(workspace):
     assert outcome.outputs == {"text": "${b} ${a}", "whole": "${b}"}
 
 
-def test_a_node_cannot_refer_to_itself(workspace):
+def test_a_node_cannot_refer_to_itself(workspace: Workspace) -> None:
     [issue] = workspace.check({"nodes": [show(text="${show.text}")]}).issues
     assert issue.code == "not-before"

@@ -1,5 +1,6 @@
 """Values in addresses stay in the part they stand in, for every parser that reads the address."""
 
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import httpx2
@@ -24,17 +25,17 @@ HOSTILE = [
 values = st.sampled_from(HOSTILE) | st.text() | st.lists(st.sampled_from(HOSTILE), max_size=3).map("".join)
 
 
-def problems_of(text):
+def problems_of(text: str) -> list[tuple[str, str]]:
     return [(problem.message, problem.hint) for problem in compile_value(text, "url")[1]]
 
 
-def render(text, **given_values):
+def render(text: str, **given_values: Any) -> str:
     compiled, problems = compile_value(text, "url")
     assert problems == []
     return compiled.render(lambda reference: given_values[reference.root])
 
 
-def attempt(text, **given_values):
+def attempt(text: str, **given_values: Any) -> str | None:
     """The address, or None when the step fails."""
     try:
         return render(text, **given_values)
@@ -42,7 +43,7 @@ def attempt(text, **given_values):
         return None
 
 
-def origin(url):
+def origin(url: str) -> tuple[Any, ...]:
     """Scheme, user, host and port as two parsers see them, which must be the same."""
     ours, other = urlsplit(url), httpx2.URL(url)
     seen = (ours.scheme, ours.username or "", (ours.hostname or ""), ours.port)
@@ -50,13 +51,13 @@ def origin(url):
     return seen
 
 
-def is_clean(url):
+def is_clean(url: str) -> bool:
     return url.isascii() and not any(char <= " " or char == "\x7f" for char in url)
 
 
 @given(values)
 @settings(max_examples=400)
-def test_a_value_in_the_path_stays_in_the_path(value):
+def test_a_value_in_the_path_stays_in_the_path(value: str) -> None:
     url = attempt("https://api.example.com:8443/v1/${x}/end?q=1#f", x=value)
     parts = value.replace("\\", "/").split("/")
     climbs = any(part in (".", "..") for part in parts) or "" in value.split("/")
@@ -74,7 +75,7 @@ def test_a_value_in_the_path_stays_in_the_path(value):
 
 @given(values)
 @settings(max_examples=300)
-def test_a_value_in_the_query_stays_one_value(value):
+def test_a_value_in_the_query_stays_one_value(value: str) -> None:
     url = render("https://h.example/p?a=1&b=${x}&c=2#f", x=value)
     assert is_clean(url)
     assert origin(url) == ("https", "", "h.example", None)
@@ -85,7 +86,7 @@ def test_a_value_in_the_query_stays_one_value(value):
 
 @given(values)
 @settings(max_examples=200)
-def test_a_value_in_the_name_of_a_parameter_stays_a_name(value):
+def test_a_value_in_the_name_of_a_parameter_stays_a_name(value: str) -> None:
     assume(value)
     url = render("https://h.example/?${x}=1", x=value)
     assert is_clean(url)
@@ -94,7 +95,7 @@ def test_a_value_in_the_name_of_a_parameter_stays_a_name(value):
 
 @given(values)
 @settings(max_examples=200)
-def test_a_value_in_the_fragment_stays_there(value):
+def test_a_value_in_the_fragment_stays_there(value: str) -> None:
     url = render("https://h.example/p?q=1#a-${x}", x=value)
     assert is_clean(url)
     split = urlsplit(url)
@@ -103,7 +104,7 @@ def test_a_value_in_the_fragment_stays_there(value):
 
 @given(values)
 @settings(max_examples=400)
-def test_a_value_in_the_host_is_a_host_or_refused(value):
+def test_a_value_in_the_host_is_a_host_or_refused(value: str) -> None:
     for form, before, after in [("https://${x}/p", "", ""), ("https://${x}.example.com/p", "", ".example.com")]:
         url = attempt(form, x=value)
         if url is None:
@@ -117,7 +118,7 @@ def test_a_value_in_the_host_is_a_host_or_refused(value):
 
 @given(values)
 @settings(max_examples=300)
-def test_no_value_after_a_host_changes_it(value):
+def test_no_value_after_a_host_changes_it(value: str) -> None:
     for form in ("https://api.example.com${x}", "https://api.example.com${x}?q=1", "${base}${x}", "${base}${x}#f"):
         url = attempt(form, x=value, base="https://api.example.com")
         if url is not None:
@@ -127,7 +128,7 @@ def test_no_value_after_a_host_changes_it(value):
 
 @given(values, values)
 @settings(max_examples=300)
-def test_neighbouring_values_make_nothing_new(one, two):
+def test_neighbouring_values_make_nothing_new(one: str, two: str) -> None:
     url = attempt("https://h.example/a/${x}${y}/b", x=one, y=two)
     if url is not None:
         assert origin(url) == ("https", "", "h.example", None)
@@ -174,11 +175,11 @@ def test_neighbouring_values_make_nothing_new(one, two):
         ("https://h/$${a}/${x}", "c", "https://h/${a}/c"),
     ],
 )
-def test_a_value_is_encoded_for_its_place(text, value, url):
+def test_a_value_is_encoded_for_its_place(text: str, value: object, url: str) -> None:
     assert render(text, x=value) == url
 
 
-def test_a_base_decides_where_the_rest_stands():
+def test_a_base_decides_where_the_rest_stands() -> None:
     assert render("${b}/u/${x}", b="https://h/v1", x="a/b c") == "https://h/v1/u/a/b%20c"
     assert render("${b}${x}", b="https://h/v1/", x="a/b") == "https://h/v1/a/b"
     assert render("${b}&n=${x}", b="https://h/?m=1", x="a/b&c") == "https://h/?m=1&n=a%2Fb%26c"
@@ -212,15 +213,15 @@ def test_a_base_decides_where_the_rest_stands():
         ("${x}", {"a": 1}),
     ],
 )  # fmt: skip
-def test_a_value_that_would_lead_elsewhere_fails_the_step(text, value):
+def test_a_value_that_would_lead_elsewhere_fails_the_step(text: str, value: object) -> None:
     with pytest.raises(StepError) as caught:
         render(text, x=value)
     assert "${x}" in caught.value.message or "user name" in caught.value.message
     assert not value or len(str(value)) < 3 or str(value) not in caught.value.message
 
 
-def test_the_errors_say_what_to_do():
-    def error_of(text, value):
+def test_the_errors_say_what_to_do() -> None:
+    def error_of(text: str, value: str) -> tuple[str, tuple[str]]:
         with pytest.raises(StepError) as caught:
             render(text, x=value)
         return caught.value.message, caught.value.suggestions
@@ -254,21 +255,21 @@ BEGIN = "begin it with `https://`, or with one template that holds the whole add
         ("https://u:${x}@h/", "`${x}` stands in the user name of the address", "use the `auth` parameter"),
     ],
 )
-def test_a_template_that_cannot_stand_there_is_a_problem(text, message, hint):
+def test_a_template_that_cannot_stand_there_is_a_problem(text: str, message: str, hint: str) -> None:
     assert problems_of(text) == [(message, hint)]
     with pytest.raises(StepError):
         compile_value(text, "url")[0].render(lambda reference: "a")
 
 
-def test_every_template_in_the_user_name_is_found():
+def test_every_template_in_the_user_name_is_found() -> None:
     assert len(problems_of("https://${x}:${y}@${z}/")) == 2
 
 
-def test_an_address_without_templates_stays_as_it_is():
+def test_an_address_without_templates_stays_as_it_is() -> None:
     assert render("gopher://u:p@h/../a b") == "gopher://u:p@h/../a b"
     assert render("https://h/$${a}") == "https://h/${a}"
 
 
 @pytest.mark.parametrize("form", ["/${x}", "${x}", "?q=${x}", "#${x}", "/a${x}.", ".${x}"])
-def test_thousands_of_templates_are_filled(form):
+def test_thousands_of_templates_are_filled(form: str) -> None:
     assert render("https://h" + form * 20_000, x="1") == "https://h" + form.replace("${x}", "1") * 20_000

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,11 +46,11 @@ ISSUE = {
 }
 
 
-def check(schema):
+def check(schema: Any) -> ArgumentCheck:
     return ArgumentCheck(schema, server="hub", tool="make")
 
 
-def refused(schema):
+def refused(schema: Any) -> str:
     """Why a schema cannot be used."""
     with pytest.raises(ServerError) as caught:
         check(schema)
@@ -60,7 +61,7 @@ def refused(schema):
     return caught.value.message.removeprefix(start)
 
 
-def nested(depth, value):
+def nested(depth: int, value: Any) -> dict[str, Any]:
     for _ in range(depth):
         value = {"a": value}
     return value
@@ -74,7 +75,7 @@ def nested(depth, value):
         {"title": "abc", "repo": {"name": "x"}, "slug": "x"},
     ],
 )
-def test_arguments_that_fit_have_no_problems(arguments):
+def test_arguments_that_fit_have_no_problems(arguments: dict[str, Any]) -> None:
     assert check(ISSUE).problems(arguments) == []
 
 
@@ -107,12 +108,12 @@ def test_arguments_that_fit_have_no_problems(arguments):
         ({"\x1b[2J": "x"}, "`\\x1b[2J` is not known"),
     ],
 )
-def test_a_problem_names_the_argument_and_what_is_wrong(more, problem):
+def test_a_problem_names_the_argument_and_what_is_wrong(more: dict[str, Any], problem: str) -> None:
     assert problem in check(ISSUE).problems({"title": "abc", **more})
 
 
 @pytest.mark.requirement("security:5.1-1")
-def test_a_missing_argument_is_named_with_the_one_that_may_have_been_meant():
+def test_a_missing_argument_is_named_with_the_one_that_may_have_been_meant() -> None:
     loose = {"type": "object", "properties": {"title": {"type": "string"}, "body": {}}, "required": ["title", "body"]}
     assert check(loose).problems({"titel": "x"}) == [
         "`title` is missing; did you mean it by `titel`?",
@@ -121,7 +122,7 @@ def test_a_missing_argument_is_named_with_the_one_that_may_have_been_meant():
     assert check(loose).problems({}) == ["`title` is missing", "`body` is missing"]
 
 
-def test_all_problems_are_told_at_once():
+def test_all_problems_are_told_at_once() -> None:
     found = check(ISSUE).problems({"titel": 1, "state": "opne", "labels": [1], "repo": {"nmae": 1}})
     assert sorted(found[:2]) == [
         "`titel` is not known; did you mean `title`?",
@@ -135,12 +136,12 @@ def test_all_problems_are_told_at_once():
     ]
 
 
-def test_a_tool_that_takes_nothing_says_what_it_was_given():
+def test_a_tool_that_takes_nothing_says_what_it_was_given() -> None:
     for schema in ({"additionalProperties": False}, {"properties": {}, "additionalProperties": False}):
         assert check(schema).problems({"a": 1, "b": 2}) == ["`a` is not known", "`b` is not known"]
 
 
-def test_the_problems_of_alternatives_are_those_of_the_likeliest():
+def test_the_problems_of_alternatives_are_those_of_the_likeliest() -> None:
     schema = {
         "oneOf": [
             {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a", "b", "c"]},
@@ -154,7 +155,7 @@ def test_the_problems_of_alternatives_are_those_of_the_likeliest():
     assert check(both).problems({"a": 1, "b": 1}) == ["the set of arguments fits more than one of its alternatives"]
 
 
-def test_values_are_never_repeated_and_problems_are_not_endless():
+def test_values_are_never_repeated_and_problems_are_not_endless() -> None:
     secret = "s3cret" * 1000
     problems = check({"additionalProperties": {"type": "integer"}}).problems({f"p{n}": secret for n in range(3)})
     assert problems == [f"`p{n}` must be integer, not string" for n in range(3)]
@@ -171,12 +172,12 @@ def test_values_are_never_repeated_and_problems_are_not_endless():
 @pytest.mark.parametrize(
     "arguments", [{"a": "\ud800"}, {"a": 10**30}, {1: 2}, {"a": b"bytes"}, {"a": {1}}, nested(300, 1)]
 )
-def test_arguments_that_cannot_be_sent_are_a_problem(arguments):
+def test_arguments_that_cannot_be_sent_are_a_problem(arguments: dict[Any, Any]) -> None:
     (problem,) = check({"type": "object"}).problems(arguments)
     assert problem.startswith("the arguments cannot be sent as JSON: ")
 
 
-def test_a_value_that_the_validator_does_not_know_is_a_problem():
+def test_a_value_that_the_validator_does_not_know_is_a_problem() -> None:
     (problem,) = check({"properties": {"a": {"type": "string"}}}).problems({"a": datetime.date(2026, 1, 2)})
     assert problem == "the arguments cannot be sent as JSON: Unsupported type: 'date'"
 
@@ -216,14 +217,14 @@ def test_a_value_that_the_validator_does_not_know_is_a_problem():
         ({"allOf": [{"properties": {"b": {}}}], "unevaluatedProperties": False}, 5),
     ],
 )
-def test_schemas_of_every_dialect_are_understood(schema, wrong):
+def test_schemas_of_every_dialect_are_understood(schema: dict[str, Any], wrong: object) -> None:
     checked = check(schema)
     assert checked.problems({}) == []
     if wrong is not None:
         assert checked.problems({"a": wrong}) != []
 
 
-def test_formats_are_left_to_the_server():
+def test_formats_are_left_to_the_server() -> None:
     for dialect in ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"):
         schema = {"$schema": dialect, "properties": {"a": {"format": "email"}}}
         assert check(schema).problems({"a": "no address"}) == []
@@ -258,15 +259,15 @@ def test_formats_are_left_to_the_server():
         ({"patternProperties": {"^(?!x)": {}}}, '"^(?!x)" is not a "regex"'),
     ],
 )
-def test_a_schema_that_cannot_be_used_says_why(schema, why):
+def test_a_schema_that_cannot_be_used_says_why(schema: object, why: str) -> None:
     assert refused(schema).startswith(why)
 
 
 @pytest.fixture
-def offline(monkeypatch):
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any attempt to reach the network from Python fails the test."""
 
-    def forbid(*args, **kwargs):
+    def forbid(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("tried to connect")
 
     monkeypatch.setattr(socket.socket, "connect", forbid)
@@ -275,7 +276,7 @@ def offline(monkeypatch):
 
 @pytest.mark.parametrize("key", ["$ref", "$dynamicRef"])
 @pytest.mark.parametrize("place", ["http://{}/x", "https://{}/x#/y", "file://{}", "../{}", "//{}/x", "x.json"])
-def test_nothing_outside_a_schema_is_ever_fetched(tmp_path, offline, key, place):
+def test_nothing_outside_a_schema_is_ever_fetched(tmp_path: Any, offline: Any, key: Any, place: Any) -> None:
     outside = tmp_path / "schema.json"
     outside.write_text('{"type": "string"}')
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -287,29 +288,29 @@ def test_nothing_outside_a_schema_is_ever_fetched(tmp_path, offline, key, place)
             server.accept()
 
 
-def test_a_pattern_that_needs_backtracking_is_left_to_the_server():
+def test_a_pattern_that_needs_backtracking_is_left_to_the_server() -> None:
     checked = check({"properties": {"a": {"pattern": "^(?!x)"}, "b": {"pattern": "^b"}}, "required": ["a"]})
     assert checked.problems({"a": "x", "b": "c"}) == ["`b` does not match the pattern `^b`"]
 
 
-def shared(levels):
+def shared(levels: int) -> dict[str, Any]:
     """A schema whose subschemas are few, and whose alternatives are 2 to the power of `levels`."""
     defs = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
     return {"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": {**defs, f"d{levels}": {"type": "string"}}}
 
 
-def chained(length, end):
+def chained(length: int, end: dict[str, Any]) -> dict[str, Any]:
     defs = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(length)}
     return {"$ref": "#/$defs/d0", "$defs": {**defs, f"d{length}": end}}
 
 
-def branching():
+def branching() -> dict[str, Any]:
     """A schema that contains itself twice, so that each level of a value doubles the work."""
     node = {"properties": {"a": {"anyOf": [{"$ref": "#/$defs/n"}] * 2}}, "additionalProperties": False}
     return {"$ref": "#/$defs/n", "$defs": {"n": node}}
 
 
-def unevaluated(levels):
+def unevaluated(levels: int) -> dict[str, Any]:
     schema = {"properties": {"a": {"type": "string"}}}
     for _ in range(levels):
         schema = {"anyOf": [schema], "unevaluatedProperties": False}
@@ -350,18 +351,20 @@ GENERAL = ["the arguments do not fit the tool's input schema"]
     ],
     ids=range(13),
 )
-def test_a_hostile_schema_neither_hangs_nor_crashes(schema, arguments, problems):
+def test_a_hostile_schema_neither_hangs_nor_crashes(
+    schema: dict[str, Any], arguments: dict[str, Any], problems: list[Any] | None
+) -> None:
     # Unbounded, each of them takes minutes, gigabytes, or the process.
     found = check(schema).problems(arguments)
     assert found == problems if problems is not None else found
 
 
 @pytest.mark.parametrize("length", [1_000, 2_500])
-def test_a_long_chain_of_references_is_refused(length):
+def test_a_long_chain_of_references_is_refused(length: int) -> None:
     assert refused(chained(length, {})) == "it has more than 200 subschemas within each other"
 
 
-def test_what_would_overflow_the_stack_of_a_validator_is_not_tried():
+def test_what_would_overflow_the_stack_of_a_validator_is_not_tried() -> None:
     code = """
 from pflow.mcp.call.argument import ArgumentCheck
 length = 1500
@@ -377,7 +380,7 @@ assert check.problems(value) == []
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_schema_that_was_given_stays_as_it_is():
+def test_the_schema_that_was_given_stays_as_it_is() -> None:
     schema = {"$schema": "https://example.org/my-own", "properties": {"a": {"pattern": "^(?!x)"}}}
     check(schema)
     assert schema == {"$schema": "https://example.org/my-own", "properties": {"a": {"pattern": "^(?!x)"}}}
@@ -409,7 +412,9 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(NAMES, SCHEMAS, max_size=3), st.dictionaries(NAMES, SCHEMAS, max_size=3), VALUES)
-def test_any_schema_is_usable_or_refused_and_agrees_with_the_validator(defs, properties, value):
+def test_any_schema_is_usable_or_refused_and_agrees_with_the_validator(
+    defs: dict[str, Any], properties: dict[str, Any], value: object
+) -> None:
     import jsonschema_rs
 
     schema = {"type": "object", "properties": properties, "$defs": defs}
@@ -426,7 +431,7 @@ def test_any_schema_is_usable_or_refused_and_agrees_with_the_validator(defs, pro
 @given(
     st.dictionaries(st.text(max_size=5), st.recursive(VALUES, lambda inner: st.lists(inner, max_size=3)), max_size=4)
 )
-def test_anything_for_a_schema_is_usable_or_refused(schema):
+def test_anything_for_a_schema_is_usable_or_refused(schema: dict[str, Any]) -> None:
     try:
         check(schema).problems({"a": 1})
     except ServerError as error:

@@ -1,5 +1,7 @@
 """A tool that fails does so with the server's words, the edge it takes, and what to do next."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from pflow.mcp.protocol.rpc_reply import read_reply
 TOOLS = ("create_issue", "list_issues", "close_issue")
 
 
-def fail(*texts, tool="create_issue", **more):
+def fail(*texts: str, tool: str = "create_issue", **more: Any) -> StepError:
     """The error that a result with these texts becomes."""
     result = {"content": [{"type": "text", "text": text} for text in texts], "isError": True, **more}
     with pytest.raises(StepError) as caught:
@@ -19,11 +21,11 @@ def fail(*texts, tool="create_issue", **more):
     return caught.value
 
 
-def unexpected(data, mime_type):
+def unexpected(data: Any, mime_type: Any) -> None:
     raise AssertionError("a failure has no files")
 
 
-def reply(code, message, data=None, *, tool="create_issue"):
+def reply(code: int, message: str, data: Any = None, *, tool: str = "create_issue") -> ReplyError | ServerError:
     """The error that a JSON-RPC error becomes."""
     error = {"code": code, "message": message, **({"data": data} if data is not None else {})}
     raised = read_reply({"jsonrpc": "2.0", "id": 1, "error": error}, "tools/call", dict)
@@ -32,7 +34,7 @@ def reply(code, message, data=None, *, tool="create_issue"):
 
 
 @pytest.mark.requirement("security:7.1-2")
-def test_a_failure_says_what_the_server_said():
+def test_a_failure_says_what_the_server_said() -> None:
     error = fail("the cat is\n  on the keyboard")
     assert error.message == "tool `create_issue` of server `hub` failed: the cat is on the keyboard"
     assert error.action == "error"
@@ -43,11 +45,11 @@ def test_a_failure_says_what_the_server_said():
     }
 
 
-def test_a_failure_without_words_says_so():
+def test_a_failure_without_words_says_so() -> None:
     assert fail().message == "tool `create_issue` of server `hub` failed and does not say why"
 
 
-def test_a_failure_is_one_whatever_else_the_result_holds():
+def test_a_failure_is_one_whatever_else_the_result_holds() -> None:
     error = fail("no", structuredContent={"fine": True})
     assert error.message.endswith("failed: no")
     broken = [{"type": "image", "data": "!"}, 5, {"type": "text", "text": "no"}]
@@ -57,13 +59,13 @@ def test_a_failure_is_one_whatever_else_the_result_holds():
         read_result({"isError": True, "content": 5}, server="hub", tool="x", tools=(), save=unexpected)
 
 
-def test_a_failure_with_structured_content_alone_says_that():
+def test_a_failure_with_structured_content_alone_says_that() -> None:
     error = fail(structuredContent={"code": 404, "why": "gone fishing"})
     assert error.message.endswith('failed: {"code":404,"why":"gone fishing"}')
     assert error.action == "resource_missing"
 
 
-def test_long_and_hostile_words_are_shortened_and_made_visible():
+def test_long_and_hostile_words_are_shortened_and_made_visible() -> None:
     error = fail("\x1b[2J" + "x" * 100_000)
     assert len(error.message) < 400
     assert "\\x1b[2J" in error.message
@@ -109,7 +111,7 @@ def test_long_and_hostile_words_are_shortened_and_made_visible():
         ("MCP error -32602: Input validation error", "error"),
     ],
 )
-def test_the_words_of_a_failure_pick_its_edge(said, action):
+def test_the_words_of_a_failure_pick_its_edge(said: str, action: str) -> None:
     error = fail(said)
     assert error.action == action
     assert error.details["server_says"] == said
@@ -133,14 +135,14 @@ def test_the_words_of_a_failure_pick_its_edge(said, action):
         ("429: retry after lunch", None),
     ],
 )
-def test_a_stated_wait_is_known_to_whoever_retries(said, wait):
+def test_a_stated_wait_is_known_to_whoever_retries(said: str, wait: float | int | None) -> None:
     error = fail(said)
     assert error.details.get("retry_after") == wait
     assert ("; it may be tried again in" in error.message) == (wait is not None)
 
 
 @pytest.mark.requirement("security:7.3-4", "security:7.3-5")
-def test_what_to_do_next_fits_the_failure():
+def test_what_to_do_next_fits_the_failure() -> None:
     assert fail("rate limit exceeded").suggestions == (
         "Give the step a `retry` with a `wait`, or an edge for `rate_limited`",
     )
@@ -170,7 +172,7 @@ NOT_FOUND = "Tool create_issue not found on server hub"
     ],
 )
 @pytest.mark.parametrize("flagged", [True, False])
-def test_every_way_to_deny_a_tool_in_a_result_reads_the_same(said, flagged):
+def test_every_way_to_deny_a_tool_in_a_result_reads_the_same(said: str, flagged: bool) -> None:
     result = {"content": [{"type": "text", "text": said}], "isError": flagged}
     with pytest.raises(ServerError) as caught:
         read_result(result, server="hub", tool="create_issue", tools=TOOLS, save=unexpected)
@@ -190,7 +192,7 @@ def test_every_way_to_deny_a_tool_in_a_result_reads_the_same(said, flagged):
         (-32000, "Tool not found"),
     ],
 )
-def test_every_way_to_deny_a_tool_in_an_error_reads_the_same(code, said):
+def test_every_way_to_deny_a_tool_in_an_error_reads_the_same(code: int, said: str) -> None:
     error = reply(code, said)
     assert (error.message, error.action) == (NOT_FOUND, "error")
     assert error.suggestions[-1] == "pflow mcp sync hub"
@@ -211,23 +213,23 @@ def test_every_way_to_deny_a_tool_in_an_error_reads_the_same(code, said):
         '{"error": "Unknown tool: create_issue", "a": 1, "b": 2, "c": 3, "d": 4}',
     ],
 )
-def test_a_result_that_merely_speaks_of_tools_is_a_result(said):
+def test_a_result_that_merely_speaks_of_tools_is_a_result(said: str) -> None:
     result = {"content": [{"type": "text", "text": said}], "isError": False}
     assert read_result(result, server="hub", tool="create_issue", tools=TOOLS, save=unexpected).value
 
 
-def test_an_unknown_tool_comes_with_the_ones_it_may_have_meant():
+def test_an_unknown_tool_comes_with_the_ones_it_may_have_meant() -> None:
     error = unknown_tool("hub", "create_isue", TOOLS)
     assert error.message == "Tool create_isue not found on server hub"
     assert error.suggestions == ("Did you mean `create_issue`?", "pflow mcp sync hub")
 
 
-def test_a_tool_that_vanished_is_not_suggested_itself():
+def test_a_tool_that_vanished_is_not_suggested_itself() -> None:
     assert unknown_tool("hub", "zzz", ("zzz",)).suggestions == ("pflow mcp sync hub",)
 
 
 @pytest.mark.requirement("client:error-3", "client:rule-10")
-def test_other_errors_keep_the_readable_message_of_their_number():
+def test_other_errors_keep_the_readable_message_of_their_number() -> None:
     assert reply(-32601, "Method not found").message == "Method not found"
     assert reply(-32602, "Invalid params").message == "Invalid params"
     error = reply(-32602, "`title` is required")
@@ -257,11 +259,11 @@ def test_other_errors_keep_the_readable_message_of_their_number():
         (-32000, "upstream failed", "HTTP 401", "auth_failed"),
     ],
 )
-def test_the_number_or_the_data_of_an_error_picks_its_edge(code, said, data, action):
+def test_the_number_or_the_data_of_an_error_picks_its_edge(code: int, said: str, data: object, action: str) -> None:
     assert reply(code, said, data).action == action
 
 
-def test_a_wait_in_the_data_of_an_error_is_known_to_whoever_retries():
+def test_a_wait_in_the_data_of_an_error_is_known_to_whoever_retries() -> None:
     error = reply(-32000, "slow down", {"status": 429, "retryAfter": 12})
     assert error.details["retry_after"] == 12
     assert error.message.endswith("slow down; it may be tried again in 12 s")
@@ -283,14 +285,14 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("said", HOSTILE, ids=range(len(HOSTILE)))
-def test_no_words_take_long_to_read(said):
+def test_no_words_take_long_to_read(said: str) -> None:
     # With backtracking gone wrong one of them takes minutes.
     assert fail(said, tool="x").action
     assert reply(-32603, said, tool="x").action
 
 
 @given(st.text(max_size=200), st.text(max_size=40), st.integers(), st.none() | st.text(max_size=100))
-def test_whatever_a_server_says_becomes_an_error(said, tool, number, data):
+def test_whatever_a_server_says_becomes_an_error(said: str, tool: str, number: int, data: str | None) -> None:
     details = {"server_says": said, **({"data": data} if data else {})}
     read = read_failure(ReplyError("it failed", number=number, details=details), server="hub", tool=tool, tools=TOOLS)
     assert read.message

@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import stat
+from collections.abc import Callable
+from typing import Any
 
 import orjson
 import pytest
@@ -13,19 +15,25 @@ from pflow.core.errors import SecurityError, ServerError, StepError
 from pflow.mcp.call.tool_result import MOST_BYTES, MOST_FILES, Reading, read_result, save_file
 
 
-def read(result, *, tool="get", tools=("get", "put"), save=None):
+def read(
+    result: dict[str, Any],
+    *,
+    tool: str = "get",
+    tools: tuple[str, str] = ("get", "put"),
+    save: Callable[..., Any] | None = None,
+) -> Reading:
     return read_result(result, server="shop", tool=tool, tools=tools, save=save or keep)
 
 
-def keep(data, mime_type):
+def keep(data: bytes, mime_type: str) -> dict[str, Any]:
     return {"path": f"/kept/{len(data)}", "mime_type": mime_type, "size": len(data)}
 
 
-def text(*texts, **more):
+def text(*texts: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": item} for item in texts], **more}
 
 
-def b64(data):
+def b64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
@@ -71,38 +79,38 @@ def b64(data):
         ({"content": []}, None),
     ],
 )
-def test_the_value_is_what_the_tool_meant(result, value):
+def test_the_value_is_what_the_tool_meant(result: dict[str, Any], value: object) -> None:
     assert read(result).value == value
 
 
 @pytest.mark.requirement("security:6.1-4")
-def test_the_fields_are_those_of_the_structured_content_before_it_is_unwrapped():
+def test_the_fields_are_those_of_the_structured_content_before_it_is_unwrapped() -> None:
     assert read(text("x", structuredContent={"result": 1})) == Reading(value=1, fields={"result": 1}, files=())
     assert read(text('{"result": 1}')) == Reading(value=1, fields={}, files=())
     assert read(text("x", structuredContent=[1])).fields == {}
 
 
 @pytest.mark.parametrize("kind", ["image", "audio"])
-def test_an_image_or_sound_is_kept_and_referred_to(kind):
+def test_an_image_or_sound_is_kept_and_referred_to(kind: str) -> None:
     reading = read({"content": [{"type": kind, "data": b64(b"\x00\xff"), "mimeType": "Image/PNG; q=1"}]})
     reference = {"type": kind, "path": "/kept/2", "mime_type": "image/png", "size": 2}
     assert reading == Reading(value=reference, fields={}, files=(reference,))
 
 
-def test_text_beside_files_is_the_value():
+def test_text_beside_files_is_the_value() -> None:
     reading = read({"content": [{"type": "image", "data": "AAAA"}, {"type": "text", "text": "a cat"}]})
     assert reading.value == "a cat"
     assert [file["mime_type"] for file in reading.files] == ["application/octet-stream"]
 
 
-def test_several_files_without_text_are_a_list():
+def test_several_files_without_text_are_a_list() -> None:
     block = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
     reading = read({"content": [block, block]})
     assert reading.value == list(reading.files)
     assert len(reading.files) == 2
 
 
-def test_an_embedded_blob_is_kept_with_its_uri():
+def test_an_embedded_blob_is_kept_with_its_uri() -> None:
     resource = {"uri": "demo://x", "mimeType": "application/pdf", "blob": "AAAA"}
     reading = read({"content": [{"type": "resource", "resource": resource}]})
     assert reading.value == {
@@ -114,13 +122,13 @@ def test_an_embedded_blob_is_kept_with_its_uri():
     }
 
 
-def test_an_embedded_text_is_text():
+def test_an_embedded_text_is_text() -> None:
     block = {"type": "resource", "resource": {"uri": "demo://x", "text": '{"a": 1}'}}
     assert read({"content": [block]}) == Reading(value={"a": 1}, fields={}, files=())
     assert read({"content": [{"type": "text", "text": "see:"}, block]}).value == 'see:\n{"a": 1}'
 
 
-def test_a_linked_resource_is_named_and_never_read():
+def test_a_linked_resource_is_named_and_never_read() -> None:
     link = {"type": "resource_link", "uri": "file:///etc/passwd", "name": "p", "mimeType": "text/plain", "_meta": {}}
     reading = read({"content": [link]}, save=None)
     assert reading.value == {
@@ -132,7 +140,7 @@ def test_a_linked_resource_is_named_and_never_read():
     assert reading.files == (reading.value,)
 
 
-def test_a_block_of_a_kind_that_is_not_known_is_kept_as_it_is():
+def test_a_block_of_a_kind_that_is_not_known_is_kept_as_it_is() -> None:
     block = {"type": "hologram", "depth": 3}
     assert read({"content": [block]}) == Reading(value=block, fields={}, files=(block,))
 
@@ -165,7 +173,7 @@ def test_a_block_of_a_kind_that_is_not_known_is_kept_as_it_is():
         ({"content": [{"type": "image", "data": ""}] * (MOST_FILES + 1)}, "it holds more than 1,000 files"),
     ],
 )
-def test_a_result_that_makes_no_sense_is_an_invalid_response(result, cause):
+def test_a_result_that_makes_no_sense_is_an_invalid_response(result: dict[str, Any], cause: str) -> None:
     with pytest.raises(ServerError) as caught:
         read(result)
     assert caught.value.message == "Invalid JSON response from server"
@@ -173,7 +181,7 @@ def test_a_result_that_makes_no_sense_is_an_invalid_response(result, cause):
     assert caught.value.details["tool"] == "get"
 
 
-def test_more_bytes_than_a_result_may_hold_are_refused_before_they_are_decoded():
+def test_more_bytes_than_a_result_may_hold_are_refused_before_they_are_decoded() -> None:
     half = "A" * (MOST_BYTES // 6 * 4 + 8)
     with pytest.raises(ServerError) as caught:
         read({"content": [{"type": "image", "data": half}, {"type": "image", "data": half}]})
@@ -182,7 +190,7 @@ def test_more_bytes_than_a_result_may_hold_are_refused_before_they_are_decoded()
     )
 
 
-def test_a_file_is_private_and_named_by_its_content(tmp_path):
+def test_a_file_is_private_and_named_by_its_content(tmp_path: Any) -> None:
     folder = tmp_path / "files"
     save = save_file(folder)
     data = b"\x89PNG"
@@ -203,7 +211,7 @@ def test_a_file_is_private_and_named_by_its_content(tmp_path):
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_the_same_content_twice_is_one_file_that_is_written_once(tmp_path):
+def test_the_same_content_twice_is_one_file_that_is_written_once(tmp_path: Any) -> None:
     save = save_file(tmp_path / "files")
     first = save(b"same", "text/plain")
     written = (tmp_path / "files").stat().st_mtime_ns, [p.stat().st_ino for p in (tmp_path / "files").iterdir()]
@@ -215,7 +223,7 @@ def test_the_same_content_twice_is_one_file_that_is_written_once(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [b"", b"other", b"longer than it was"])
-def test_a_file_that_was_changed_is_written_again(tmp_path, damage):
+def test_a_file_that_was_changed_is_written_again(tmp_path: Any, damage: bytes) -> None:
     save = save_file(tmp_path)
     path = tmp_path / str(save(b"right", "text/plain")["path"])
     path.write_bytes(damage)
@@ -223,7 +231,7 @@ def test_a_file_that_was_changed_is_written_again(tmp_path, damage):
     assert path.read_bytes() == b"right"
 
 
-def test_a_link_where_the_file_should_be_is_not_followed(tmp_path):
+def test_a_link_where_the_file_should_be_is_not_followed(tmp_path: Any) -> None:
     save = save_file(tmp_path / "files")
     path = tmp_path / str(save(b"right", "text/plain")["path"])
     path.unlink()
@@ -237,7 +245,7 @@ def test_a_link_where_the_file_should_be_is_not_followed(tmp_path):
 @pytest.mark.parametrize(
     ("mime_type", "ending"), [("image/jpeg", ".jpg"), ("application/x-sh", ".bin"), ("", ".bin"), ("../x", ".bin")]
 )
-def test_the_ending_of_a_file_comes_from_our_own_table(tmp_path, mime_type, ending):
+def test_the_ending_of_a_file_comes_from_our_own_table(tmp_path: Any, mime_type: str, ending: str) -> None:
     block = {"type": "image", "data": "AAAA", "mimeType": mime_type}
     reference = read({"content": [block]}, save=save_file(tmp_path)).value
     assert reference["path"].endswith(ending)
@@ -269,7 +277,7 @@ RESULTS = st.fixed_dictionaries(
 
 
 @given(RESULTS, st.sampled_from(["get", "", "a b", "(", "{name}"]))
-def test_whatever_a_server_gives_is_read_or_refused(result, tool):
+def test_whatever_a_server_gives_is_read_or_refused(result: dict[str, Any], tool: str) -> None:
     try:
         reading = read(result, tool=tool)
     except StepError as error:
@@ -282,7 +290,7 @@ def test_whatever_a_server_gives_is_read_or_refused(result, tool):
 
 
 @given(JSON)
-def test_structured_content_reads_the_same_with_and_without_the_text_that_repeats_it(value):
+def test_structured_content_reads_the_same_with_and_without_the_text_that_repeats_it(value: object) -> None:
     if value is None:
         return
     alone = read({"structuredContent": value})

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -13,16 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.core.errors import NotFoundError, PflowError, StorageError, UsageError
-from pflow.mcp.hosts.format import read_host, read_host_file
+from pflow.mcp.hosts.format import Imported, read_host, read_host_file
 from pflow.mcp.hosts.jsonc import strip_comments
 from pflow.mcp.server.config import Auth
 
 
 @pytest.fixture
-def take(tmp_path):
+def take(tmp_path: Any) -> Callable[..., Any]:
     """Writes a host's file below a person's folder and reads its servers."""
 
-    def write_and_read(name, content):
+    def write_and_read(name: str, content: Any) -> Imported:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, bytes):
@@ -34,11 +36,11 @@ def take(tmp_path):
     return write_and_read
 
 
-def fields(imported):
+def fields(imported: Imported) -> dict[str, Any]:
     return {server.name: server.as_fields() for server in imported.servers}
 
 
-def test_mcp_servers_of_a_project(take):
+def test_mcp_servers_of_a_project(take: Callable[..., Any]) -> None:
     found = take(
         ".mcp.json",
         {
@@ -61,14 +63,14 @@ def test_mcp_servers_of_a_project(take):
     assert found.notes == ()
 
 
-def test_relative_paths_of_a_project_start_from_its_folder(take, tmp_path):
+def test_relative_paths_of_a_project_start_from_its_folder(take: Callable[..., Any], tmp_path: Any) -> None:
     servers = {"a": {"command": "./run.sh"}, "b": {"command": "node", "args": ["../b.js"], "cwd": "sub"}}
     found = fields(take("project/.cursor/mcp.json", {"mcpServers": servers}))
     assert found["a"]["cwd"] == str(tmp_path / "project")
     assert found["b"]["cwd"] == str(tmp_path / "project" / "sub")
 
 
-def test_claude_has_servers_for_all_projects_and_for_each(take, tmp_path):
+def test_claude_has_servers_for_all_projects_and_for_each(take: Callable[..., Any], tmp_path: Any) -> None:
     found = take(
         ".claude.json",
         {
@@ -91,7 +93,7 @@ def test_claude_has_servers_for_all_projects_and_for_each(take, tmp_path):
     assert found.notes == ("`db` is called `db-2` here",)
 
 
-def test_gemini_calls_http_by_another_name(take):
+def test_gemini_calls_http_by_another_name(take: Callable[..., Any]) -> None:
     found = take(
         ".gemini/settings.json",
         """{
@@ -110,7 +112,7 @@ def test_gemini_calls_http_by_another_name(take):
     assert found.notes == ("`old`: its `trust` is not taken over", "`old`: its `includeTools` is not taken over")
 
 
-def test_gemini_writes_variables_without_braces(take):
+def test_gemini_writes_variables_without_braces(take: Callable[..., Any]) -> None:
     found = take(
         ".gemini/settings.json",
         {
@@ -134,18 +136,18 @@ def test_gemini_writes_variables_without_braces(take):
     assert elsewhere.servers[0].args == ("$HOME",)
 
 
-def test_gemini_may_allow_only_some(take):
+def test_gemini_may_allow_only_some(take: Callable[..., Any]) -> None:
     content = {"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}
     assert [server.name for server in take(".gemini/settings.json", content).servers] == ["a"]
 
 
-def test_a_server_that_claude_has_switched_off_in_a_project_is_left_there(take):
+def test_a_server_that_claude_has_switched_off_in_a_project_is_left_there(take: Callable[..., Any]) -> None:
     project = {"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}, "disabledMcpServers": ["a"]}
     found = take(".claude.json", {"projects": {"/p": project}})
     assert [server.name for server in found.servers] == ["b"]
 
 
-def test_vscode_asks_for_inputs_and_knows_folders(take, tmp_path):
+def test_vscode_asks_for_inputs_and_knows_folders(take: Callable[..., Any], tmp_path: Any) -> None:
     found = take(
         "project/.vscode/mcp.json",
         """{
@@ -174,7 +176,7 @@ def test_vscode_asks_for_inputs_and_knows_folders(take, tmp_path):
     )
 
 
-def test_codex_has_tables(take):
+def test_codex_has_tables(take: Callable[..., Any]) -> None:
     found = take(
         ".codex/config.toml",
         """
@@ -213,7 +215,7 @@ def test_codex_has_tables(take):
     )
 
 
-def test_names_become_ours_and_stay_apart(take):
+def test_names_become_ours_and_stay_apart(take: Callable[..., Any]) -> None:
     found = take(
         "m.json",
         {
@@ -248,14 +250,16 @@ def test_names_become_ours_and_stay_apart(take):
         ({"url": "http://x.org/mcp", "insecure": True}, "is not encrypted"),
     ],
 )
-def test_what_cannot_be_taken_over_is_said_and_the_rest_is_taken(take, entry, reason):
+def test_what_cannot_be_taken_over_is_said_and_the_rest_is_taken(
+    take: Callable[..., Any], entry: object, reason: str
+) -> None:
     found = take("m.json", {"mcpServers": {"s": entry, "good": {"command": "x"}}})
     assert [server.name for server in found.servers] == ["good"]
     assert found.notes[0].startswith("`s` is not taken over: ")
     assert reason in found.notes[0]
 
 
-def test_a_file_cannot_grant_itself_trust(take):
+def test_a_file_cannot_grant_itself_trust(take: Callable[..., Any]) -> None:
     found = take("m.json", {"servers": {"s": {"command": "x", "trust_readonly": True, "trust_idempotent": True}}})
     assert fields(found) == {"s": {"transport": "stdio", "command": "x"}}
     assert len(found.notes) == 2
@@ -285,22 +289,22 @@ def test_a_file_cannot_grant_itself_trust(take):
         ("c.toml", b"mcp_servers = 1"),
     ],
 )
-def test_a_hostile_file_is_a_typed_error(take, name, content):
+def test_a_hostile_file_is_a_typed_error(take: Callable[..., Any], name: str, content: bytes) -> None:
     with pytest.raises(UsageError):
         take(name, content)
 
 
-def test_deep_values_are_only_a_note(take):
+def test_deep_values_are_only_a_note(take: Callable[..., Any]) -> None:
     deep = b'{"mcpServers": {"s": {"command": "x", "args": [' + b"[" * 900 + b"]" * 900 + b'], "zz": 1}}}'
     assert take("m.json", deep).notes[0].startswith("`s` is not taken over")
 
 
-def test_hostile_names_are_shown_escaped(take):
+def test_hostile_names_are_shown_escaped(take: Callable[..., Any]) -> None:
     [note] = take("m.json", {"mcpServers": {"\x1b[2J\u202e": {"command": 1}}}).notes
     assert note.startswith("`\\x1b[2J\\u202e` is not taken over")
 
 
-def test_what_is_no_file_is_not_waited_for(take, tmp_path):
+def test_what_is_no_file_is_not_waited_for(take: Callable[..., Any], tmp_path: Any) -> None:
     with pytest.raises(NotFoundError):
         read_host_file(tmp_path / "none.json", home=tmp_path)
     with pytest.raises(StorageError):
@@ -322,7 +326,7 @@ def test_what_is_no_file_is_not_waited_for(take, tmp_path):
         ("gemini", ".gemini/settings.json"),
     ],
 )
-def test_a_host_means_what_the_person_configured_there(host, file, tmp_path):
+def test_a_host_means_what_the_person_configured_there(host: str, file: str, tmp_path: Any) -> None:
     path = tmp_path / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
@@ -332,13 +336,13 @@ def test_a_host_means_what_the_person_configured_there(host, file, tmp_path):
     assert [server.name for server in found.servers] == ["s"]
 
 
-def test_codex_may_live_elsewhere(tmp_path):
+def test_codex_may_live_elsewhere(tmp_path: Any) -> None:
     (tmp_path / "config.toml").write_text('[mcp_servers.s]\ncommand = "x"\n')
     found = read_host("codex", home=tmp_path / "none", environ={"CODEX_HOME": str(tmp_path)})
     assert [server.name for server in found.servers] == ["s"]
 
 
-def test_claude_and_its_desktop_app_are_read_together(tmp_path):
+def test_claude_and_its_desktop_app_are_read_together(tmp_path: Any) -> None:
     desktop = tmp_path / ".config" / "Claude"
     desktop.mkdir(parents=True)
     (desktop / "claude_desktop_config.json").write_text(
@@ -351,7 +355,7 @@ def test_claude_and_its_desktop_app_are_read_together(tmp_path):
         assert [(server.name, server.command) for server in found.servers] == [("a", "x"), ("a-2", "y"), ("b", "z")]
 
 
-def test_a_host_without_configuration_and_an_unknown_word_say_so(tmp_path):
+def test_a_host_without_configuration_and_an_unknown_word_say_so(tmp_path: Any) -> None:
     with pytest.raises(NotFoundError, match="there is no configuration of cursor"):
         read_host("cursor", home=tmp_path, environ={})
     with pytest.raises(NotFoundError) as caught:
@@ -367,7 +371,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_plain_json_means_the_same_without_comments(value):
+def test_plain_json_means_the_same_without_comments(value: object) -> None:
     text = json.dumps(value)
     assert json.loads(strip_comments(text)) == value
     assert json.loads(strip_comments(json.dumps(value, indent=1).replace("\n", " // x\n") + "/* , */")) == value
@@ -382,7 +386,9 @@ ENTRY = st.dictionaries(
 
 
 @given(st.dictionaries(st.text(max_size=5), ENTRY | JSON, max_size=3), st.booleans())
-def test_any_table_of_servers_gives_servers_notes_or_a_typed_error(tmp_path_factory, table, gemini):
+def test_any_table_of_servers_gives_servers_notes_or_a_typed_error(
+    tmp_path_factory: pytest.TempPathFactory, table: dict[str, Any], gemini: bool
+) -> None:
     folder = tmp_path_factory.getbasetemp() / (".gemini" if gemini else "other")
     folder.mkdir(exist_ok=True)
     path = folder / "settings.json"

@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +19,7 @@ from pflow.core.errors import ExistsError, NotFoundError, PflowError, StorageErr
 from pflow.mcp.hosts.edit import put_json, put_toml
 from pflow.mcp.hosts.format import read_host
 from pflow.mcp.hosts.jsonc import strip_comments
-from pflow.workspace.installation import TABLES, install, plan_installation
+from pflow.workspace.installation import TABLES, Installation, install, plan_installation
 
 ENTRY = {"command": "pflow", "args": ["serve", "mcp"]}
 FILES = {
@@ -30,10 +32,10 @@ FILES = {
 
 
 @pytest.fixture
-def planned(tmp_path):
+def planned(tmp_path: Any) -> Callable[..., Any]:
     """Writes a host's file, if there is one to write, and plans to install pflow there."""
 
-    def plan(host, content=None, **options):
+    def plan(host: str, content: bytes | str | None = None, **options: Any) -> Installation:
         path = tmp_path / FILES[host]
         if content is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +48,9 @@ def planned(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="places differ")
 @pytest.mark.parametrize("host", FILES)
-def test_what_is_installed_is_what_the_host_is_known_to_read(planned, tmp_path, host):
+def test_what_is_installed_is_what_the_host_is_known_to_read(
+    planned: Callable[..., Any], tmp_path: Any, host: str
+) -> None:
     plan = planned(host)
     assert plan.path == tmp_path / FILES[host]
     assert install(plan) is None
@@ -58,7 +62,7 @@ def test_what_is_installed_is_what_the_host_is_known_to_read(planned, tmp_path, 
 
 
 @pytest.mark.parametrize("host", FILES)
-def test_installing_twice_changes_nothing(planned, host):
+def test_installing_twice_changes_nothing(planned: Callable[..., Any], host: str) -> None:
     install(planned(host))
     again = planned(host)
     assert again.state == "same"
@@ -82,7 +86,7 @@ COMMENTED = """\
 """
 
 
-def test_comments_order_and_indentation_stay(planned):
+def test_comments_order_and_indentation_stay(planned: Callable[..., Any]) -> None:
     plan = planned("vscode", COMMENTED)
     backup = install(plan)
     assert backup.read_text() == COMMENTED
@@ -109,7 +113,7 @@ def test_comments_order_and_indentation_stay(planned):
         ('{"mcpServers": {"p": {"old": [1, "}"]}, "q": 2}}', '{"mcpServers": {"p": {\n  "c": 1\n}, "q": 2}}'),
     ],
 )
-def test_text_is_put_where_it_belongs(before, after):
+def test_text_is_put_where_it_belongs(before: str, after: str) -> None:
     assert put_json(before, "mcpServers", "p", {"c": 1}) == after
 
 
@@ -127,7 +131,9 @@ _values = st.recursive(
     indent=st.sampled_from([None, 2, 4, "\t"]),
     ends=st.sampled_from(["\n", "\r\n"]),
 )
-def test_any_json_keeps_what_it_held(content, servers, name, indent, ends):
+def test_any_json_keeps_what_it_held(
+    content: dict[str, Any], servers: dict[str, Any] | None, name: str, indent: int | str | None, ends: str
+) -> None:
     whole = content if servers is None else {**content, "mcpServers": servers}
     text = json.dumps(whole, indent=indent).replace("\n", ends)
     if not isinstance(whole.get("mcpServers", {}), dict):
@@ -139,7 +145,7 @@ def test_any_json_keeps_what_it_held(content, servers, name, indent, ends):
 
 
 @given(name=st.text(min_size=1, max_size=5), value=st.text(max_size=8))
-def test_any_toml_value_is_read_as_what_was_written(name, value):
+def test_any_toml_value_is_read_as_what_was_written(name: str, value: str) -> None:
     entry = {"command": value, "args": [value, value], "env": {name: value}}
     text = put_toml('model = "x"\n\n[other]\na = 1\n', "mcp_servers", name, entry)
     assert tomllib.loads(text) == {"model": "x", "other": {"a": 1}, "mcp_servers": {name: entry}}
@@ -157,7 +163,7 @@ model = "mini"
 """
 
 
-def test_a_toml_file_keeps_all_of_its_lines(planned):
+def test_a_toml_file_keeps_all_of_its_lines(planned: Callable[..., Any]) -> None:
     plan = planned("codex", CODEX)
     install(plan)
     after = plan.path.read_text()
@@ -165,7 +171,7 @@ def test_a_toml_file_keeps_all_of_its_lines(planned):
     assert tomllib.loads(after)["mcp_servers"]["pflow"]["args"][-2:] == ["serve", "mcp"]
 
 
-def test_another_server_of_that_name_is_replaced_only_when_that_is_said(planned):
+def test_another_server_of_that_name_is_replaced_only_when_that_is_said(planned: Callable[..., Any]) -> None:
     for host, content in (
         ("cursor", '{"mcpServers": {"pflow": {"command": "old"}, "b": {"command": "b"}}}'),
         ("codex", '[mcp_servers.pflow]\ncommand = "old"\nargs = []\n\n[mcp_servers.b]\ncommand = "b"\n'),
@@ -191,7 +197,9 @@ def test_another_server_of_that_name_is_replaced_only_when_that_is_said(planned)
         ("codex", 'text = """\n[mcp_servers.pflow]\n"""\n[mcp_servers.pflow]\ncommand = "old"\n'),
     ],
 )
-def test_a_file_that_is_not_understood_is_left_alone_and_the_entry_shown(planned, tmp_path, host, content):
+def test_a_file_that_is_not_understood_is_left_alone_and_the_entry_shown(
+    planned: Callable[..., Any], tmp_path: Any, host: str, content: str
+) -> None:
     with pytest.raises(UsageError) as caught:
         planned(host, content)
     assert "serve" in caught.value.suggestions[0]
@@ -201,14 +209,16 @@ def test_a_file_that_is_not_understood_is_left_alone_and_the_entry_shown(planned
 @pytest.mark.parametrize(
     "content", ["{", "not json", "[1]", b"\xff\xfe{}", '{"a": 1} {}', '{"a": 1,, "b": 2}', "{'a': 1}"]
 )
-def test_a_file_that_is_no_json_is_an_error_and_left_alone(planned, tmp_path, content):
+def test_a_file_that_is_no_json_is_an_error_and_left_alone(
+    planned: Callable[..., Any], tmp_path: Any, content: bytes | str
+) -> None:
     with pytest.raises(PflowError):
         planned("cursor", content)
     written = (tmp_path / FILES["cursor"]).read_bytes()
     assert written == (content if isinstance(content, bytes) else content.encode())
 
 
-def test_a_linked_file_is_changed_where_it_is_and_keeps_its_mode(planned, tmp_path):
+def test_a_linked_file_is_changed_where_it_is_and_keeps_its_mode(planned: Callable[..., Any], tmp_path: Any) -> None:
     real = tmp_path / "dotfiles" / "mcp.json"
     real.parent.mkdir()
     real.write_text('{"mcpServers": {}}')
@@ -221,7 +231,7 @@ def test_a_linked_file_is_changed_where_it_is_and_keeps_its_mode(planned, tmp_pa
     assert real.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_file_that_changed_meanwhile_is_not_overwritten(planned):
+def test_a_file_that_changed_meanwhile_is_not_overwritten(planned: Callable[..., Any]) -> None:
     plan = planned("cursor", "{}")
     plan.path.write_text('{"mcpServers": {"new": {"command": "x"}}}')
     with pytest.raises(StorageError):
@@ -229,7 +239,7 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(planned):
     assert "new" in plan.path.read_text()
 
 
-def test_every_backup_is_kept(planned):
+def test_every_backup_is_kept(planned: Callable[..., Any]) -> None:
     first = install(planned("cursor", '{"a": 1}'))
     second = install(planned("cursor", '{"a": 2}'))
     assert first != second
@@ -237,27 +247,27 @@ def test_every_backup_is_kept(planned):
     assert first.stat().st_mode & 0o077 == 0
 
 
-def test_a_home_of_its_own_and_a_toolset_go_into_the_entry(planned, tmp_path):
+def test_a_home_of_its_own_and_a_toolset_go_into_the_entry(planned: Callable[..., Any], tmp_path: Any) -> None:
     plan = planned("gemini", environ={"PFLOW_HOME": str(tmp_path / "p")}, toolset="core", name="flows")
     entry = json.loads(plan.after)["mcpServers"]["flows"]
     assert entry["env"] == {"PFLOW_HOME": str(tmp_path / "p")}
     assert entry["args"][-2:] == ["--toolset", "core"]
 
 
-def test_an_unknown_host_says_which_are_known(planned, tmp_path):
+def test_an_unknown_host_says_which_are_known(planned: Callable[..., Any], tmp_path: Any) -> None:
     with pytest.raises(NotFoundError) as caught:
         plan_installation("cursr", person=tmp_path, environ={})
     assert caught.value.suggestions == ("did you mean `cursor`?",)
     assert set(caught.value.details["known"]) == set(TABLES) == set(FILES)
 
 
-def run(tmp_path, *words):
+def run(tmp_path: Any, *words: str) -> subprocess.CompletedProcess[Any]:
     env = {**os.environ, "HOME": str(tmp_path), "PFLOW_HOME": str(tmp_path / ".pflow")}
     command = [sys.executable, "-m", "pflow", "mcp", "install", *words]
     return subprocess.run(command, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
-def test_the_command_shows_then_writes_once(tmp_path):
+def test_the_command_shows_then_writes_once(tmp_path: Any) -> None:
     shown = run(tmp_path, "cursor", "--dry-run")
     assert shown.returncode == 0
     assert '"mcpServers"' in shown.stdout

@@ -2,13 +2,17 @@
 
 import asyncio
 import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
 from pflow.core.file.home import Home
+from pflow.mcp.oauth.client import OAuthClient
 from pflow.mcp.oauth.login import login, oauth_for
-from pflow.mcp.server.config import read_server
+from pflow.mcp.server.config import ServerConfig, read_server
 from tests.mcp.oauth.provider import Provider, address_in
 
 
@@ -27,7 +31,7 @@ class World:
         self.browses = True
         self._browsing: list[asyncio.Task] = []
 
-    def server(self, auth=None, **fields):
+    def server(self, auth: dict[str, Any] | None = None, **fields: Any) -> ServerConfig:
         return read_server("s", {"url": self.provider.url, "auth": auth or {"type": "oauth"}, **fields})
 
     def open_url(self, url: str) -> None:
@@ -39,7 +43,7 @@ class World:
         async with httpx2.AsyncClient(trust_env=False, verify=False, follow_redirects=True) as browser:
             self.pages.append(await browser.get(url))
 
-    async def login(self, server) -> None:
+    async def login(self, server: ServerConfig) -> None:
         try:
             await login(
                 server,
@@ -52,7 +56,7 @@ class World:
         finally:
             await asyncio.gather(*self._browsing)
 
-    def auth(self, server, *, interactive=False):
+    def auth(self, server: ServerConfig, *, interactive: bool = False) -> OAuthClient:
         return oauth_for(
             server,
             home=self.home,
@@ -64,7 +68,7 @@ class World:
             learn=self.learned.append,
         )
 
-    async def ask(self, auth, times=1) -> list[httpx2.Response]:
+    async def ask(self, auth: OAuthClient, times: int = 1) -> list[httpx2.Response]:
         async with httpx2.AsyncClient(trust_env=False, verify=False, auth=auth) as client:
             answers = await asyncio.gather(
                 *(client.post(self.provider.url, json={"n": number}) for number in range(times))
@@ -78,11 +82,11 @@ class World:
 
 
 @pytest.fixture
-def in_world(home):
+def in_world(home: Path) -> Callable[..., Any]:
     """Runs an async function with a world of its own, and sees that no descriptor is left behind."""
 
-    def run(work):
-        async def main():
+    def run(work: Callable[..., Any]) -> World | None:
+        async def main() -> World | None:
             async with Provider() as provider:
                 return await work(World(provider, Home(home)))
 

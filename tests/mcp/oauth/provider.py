@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import json
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 
@@ -95,7 +96,9 @@ class Provider:
                 pass
             self._tasks.discard(task)
 
-    def _answer(self, method, target, headers, body):
+    def _answer(
+        self, method: str, target: str, headers: dict[str, Any], body: bytes
+    ) -> tuple[int, dict[str, Any], bytes]:
         path, _, query = target.partition("?")
         if self.tells_nothing:
             if path.startswith("/.well-known/"):
@@ -138,7 +141,7 @@ class Provider:
                 return status, json_type, data if self.token_answer is None or status != 200 else self.token_answer
         return 404, {}, b"nothing here"
 
-    def _resource(self, headers):
+    def _resource(self, headers: dict[str, Any]) -> tuple[int, dict[str, Any], bytes]:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme != "Bearer" or token not in self.tokens:
             about = f'Bearer resource_metadata="{self.origin}/.well-known/oauth-protected-resource/mcp"'
@@ -149,7 +152,7 @@ class Provider:
             return 403, {"WWW-Authenticate": about}, b"not enough"
         return 200, {"Content-Type": "application/json"}, json.dumps({"seen": token}).encode()
 
-    def _authorize(self, asked):
+    def _authorize(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any], bytes]:
         self.authorized.append(asked)
         back = {"state": asked["state"], **({} if self.tells_nothing else {"iss": self.origin})}
         if self.deny:
@@ -162,7 +165,7 @@ class Provider:
         back.update(self.answer_extra)
         return 302, {"Location": f"{asked['redirect_uri']}?{urlencode(back)}"}, b""
 
-    def _token(self, headers, form):
+    def _token(self, headers: dict[str, Any], form: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         self.token_requests.append(form)
         scheme, _, basic = headers.get("authorization", "").partition(" ")
         client, secret = form.get("client_id", ""), form.get("client_secret", "")

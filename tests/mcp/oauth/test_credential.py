@@ -2,6 +2,7 @@
 
 import base64
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,25 +10,25 @@ from hypothesis import strategies as st
 
 from pflow.core.error_text import render_error
 from pflow.core.errors import StepError
-from pflow.mcp.server.config import read_server
+from pflow.mcp.server.config import ServerConfig, read_server
 from pflow.mcp.server.credential import bearer, check_credentials, scopes_of
 from pflow.mcp.server.variable import expand
 
 TOKEN = "ghp_0123456789"
 
 
-def server(**fields):
+def server(**fields: Any) -> ServerConfig:
     return read_server("x", {"url": "https://x.org/mcp", **fields})
 
 
-def jwt(claims) -> str:
-    def part(value) -> str:
+def jwt(claims: Any) -> str:
+    def part(value: Any) -> str:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
     return f"{part({'alg': 'none'})}.{part(claims)}.c2lnbmF0dXJl"
 
 
-def test_a_token_becomes_a_header_and_is_known_as_a_secret():
+def test_a_token_becomes_a_header_and_is_known_as_a_secret() -> None:
     found = check_credentials(server(auth={"token_env": "GITHUB_TOKEN"}), {"GITHUB_TOKEN": f" {TOKEN}\n"})
     assert found.headers == {"Authorization": f"Bearer {TOKEN}"}
     assert TOKEN in found.secrets
@@ -37,7 +38,7 @@ def test_a_token_becomes_a_header_and_is_known_as_a_secret():
 @pytest.mark.requirement("security:9.3-2")
 @pytest.mark.requirement("security:9.3-4")
 @pytest.mark.parametrize("variables", [{}, {"GITHUB_TOKEN": ""}, {"GITHUB_TOKEN": " \n"}])
-def test_a_token_that_is_missing_is_told_before_the_step_starts(variables):
+def test_a_token_that_is_missing_is_told_before_the_step_starts(variables: dict[str, Any]) -> None:
     with pytest.raises(StepError) as caught:
         check_credentials(server(auth={"token_env": "GITHUB_TOKEN"}), variables)
     assert caught.value.action == "auth_failed"
@@ -47,12 +48,12 @@ def test_a_token_that_is_missing_is_told_before_the_step_starts(variables):
     )
 
 
-def test_a_token_with_its_scheme_in_front_is_understood():
+def test_a_token_with_its_scheme_in_front_is_understood() -> None:
     assert bearer(server(auth={"token_env": "T"}), {"T": f"bearer  {TOKEN}"}) == TOKEN
 
 
 @pytest.mark.parametrize("wrong", ["two words", "line\nbreak", "caf\u00e9", "nul\0", "x\r\nX-Evil: 1"])
-def test_a_token_that_no_header_can_hold_is_not_sent_and_not_shown(wrong):
+def test_a_token_that_no_header_can_hold_is_not_sent_and_not_shown(wrong: str) -> None:
     with pytest.raises(StepError) as caught:
         bearer(server(auth={"token_env": "T"}), {"T": wrong})
     assert caught.value.action == "auth_failed"
@@ -62,38 +63,38 @@ def test_a_token_that_no_header_can_hold_is_not_sent_and_not_shown(wrong):
 
 
 @pytest.mark.parametrize("name", ["Authorization", "authorization", "AUTHORIZATION"])
-def test_a_token_takes_the_place_of_a_configured_header(name):
+def test_a_token_takes_the_place_of_a_configured_header(name: str) -> None:
     config = server(auth={"token_env": "T"}, headers={name: "Basic abc", "X-Team": "a"})
     assert check_credentials(config, {"T": TOKEN}).headers == {"X-Team": "a", "Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.mark.parametrize("value", ["", "Bearer", "bearer ", "Basic", "Bearer ${TOKEN}"])
-def test_an_authorization_header_that_says_nothing_is_not_sent(value):
+def test_an_authorization_header_that_says_nothing_is_not_sent(value: str) -> None:
     assert check_credentials(server(headers={"Authorization": value}), {}).headers == {}
 
 
 @pytest.mark.parametrize("value", ["Bearer ${T}", "Bearer ${T:-}", "${T:-}"])
-def test_an_authorization_header_whose_variable_is_missing_is_not_sent(value):
+def test_an_authorization_header_whose_variable_is_missing_is_not_sent(value: str) -> None:
     expanded = expand(server(headers={"Authorization": value, "X-Team": "a"}), {}).server
     assert check_credentials(expanded, {}).headers == {"X-Team": "a"}
 
 
 @pytest.mark.parametrize("value", ["Bearer abcdefgh", "Basic YTpi", "my-raw-key"])
-def test_a_configured_authorization_header_is_sent_and_known_as_a_secret(value):
+def test_a_configured_authorization_header_is_sent_and_known_as_a_secret(value: str) -> None:
     found = check_credentials(server(headers={"Authorization": value}), {})
     assert found.headers == {"Authorization": value}
     assert value in found.secrets
     assert value.rpartition(" ")[2] in found.secrets
 
 
-def test_headers_that_are_called_like_secrets_are_secrets_and_others_are_not():
+def test_headers_that_are_called_like_secrets_are_secrets_and_others_are_not() -> None:
     config = server(headers={"X-API-Key": "key-12345678", "Cookie": "a=12345678", "X-Team": "team-12345678"})
     found = check_credentials(config, {})
     assert set(found.secrets) == {"key-12345678", "a=12345678"}
     assert found.headers == config.headers
 
 
-def test_the_secret_of_a_client_is_looked_for_and_no_header_is_made_of_it():
+def test_the_secret_of_a_client_is_looked_for_and_no_header_is_made_of_it() -> None:
     auth = {"type": "client_credentials", "client_id": "c", "client_secret_env": "S"}
     config = server(auth=auth, headers={"Authorization": "Bearer old"})
     found = check_credentials(config, {"S": "s3cret-123"})
@@ -113,7 +114,7 @@ def test_the_secret_of_a_client_is_looked_for_and_no_header_is_made_of_it():
         {"scope": ["repo:read", 7, None]},
     ],
 )
-def test_a_token_that_lacks_a_scope_is_not_sent(claims):
+def test_a_token_that_lacks_a_scope_is_not_sent(claims: dict[str, Any]) -> None:
     config = server(auth={"token_env": "T", "scopes": ["repo:read", "repo:write"]})
     with pytest.raises(StepError) as caught:
         check_credentials(config, {"T": jwt(claims)})
@@ -136,26 +137,26 @@ def test_a_token_that_lacks_a_scope_is_not_sent(claims):
         jwt({"scp": ["repo:write"], "scope": "repo:read"}),
     ],
 )
-def test_a_token_that_has_its_scopes_or_does_not_say_is_sent(token):
+def test_a_token_that_has_its_scopes_or_does_not_say_is_sent(token: str) -> None:
     config = server(auth={"token_env": "T", "scopes": ["repo:read", "repo:write"]})
     assert check_credentials(config, {"T": token}).headers == {"Authorization": f"Bearer {token}"}
 
 
-def test_scopes_are_compared_as_authorization_servers_write_them():
+def test_scopes_are_compared_as_authorization_servers_write_them() -> None:
     config = server(auth={"token_env": "T", "scopes": ["api://app/Files.Read", "offline_access", "openid"]})
     assert check_credentials(config, {"T": jwt({"scp": "Files.Read"})}).headers
     with pytest.raises(StepError, match="lacks the scope `api://app/Files.Read`"):
         check_credentials(config, {"T": jwt({"scp": "Files.Write"})})
 
 
-def test_the_scopes_of_a_token_in_a_header_are_compared_too():
+def test_the_scopes_of_a_token_in_a_header_are_compared_too() -> None:
     config = server(auth={"scopes": ["write"]}, headers={"Authorization": f"Bearer {jwt({'scope': 'read'})}"})
     with pytest.raises(StepError, match="the token for server `x` lacks the scope `write`"):
         check_credentials(config, {})
 
 
 @given(st.text() | st.lists(st.text(alphabet="abcXYZ019-_=."), min_size=3, max_size=3).map(".".join))
-def test_any_text_is_a_token_with_known_scopes_or_without(token):
+def test_any_text_is_a_token_with_known_scopes_or_without(token: str) -> None:
     found = scopes_of(token)
     assert found is None or all(isinstance(scope, str) for scope in found)
 
@@ -164,7 +165,7 @@ CLAIMS = st.none() | st.integers() | st.text() | st.lists(st.none() | st.integer
 
 
 @given(CLAIMS | st.dictionaries(st.text(max_size=5), CLAIMS, max_size=2))
-def test_any_claims_are_read_without_trust(claim):
+def test_any_claims_are_read_without_trust(claim: object) -> None:
     found = scopes_of(jwt({"scope": claim}))
     if isinstance(claim, str):
         assert found == frozenset(claim.split())

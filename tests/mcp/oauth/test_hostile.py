@@ -3,6 +3,8 @@
 import gzip
 import json
 import traceback
+from collections.abc import Callable
+from typing import Any
 
 import httpx2
 import pytest
@@ -11,12 +13,21 @@ from pflow.core.errors import StepError
 from pflow.http.authorization import LIMIT
 from pflow.mcp.oauth.limit import check_endpoint
 from pflow.mcp.server.config import read_server
+from tests.mcp.oauth.conftest import World
+from tests.mcp.oauth.provider import Provider
 
 MACHINE = {"type": "client_credentials", "client_id": "machine", "client_secret_env": "CLIENT_SECRET"}
 
 
-def refuses(in_world, prepare, message, *, auth=None, fields=None):
-    async def work(world):
+def refuses(
+    in_world: Callable[..., Any],
+    prepare: Callable[..., Any],
+    message: str,
+    *,
+    auth: dict[str, Any] | None = None,
+    fields: Any = None,
+) -> World:
+    async def work(world: World) -> World:
         prepare(world.provider)
         with pytest.raises(StepError) as caught:
             await world.login(world.server(auth, **(fields or {})))
@@ -40,8 +51,10 @@ def refuses(in_world, prepare, message, *, auth=None, fields=None):
         ("http://[::1", ""),
     ],
 )
-def test_a_challenge_leads_to_no_address_that_is_refused(in_world, address, message):
-    def prepare(provider):
+def test_a_challenge_leads_to_no_address_that_is_refused(
+    in_world: Callable[..., Any], address: str, message: str
+) -> None:
+    def prepare(provider: Provider) -> None:
         provider.challenge = f'Bearer resource_metadata="{address}"'
 
     world = refuses(in_world, prepare, message)
@@ -49,8 +62,10 @@ def test_a_challenge_leads_to_no_address_that_is_refused(in_world, address, mess
 
 
 @pytest.mark.parametrize("address", ["http://evil.example", "file:///etc", "javascript:alert(1)", 7])
-def test_a_server_cannot_name_an_authorization_server_that_is_not_encrypted(in_world, address):
-    def prepare(provider):
+def test_a_server_cannot_name_an_authorization_server_that_is_not_encrypted(
+    in_world: Callable[..., Any], address: int | str
+) -> None:
+    def prepare(provider: Provider) -> None:
         provider.resource_extra = {"authorization_servers": [address]}
         provider.registers = False
 
@@ -59,16 +74,18 @@ def test_a_server_cannot_name_an_authorization_server_that_is_not_encrypted(in_w
 
 @pytest.mark.parametrize("auth", [MACHINE, {"type": "oauth"}])
 @pytest.mark.parametrize("address", ["http://evil.example/token", "https://a:b@evil.example/token"])
-def test_no_code_and_no_secret_is_sent_to_a_token_endpoint_that_is_refused(in_world, auth, address):
-    def prepare(provider):
+def test_no_code_and_no_secret_is_sent_to_a_token_endpoint_that_is_refused(
+    in_world: Callable[..., Any], auth: dict[str, Any], address: str
+) -> None:
+    def prepare(provider: Provider) -> None:
         provider.metadata_extra = {"token_endpoint": address}
 
     world = refuses(in_world, prepare, "server `s` leads its login to an address that is refused", auth=auth)
     assert world.provider.token_requests == []
 
 
-def test_no_browser_is_opened_at_an_address_that_is_refused(in_world):
-    def prepare(provider):
+def test_no_browser_is_opened_at_an_address_that_is_refused(in_world: Callable[..., Any]) -> None:
+    def prepare(provider: Provider) -> None:
         provider.metadata_extra = {"authorization_endpoint": "http://evil.example/login"}
 
     world = refuses(in_world, prepare, "`http://evil.example` is not encrypted")
@@ -76,16 +93,16 @@ def test_no_browser_is_opened_at_an_address_that_is_refused(in_world):
 
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", "file:///etc/passwd", "data:text/html,x"])
-def test_metadata_with_other_schemes_is_not_metadata(in_world, address):
-    def prepare(provider):
+def test_metadata_with_other_schemes_is_not_metadata(in_world: Callable[..., Any], address: str) -> None:
+    def prepare(provider: Provider) -> None:
         provider.metadata_extra = {"authorization_endpoint": address}
 
     world = refuses(in_world, prepare, "lets no client register by itself")
     assert world.opened == []
 
 
-def test_nobody_registers_at_an_address_that_is_refused(in_world):
-    def prepare(provider):
+def test_nobody_registers_at_an_address_that_is_refused(in_world: Callable[..., Any]) -> None:
+    def prepare(provider: Provider) -> None:
         provider.metadata_extra = {"registration_endpoint": "http://evil.example/register"}
 
     refuses(in_world, prepare, "`http://evil.example` is not encrypted")
@@ -105,54 +122,54 @@ REMOTE = read_server("s", {"url": "https://api.example/mcp", "auth": {"type": "o
         "https://metadata.google.internal/token",
     ],
 )
-def test_a_server_elsewhere_cannot_lead_a_login_to_this_machine_or_its_net(address):
+def test_a_server_elsewhere_cannot_lead_a_login_to_this_machine_or_its_net(address: str) -> None:
     with pytest.raises(StepError, match="which is not public"):
         check_endpoint(REMOTE, address)
     check_endpoint(REMOTE._replace(insecure=True), address)
     check_endpoint(REMOTE._replace(url="http://localhost:1/mcp"), address)
 
 
-def test_an_encrypted_authorization_server_elsewhere_is_fine():
+def test_an_encrypted_authorization_server_elsewhere_is_fine() -> None:
     check_endpoint(REMOTE, "https://login.example/token")
     with pytest.raises(StepError, match="not encrypted"):
         check_endpoint(REMOTE, "http://login.example/token")
     check_endpoint(REMOTE._replace(insecure=True), "http://login.example/token")
 
 
-def test_metadata_of_another_server_is_refused(in_world):
-    def prepare(provider):
+def test_metadata_of_another_server_is_refused(in_world: Callable[..., Any]) -> None:
+    def prepare(provider: Provider) -> None:
         provider.resource_extra = {"resource": "https://bank.example/mcp"}
 
     refuses(in_world, prepare, "does not fit together: Protected resource https://bank.example/mcp does not match")
 
 
-def test_metadata_of_another_issuer_is_refused(in_world):
-    def prepare(provider):
+def test_metadata_of_another_issuer_is_refused(in_world: Callable[..., Any]) -> None:
+    def prepare(provider: Provider) -> None:
         provider.metadata_extra = {"issuer": "https://bank.example"}
 
     refuses(in_world, prepare, "issuer mismatch")
 
 
-def test_an_authorization_server_without_pkce_is_refused(in_world):
-    def prepare(provider):
+def test_an_authorization_server_without_pkce_is_refused(in_world: Callable[..., Any]) -> None:
+    def prepare(provider: Provider) -> None:
         provider.metadata_extra = {"code_challenge_methods_supported": ["plain"]}
 
     world = refuses(in_world, prepare, "offers no PKCE with `S256`")
     assert world.opened == []
 
 
-def test_an_answer_that_does_not_end_is_given_up(in_world):
-    def prepare(provider):
+def test_an_answer_that_does_not_end_is_given_up(in_world: Callable[..., Any]) -> None:
+    def prepare(provider: Provider) -> None:
         provider.metadata_extra = {"x": "x" * LIMIT}
 
     refuses(in_world, prepare, f"a login was answered with more than {LIMIT} bytes")
 
 
-def test_an_answer_that_could_grow_when_unpacked_is_not_read(in_world):
-    def prepare(provider):
+def test_an_answer_that_could_grow_when_unpacked_is_not_read(in_world: Callable[..., Any]) -> None:
+    def prepare(provider: Provider) -> None:
         answer = provider._answer
 
-        def packed(method, target, headers, body):
+        def packed(method: str, target: str, headers: dict[str, Any], body: bytes) -> tuple[int, dict[str, Any], bytes]:
             status, extra, data = answer(method, target, headers, body)
             if "well-known" in target:
                 assert headers["accept-encoding"] == "identity"
@@ -164,8 +181,8 @@ def test_an_answer_that_could_grow_when_unpacked_is_not_read(in_world):
     refuses(in_world, prepare, "compresses its answers")
 
 
-def test_a_challenge_that_does_not_end_is_given_up(in_world):
-    def prepare(provider):
+def test_a_challenge_that_does_not_end_is_given_up(in_world: Callable[..., Any]) -> None:
+    def prepare(provider: Provider) -> None:
         provider._resource = lambda headers: (401, {}, b"x" * (LIMIT + 1))
 
     refuses(in_world, prepare, "more than")
@@ -188,8 +205,10 @@ HUSH = "hush-0123456789abcdef"
         json.dumps({"error": HUSH}).encode(),
     ],
 )
-def test_a_token_that_makes_no_sense_is_refused_and_not_shown(in_world, capfd, caplog, answer):
-    async def work(world):
+def test_a_token_that_makes_no_sense_is_refused_and_not_shown(
+    in_world: Callable[..., Any], capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, answer: bytes
+) -> None:
+    async def work(world: World) -> None:
         world.provider.token_answer = answer
         with pytest.raises(StepError, match="the authorization server of `s` gave no token") as caught:
             await world.login(world.server(MACHINE))
@@ -203,8 +222,10 @@ def test_a_token_that_makes_no_sense_is_refused_and_not_shown(in_world, capfd, c
     assert HUSH not in captured.out + captured.err + caplog.text
 
 
-def test_what_an_authorization_server_says_about_a_secret_is_not_repeated(in_world, capfd, caplog):
-    async def work(world):
+def test_what_an_authorization_server_says_about_a_secret_is_not_repeated(
+    in_world: Callable[..., Any], capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(world: World) -> None:
         world.variables["CLIENT_SECRET"] = HUSH
         with pytest.raises(StepError) as caught:
             await world.login(world.server(MACHINE))
@@ -215,11 +236,11 @@ def test_what_an_authorization_server_says_about_a_secret_is_not_repeated(in_wor
     assert HUSH not in captured.out + captured.err + caplog.text
 
 
-def test_no_request_of_a_login_waits_for_ever(in_world):
-    async def work(world):
+def test_no_request_of_a_login_waits_for_ever(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         seen = []
 
-        async def look(request):
+        async def look(request: Any) -> None:
             seen.append((request.url.path, request.extensions["timeout"]["read"]))
 
         auth = world.auth(world.server(MACHINE))
@@ -238,11 +259,13 @@ def test_no_request_of_a_login_waits_for_ever(in_world):
     in_world(work)
 
 
-def test_a_redirect_to_another_place_is_not_followed(in_world):
-    def prepare(provider):
+def test_a_redirect_to_another_place_is_not_followed(in_world: Callable[..., Any]) -> None:
+    def prepare(provider: Provider) -> None:
         answer = provider._answer
 
-        def elsewhere(method, target, headers, body):
+        def elsewhere(
+            method: str, target: str, headers: dict[str, Any], body: bytes
+        ) -> tuple[int, dict[str, Any], bytes]:
             if target == "/oauth/token":
                 return 307, {"Location": "http://127.0.0.1:9/steal"}, b""
             return answer(method, target, headers, body)
@@ -252,8 +275,8 @@ def test_a_redirect_to_another_place_is_not_followed(in_world):
     refuses(in_world, prepare, "gave no token", auth=MACHINE)
 
 
-def test_a_server_that_refuses_every_token_is_not_asked_for_ever(in_world):
-    async def work(world):
+def test_a_server_that_refuses_every_token_is_not_asked_for_ever(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server(MACHINE)
         auth = world.auth(server)
         resource = world.provider._resource
@@ -266,8 +289,8 @@ def test_a_server_that_refuses_every_token_is_not_asked_for_ever(in_world):
     in_world(work)
 
 
-def test_no_connection_is_left_when_the_authorization_server_goes_away(in_world):
-    async def work(world):
+def test_no_connection_is_left_when_the_authorization_server_goes_away(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.provider.metadata_extra = {"token_endpoint": "http://127.0.0.1:9/token"}
         auth = world.auth(world.server(MACHINE))
         for _ in range(2):  # the second would hang if the first had kept its turn

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -11,10 +13,11 @@ from pflow.core.error_text import render_error
 from pflow.core.errors import ServerError, StepError, UsageError
 from pflow.mcp.oauth.login import logout, oauth_for
 from pflow.mcp.server.config import read_server
+from tests.mcp.oauth.conftest import World
 
 
-def test_a_person_logs_in_once_and_later_requests_are_signed(in_world):
-    async def work(world):
+def test_a_person_logs_in_once_and_later_requests_are_signed(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server({"type": "oauth", "scopes": ["read"]})
         await world.login(server)
         [page] = world.pages
@@ -29,8 +32,21 @@ def test_a_person_logs_in_once_and_later_requests_are_signed(in_world):
     in_world(work)
 
 
-def test_a_login_uses_pkce_a_state_the_resource_and_a_loopback_address(in_world):
-    async def work(world):
+def test_a_login_uses_no_proxy_of_the_environment(
+    in_world: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+
+    async def work(world: World) -> None:
+        await world.login(world.server())
+        assert len(world.provider.authorized) == 1
+
+    in_world(work)
+
+
+def test_a_login_uses_pkce_a_state_the_resource_and_a_loopback_address(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         await world.login(world.server({"type": "oauth", "scopes": ["read"]}))
         [asked] = world.provider.authorized
         assert asked["code_challenge_method"] == "S256"
@@ -43,8 +59,8 @@ def test_a_login_uses_pkce_a_state_the_resource_and_a_loopback_address(in_world)
     in_world(work)
 
 
-def test_nothing_listens_any_more_after_a_login(in_world):
-    async def work(world):
+def test_nothing_listens_any_more_after_a_login(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         await world.login(world.server())
         [asked] = world.provider.authorized
         with pytest.raises(httpx2.ConnectError):
@@ -53,8 +69,8 @@ def test_nothing_listens_any_more_after_a_login(in_world):
     in_world(work)
 
 
-def test_only_the_scopes_of_the_configuration_are_asked_for(in_world):
-    async def work(world):
+def test_only_the_scopes_of_the_configuration_are_asked_for(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.provider.resource_extra = {"scopes_supported": ["read", "write", "admin"]}
         world.provider.metadata_extra = {"scopes_supported": ["read", "write", "admin", "offline_access"]}
         await world.login(world.server({"type": "oauth", "scopes": ["read"]}))
@@ -67,8 +83,8 @@ def test_only_the_scopes_of_the_configuration_are_asked_for(in_world):
     in_world(work)
 
 
-def test_a_client_of_its_own_is_used_and_none_is_registered(in_world):
-    async def work(world):
+def test_a_client_of_its_own_is_used_and_none_is_registered(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.provider.clients["mine"] = ""
         server = world.server({"type": "oauth", "client_id": "mine"})
         await world.login(server)
@@ -80,8 +96,10 @@ def test_a_client_of_its_own_is_used_and_none_is_registered(in_world):
 
 
 @pytest.mark.parametrize("post_only", [False, True])
-def test_the_secret_of_a_client_is_told_as_the_authorization_server_wants_it_and_not_stored(in_world, post_only):
-    async def work(world):
+def test_the_secret_of_a_client_is_told_as_the_authorization_server_wants_it_and_not_stored(
+    in_world: Callable[..., Any], post_only: bool
+) -> None:
+    async def work(world: World) -> None:
         world.provider.post_only = post_only
         server = world.server({"type": "oauth", "client_id": "machine", "client_secret_env": "CLIENT_SECRET"})
         world.provider.expires_in = -1
@@ -96,8 +114,8 @@ def test_the_secret_of_a_client_is_told_as_the_authorization_server_wants_it_and
     in_world(work)
 
 
-def test_a_server_where_nobody_can_register_needs_a_client_id(in_world):
-    async def work(world):
+def test_a_server_where_nobody_can_register_needs_a_client_id(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.provider.registers = False
         with pytest.raises(StepError) as caught:
             await world.login(world.server())
@@ -111,8 +129,10 @@ def test_a_server_where_nobody_can_register_needs_a_client_id(in_world):
     in_world(work)
 
 
-def test_an_older_server_that_tells_nothing_of_itself_is_asked_at_the_usual_addresses(in_world):
-    async def work(world):
+def test_an_older_server_that_tells_nothing_of_itself_is_asked_at_the_usual_addresses(
+    in_world: Callable[..., Any],
+) -> None:
+    async def work(world: World) -> None:
         world.provider.tells_nothing = True
         server = world.server()
         await world.login(server)
@@ -125,8 +145,8 @@ def test_an_older_server_that_tells_nothing_of_itself_is_asked_at_the_usual_addr
 
 
 @pytest.mark.parametrize("state", ["", "another"])
-def test_an_answer_with_another_state_is_not_used(in_world, state):
-    async def work(world):
+def test_an_answer_with_another_state_is_not_used(in_world: Callable[..., Any], state: str) -> None:
+    async def work(world: World) -> None:
         world.provider.answer_extra = {"state": state}
         with pytest.raises(StepError) as caught:
             await world.login(world.server())
@@ -142,8 +162,8 @@ def test_an_answer_with_another_state_is_not_used(in_world, state):
     in_world(work)
 
 
-def test_an_answer_from_another_issuer_is_not_used(in_world):
-    async def work(world):
+def test_an_answer_from_another_issuer_is_not_used(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.provider.answer_extra = {"iss": "https://evil.example"}
         with pytest.raises(StepError, match="does not fit together: Authorization response iss mismatch") as caught:
             await world.login(world.server())
@@ -153,8 +173,8 @@ def test_an_answer_from_another_issuer_is_not_used(in_world):
     in_world(work)
 
 
-def test_a_person_who_says_no_is_understood(in_world):
-    async def work(world):
+def test_a_person_who_says_no_is_understood(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.provider.deny = "access_denied"
         with pytest.raises(StepError) as caught:
             await world.login(world.server())
@@ -169,8 +189,8 @@ def test_a_person_who_says_no_is_understood(in_world):
     in_world(work)
 
 
-def test_nobody_is_waited_for_longer_than_said(in_world):
-    async def work(world):
+def test_nobody_is_waited_for_longer_than_said(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.browses, world.timeout = False, 0.05
         with pytest.raises(StepError) as caught:
             await world.login(world.server())
@@ -180,8 +200,8 @@ def test_nobody_is_waited_for_longer_than_said(in_world):
     in_world(work)
 
 
-def test_other_visitors_of_the_listener_do_not_end_the_wait(in_world):
-    async def work(world):
+def test_other_visitors_of_the_listener_do_not_end_the_wait(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.browses = False
         going = asyncio.create_task(world.login(world.server()))
         while not world.opened:
@@ -200,8 +220,8 @@ def test_other_visitors_of_the_listener_do_not_end_the_wait(in_world):
     in_world(work)
 
 
-def test_a_login_that_is_cancelled_leaves_nothing_open(in_world):
-    async def work(world):
+def test_a_login_that_is_cancelled_leaves_nothing_open(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.browses = False
         going = asyncio.create_task(world.login(world.server()))
         while not world.opened:
@@ -215,8 +235,8 @@ def test_a_login_that_is_cancelled_leaves_nothing_open(in_world):
     in_world(work)
 
 
-def test_where_nobody_can_log_in_a_step_says_so_before_anything_is_sent(in_world):
-    async def work(world):
+def test_where_nobody_can_log_in_a_step_says_so_before_anything_is_sent(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         with pytest.raises(StepError) as caught:
             world.auth(world.server())
         assert caught.value.action == "auth_failed"
@@ -226,8 +246,8 @@ def test_where_nobody_can_log_in_a_step_says_so_before_anything_is_sent(in_world
     in_world(work)
 
 
-def test_where_a_person_is_there_a_request_has_them_log_in(in_world):
-    async def work(world):
+def test_where_a_person_is_there_a_request_has_them_log_in(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         answers = await world.ask(world.auth(world.server(), interactive=True), times=3)
         assert [answer.status_code for answer in answers] == [200, 200, 200]
         assert len(world.opened) == 1
@@ -235,8 +255,8 @@ def test_where_a_person_is_there_a_request_has_them_log_in(in_world):
     in_world(work)
 
 
-def test_a_request_waits_for_the_login_that_another_has_begun(in_world):
-    async def work(world):
+def test_a_request_waits_for_the_login_that_another_has_begun(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         auth = world.auth(world.server(), interactive=True)
         async with httpx2.AsyncClient(trust_env=False, verify=False) as client:
             flow = auth.async_auth_flow(client.build_request("POST", world.provider.url))
@@ -255,8 +275,8 @@ def test_a_request_waits_for_the_login_that_another_has_begun(in_world):
     in_world(work)
 
 
-def test_logging_in_again_replaces_what_was_there(in_world):
-    async def work(world):
+def test_logging_in_again_replaces_what_was_there(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         await world.login(server)
         await world.login(server)
@@ -265,8 +285,8 @@ def test_logging_in_again_replaces_what_was_there(in_world):
     in_world(work)
 
 
-def test_logging_out_forgets_the_tokens(in_world):
-    async def work(world):
+def test_logging_out_forgets_the_tokens(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         assert logout("s", home=world.home) is False
         await world.login(server)
@@ -278,8 +298,8 @@ def test_logging_out_forgets_the_tokens(in_world):
     in_world(work)
 
 
-def test_a_server_that_asks_for_nothing_needs_no_login(in_world):
-    async def work(world):
+def test_a_server_that_asks_for_nothing_needs_no_login(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.provider.tokens[""] = ""
         server = read_server("s", {"url": f"{world.provider.origin}/open", "auth": {"type": "oauth"}})
         with pytest.raises(StepError) as caught:
@@ -289,8 +309,8 @@ def test_a_server_that_asks_for_nothing_needs_no_login(in_world):
     in_world(work)
 
 
-def test_a_server_that_is_not_there_is_no_riddle(in_world):
-    async def work(world):
+def test_a_server_that_is_not_there_is_no_riddle(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = read_server("s", {"url": "http://127.0.0.1:9/mcp", "auth": {"type": "oauth"}})
         with pytest.raises(ServerError, match="server `s` or its authorization server cannot be reached: ConnectError"):
             await world.login(server)
@@ -298,8 +318,8 @@ def test_a_server_that_is_not_there_is_no_riddle(in_world):
     in_world(work)
 
 
-def test_a_server_without_oauth_cannot_be_logged_in_to(in_world):
-    async def work(world):
+def test_a_server_without_oauth_cannot_be_logged_in_to(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = read_server("s", {"url": world.provider.url, "auth": {"token_env": "T"}})
         with pytest.raises(UsageError, match="server `s` has no OAuth in its configuration"):
             await world.login(server)
@@ -309,8 +329,8 @@ def test_a_server_without_oauth_cannot_be_logged_in_to(in_world):
     in_world(work)
 
 
-def test_a_token_that_is_refused_at_once_is_said(in_world):
-    async def work(world):
+def test_a_token_that_is_refused_at_once_is_said(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.provider.token_answer = json.dumps({"access_token": "unheard-of", "token_type": "bearer"}).encode()
         with pytest.raises(StepError, match="server `s` refuses the token that was just made for it"):
             await world.login(world.server())

@@ -6,8 +6,10 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -16,11 +18,12 @@ from pflow.core.errors import StepError, StorageError
 from pflow.core.file.home import Home
 from pflow.mcp.server.config import read_server
 from pflow.mcp.server.token_store import Login, TokenStore, forget, token_secrets
+from tests.mcp.oauth.conftest import World
 
 ROOT = Path(__file__).parents[2]
 
 
-def expire(world) -> None:
+def expire(world: World) -> None:
     """Let time pass for every login."""
     content = json.loads(world.home.tokens.read_text())
     for entry in content["servers"].values():
@@ -28,8 +31,8 @@ def expire(world) -> None:
     world.home.tokens.write_text(json.dumps(content))
 
 
-def test_a_token_that_has_ended_is_renewed_at_the_authorization_server_and_kept(in_world):
-    async def work(world):
+def test_a_token_that_has_ended_is_renewed_at_the_authorization_server_and_kept(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server({"type": "oauth", "scopes": ["read"]})
         await world.login(server)
         expire(world)
@@ -44,8 +47,8 @@ def test_a_token_that_has_ended_is_renewed_at_the_authorization_server_and_kept(
     in_world(work)
 
 
-def test_a_token_that_the_server_no_longer_takes_is_renewed(in_world):
-    async def work(world):
+def test_a_token_that_the_server_no_longer_takes_is_renewed(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         world.provider.expires_in = None  # nobody said when it ends
         await world.login(server)
@@ -58,8 +61,8 @@ def test_a_token_that_the_server_no_longer_takes_is_renewed(in_world):
     in_world(work)
 
 
-def test_many_requests_renew_a_token_once(in_world):
-    async def work(world):
+def test_many_requests_renew_a_token_once(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         await world.login(server)
         expire(world)
@@ -70,8 +73,8 @@ def test_many_requests_renew_a_token_once(in_world):
     in_world(work)
 
 
-def test_two_clients_renew_a_token_once_between_them(in_world):
-    async def work(world):
+def test_two_clients_renew_a_token_once_between_them(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         await world.login(server)
         expire(world)
@@ -84,8 +87,8 @@ def test_two_clients_renew_a_token_once_between_them(in_world):
     in_world(work)
 
 
-def test_requests_do_not_wait_for_each_other_while_the_token_is_good(in_world):
-    async def work(world):
+def test_requests_do_not_wait_for_each_other_while_the_token_is_good(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         await world.login(server)
         auth = world.auth(server)
@@ -100,8 +103,8 @@ def test_requests_do_not_wait_for_each_other_while_the_token_is_good(in_world):
 
 
 @pytest.mark.parametrize("status", [400, 503])
-def test_a_token_that_cannot_be_renewed_needs_a_login(in_world, status):
-    async def work(world):
+def test_a_token_that_cannot_be_renewed_needs_a_login(in_world: Callable[..., Any], status: int) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         await world.login(server)
         expire(world)
@@ -118,8 +121,10 @@ def test_a_token_that_cannot_be_renewed_needs_a_login(in_world, status):
     in_world(work)
 
 
-def test_a_token_that_has_ended_and_cannot_be_renewed_is_told_before_anything_is_sent(in_world):
-    async def work(world):
+def test_a_token_that_has_ended_and_cannot_be_renewed_is_told_before_anything_is_sent(
+    in_world: Callable[..., Any],
+) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         await world.login(server)
         content = json.loads(world.home.tokens.read_text())
@@ -132,8 +137,8 @@ def test_a_token_that_has_ended_and_cannot_be_renewed_is_told_before_anything_is
     in_world(work)
 
 
-def test_where_a_person_is_there_they_log_in_again_as_a_new_client(in_world):
-    async def work(world):
+def test_where_a_person_is_there_they_log_in_again_as_a_new_client(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         await world.login(server)
         expire(world)
@@ -146,8 +151,8 @@ def test_where_a_person_is_there_they_log_in_again_as_a_new_client(in_world):
     in_world(work)
 
 
-def test_a_token_that_ends_as_it_is_given_is_still_tried(in_world):
-    async def work(world):
+def test_a_token_that_ends_as_it_is_given_is_still_tried(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.provider.expires_in = 0
         server = world.server()
         await world.login(server)
@@ -158,8 +163,8 @@ def test_a_token_that_ends_as_it_is_given_is_still_tried(in_world):
     in_world(work)
 
 
-def test_tokens_are_kept_for_this_user_only(in_world):
-    async def work(world):
+def test_tokens_are_kept_for_this_user_only(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         await world.login(world.server())
         assert stat.S_IMODE(world.home.tokens.stat().st_mode) == 0o600
         world.home.tokens.chmod(0o644)
@@ -170,8 +175,8 @@ def test_tokens_are_kept_for_this_user_only(in_world):
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"servers": {"s": '])
-def test_a_damaged_file_is_set_aside_and_a_new_login_works(in_world, damage):
-    async def work(world):
+def test_a_damaged_file_is_set_aside_and_a_new_login_works(in_world: Callable[..., Any], damage: str) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         await world.login(server)
         world.home.tokens.write_text(damage)
@@ -199,8 +204,8 @@ def test_a_damaged_file_is_set_aside_and_a_new_login_works(in_world, damage):
         {"fingerprint": "sha256:0"},
     ],
 )
-def test_an_entry_that_someone_changed_is_no_login(in_world, change):
-    async def work(world):
+def test_an_entry_that_someone_changed_is_no_login(in_world: Callable[..., Any], change: dict[str, Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         await world.login(server)
         content = json.loads(world.home.tokens.read_text())
@@ -212,8 +217,8 @@ def test_an_entry_that_someone_changed_is_no_login(in_world, change):
     in_world(work)
 
 
-def test_an_entry_whose_metadata_makes_no_sense_is_an_error_and_no_crash(in_world):
-    async def work(world):
+def test_an_entry_whose_metadata_makes_no_sense_is_an_error_and_no_crash(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         server = world.server()
         await world.login(server)
         content = json.loads(world.home.tokens.read_text())
@@ -226,8 +231,8 @@ def test_an_entry_whose_metadata_makes_no_sense_is_an_error_and_no_crash(in_worl
     in_world(work)
 
 
-def test_tokens_of_a_later_version_are_left_alone(in_world):
-    async def work(world):
+def test_tokens_of_a_later_version_are_left_alone(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         world.home.root.mkdir()
         world.home.tokens.write_text('{"version": 2}')
         with pytest.raises(StorageError, match="has version `2`; this pflow knows version 1"):
@@ -246,8 +251,10 @@ def test_tokens_of_a_later_version_are_left_alone(in_world):
         {"auth": {"type": "oauth", "issuer": "https://login.example"}},
     ],
 )
-def test_a_token_is_not_given_to_a_server_that_is_somewhere_else_by_now(in_world, other):
-    async def work(world):
+def test_a_token_is_not_given_to_a_server_that_is_somewhere_else_by_now(
+    in_world: Callable[..., Any], other: dict[str, Any]
+) -> None:
+    async def work(world: World) -> None:
         await world.login(world.server())
         moved = read_server("s", {"url": world.provider.url, "auth": {"type": "oauth"}, **other})
         with pytest.raises(StepError, match="wants you to log in"):
@@ -257,8 +264,8 @@ def test_a_token_is_not_given_to_a_server_that_is_somewhere_else_by_now(in_world
     in_world(work)
 
 
-def test_the_secrets_of_all_logins_are_known_to_whoever_hides_them(in_world):
-    async def work(world):
+def test_the_secrets_of_all_logins_are_known_to_whoever_hides_them(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         assert token_secrets(world.home) == []
         await world.login(world.server())
         store = TokenStore(world.home, read_server("t", {"url": "https://t.org"}), print)
@@ -275,8 +282,8 @@ def test_the_secrets_of_all_logins_are_known_to_whoever_hides_them(in_world):
     in_world(work)
 
 
-def test_every_token_is_known_to_whoever_hides_them_before_it_is_used(in_world):
-    async def work(world):
+def test_every_token_is_known_to_whoever_hides_them_before_it_is_used(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
         await world.login(world.server())
         expire(world)
         auth = world.auth(world.server())
@@ -287,7 +294,7 @@ def test_every_token_is_known_to_whoever_hides_them_before_it_is_used(in_world):
     in_world(work)
 
 
-def test_a_login_shows_no_token():
+def test_a_login_shows_no_token() -> None:
     login = Login(access_token="access-1", refresh_token="refresh-1", client={"client_secret": "hush"})
     assert repr(login) == "Login(issuer='', scope='', expires_at=None)"
 
@@ -305,7 +312,7 @@ for number in range(20):
 """
 
 
-def test_processes_that_write_at_once_lose_nothing(home):
+def test_processes_that_write_at_once_lose_nothing(home: Path) -> None:
     def write(number: int) -> None:
         subprocess.run([sys.executable, "-c", WRITER, str(number), str(home)], check=True, cwd=ROOT)
 
@@ -338,7 +345,7 @@ assert not {"mcp", "pydantic"} & set(sys.modules)
 """
 
 
-def test_the_sdk_is_not_imported_while_a_stored_token_is_good(home):
+def test_the_sdk_is_not_imported_while_a_stored_token_is_good(home: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LIGHT, str(home)], check=False, cwd=ROOT, capture_output=True, text=True
     )

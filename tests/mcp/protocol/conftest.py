@@ -1,6 +1,8 @@
 """No test of MCP servers may leave a process or a file descriptor behind."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from tests.mcp.protocol.kit import Kit, alive
 
 
 @pytest.fixture
-def kit(tmp_path, monkeypatch):
+def kit(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kit]:
     monkeypatch.setattr("pflow.mcp.transport.stdio.LEAVE", 0.2)
     monkeypatch.setattr("pflow.mcp.transport.stdio.PATIENCE", 0.2)
     kit = Kit(tmp_path)
@@ -22,5 +24,5 @@ def kit(tmp_path, monkeypatch):
 
 
 @pytest.fixture(params=["legacy", "modern"])
-def era(request):
+def era(request: pytest.FixtureRequest) -> str:
     return request.param

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from types import FrameType
+from typing import Any
 
 ERA, BEHAVIOUR = sys.argv[1], sys.argv[2]
 STAGE, _, WHAT = BEHAVIOUR.rpartition(":")
@@ -24,44 +26,44 @@ STAGES = {
 OUT = sys.stdout.buffer
 
 
-def raw(data):
+def raw(data: bytes) -> None:
     OUT.write(data)
     OUT.flush()
 
 
-def send(message):
+def send(message: Any) -> None:
     raw(json.dumps(message).encode() + b"\n")
 
 
-def note(pid):
+def note(pid: int) -> None:
     """Write a process number down where the test finds it."""
     if "PIDS" in os.environ:
         with open(os.environ["PIDS"], "a") as file:
             file.write(f"{pid}\n")
 
 
-def reply(number, **result):
+def reply(number: int, **result: Any) -> None:
     send({"jsonrpc": "2.0", "id": number, "result": finished(result)})
 
 
-def finished(result):
+def finished(result: dict[str, Any]) -> dict[str, Any]:
     return {"resultType": "complete", **result} if MODERN else result
 
 
-def refuse(number, code, message, **more):
+def refuse(number: int, code: int, message: str, **more: Any) -> None:
     send({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message, **more}})
 
 
-def text(value):
+def text(value: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": value}]}
 
 
-def hang():
+def hang() -> None:
     while True:
         signal.pause()
 
 
-def do(what, number):
+def do(what: str, number: int) -> bool:
     """Misbehave at a stage; whether the stage is over with that."""
     if what == "silence":
         return True
@@ -97,7 +99,7 @@ def do(what, number):
     return False
 
 
-def tools(params):
+def tools(params: dict[str, Any]) -> dict[str, Any]:
     """The result of `tools/list`."""
     tool = {"name": "echo", "inputSchema": {"type": "object"}}
     page = int(params.get("cursor") or 0)
@@ -124,14 +126,14 @@ def tools(params):
 HELD = []
 
 
-def call(number, params):
+def call(number: int, params: dict[str, Any]) -> None:
     """Answer `tools/call`, or make a mess of it."""
     arguments = params.get("arguments") or {}
     token = params.get("_meta", {}).get("progressToken")
     good = {"jsonrpc": "2.0", "id": number, "result": finished(text(str(arguments.get("text", ""))))}
     encoded = json.dumps(good).encode()
 
-    def progress(**values):
+    def progress(**values: Any) -> None:
         send({"jsonrpc": "2.0", "method": "notifications/progress", "params": values})
 
     match BEHAVIOUR:
@@ -348,7 +350,7 @@ def call(number, params):
             send(good)
 
 
-def confess(number, frame):
+def confess(number: int, frame: FrameType | None) -> None:
     """Write down that SIGTERM came, then die of it."""
     if "LOG" in os.environ:
         with open(os.environ["LOG"] + ".term", "w"):
@@ -357,7 +359,7 @@ def confess(number, frame):
     os.kill(os.getpid(), number)
 
 
-def start():
+def start() -> None:
     note(os.getpid())
     signal.signal(signal.SIGTERM, confess)
     if BEHAVIOUR == "grandchildren":
@@ -376,7 +378,7 @@ def start():
         raw(b"Welcome to the server!\n")
 
 
-def handle(message):
+def handle(message: dict[str, Any]) -> None:
     number, method, params = message.get("id"), message.get("method"), message.get("params") or {}
     if "LOG" in os.environ:
         with open(os.environ["LOG"], "a") as file:
@@ -416,7 +418,7 @@ def handle(message):
         refuse(number, -32601, "Method not found")
 
 
-def main():
+def main() -> None:
     start()
     for line in sys.stdin.buffer:
         handle(json.loads(line))

@@ -5,13 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from pflow.core.errors import InputNeeded, ReplyError, ServerError, ServerGone, StepTimeout
+from pflow.mcp.protocol.session import Session
 from pflow.mcp.transport.stdio import TERMINATED
 from tests.conventions.source import ROOT
-from tests.mcp.protocol.kit import DEADLINE, alive, echo, wait_until
+from tests.mcp.protocol.kit import DEADLINE, Kit, alive, echo, wait_until
 
 INVALID = "Invalid JSON response from server"
 
@@ -105,7 +108,7 @@ LISTS = [
 ]
 
 
-def failure_of(kit, era, behaviour, use, **options):
+def failure_of(kit: Kit, era: str, behaviour: str, use: Callable[..., Any], **options: Any) -> Any:
     """The error that ends it."""
     with pytest.raises((ServerError, StepTimeout)) as caught:
         kit.talk(era, behaviour, use, era=era, **options)
@@ -113,13 +116,15 @@ def failure_of(kit, era, behaviour, use, **options):
 
 
 @pytest.mark.parametrize("behaviour", HARMLESS)
-def test_a_call_succeeds_in_spite_of(kit, era, behaviour):
+def test_a_call_succeeds_in_spite_of(kit: Kit, era: str, behaviour: str) -> None:
     assert kit.talk(era, behaviour, echo, era=era) == ("bye" if "answer-then" in behaviour else "hi")
 
 
 @pytest.mark.parametrize(("behaviour", "kind", "message"), CALLS)
-def test_a_call_ends_in_a_typed_error_and_spoils_no_other(kit, era, behaviour, kind, message):
-    async def use(session):
+def test_a_call_ends_in_a_typed_error_and_spoils_no_other(
+    kit: Kit, era: str, behaviour: str, kind: type[BaseException], message: str
+) -> None:
+    async def use(session: Session) -> None:
         with pytest.raises((ServerError, StepTimeout)) as caught:
             await echo(session, timeout=0.3 if kind is StepTimeout else DEADLINE)
         assert (type(caught.value), caught.value.message) == (kind, message)
@@ -131,7 +136,9 @@ def test_a_call_ends_in_a_typed_error_and_spoils_no_other(kit, era, behaviour, k
 
 
 @pytest.mark.parametrize(("behaviour", "kind", "message"), OPENINGS)
-def test_opening_a_session_ends_well_or_in_a_typed_error(kit, behaviour, kind, message):
+def test_opening_a_session_ends_well_or_in_a_typed_error(
+    kit: Kit, behaviour: str, kind: type[BaseException] | None, message: str
+) -> None:
     # A silent server is given up after a moment; all others have the time they need on a busy machine.
     patience = {"timeout": 0.8, "probe": 0.3} if kind is StepTimeout else {"probe": 0.3}
     if kind is None:
@@ -152,7 +159,9 @@ def test_opening_a_session_ends_well_or_in_a_typed_error(kit, behaviour, kind, m
         ("discover:hang", StepTimeout, "`initialize` got no answer"),
     ],
 )
-def test_a_stateless_server_that_cannot_be_agreed_with_is_a_typed_error(kit, behaviour, kind, message):
+def test_a_stateless_server_that_cannot_be_agreed_with_is_a_typed_error(
+    kit: Kit, behaviour: str, kind: type[BaseException], message: str
+) -> None:
     patience = {"timeout": 0.8, "probe": 0.3} if kind is StepTimeout else {"probe": 0.3}
     with pytest.raises((ServerError, StepTimeout)) as caught:
         kit.talk("modern", behaviour, echo, **patience)
@@ -160,14 +169,16 @@ def test_a_stateless_server_that_cannot_be_agreed_with_is_a_typed_error(kit, beh
 
 
 @pytest.mark.parametrize(("behaviour", "kind", "message"), LISTS)
-def test_listing_tools_ends_in_a_typed_error(kit, era, behaviour, kind, message):
+def test_listing_tools_ends_in_a_typed_error(
+    kit: Kit, era: str, behaviour: str, kind: type[BaseException], message: str
+) -> None:
     patience = 0.3 if kind is StepTimeout else DEADLINE
     error = failure_of(kit, era, behaviour, lambda session: session.list_tools(timeout=patience))
     assert (type(error), error.message) == (kind, message)
 
 
 @pytest.mark.parametrize("behaviour", ["input-required", "input-for-ever", "input-for-what", "result-kind"])
-def test_a_result_that_is_not_complete_is_a_typed_error(kit, behaviour):
+def test_a_result_that_is_not_complete_is_a_typed_error(kit: Kit, behaviour: str) -> None:
     error = failure_of(kit, "modern", behaviour, echo)
     kinds = {"input-required": InputNeeded, "input-for-ever": InputNeeded}
     assert type(error) is kinds.get(behaviour, ServerError)
@@ -176,8 +187,8 @@ def test_a_result_that_is_not_complete_is_a_typed_error(kit, behaviour):
 @pytest.mark.parametrize(
     "behaviour", ["well-behaved", "ignores-eof", "ignores-sigterm", "grandchildren", "eof:exit1", "eof:kill"]
 )
-def test_closing_ends_every_process(kit, era, behaviour):
-    async def use():
+def test_closing_ends_every_process(kit: Kit, era: str, behaviour: str) -> None:
+    async def use() -> None:
         session = await kit.connect(era, behaviour, era=era)
         assert await echo(session) == "hi"
         process = session._link
@@ -187,8 +198,8 @@ def test_closing_ends_every_process(kit, era, behaviour):
     assert kit.pids()
 
 
-def test_a_crash_takes_the_servers_children_along(kit, era):
-    async def use(session):
+def test_a_crash_takes_the_servers_children_along(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> None:
         await session.list_tools()
         session._link.group.signal(9)
         with pytest.raises(ServerGone):
@@ -198,7 +209,7 @@ def test_a_crash_takes_the_servers_children_along(kit, era):
     assert len(kit.pids()) == 2
 
 
-def test_a_crash_is_seen_though_a_daemon_holds_the_pipes_open(kit, era):
+def test_a_crash_is_seen_though_a_daemon_holds_the_pipes_open(kit: Kit, era: str) -> None:
     try:
         error = failure_of(kit, era, "daemon-holds-pipes", echo)
         assert (type(error), error.details["exit_code"]) == (ServerGone, 4)
@@ -206,8 +217,8 @@ def test_a_crash_is_seen_though_a_daemon_holds_the_pipes_open(kit, era):
         os.kill(int(kit.log_file.with_name("log.daemon").read_text()), signal.SIGKILL)  # out of reach, by design
 
 
-def test_a_stopped_server_can_be_closed(kit, era):
-    async def use(session):
+def test_a_stopped_server_can_be_closed(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> None:
         await echo(session)
         session._link.group.signal(signal.SIGSTOP)
 
@@ -226,7 +237,7 @@ asyncio.run(main())
 """
 
 
-def test_a_killed_pflow_leaves_no_server(kit, era, tmp_path):
+def test_a_killed_pflow_leaves_no_server(kit: Kit, era: str, tmp_path: Any) -> None:
     pflow = subprocess.Popen(
         [sys.executable, "-c", PFLOW, tmp_path, era], cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True
     )
@@ -237,8 +248,8 @@ def test_a_killed_pflow_leaves_no_server(kit, era, tmp_path):
     wait_until(lambda: not any(alive(pid) for pid in kit.pids()))
 
 
-def test_a_server_that_stops_reading_is_given_up(kit, era):
-    async def use(session):
+def test_a_server_that_stops_reading_is_given_up(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> None:
         assert await echo(session) == "hi"
         await echo(session, "x" * (10 << 20), timeout=DEADLINE)
 

@@ -1,6 +1,7 @@
 """Lines come out whole however the bytes come in, and a broken reply is known by its id."""
 
 import json
+from typing import Any
 
 import orjson
 import pytest
@@ -21,7 +22,7 @@ JSON = st.recursive(
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=6))
-def test_lines_do_not_depend_on_how_the_bytes_arrive(data, cuts):
+def test_lines_do_not_depend_on_how_the_bytes_arrive(data: bytes, cuts: list[Any]) -> None:
     whole, places = Lines(), sorted({0, *(min(cut, len(data)) for cut in cuts), len(data)})
     pieces = Lines()
     got = [line for start, end in zip(places, places[1:], strict=False) for line in pieces.feed(data[start:end])]
@@ -38,14 +39,14 @@ def test_lines_do_not_depend_on_how_the_bytes_arrive(data, cuts):
         ([b"1234", b"5678", b"\n"], [b"12345678"], False),
     ],
 )
-def test_a_line_beyond_the_limit_ends_it(chunks, lines, overlong):
+def test_a_line_beyond_the_limit_ends_it(chunks: list[bytes], lines: list[Any], overlong: bool) -> None:
     cutter = Lines(8)
     assert [line for chunk in chunks for line in cutter.feed(chunk)] == lines
     assert cutter.overlong is overlong
 
 
 @given(JSON)
-def test_what_servers_write_is_read_back(value):
+def test_what_servers_write_is_read_back(value: object) -> None:
     assert decode(json.dumps(value).encode()) == value
 
 
@@ -65,13 +66,13 @@ def test_what_servers_write_is_read_back(value):
         b"[" + b"[]," * MOST_BRACKETS + b"1]",
     ],
 )
-def test_what_is_not_json_or_could_not_be_written_again_is_refused(line):
+def test_what_is_not_json_or_could_not_be_written_again_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError):
         decode(line)
 
 
 @given(st.integers(0, 10**17), st.binary(max_size=40).filter(lambda data: b"\n" not in data))
-def test_the_id_of_a_broken_reply_is_found_at_its_beginning_or_end(number, junk):
+def test_the_id_of_a_broken_reply_is_found_at_its_beginning_or_end(number: int, junk: bytes) -> None:
     assert find_reply_id(b'{"jsonrpc":"2.0","id":%d,"result":' % number + junk) in (number, None)
     assert find_reply_id(b'{"jsonrpc": "2.0", "id": %d, "result": {' % number) == number
     assert find_reply_id(b'{"id":%d,"jsonrpc":"2.0","result":\xff' % number) == number
@@ -90,7 +91,7 @@ def test_the_id_of_a_broken_reply_is_found_at_its_beginning_or_end(number, junk)
         b'{"jsonrpc":"2.0","id":-7,"result":',
     ],
 )
-def test_no_id_is_read_into_other_lines(line):
+def test_no_id_is_read_into_other_lines(line: bytes) -> None:
     assert find_reply_id(line) is None
 
 
@@ -105,11 +106,11 @@ def test_no_id_is_read_into_other_lines(line):
     ],
     ids=["fields", "fields with spaces", "texts", "commas", "brackets"],
 )
-def test_a_line_of_too_many_parts_is_not_read(line, what):
+def test_a_line_of_too_many_parts_is_not_read(line: bytes, what: str) -> None:
     with pytest.raises(ValueError, match=what):
         decode(line)
 
 
-def test_a_long_text_may_hold_anything():
+def test_a_long_text_may_hold_anything() -> None:
     text = '"name": "value", [{}], ' * 200_000
     assert decode(orjson.dumps({"text": text.replace("[{}]", "()")})) == {"text": text.replace("[{}]", "()")}

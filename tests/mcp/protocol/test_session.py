@@ -7,22 +7,26 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
 
 from pflow.core.errors import InputNeeded, ReplyError, ServerError, ServerGone, StepError, StepTimeout
+from pflow.mcp.protocol.handshake import Peer
+from pflow.mcp.protocol.session import Session
 from pflow.mcp.transport.stdio import connect_stdio
 from pflow.mcp.transport.unix_socket import connect_socket
-from tests.mcp.protocol.kit import DEADLINE, argv, echo
+from tests.mcp.protocol.kit import DEADLINE, Kit, argv, echo
 
 
-async def nothing(session):
+async def nothing(session: Session) -> Peer:
     return session.peer
 
 
-def sent(kit):
+def sent(kit: Kit) -> list[str]:
     """Methods the server was sent, in order."""
     return [message.get("method") for message in kit.log()]
 
@@ -31,14 +35,14 @@ def sent(kit):
 
 
 @pytest.mark.requirement("client:require-3")
-def test_a_stateless_server_is_found_by_one_question(kit):
+def test_a_stateless_server_is_found_by_one_question(kit: Kit) -> None:
     peer = kit.talk("modern", "well-behaved", nothing)
     assert (peer.version, peer.era, peer.name) == ("2026-07-28", "modern", "hostile")
     assert sent(kit) == ["server/discover"]
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
-def test_an_older_server_shakes_hands(kit, version):
+def test_an_older_server_shakes_hands(kit: Kit, version: str) -> None:
     peer = kit.talk(version, "well-behaved", nothing)
     assert (peer.version, peer.era, peer.name, peer.release) == (version, "legacy", "hostile", "1")
     kit.talk(version, "well-behaved", echo)
@@ -47,50 +51,50 @@ def test_an_older_server_shakes_hands(kit, version):
 
 @pytest.mark.parametrize("version", ["2099-01-01", "2023-01-01", "2026-07-28", "", "latest"])
 @pytest.mark.requirement("client:error-2", "client:rule-3")
-def test_an_unknown_version_is_refused(kit, version):
+def test_an_unknown_version_is_refused(kit: Kit, version: str) -> None:
     with pytest.raises(ServerError) as caught:
         kit.talk(version, "well-behaved", nothing)
     assert caught.value.message == "MCP protocol version not supported"
     assert caught.value.details["server_speaks"] == version
 
 
-def test_a_server_that_refuses_the_probe_and_names_our_version_is_taken_at_its_word(kit):
-    async def use(session):
+def test_a_server_that_refuses_the_probe_and_names_our_version_is_taken_at_its_word(kit: Kit) -> None:
+    async def use(session: Session) -> tuple[str, str]:
         return session.peer.era, await echo(session)
 
     assert kit.talk("modern", "probe-refused", use) == ("modern", "hi")
     assert sent(kit) == ["server/discover", "tools/call"]
 
 
-def test_a_known_era_needs_no_probe(kit):
+def test_a_known_era_needs_no_probe(kit: Kit) -> None:
     kit.talk("modern", "well-behaved", echo, era="modern")
     kit.talk("legacy", "well-behaved", echo, era="legacy")
     assert sent(kit) == ["tools/call", "initialize", "notifications/initialized", "tools/call"]
 
 
-def test_a_silent_probe_and_a_late_answer_to_it_do_no_harm(kit):
+def test_a_silent_probe_and_a_late_answer_to_it_do_no_harm(kit: Kit) -> None:
     peer = kit.talk("legacy", "discover:silence", nothing, probe=0.05)
     assert peer.era == "legacy"
 
 
-def test_a_server_that_is_slow_to_start_is_still_understood(kit, era):
-    async def use(session):
+def test_a_server_that_is_slow_to_start_is_still_understood(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> tuple[str, str]:
         return session.peer.era, await echo(session)
 
     assert kit.talk(era, "slow-start", use, probe=0.05) == (era, "hi")
     assert sent(kit)[:2] == ["server/discover", "initialize"]
 
 
-def test_a_server_that_dies_of_the_probe_is_started_again(kit):
+def test_a_server_that_dies_of_the_probe_is_started_again(kit: Kit) -> None:
     assert kit.talk("legacy", "discover:exit1", echo) == "hi"
     assert len(kit.pids()) == 2
 
 
-def test_a_server_that_names_another_version_is_offered_it(kit):
+def test_a_server_that_names_another_version_is_offered_it(kit: Kit) -> None:
     assert kit.talk("legacy", "picky-version", nothing).version == "2025-03-26"
 
 
-def test_every_stateless_request_says_who_asks_and_how(kit):
+def test_every_stateless_request_says_who_asks_and_how(kit: Kit) -> None:
     meta = json.loads(kit.talk("modern", "meta", echo, era="modern"))
     assert meta.pop("io.modelcontextprotocol/clientInfo")["name"] == "pflow"
     assert meta == {
@@ -106,13 +110,13 @@ def test_every_stateless_request_says_who_asks_and_how(kit):
 @pytest.mark.parametrize(
     ("behaviour", "count"), [("no-tools", 0), ("well-behaved", 1), ("pages", 10), ("many-tools", 5000)]
 )
-def test_all_tools_are_listed(kit, era, behaviour, count):
+def test_all_tools_are_listed(kit: Kit, era: str, behaviour: str, count: int) -> None:
     tools = kit.talk(era, behaviour, lambda session: session.list_tools(), era=era)
     assert len({tool["name"] for tool in tools}) == len(tools) == count
 
 
-def test_changed_tools_are_remembered_until_they_are_listed(kit, era):
-    async def use(session):
+def test_changed_tools_are_remembered_until_they_are_listed(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> list[bool]:
         seen = [session.tools_changed]
         await echo(session)
         seen.append(session.tools_changed)
@@ -123,29 +127,29 @@ def test_changed_tools_are_remembered_until_they_are_listed(kit, era):
 
 
 @pytest.mark.requirement("client:constraint-4")
-def test_every_message_is_one_line(kit, era):
-    async def use(session):
+def test_every_message_is_one_line(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> str:
         return await echo(session, "two\nlines\r\n\u2028three")
 
     assert kit.talk(era, "two-in-one-write", use, era=era) == "two\nlines\r\n\u2028three"
 
 
-def test_a_hundred_calls_at_once_each_get_their_own_answer(kit, era):
-    async def use(session):
+def test_a_hundred_calls_at_once_each_get_their_own_answer(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> list[str]:
         return await asyncio.gather(*(echo(session, f"call {n}") for n in range(100)))
 
     assert kit.talk(era, "shuffled", use, era=era) == [f"call {n}" for n in range(100)]
 
 
-def test_a_large_result_and_large_arguments_pass(kit, era):
-    async def use(session):
+def test_a_large_result_and_large_arguments_pass(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> tuple[int, int]:
         return len(await echo(session)), len(await echo(session, "y" * (3 << 20)))
 
     assert kit.talk(era, "line-4mb", use, era=era) == (4 << 20, 4 << 20)
 
 
-def test_arguments_that_are_not_json_are_refused_before_anything_is_sent(kit, era):
-    async def use(session):
+def test_arguments_that_are_not_json_are_refused_before_anything_is_sent(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> str:
         for value in (2**70, "\ud800", object(), {1, 2}):
             with pytest.raises(StepError, match="the arguments cannot be sent as JSON"):
                 await session.call_tool("echo", {"text": value})
@@ -158,10 +162,10 @@ def test_arguments_that_are_not_json_are_refused_before_anything_is_sent(kit, er
 # ---- time
 
 
-def test_progress_is_told_and_starts_the_idle_time_anew(kit, era):
+def test_progress_is_told_and_starts_the_idle_time_anew(kit: Kit, era: str) -> None:
     told = []
 
-    async def use(session):
+    async def use(session: Session) -> str:
         await echo(session, progress=lambda *step: told.append(step))
         return await echo(session)
 
@@ -170,7 +174,7 @@ def test_progress_is_told_and_starts_the_idle_time_anew(kit, era):
     assert kit.talk(era, "slow-with-progress", lambda session: echo(session, timeout=0.5), era=era) == "hi"
 
 
-def test_a_hard_cap_ends_what_makes_progress_for_ever(kit, era):
+def test_a_hard_cap_ends_what_makes_progress_for_ever(kit: Kit, era: str) -> None:
     with pytest.raises(StepTimeout) as caught:
         kit.talk(era, "endless-progress", lambda session: echo(session, timeout=DEADLINE, cap=0.3), era=era)
     assert caught.value.message == "`tools/call` was not done within 0.3 s"
@@ -178,14 +182,14 @@ def test_a_hard_cap_ends_what_makes_progress_for_ever(kit, era):
 
 
 @pytest.mark.requirement("client:constraint-3")
-def test_silence_is_at_most_30_seconds_by_default():
+def test_silence_is_at_most_30_seconds_by_default() -> None:
     from pflow.mcp.protocol.session import Session
 
     assert Session.call_tool.__kwdefaults__["timeout"] == 30.0
 
 
-def test_the_server_is_told_of_a_timeout_and_of_a_cancellation(kit, era):
-    async def use(session):
+def test_the_server_is_told_of_a_timeout_and_of_a_cancellation(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> None:
         with pytest.raises(StepTimeout):
             await echo(session, timeout=0.05)
         task = asyncio.ensure_future(echo(session))
@@ -207,8 +211,8 @@ def test_the_server_is_told_of_a_timeout_and_of_a_cancellation(kit, era):
 # ---- what the server asks
 
 
-def test_roots_and_pings_are_answered_and_all_else_is_declined(kit):
-    async def use(session):
+def test_roots_and_pings_are_answered_and_all_else_is_declined(kit: Kit) -> None:
+    async def use(session: Session) -> dict[str, Any]:
         return (await session.call_tool("echo", {}))["answers"]
 
     assert kit.talk("legacy", "asks", use, era="legacy", roots=["file:///srv"]) == {
@@ -220,8 +224,8 @@ def test_roots_and_pings_are_answered_and_all_else_is_declined(kit):
     }
 
 
-def test_a_stateless_server_that_asks_gets_no_reply(kit):
-    async def use(session):
+def test_a_stateless_server_that_asks_gets_no_reply(kit: Kit) -> None:
+    async def use(session: Session) -> int:
         await echo(session)
         await session.list_tools()
         return session.dropped["request"]
@@ -230,10 +234,10 @@ def test_a_stateless_server_that_asks_gets_no_reply(kit):
     assert sent(kit) == ["tools/call", "tools/list"]
 
 
-def test_needed_input_is_given_with_the_servers_state_under_a_new_id(kit):
+def test_needed_input_is_given_with_the_servers_state_under_a_new_id(kit: Kit) -> None:
     asked = []
 
-    async def answer(requests):
+    async def answer(requests: dict[str, Any]) -> dict[str, Any]:
         asked.append(requests)
         return {"name": {"action": "accept", "content": {"name": "Ada"}}}
 
@@ -246,15 +250,15 @@ def test_needed_input_is_given_with_the_servers_state_under_a_new_id(kit):
     }
 
 
-def test_needed_input_without_anyone_to_give_it_says_what_was_asked(kit):
+def test_needed_input_without_anyone_to_give_it_says_what_was_asked(kit: Kit) -> None:
     with pytest.raises(InputNeeded) as caught:
         kit.talk("modern", "input-required", echo, era="modern")
     assert caught.value.message == "`echo` needs input"
     assert caught.value.details == {"asked": {"name": {"method": "elicitation/create", "params": {"message": "who?"}}}}
 
 
-def test_what_is_left_out_of_an_answer_gets_its_default(kit):
-    async def answer(requests):
+def test_what_is_left_out_of_an_answer_gets_its_default(kit: Kit) -> None:
+    async def answer(requests: dict[str, Any]) -> dict[str, Any]:
         assert [request["method"] for request in requests.values()] == ["elicitation/create"]
         return {key: {"action": "accept", "content": {"name": "Ada"}} for key in requests}
 
@@ -265,7 +269,7 @@ def test_what_is_left_out_of_an_answer_gets_its_default(kit):
     assert declared == {"roots": {}, "elicitation": {}}
 
 
-async def call_answers(session, timeout=DEADLINE, **arguments):
+async def call_answers(session: Session, timeout: float = DEADLINE, **arguments: Any) -> list[dict[str, Any]]:
     result = await session.call_tool("echo", arguments, timeout=timeout)
     return [answer["result"] for answer in sorted(result["answers"], key=lambda answer: answer["id"])]
 
@@ -278,37 +282,39 @@ async def call_answers(session, timeout=DEADLINE, **arguments):
         (None, {"action": "cancel"}),
     ],
 )
-def test_a_person_may_decline_accept_or_have_no_answer(kit, response, said):
-    async def answer(requests):
+def test_a_person_may_decline_accept_or_have_no_answer(
+    kit: Kit, response: dict[str, Any] | None, said: dict[str, Any]
+) -> None:
+    async def answer(requests: dict[str, Any]) -> dict[str, Any]:
         return dict.fromkeys(requests, response) if response else {}
 
     assert kit.talk("legacy", "asks-a-person", call_answers, era="legacy", answer=answer) == [said]
 
 
-def test_a_question_that_cannot_be_put_to_anyone_is_cancelled(kit):
-    async def answer(requests):
+def test_a_question_that_cannot_be_put_to_anyone_is_cancelled(kit: Kit) -> None:
+    async def answer(requests: dict[str, Any]) -> None:
         raise InputNeeded("nobody is there")
 
     assert kit.talk("legacy", "asks-a-person", call_answers, era="legacy", answer=answer) == [{"action": "cancel"}]
 
 
-def test_a_call_does_not_time_out_while_a_person_thinks(kit):
-    async def answer(requests):
+def test_a_call_does_not_time_out_while_a_person_thinks(kit: Kit) -> None:
+    async def answer(requests: dict[str, Any]) -> dict[str, Any]:
         thought = asyncio.Event()
         asyncio.get_running_loop().call_later(1.3, thought.set)  # longer than the server may be silent
         await thought.wait()
         return dict.fromkeys(requests, {"action": "decline"})
 
-    async def use(session):
+    async def use(session: Session) -> list[dict[str, Any]]:
         return await call_answers(session, timeout=1.0)
 
     assert kit.talk("legacy", "asks-a-person", use, era="legacy", answer=answer) == [{"action": "decline"}]
 
 
-def test_no_more_than_16_questions_are_open_at_once(kit):
+def test_no_more_than_16_questions_are_open_at_once(kit: Kit) -> None:
     asked = open_now = most = 0
 
-    async def answer(requests):
+    async def answer(requests: dict[str, Any]) -> dict[str, Any]:
         nonlocal asked, open_now, most
         asked, open_now = asked + 1, open_now + 1
         most = max(most, open_now)
@@ -317,24 +323,24 @@ def test_no_more_than_16_questions_are_open_at_once(kit):
         open_now -= 1
         return dict.fromkeys(requests, {"action": "decline"})
 
-    async def use(session):
+    async def use(session: Session) -> tuple[int, int]:
         return len(await call_answers(session, times=20)), len(await call_answers(session, times=1))
 
     assert kit.talk("legacy", "asks-a-person", use, era="legacy", answer=answer) == (20, 1)
     assert most == 16
 
 
-def test_closing_ends_an_open_question(kit):
+def test_closing_ends_an_open_question(kit: Kit) -> None:
     ended = []
 
-    async def answer(requests):
+    async def answer(requests: dict[str, Any]) -> None:
         asked.set()
         try:
             await asyncio.Event().wait()
         finally:
             ended.append(requests)
 
-    async def main():
+    async def main() -> None:
         session = await kit.connect("legacy", "asks-a-person", era="legacy", answer=answer)
         task = asyncio.ensure_future(call_answers(session))
         await asked.wait()
@@ -365,16 +371,16 @@ def test_closing_ends_an_open_question(kit):
         ("blank-lines", {}),
     ],
 )
-def test_what_is_dropped_is_counted(kit, era, behaviour, dropped):
-    async def use(session):
+def test_what_is_dropped_is_counted(kit: Kit, era: str, behaviour: str, dropped: dict[str, Any]) -> None:
+    async def use(session: Session) -> dict[str, Any]:
         await echo(session)
         return dict(session.dropped)
 
     assert kit.talk(era, behaviour, use, era=era) == dropped
 
 
-def test_a_second_answer_is_counted_and_changes_nothing(kit, era):
-    async def use(session):
+def test_a_second_answer_is_counted_and_changes_nothing(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> tuple[str, dict[str, Any]]:
         first = await echo(session)
         await session.list_tools()
         return first, dict(session.dropped)
@@ -382,7 +388,7 @@ def test_a_second_answer_is_counted_and_changes_nothing(kit, era):
     assert kit.talk(era, "duplicate", use, era=era) == ("hi", {"unknown id": 1})
 
 
-def test_garbage_is_warned_of_once(kit, era):
+def test_garbage_is_warned_of_once(kit: Kit, era: str) -> None:
     warnings = []
     kit.talk(era, "garbage", echo, era=era, warn=warnings.append)
     assert warnings == ["the MCP server wrote something else than messages to its output: `starting up... 0`"]
@@ -392,8 +398,8 @@ def test_garbage_is_warned_of_once(kit, era):
 
 
 @pytest.mark.requirement("client:edge-1", "client:rule-2", "client:test-7")
-def test_a_missing_command_is_named(kit, tmp_path):
-    async def connect(*argv, **options):
+def test_a_missing_command_is_named(kit: Kit, tmp_path: Any) -> None:
+    async def connect(*argv: str, **options: Any) -> None:
         await connect_stdio(argv, **options)
 
     for command in ("no-such-command-anywhere", str(tmp_path / "missing")):
@@ -417,22 +423,24 @@ def test_a_missing_command_is_named(kit, tmp_path):
     ],
 )
 @pytest.mark.requirement("client:error-4")
-def test_a_crash_says_how_and_what_the_server_said_last(kit, era, behaviour, cause):
+def test_a_crash_says_how_and_what_the_server_said_last(
+    kit: Kit, era: str, behaviour: str, cause: dict[str, Any]
+) -> None:
     with pytest.raises(ServerGone) as caught:
         kit.talk(era, behaviour, echo, era=era)
     assert caught.value.message == "MCP server process terminated unexpectedly"
     assert caught.value.details == cause
 
 
-def test_of_a_flood_of_stderr_the_end_is_kept(kit, era):
+def test_of_a_flood_of_stderr_the_end_is_kept(kit: Kit, era: str) -> None:
     with pytest.raises(ServerGone) as caught:
         kit.talk(era, "stderr-flood-then-exit", echo, era=era)
     said = caught.value.details["stderr"]
     assert said.endswith("noise\nthe real reason") and 8000 < len(said) <= 8192
 
 
-def test_a_crash_fails_every_call_in_flight_and_those_that_come(kit, era):
-    async def use(session):
+def test_a_crash_fails_every_call_in_flight_and_those_that_come(kit: Kit, era: str) -> None:
+    async def use(session: Session) -> list[ServerGone]:
         errors = await asyncio.gather(*(echo(session) for _ in range(5)), return_exceptions=True)
         with pytest.raises(ServerGone):
             await echo(session)
@@ -462,14 +470,16 @@ def test_a_crash_fails_every_call_in_flight_and_those_that_come(kit, era):
         ),
     ],
 )
-def test_an_error_of_the_server_keeps_its_words(kit, era, behaviour, message, details):
+def test_an_error_of_the_server_keeps_its_words(
+    kit: Kit, era: str, behaviour: str, message: str, details: dict[str, Any]
+) -> None:
     with pytest.raises(ReplyError) as caught:
         kit.talk(era, behaviour, echo, era=era)
     assert (caught.value.message, caught.value.details) == (message, details)
     assert caught.value.number == details["code"]
 
 
-def test_of_a_huge_error_the_beginning_is_kept(kit, era):
+def test_of_a_huge_error_the_beginning_is_kept(kit: Kit, era: str) -> None:
     with pytest.raises(ReplyError) as caught:
         kit.talk(era, "error-huge", echo, era=era)
     assert caught.value.details["server_says"] == '"' + "x" * 4095 + "…"
@@ -477,7 +487,7 @@ def test_of_a_huge_error_the_beginning_is_kept(kit, era):
 
 
 @pytest.mark.requirement("client:edge-2", "client:test-9")
-def test_a_malformed_answer_says_why_and_shows_its_beginning(kit):
+def test_a_malformed_answer_says_why_and_shows_its_beginning(kit: Kit) -> None:
     with pytest.raises(ServerError) as caught:
         kit.talk("legacy", "call:malformed", echo, era="legacy")
     assert caught.value.message == "Invalid JSON response from server"
@@ -493,7 +503,7 @@ def test_a_malformed_answer_says_why_and_shows_its_beginning(kit):
 # ---- processes
 
 
-def test_a_server_sees_the_harmless_environment_and_what_is_declared(kit, monkeypatch):
+def test_a_server_sees_the_harmless_environment_and_what_is_declared(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "do not tell")
     seen = json.loads(kit.talk("modern", "environment", echo, env={**kit.environment, "TOKEN": "", "MINE": "1"}))
     assert "AWS_SECRET_ACCESS_KEY" not in seen
@@ -501,8 +511,8 @@ def test_a_server_sees_the_harmless_environment_and_what_is_declared(kit, monkey
 
 
 @pytest.mark.requirement("client:require-4", "client:effect-3")
-def test_a_well_behaved_server_leaves_when_its_input_closes(kit, era):
-    async def use():
+def test_a_well_behaved_server_leaves_when_its_input_closes(kit: Kit, era: str) -> None:
+    async def use() -> int:
         session = await kit.connect(era, "well-behaved")
         await echo(session)
         await session._link.close(patience=DEADLINE)
@@ -514,8 +524,8 @@ def test_a_well_behaved_server_leaves_when_its_input_closes(kit, era):
     assert asyncio.run(use()) == 0
 
 
-def test_a_server_that_ignores_the_end_of_its_input_gets_sigterm(kit, era):
-    async def use():
+def test_a_server_that_ignores_the_end_of_its_input_gets_sigterm(kit: Kit, era: str) -> None:
+    async def use() -> int:
         session = await kit.connect(era, "ignores-eof")
         await session.close()
         return session._link.group.exit_code
@@ -524,14 +534,14 @@ def test_a_server_that_ignores_the_end_of_its_input_gets_sigterm(kit, era):
 
 
 @pytest.mark.requirement("client:rule-9", "client:edge-5", "client:test-8")
-def test_a_server_that_is_silent_for_too_long_at_the_start_gets_sigterm(kit):
+def test_a_server_that_is_silent_for_too_long_at_the_start_gets_sigterm(kit: Kit) -> None:
     with pytest.raises(StepTimeout):
         kit.talk("legacy", "initialize:hang", nothing, timeout=1.0, era="legacy")
     assert kit.log_file.with_name("log.term").exists()
 
 
-def test_closing_fails_what_is_in_flight(kit, era):
-    async def use():
+def test_closing_fails_what_is_in_flight(kit: Kit, era: str) -> None:
+    async def use() -> None:
         session = await kit.connect(era, "call:silence")
         task = asyncio.ensure_future(echo(session))
         await session.list_tools()
@@ -542,8 +552,8 @@ def test_closing_fails_what_is_in_flight(kit, era):
     asyncio.run(use())
 
 
-def test_a_cancelled_close_leaves_nobody(kit, era):
-    async def use():
+def test_a_cancelled_close_leaves_nobody(kit: Kit, era: str) -> None:
+    async def use() -> None:
         session = await kit.connect(era, "ignores-eof")
         task = asyncio.ensure_future(session._link.close(patience=3600))
         await asyncio.sleep(0)
@@ -555,8 +565,8 @@ def test_a_cancelled_close_leaves_nobody(kit, era):
     asyncio.run(use())
 
 
-def test_a_cancelled_start_leaves_nobody(kit):
-    async def use():
+def test_a_cancelled_start_leaves_nobody(kit: Kit) -> None:
+    async def use() -> None:
         task = asyncio.ensure_future(kit.connect("legacy", "initialize:silence"))
         while not kit.log_file.exists():
             await asyncio.sleep(0.01)
@@ -568,8 +578,8 @@ def test_a_cancelled_start_leaves_nobody(kit):
     assert kit.pids()
 
 
-def test_sessions_come_and_go_without_a_trace(kit):
-    async def use():
+def test_sessions_come_and_go_without_a_trace(kit: Kit) -> None:
+    async def use() -> int:
         before = len(asyncio.all_tasks())
         for _ in range(10):
             session = await kit.connect("modern", "well-behaved", era="modern")
@@ -584,10 +594,10 @@ def test_sessions_come_and_go_without_a_trace(kit):
 
 
 @contextmanager
-def listening(path, era, behaviour):
+def listening(path: str, era: str, behaviour: str) -> Iterator[None]:
     """A socket whose first connection is the input and output of a hostile server."""
 
-    def serve():
+    def serve() -> None:
         connection, _ = listener.accept()
         with connection:
             subprocess.run(argv(era, behaviour), stdin=connection, stdout=connection)
@@ -613,10 +623,12 @@ def listening(path, era, behaviour):
         ("call:silence", "`tools/call` got no answer for 0.3 s"),
     ],
 )
-def test_a_unix_socket_carries_the_same_session(kit, tmp_path, monkeypatch, era, behaviour, outcome):
+def test_a_unix_socket_carries_the_same_session(
+    kit: Kit, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, era: str, behaviour: str, outcome: str
+) -> None:
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
 
-    async def use():
+    async def use() -> str:
         session = await connect_socket("sock", timeout=DEADLINE)
         assert session.peer.era == era
         try:
@@ -630,7 +642,7 @@ def test_a_unix_socket_carries_the_same_session(kit, tmp_path, monkeypatch, era,
         assert asyncio.run(use()) == outcome
 
 
-def test_a_socket_that_nobody_listens_on_is_named(kit, tmp_path, monkeypatch):
+def test_a_socket_that_nobody_listens_on_is_named(kit: Kit, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for path in ("missing", "x" * 200, "a\0b"):
         with pytest.raises(ServerError) as caught:

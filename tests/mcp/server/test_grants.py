@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,7 @@ from pflow.mcp.server.config_file import ServerBook
 from pflow.mcp.server.consent import check_consent
 from pflow.mcp.server.server_state import ServerState, ServerStates
 from pflow.workspace import Workspace
+from pflow.workspace.servers import Servers
 from tests.conventions.source import module_paths, text_of
 
 WRITES = re.compile(
@@ -33,38 +37,38 @@ AGREEING = {
 
 
 @pytest.fixture
-def servers(home):
+def servers(home: Path) -> Iterator[Servers]:
     with Workspace(Home(home)) as workspace:
         yield workspace.servers
 
 
 @pytest.fixture
-def check(home):
+def check(home: Path) -> Callable[..., Any]:
     """Whether a server may be used as it is configured."""
 
-    def check(name):
+    def check(name: str) -> None:
         check_consent(ServerBook(Home(home)).get(name), ServerStates(Home(home)).get(name))
 
     return check
 
 
-def test_only_the_command_line_reaches_the_file_of_servers():
+def test_only_the_command_line_reaches_the_file_of_servers() -> None:
     users = {path for path in module_paths() if WRITES.search(text_of(path))}
     assert users == set(DOORS)
 
 
-def test_only_the_command_line_agrees_to_servers():
+def test_only_the_command_line_agrees_to_servers() -> None:
     assert {path for path in module_paths() if AGREES.search(text_of(path))} <= set(AGREEING)
 
 
-def test_a_server_that_a_person_adds_is_agreed_to(servers, check):
+def test_a_server_that_a_person_adds_is_agreed_to(servers: Servers, check: Callable[..., Any]) -> None:
     servers.add("a", {"command": "x", "args": ["-y"]})
     check("a")
     servers.add("a", {"command": "other"}, overwrite=True)
     check("a")
 
 
-def test_a_server_that_could_not_be_added_changes_no_agreement(servers, home):
+def test_a_server_that_could_not_be_added_changes_no_agreement(servers: Servers, home: Path) -> None:
     servers.add("a", {"command": "x"})
     before = ServerStates(Home(home)).get("a")
     with pytest.raises(ExistsError):
@@ -72,7 +76,9 @@ def test_a_server_that_could_not_be_added_changes_no_agreement(servers, home):
     assert ServerStates(Home(home)).get("a") == before
 
 
-def test_only_servers_that_an_import_adds_are_agreed_to(servers, check, home, tmp_path):
+def test_only_servers_that_an_import_adds_are_agreed_to(
+    servers: Servers, check: Callable[..., Any], home: Path, tmp_path: Any
+) -> None:
     ServerBook(Home(home)).add(read_server("old", {"command": "x"}))
     found = tmp_path / "found.json"
     found.write_text(json.dumps({"mcpServers": {"old": {"command": "evil"}, "new": {"command": "y"}}}))
@@ -86,14 +92,16 @@ def test_only_servers_that_an_import_adds_are_agreed_to(servers, check, home, tm
     check("old")
 
 
-def test_a_server_that_was_edited_by_hand_is_not_agreed_to(servers, check, home):
+def test_a_server_that_was_edited_by_hand_is_not_agreed_to(
+    servers: Servers, check: Callable[..., Any], home: Path
+) -> None:
     servers.add("a", {"command": "x", "args": ["1"]})
     ServerBook(Home(home)).add(read_server("a", {"command": "x", "args": ["2"]}), overwrite=True)
     with pytest.raises(SecurityError, match="changed since it was agreed to"):
         check("a")
 
 
-def test_a_removed_server_is_new_when_it_comes_back(servers, check, home):
+def test_a_removed_server_is_new_when_it_comes_back(servers: Servers, check: Callable[..., Any], home: Path) -> None:
     servers.add("a", {"command": "x"})
     servers.remove("a")
     assert ServerStates(Home(home)).get("a") == ServerState()
@@ -104,7 +112,7 @@ def test_a_removed_server_is_new_when_it_comes_back(servers, check, home):
 
 @pytest.mark.parametrize("file", ["mcp-servers.json", "mcp-state.json"])
 @pytest.mark.parametrize("type", ["write-file", "copy-file", "move-file"])
-def test_a_workflow_cannot_put_servers_there(home, tmp_path, type, file):
+def test_a_workflow_cannot_put_servers_there(home: Path, tmp_path: Any, type: str, file: str) -> None:
     evil = tmp_path / "evil.json"
     evil.write_text(json.dumps({"servers": {"evil": {"command": "x", "consent": "x"}}}))
     target = str(home / file)
@@ -120,7 +128,7 @@ def test_a_workflow_cannot_put_servers_there(home, tmp_path, type, file):
         assert ServerStates(Home(home)).get("evil") == ServerState()
 
 
-def test_a_document_cannot_bring_servers_along(home):
+def test_a_document_cannot_bring_servers_along(home: Path) -> None:
     document = {"mcpServers": {"evil": {"command": "x"}}, "nodes": [{"id": "echo", "params": {"text": "x"}}]}
     with Workspace(Home(home)) as workspace:
         [issue] = workspace.check(document).issues

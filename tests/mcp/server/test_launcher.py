@@ -8,14 +8,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pflow.mcp.server.launcher import find_launch, launch_environment, observe, usable
 from pflow.mcp.server.launcher_cache import cache_for
 from pflow.mcp.transport.stdio import connect_stdio
-from tests.mcp.protocol.kit import DEADLINE, alive, wait_until
-from tests.mcp.server.launching import STYLES, fake_npx, fake_uvx, write_program
+from tests.mcp.protocol.kit import DEADLINE, Kit, alive, wait_until
+from tests.mcp.server.launching import STYLES, Launcher, fake_npx, fake_uvx, write_program
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes can be seen in /proc only")
 
@@ -24,32 +25,32 @@ PYTHON = sys.executable
 
 
 @pytest.fixture
-def npx(tmp_path):
+def npx(tmp_path: Any) -> Launcher:
     return fake_npx(tmp_path, skip=2)
 
 
 @pytest.fixture
-def uvx(tmp_path):
+def uvx(tmp_path: Any) -> Launcher:
     return fake_uvx(tmp_path, skip=1)
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_what_npx_starts_is_found(npx, kit, style):
+def test_what_npx_starts_is_found(npx: Launcher, kit: Kit, style: str) -> None:
     npx.does(style)
     assert npx.find(kit, "-y", "@x/hostile", *ARGS) == (PYTHON, str(npx.bin / "hostile"), *ARGS)
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_what_uvx_starts_is_found(uvx, kit, style):
+def test_what_uvx_starts_is_found(uvx: Launcher, kit: Kit, style: str) -> None:
     uvx.does(style)
     folder = str(uvx.bin)
     assert uvx.find(kit, "hostile-server", *ARGS) == (f"{folder}/python", f"{folder}/hostile", *ARGS)
 
 
-def test_a_launch_starts_the_same_server_without_its_launcher(npx, kit):
+def test_a_launch_starts_the_same_server_without_its_launcher(npx: Launcher, kit: Kit) -> None:
     launch = npx.find(kit, "-y", "@x/hostile", *ARGS)
 
-    async def main():
+    async def main() -> list[dict[str, Any]]:
         env = launch_environment(launch, kit.environment)
         session = await connect_stdio(launch, env=env, timeout=DEADLINE, era="legacy")
         try:
@@ -72,7 +73,7 @@ def test_a_launch_starts_the_same_server_without_its_launcher(npx, kit):
         ("npm", ["x", "@x/hostile"]),
     ],
 )
-def test_npx_is_known_by_all_its_names(tmp_path, kit, name, words):
+def test_npx_is_known_by_all_its_names(tmp_path: Any, kit: Kit, name: str, words: list[str]) -> None:
     npx = fake_npx(tmp_path, name=name, skip=len(words))
     assert npx.find(kit, *words, *ARGS)[1:] == (str(npx.bin / "hostile"), *ARGS)
 
@@ -88,13 +89,15 @@ def test_npx_is_known_by_all_its_names(tmp_path, kit, name, words):
         ("pipx", ["run", "--spec", "hostile-server>=1,<2", "hostile"]),
     ],
 )
-def test_uvx_and_pipx_are_known_by_all_their_names(tmp_path, kit, name, words):
+def test_uvx_and_pipx_are_known_by_all_their_names(tmp_path: Any, kit: Kit, name: str, words: list[str]) -> None:
     uvx = fake_uvx(tmp_path, name=name, skip=len(words))
     assert uvx.find(kit, *words, *ARGS)[1:] == (str(uvx.bin / "hostile"), *ARGS)
 
 
 @pytest.mark.parametrize("mark", ["uv-receipt.toml", "pipx_metadata.json"])
-def test_an_environment_that_was_installed_for_good_is_known_by_its_mark(uvx, kit, tmp_path, mark):
+def test_an_environment_that_was_installed_for_good_is_known_by_its_mark(
+    uvx: Launcher, kit: Kit, tmp_path: Any, mark: str
+) -> None:
     root = tmp_path / "tools" / "hostile"
     root.parent.mkdir()
     (tmp_path / "uv" / "archive-v0" / "dFDJQov6-TUkxWYO").rename(root)
@@ -117,7 +120,9 @@ def test_an_environment_that_was_installed_for_good_is_known_by_its_mark(uvx, ki
         ("@x/hostile@1.2.3-beta.1", "1.2.3", False),
     ],
 )
-def test_the_version_of_a_package_is_the_one_that_was_asked_for(tmp_path, kit, asked, is_there, found):
+def test_the_version_of_a_package_is_the_one_that_was_asked_for(
+    tmp_path: Any, kit: Kit, asked: str, is_there: str, found: bool
+) -> None:
     npx = fake_npx(tmp_path, spec=asked, version=is_there, skip=2)
     assert bool(npx.find(kit, "-y", asked, *ARGS)) == found
 
@@ -134,12 +139,14 @@ def test_the_version_of_a_package_is_the_one_that_was_asked_for(tmp_path, kit, a
         ("git+https://x.org/hostile-server", "1.2.0", False),
     ],
 )
-def test_the_version_of_a_distribution_is_the_one_that_was_asked_for(tmp_path, kit, asked, is_there, found):
+def test_the_version_of_a_distribution_is_the_one_that_was_asked_for(
+    tmp_path: Any, kit: Kit, asked: str, is_there: str, found: bool
+) -> None:
     uvx = fake_uvx(tmp_path, version=is_there, skip=1)
     assert bool(uvx.find(kit, asked, *ARGS)) == found
 
 
-def test_a_folder_that_was_made_for_another_package_is_not_believed(npx, kit):
+def test_a_folder_that_was_made_for_another_package_is_not_believed(npx: Launcher, kit: Kit) -> None:
     assert npx.find(kit, "-y", "@x/other", *ARGS) == ()
 
 
@@ -147,12 +154,12 @@ def test_a_folder_that_was_made_for_another_package_is_not_believed(npx, kit):
     "content",
     ["", "{", "[]", "{}", '{"_npx": []}', '{"_npx": {"packages": []}}', '{"_npx": {"packages": "@x/hostile"}}'],
 )
-def test_a_folder_that_does_not_say_what_it_was_made_for_is_not_believed(npx, kit, content):
+def test_a_folder_that_does_not_say_what_it_was_made_for_is_not_believed(npx: Launcher, kit: Kit, content: str) -> None:
     (npx.bin.parent.parent / "package.json").write_text(content)
     assert npx.find(kit, "-y", "@x/hostile", *ARGS) == ()
 
 
-def test_a_script_of_the_current_project_is_not_kept(npx, kit, tmp_path):
+def test_a_script_of_the_current_project_is_not_kept(npx: Launcher, kit: Kit, tmp_path: Any) -> None:
     local = tmp_path / "node_modules"
     shutil.copytree(npx.bin.parent, local, symlinks=True)
     npx.bin = local / ".bin"
@@ -160,13 +167,13 @@ def test_a_script_of_the_current_project_is_not_kept(npx, kit, tmp_path):
     assert npx.find(kit, "-y", "@x/hostile", *ARGS) == ()
 
 
-def test_a_link_out_of_the_cache_is_not_followed(npx, kit, tmp_path):
+def test_a_link_out_of_the_cache_is_not_followed(npx: Launcher, kit: Kit, tmp_path: Any) -> None:
     elsewhere = shutil.move(npx.bin.parent / "@x", tmp_path / "elsewhere")
     (npx.bin.parent / "@x").symlink_to(elsewhere)
     assert npx.find(kit, "-y", "@x/hostile", *ARGS) == ()
 
 
-def test_an_interpreter_that_is_not_the_environments_own_is_not_taken(uvx, kit):
+def test_an_interpreter_that_is_not_the_environments_own_is_not_taken(uvx: Launcher, kit: Kit) -> None:
     script = uvx.bin / "hostile"
     write_program(script, script.read_text().replace(f"#!{uvx.bin}/python", f"#!{PYTHON}"))
     assert uvx.find(kit, "hostile-server", *ARGS) == ()
@@ -176,20 +183,24 @@ def test_an_interpreter_that_is_not_the_environments_own_is_not_taken(uvx, kit):
     ("first", "found"),
     [("export npm_x=1", True), ("export NODE_OPTIONS=--inspect", False), ("unset HOME", False), ("cd /", False)],
 )
-def test_what_a_launcher_does_beyond_starting_would_be_lost_so_nothing_is_found(npx, kit, first, found):
+def test_what_a_launcher_does_beyond_starting_would_be_lost_so_nothing_is_found(
+    npx: Launcher, kit: Kit, first: str, found: bool
+) -> None:
     npx.does(f'({first}; {{bin}}/hostile "$@"; exit $?); exit $?')
     assert bool(npx.find(kit, "-y", "@x/hostile", *ARGS)) == found
 
 
 @pytest.mark.parametrize("words", [("--directory", "/"), ("--directory=/", "-q")])
-def test_a_launcher_that_is_told_to_go_elsewhere_is_needed(tmp_path, kit, words):
+def test_a_launcher_that_is_told_to_go_elsewhere_is_needed(tmp_path: Any, kit: Kit, words: tuple[str, str]) -> None:
     uvx = fake_uvx(tmp_path, skip=3)
     assert uvx.find(kit, *words, "hostile-server", *ARGS) == ()
     assert uvx.find(kit, "-q", "-q", "hostile-server", *ARGS) != ()
 
 
 @pytest.mark.parametrize("start", ["{bin}/hostile legacy well-behaved --more", "{bin}/hostile legacy well-behaved"])
-def test_arguments_that_are_not_passed_on_as_they_are_mean_nothing_is_found(npx, kit, start):
+def test_arguments_that_are_not_passed_on_as_they_are_mean_nothing_is_found(
+    npx: Launcher, kit: Kit, start: str
+) -> None:
     npx.does(f"{start}; exit $?")
     assert npx.find(kit, "-y", "@x/hostile", "modern", "well-behaved") == ()
 
@@ -197,11 +208,11 @@ def test_arguments_that_are_not_passed_on_as_they_are_mean_nothing_is_found(npx,
 @pytest.mark.parametrize(
     "configured", [("-y", "@x/hostile", "${ERA}", "well-behaved"), ("-y", "${PACKAGE}", "legacy", "well-behaved")]
 )
-def test_what_a_variable_stands_for_is_not_kept(npx, kit, configured):
+def test_what_a_variable_stands_for_is_not_kept(npx: Launcher, kit: Kit, configured: tuple[str, str, str, str]) -> None:
     assert npx.find(kit, "-y", "@x/hostile", *ARGS, configured=configured) == ()
 
 
-def test_an_interpreter_that_the_path_names_is_kept_with_its_path(npx, kit, tmp_path):
+def test_an_interpreter_that_the_path_names_is_kept_with_its_path(npx: Launcher, kit: Kit, tmp_path: Any) -> None:
     script = npx.bin / "hostile"
     (tmp_path / "bin" / "python9").symlink_to(PYTHON)
     text = script.read_text().replace(f"#!{PYTHON}", "#!/usr/bin/env python9")
@@ -210,14 +221,14 @@ def test_an_interpreter_that_the_path_names_is_kept_with_its_path(npx, kit, tmp_
     assert npx.find(kit, "-y", "@x/hostile", *ARGS)[0] == str(tmp_path / "bin" / "python9")
 
 
-def test_options_of_the_interpreter_are_kept(npx, kit):
+def test_options_of_the_interpreter_are_kept(npx: Launcher, kit: Kit) -> None:
     script = (npx.bin / "hostile").resolve()
     write_program(script, script.read_text().replace(f"#!{PYTHON}", f"#!{PYTHON} -I"))
     assert npx.find(kit, "-y", "@x/hostile", *ARGS) == (PYTHON, "-I", str(npx.bin / "hostile"), *ARGS)
 
 
 @pytest.mark.parametrize("name", ["bunx", "pnpx", "hostile"])
-def test_other_programs_are_no_launchers(tmp_path, kit, name):
+def test_other_programs_are_no_launchers(tmp_path: Any, kit: Kit, name: str) -> None:
     npx = fake_npx(tmp_path, name=name, skip=2)
     assert npx.find(kit, "-y", "@x/hostile", *ARGS) == ()
 
@@ -236,11 +247,11 @@ def test_other_programs_are_no_launchers(tmp_path, kit, name):
         ([""], False),
     ],
 )
-def test_a_launcher_is_known_by_its_words(argv, known):
+def test_a_launcher_is_known_by_its_words(argv: list[str], known: bool) -> None:
     assert (cache_for(argv) is not None) == known
 
 
-def test_a_program_that_needs_no_interpreter_is_found(tmp_path):
+def test_a_program_that_needs_no_interpreter_is_found(tmp_path: Any) -> None:
     npx = fake_npx(tmp_path, skip=2)
     tool = npx.bin.parent / "@x" / "hostile" / "sleep"
     shutil.copy(Path(shutil.which("sleep")).resolve(), tool)
@@ -255,14 +266,14 @@ def test_a_program_that_needs_no_interpreter_is_found(tmp_path):
             os.killpg(process.pid, 9)
 
 
-def test_of_a_server_that_has_gone_nothing_is_found(npx):
+def test_of_a_server_that_has_gone_nothing_is_found(npx: Launcher) -> None:
     with subprocess.Popen(["true"]) as process:
         pass
     assert not alive(process.pid)
     assert asyncio.run(find_launch((str(npx.path), "-y", "@x/hostile"), process.pid)) == ()
 
 
-def test_a_launch_is_usable_while_its_files_are_there(npx, kit, tmp_path):
+def test_a_launch_is_usable_while_its_files_are_there(npx: Launcher, kit: Kit, tmp_path: Any) -> None:
     launch = npx.find(kit, "-y", "@x/hostile", *ARGS)
     assert usable(launch)
     assert usable((launch[0], "-I", *launch[1:], "/no/such/file"))
@@ -272,7 +283,7 @@ def test_a_launch_is_usable_while_its_files_are_there(npx, kit, tmp_path):
     assert not usable(launch)
 
 
-def test_an_environments_launch_is_usable_while_its_files_are_there(uvx, kit):
+def test_an_environments_launch_is_usable_while_its_files_are_there(uvx: Launcher, kit: Kit) -> None:
     launch = uvx.find(kit, "hostile-server", *ARGS)
     assert usable(launch)
     (uvx.bin / "hostile").unlink()
@@ -289,6 +300,6 @@ def test_an_environments_launch_is_usable_while_its_files_are_there(uvx, kit):
         (("/c/archive-v0/e/bin/x", "/etc"), "/c/archive-v0/e/bin"),
     ],
 )
-def test_a_server_finds_its_siblings_as_its_launcher_would_have_it(launch, folder):
+def test_a_server_finds_its_siblings_as_its_launcher_would_have_it(launch: tuple[Any, ...], folder: str) -> None:
     assert launch_environment(launch, {"PATH": "/bin", "A": "1"}) == {"PATH": f"{folder}:/bin", "A": "1"}
     assert launch_environment(launch, {})["PATH"] == f"{folder}:{os.environ['PATH']}"

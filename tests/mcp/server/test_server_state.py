@@ -8,6 +8,8 @@ import stat
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,24 +19,24 @@ from pflow.mcp.server.server_state import ServerState, ServerStates
 
 
 @pytest.fixture
-def states(home):
+def states(home: Path) -> ServerStates:
     return ServerStates(Home(home))
 
 
 @pytest.fixture
-def file(home):
+def file(home: Path) -> Any:
     home.mkdir(mode=0o700)
     return home / "mcp-state.json"
 
 
-def test_nothing_is_known_of_a_new_server_and_asking_leaves_no_trace(states, home):
+def test_nothing_is_known_of_a_new_server_and_asking_leaves_no_trace(states: ServerStates, home: Path) -> None:
     assert states.get("a") == ServerState()
     states.forget("a")
     assert not home.exists()
     assert states.notices == []
 
 
-def test_what_is_learned_is_kept_beside_what_was_known(states, home):
+def test_what_is_learned_is_kept_beside_what_was_known(states: ServerStates, home: Path) -> None:
     states.update("a", consent="sha256:1", agreed={"transport": "stdio", "args": ["x"]})
     states.update("b", era="legacy")
     after = states.update("a", launch=("/bin/node", "/x.js"), era="modern", version="1.2", synced_at=3.5, tools=7)
@@ -52,13 +54,13 @@ def test_what_is_learned_is_kept_beside_what_was_known(states, home):
     assert stat.S_IMODE((home / "mcp-state.json").stat().st_mode) == 0o600
 
 
-def test_a_field_that_does_not_exist_is_refused_before_anything_is_written(states, home):
+def test_a_field_that_does_not_exist_is_refused_before_anything_is_written(states: ServerStates, home: Path) -> None:
     with pytest.raises(TypeError, match="consnet"):
         states.update("a", consnet="x")
     assert not (home / "mcp-state.json").exists()
 
 
-def test_a_forgotten_server_is_as_new(states, home):
+def test_a_forgotten_server_is_as_new(states: ServerStates, home: Path) -> None:
     states.update_all({"a": {"era": "modern"}, "b": {"era": "legacy"}})
     states.forget("a")
     assert states.get("a") == ServerState()
@@ -66,7 +68,7 @@ def test_a_forgotten_server_is_as_new(states, home):
     assert list(json.loads((home / "mcp-state.json").read_text())["servers"]) == ["b"]
 
 
-def test_another_process_is_heard_at_the_next_question(states, home):
+def test_another_process_is_heard_at_the_next_question(states: ServerStates, home: Path) -> None:
     states.update("a", era="modern")
     assert states.get("a").era == "modern"
     ServerStates(Home(home)).update("a", era="legacy")
@@ -75,7 +77,7 @@ def test_another_process_is_heard_at_the_next_question(states, home):
     assert states.get("a") == ServerState()
 
 
-def test_the_file_is_read_once_while_it_does_not_change(states, file):
+def test_the_file_is_read_once_while_it_does_not_change(states: ServerStates, file: Any) -> None:
     states.update("a", era="modern")
     states.get("a")
     stamp = file.stat()
@@ -87,7 +89,9 @@ def test_the_file_is_read_once_while_it_does_not_change(states, file):
 
 @pytest.mark.parametrize("text", ["{", "[]", "", '{"servers": []}', "\xff", "[" * 100_000])
 @pytest.mark.parametrize("ask", ["get", "update", "forget"])
-def test_a_damaged_file_is_set_aside_with_a_notice_and_work_goes_on(states, file, text, ask):
+def test_a_damaged_file_is_set_aside_with_a_notice_and_work_goes_on(
+    states: ServerStates, file: Any, text: str, ask: str
+) -> None:
     file.write_text(text, "latin-1")
     if ask == "update":
         states.update("a", era="modern")
@@ -103,7 +107,7 @@ def test_a_damaged_file_is_set_aside_with_a_notice_and_work_goes_on(states, file
     assert len(states.notices) == 1
 
 
-def test_a_field_of_the_wrong_type_is_unknown_and_the_rest_is_kept(states, file):
+def test_a_field_of_the_wrong_type_is_unknown_and_the_rest_is_kept(states: ServerStates, file: Any) -> None:
     wrong = {
         **{"consent": ["x"], "agreed": {"args": ["a", 1], "url": "u"}, "launch": ["node", None], "launch_of": None},
         **{"era": "modern", "version": 3, "synced_at": "now", "tools": True, "other": 1},
@@ -114,14 +118,14 @@ def test_a_field_of_the_wrong_type_is_unknown_and_the_rest_is_kept(states, file)
     assert states.update("a", tools=2) == ServerState(agreed={"url": "u"}, era="modern", tools=2)
 
 
-def test_what_is_nested_too_deeply_to_be_written_does_not_stop_a_write(states, file):
+def test_what_is_nested_too_deeply_to_be_written_does_not_stop_a_write(states: ServerStates, file: Any) -> None:
     deep = "[" * 500 + "]" * 500
     file.write_text(f'{{"servers": {{"a": {{"era": "modern", "agreed": {{"x": {deep}}}}}}}}}')
     assert states.update("b", era="legacy").era == "legacy"
     assert states.get("a").era == "modern"
 
 
-def test_a_link_is_not_followed(states, file, tmp_path):
+def test_a_link_is_not_followed(states: ServerStates, file: Any, tmp_path: Any) -> None:
     (tmp_path / "other.json").write_text('{"servers": {"a": {"consent": "evil"}}}')
     file.symlink_to(tmp_path / "other.json")
     with pytest.raises(SecurityError):
@@ -130,11 +134,11 @@ def test_a_link_is_not_followed(states, file, tmp_path):
         states.update("a", era="modern")
 
 
-def test_what_is_learned_at_once_is_all_kept(home):
+def test_what_is_learned_at_once_is_all_kept(home: Path) -> None:
     names = [f"s{number}" for number in range(8)]
     start = threading.Barrier(len(names))
 
-    def learn(name):
+    def learn(name: str) -> None:
         start.wait()
         ServerStates(Home(home)).update(name, era="modern")
 
@@ -146,7 +150,7 @@ def test_what_is_learned_at_once_is_all_kept(home):
     assert [ServerStates(Home(home)).get(name).era for name in names] == ["modern"] * len(names)
 
 
-def test_asking_loads_nothing_that_a_run_has_not_loaded(home):
+def test_asking_loads_nothing_that_a_run_has_not_loaded(home: Path) -> None:
     probe = (
         "import sys, pathlib; from pflow.core.file.home import Home; import pflow.core.file.state_file;"
         "before = set(sys.modules);"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,13 +35,13 @@ SERVER = st.from_regex(r"[a-c]{1,2}(-[a-c]{1,2})?", fullmatch=True)
         ("\x1b[31mred\u202e", "31mred"),
     ],
 )
-def test_a_name_keeps_its_words_and_loses_the_rest(raw, name):
+def test_a_name_keeps_its_words_and_loses_the_rest(raw: str, name: str) -> None:
     assert sanitise(raw, default="tool") == name
 
 
 @pytest.mark.requirement("client:constraint-2")
 @given(st.lists(RAW, max_size=8), SERVER, st.lists(SERVER, max_size=3))
-def test_every_tool_has_a_valid_node_type_of_its_own(tools, server, others):
+def test_every_tool_has_a_valid_node_type_of_its_own(tools: list[Any], server: str, others: list[Any]) -> None:
     named = name_tools(server, tools, [server, *others])
     assert named.node_types.keys() == set(tools)
     assert len(set(named.node_types.values())) == len(set(tools))
@@ -50,13 +51,13 @@ def test_every_tool_has_a_valid_node_type_of_its_own(tools, server, others):
 
 
 @given(st.lists(RAW, unique=True, max_size=8), st.randoms())
-def test_names_do_not_depend_on_the_order_of_the_tools(tools, random):
+def test_names_do_not_depend_on_the_order_of_the_tools(tools: list[Any], random: Any) -> None:
     shuffled = random.sample(tools, len(tools))
     assert dict(name_tools("s", tools).node_types) == dict(name_tools("s", shuffled).node_types)
 
 
 @given(st.lists(RAW, max_size=8))
-def test_one_server_alone_reads_back_as_itself(tools):
+def test_one_server_alone_reads_back_as_itself(tools: list[Any]) -> None:
     for node_type in name_tools("git-hub", tools).node_types.values():
         parsed = parse_node_type(node_type, ["git", "git-hub"])
         assert parsed is not None
@@ -64,7 +65,7 @@ def test_one_server_alone_reads_back_as_itself(tools):
         assert f"mcp-git-hub-{parsed[1]}" == node_type
 
 
-def test_tools_that_collide_all_get_a_mark_and_a_warning():
+def test_tools_that_collide_all_get_a_mark_and_a_warning() -> None:
     named = name_tools("gh", ["createIssue", "create_issue", "list"])
     assert dict(named.node_types) == {
         "createIssue": "mcp-gh-create-issue-706a5e",
@@ -77,13 +78,13 @@ def test_tools_that_collide_all_get_a_mark_and_a_warning():
     )
 
 
-def test_a_tool_that_is_named_like_another_ones_mark_is_still_its_own():
+def test_a_tool_that_is_named_like_another_ones_mark_is_still_its_own() -> None:
     taken = name_tools("gh", ["a_b", "a b"]).node_types["a b"].removeprefix("mcp-gh-")
     named = name_tools("gh", ["a_b", "a b", taken])
     assert len(set(named.node_types.values())) == 3
 
 
-def test_very_long_names_are_cut_and_told_apart():
+def test_very_long_names_are_cut_and_told_apart() -> None:
     one, other = "x" * 10_000, "x" * 9_999 + "y"
     named = name_tools("s", [one, other])
     assert named.node_types[one] != named.node_types[other]
@@ -91,21 +92,21 @@ def test_very_long_names_are_cut_and_told_apart():
     assert all(len(name) <= 70 for name in named.node_types.values())
 
 
-def test_a_tool_that_is_listed_twice_is_one_tool():
+def test_a_tool_that_is_listed_twice_is_one_tool() -> None:
     named = name_tools("s", ["a", "a"])
     assert dict(named.node_types) == {"a": "mcp-s-a"}
     assert named.warnings == ("server `s` lists the tool `a` more than once",)
 
 
 @pytest.mark.requirement("client:edge-6")
-def test_the_same_tool_of_two_servers_is_told_apart_by_the_server():
+def test_the_same_tool_of_two_servers_is_told_apart_by_the_server() -> None:
     servers = ["git", "git-hub"]
     assert name_tools("git", ["search"], servers).node_types["search"] == "mcp-git-search"
     assert name_tools("git-hub", ["search"], servers).node_types["search"] == "mcp-git-hub-search"
     assert name_tools("git-hub", ["search"], servers).warnings == ()
 
 
-def test_a_name_that_means_a_tool_of_a_longer_server_gets_a_mark():
+def test_a_name_that_means_a_tool_of_a_longer_server_gets_a_mark() -> None:
     named = name_tools("git", ["hub_search", "log"], ["git", "git-hub"])
     assert dict(named.node_types) == {"hub_search": "mcp-git-hub-search-279aae", "log": "mcp-git-log"}
     assert named.warnings == (
@@ -115,7 +116,7 @@ def test_a_name_that_means_a_tool_of_a_longer_server_gets_a_mark():
 
 
 @pytest.mark.requirement("client:test-15")
-def test_a_node_type_reads_back_by_the_longest_configured_server():
+def test_a_node_type_reads_back_by_the_longest_configured_server() -> None:
     assert parse_node_type("mcp-github-create-issue", ["github"]) == ("github", "create-issue")
     assert parse_node_type("mcp-git-hub-search", ["git", "git-hub"]) == ("git-hub", "search")
     assert parse_node_type("mcp-git-log", ["git", "git-log"]) == ("git", "log")

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from typing import Any
 
 PATH = sys.argv[1]
 with open(PATH) as file:
@@ -19,55 +20,55 @@ MET = MODERN
 SUBSCRIPTION = None
 
 
-def send(message):
+def send(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
 
-def reply(number, result):
+def reply(number: int, result: dict[str, Any]) -> None:
     send({"jsonrpc": "2.0", "id": number, "result": {"resultType": "complete", **result} if MODERN else result})
 
 
-def refuse(number, code, message, data=None):
+def refuse(number: int, code: int, message: str, data: dict[str, Any] | None = None) -> None:
     send({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message, "data": data}})
 
 
-def note(kind, text):
+def note(kind: str, text: str) -> None:
     """Write down what a test asks for later; one write, so that lines of several processes do not mix."""
     with open(f"{PATH}.{kind}", "a") as file:
         file.write(text + "\n")
 
 
-def calls_of(tool):
+def calls_of(tool: str) -> int:
     with open(f"{PATH}.log") as file:
         messages = [json.loads(line) for line in file]
     return sum(m.get("method") == "tools/call" and m["params"]["name"] == tool for m in messages)
 
 
-def hang():
+def hang() -> None:
     while True:
         signal.pause()
 
 
-def wait_for(path):
+def wait_for(path: str) -> None:
     while not os.path.exists(path):
         time.sleep(0.002)
 
 
-def leave(code, said):
+def leave(code: int, said: str) -> None:
     sys.stderr.write(said)
     sys.stderr.flush()
     os._exit(code)
 
 
-def tools():
+def tools() -> list[Any]:
     global LISTED
     lists = SCRIPT.get("lists")
     LISTED += 1
     return lists[min(LISTED, len(lists)) - 1] if lists else SCRIPT["tools"]
 
 
-def tell_of_change():
+def tell_of_change() -> None:
     """Say that the tools changed: unasked in the older protocols, in the newer one only to who listens."""
     if not MODERN:
         send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
@@ -76,7 +77,7 @@ def tell_of_change():
         send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": meta}})
 
 
-def call(number, params):
+def call(number: int, params: dict[str, Any]) -> None:
     name, arguments = params["name"], params.get("arguments") or {}
     replies = SCRIPT.get("replies", {}).get(name, [{"echo": True}])
     answer = replies[min(calls_of(name), len(replies)) - 1]
@@ -113,7 +114,7 @@ def call(number, params):
         reply(number, {"content": [{"type": "text", "text": json.dumps(arguments)}]})
 
 
-def handle(message):
+def handle(message: dict[str, Any]) -> None:
     global MET, SUBSCRIPTION
     number, method, params = message.get("id"), message.get("method"), message.get("params") or {}
     note("log", json.dumps(message))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.step.conftest import tool
+from tests.cli.conftest import Pflow
+from tests.mcp.step.conftest import Serve, tool
 
 SEARCH = {
     "name": "Search_Code",
@@ -27,7 +28,7 @@ SEARCH = {
 }
 
 
-def test_a_tool_is_called_by_its_own_name_or_that_of_its_node_type(pflow, serve):
+def test_a_tool_is_called_by_its_own_name_or_that_of_its_node_type(pflow: Pflow, serve: Serve) -> None:
     server = serve("hub", SEARCH)
     first = pflow("call", "hub", "Search_Code", "query=x", "limit=3", 'kinds=["a"]')
     assert (first.code, first.out, first.err) == (0, '{"query":"x","limit":3,"kinds":["a"]}\n', "")
@@ -35,7 +36,7 @@ def test_a_tool_is_called_by_its_own_name_or_that_of_its_node_type(pflow, serve)
     assert server.calls == [{"query": "x", "limit": 3, "kinds": ["a"]}, {"query": "${HOME}"}]
 
 
-def test_for_programs_a_call_has_the_envelope_of_a_run(pflow, serve):
+def test_for_programs_a_call_has_the_envelope_of_a_run(pflow: Pflow, serve: Serve) -> None:
     serve("hub", SEARCH)
     said = pflow("call", "hub", "Search_Code", "query=x", "--json").json
     assert said["success"] is True
@@ -43,7 +44,7 @@ def test_for_programs_a_call_has_the_envelope_of_a_run(pflow, serve):
     assert said["data"]["steps"] == 1
 
 
-def test_the_shape_of_a_result_is_the_paths_that_a_workflow_can_name(pflow, serve):
+def test_the_shape_of_a_result_is_the_paths_that_a_workflow_can_name(pflow: Pflow, serve: Serve) -> None:
     serve("hub", SEARCH, replies={"Search_Code": [{"text": '{"items": [{"path": "a.py", "hits": 3}], "total": 1}'}]})
     said = pflow("call", "hub", "Search_Code", "query=x", "--shape")
     assert said.out == (
@@ -58,7 +59,7 @@ def test_the_shape_of_a_result_is_the_paths_that_a_workflow_can_name(pflow, serv
     assert (told["node_type"], told["paths"]) == ("mcp-hub-search-code", said.out.splitlines())
 
 
-def test_what_is_missing_is_named_with_the_command_that_works(pflow, serve):
+def test_what_is_missing_is_named_with_the_command_that_works(pflow: Pflow, serve: Serve) -> None:
     server = serve("hub", SEARCH)
     said = pflow("call", "hub", "Search_Code", "limit=3")
     assert (said.code, said.out) == (2, "")
@@ -73,7 +74,7 @@ def test_what_is_missing_is_named_with_the_command_that_works(pflow, serve):
     assert server.pids == []
 
 
-def test_everything_that_is_wrong_with_the_parameters_is_said_at_once(pflow, serve):
+def test_everything_that_is_wrong_with_the_parameters_is_said_at_once(pflow: Pflow, serve: Serve) -> None:
     server = serve("hub", SEARCH)
     said = pflow("call", "hub", "Search_Code", "qery=x", "limit=many")
     assert said.code == 2
@@ -91,7 +92,7 @@ def test_everything_that_is_wrong_with_the_parameters_is_said_at_once(pflow, ser
 
 
 @pytest.mark.requirement("security:1-4")
-def test_arguments_that_the_schema_does_not_admit_are_not_sent(pflow, serve):
+def test_arguments_that_the_schema_does_not_admit_are_not_sent(pflow: Pflow, serve: Serve) -> None:
     server = serve("hub", SEARCH)
     said = pflow("call", "hub", "Search_Code", "query=x", "limit=0", "kinds=[1,2]")
     assert said.code == 1
@@ -114,7 +115,7 @@ def test_arguments_that_the_schema_does_not_admit_are_not_sent(pflow, serve):
     assert server.calls == []
 
 
-def test_a_tool_that_is_not_known_has_a_near_name(pflow, serve):
+def test_a_tool_that_is_not_known_has_a_near_name(pflow: Pflow, serve: Serve) -> None:
     serve("hub", SEARCH)
     said = pflow("call", "hub", "Serch_Code", "query=x")
     assert (said.code, said.err) == (
@@ -124,12 +125,12 @@ def test_a_tool_that_is_not_known_has_a_near_name(pflow, serve):
 
 
 @pytest.mark.requirement("client:error-1")
-def test_a_server_that_is_not_configured_is_said_so(pflow, serve):
+def test_a_server_that_is_not_configured_is_said_so(pflow: Pflow, serve: Serve) -> None:
     serve("hub", SEARCH)
     assert pflow("call", "huh", "x").err == "error: Server huh not configured\n\nhint: did you mean `hub`?\n"
 
 
-def test_a_call_without_a_tool_lists_the_tools_there_are(pflow, serve):
+def test_a_call_without_a_tool_lists_the_tools_there_are(pflow: Pflow, serve: Serve) -> None:
     serve("hub", SEARCH, tool("other"))
     said = pflow("call", "hub")
     assert (said.code, said.err) == (
@@ -142,14 +143,14 @@ def test_a_call_without_a_tool_lists_the_tools_there_are(pflow, serve):
     assert pflow("call", "huh").err.startswith("error: Server huh not configured\n")
 
 
-def test_a_server_that_was_never_synced_says_how(pflow, serve):
+def test_a_server_that_was_never_synced_says_how(pflow: Pflow, serve: Serve) -> None:
     serve("hub", SEARCH, sync=None)
     assert pflow("call", "hub", "Search_Code", "query=x").err == (
         "error: the tools of server `hub` are not known yet\n\nhint: pflow mcp sync hub\n"
     )
 
 
-def test_an_image_is_a_file_for_its_owner_only(pflow, serve, home):
+def test_an_image_is_a_file_for_its_owner_only(pflow: Pflow, serve: Serve, home: Path) -> None:
     content = [
         {"type": "text", "text": "drawn"},
         {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
@@ -169,7 +170,7 @@ def test_an_image_is_a_file_for_its_owner_only(pflow, serve, home):
 
 
 @pytest.mark.requirement("security:4.3-4")
-def test_a_tool_is_described_like_any_node(pflow, serve):
+def test_a_tool_is_described_like_any_node(pflow: Pflow, serve: Serve) -> None:
     serve("hub", SEARCH)
     assert pflow("registry", "describe", "mcp-hub-search-code").out == (
         "mcp-hub-search-code: Find code.\n"

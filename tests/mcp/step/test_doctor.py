@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import re
 import sys
+from pathlib import Path
 
-from tests.mcp.step.conftest import tool
+import pytest
+
+from tests.cli.conftest import Pflow, Said
+from tests.mcp.step.conftest import Serve, tool
 
 PYTHON = f"  ok      command: {sys.executable}\n"
 AGREED = "  ok      agreed: as it is configured now\n"
 
 
-def steady(said):
+def steady(said: Said) -> str:
     """stdout without the milliseconds."""
     return re.sub(r"\([0-9.]+ ms\)", "(N ms)", said.out)
 
 
-def test_a_server_that_works_is_told_how_it_does(pflow, serve, era):
+def test_a_server_that_works_is_told_how_it_does(pflow: Pflow, serve: Serve, era: str) -> None:
     serve("a", tool("one"), tool("two"), era=era, version="2.1")
     said = pflow("mcp", "doctor", "a")
     version = {"legacy": "2025-11-25", "modern": "2026-07-28"}[era]
@@ -31,7 +35,7 @@ def test_a_server_that_works_is_told_how_it_does(pflow, serve, era):
     assert [(report["server"], report["ok"]) for report in told] == [("a", True)]
 
 
-def test_tools_that_changed_are_a_note(pflow, serve):
+def test_tools_that_changed_are_a_note(pflow: Pflow, serve: Serve) -> None:
     serve("a", tool("one"), tool("two")).write(tool("one", needs={"x": "string"}))
     said = pflow("mcp", "doctor")
     assert said.code == 0
@@ -40,7 +44,7 @@ def test_tools_that_changed_are_a_note(pflow, serve):
     )
 
 
-def test_a_missing_command_is_named(pflow):
+def test_a_missing_command_is_named(pflow: Pflow) -> None:
     pflow("mcp", "add", "a", "--", "no-such-program-at-all")
     said = pflow("mcp", "doctor", "a")
     assert said.code == 1
@@ -51,7 +55,7 @@ def test_a_missing_command_is_named(pflow):
     )
 
 
-def test_a_missing_variable_is_a_note_and_said_once(pflow, serve):
+def test_a_missing_variable_is_a_note_and_said_once(pflow: Pflow, serve: Serve) -> None:
     serve("a", tool("one"), add=("--env", "TOKEN=${NO_SUCH_TOKEN}"))
     said = pflow("mcp", "doctor", "a")
     assert (said.code, said.err) == (0, "")
@@ -63,7 +67,7 @@ def test_a_missing_variable_is_a_note_and_said_once(pflow, serve):
     )
 
 
-def test_a_changed_configuration_is_not_started(pflow, serve, home):
+def test_a_changed_configuration_is_not_started(pflow: Pflow, serve: Serve, home: Path) -> None:
     server = serve("a", tool("one"))
     file = home / "mcp-servers.json"
     content = json.loads(file.read_text())
@@ -80,7 +84,7 @@ def test_a_changed_configuration_is_not_started(pflow, serve, home):
     assert server.pids == []
 
 
-def test_an_entry_that_is_no_server_is_said_so(pflow, serve, home):
+def test_an_entry_that_is_no_server_is_said_so(pflow: Pflow, serve: Serve, home: Path) -> None:
     (home / "mcp-servers.json").write_text(json.dumps({"servers": {"a": {"transport": "smoke", "command": "x"}}}))
     said = pflow("mcp", "doctor", "a")
     assert said.code == 1
@@ -91,7 +95,7 @@ def test_an_entry_that_is_no_server_is_said_so(pflow, serve, home):
     )
 
 
-def test_a_server_that_hangs_is_ended(pflow, serve):
+def test_a_server_that_hangs_is_ended(pflow: Pflow, serve: Serve) -> None:
     serve("a", tool("one"), hang="tools/list", add=("--timeout", "1"), sync=None)
     said = pflow("mcp", "doctor", "a")
     assert said.code == 1
@@ -102,7 +106,9 @@ def test_a_server_that_hangs_is_ended(pflow, serve):
     )
 
 
-def test_a_server_that_crashes_is_heard_without_its_secrets(pflow, serve, monkeypatch):
+def test_a_server_that_crashes_is_heard_without_its_secrets(
+    pflow: Pflow, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HUB_TOKEN", "canary-47110815")
     serve(
         "a",
@@ -124,6 +130,6 @@ def test_a_server_that_crashes_is_heard_without_its_secrets(pflow, serve, monkey
     )
 
 
-def test_no_servers_are_said_so(pflow):
+def test_no_servers_are_said_so(pflow: Pflow) -> None:
     said = pflow("mcp", "doctor")
     assert (said.code, said.err) == (0, "no server is configured\n\nhint: pflow mcp add NAME -- COMMAND\n")

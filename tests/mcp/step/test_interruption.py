@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from tests.cli.conftest import spawn
+from tests.cli.conftest import Pflow, spawn
 from tests.mcp.protocol.kit import alive, wait_until
-from tests.mcp.step.conftest import tool
+from tests.mcp.step.conftest import Serve, Server, tool
 
 SAY = tool("say", needs={"text": "string"})
 
 
 @pytest.fixture
-def trust(request):
+def trust(request: pytest.FixtureRequest) -> tuple[Any, ...]:
     """Options of `mcp add`; none unless a test says which."""
     return getattr(request, "param", ())
 
 
 @pytest.fixture
-def calling(serve, write, tmp_path, trust):
+def calling(
+    serve: Serve, write: Callable[..., str], tmp_path: Any, trust: tuple[Any, ...]
+) -> Iterator[tuple[Server, subprocess.Popen[Any], Any]]:
     """A run whose second step is in a call that the server does not answer before `go` exists."""
     go = tmp_path / "go"
     replies = [{"text": "first"}, {"wait_for": str(go), "text": "second"}]
@@ -39,7 +44,9 @@ def calling(serve, write, tmp_path, trust):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_stops_a_call_and_its_server_and_the_run_can_go_on(pflow, calling, number, code):
+def test_a_signal_stops_a_call_and_its_server_and_the_run_can_go_on(
+    pflow: Pflow, calling: tuple[Server, subprocess.Popen[Any], Any], number: Any, code: int
+) -> None:
     server, program, go = calling
     program.send_signal(number)
     out, err = program.communicate()
@@ -53,7 +60,9 @@ def test_a_signal_stops_a_call_and_its_server_and_the_run_can_go_on(pflow, calli
     assert [call["text"] for call in server.calls] == ["1", "2", "2"]
 
 
-def test_a_call_in_flight_when_the_process_was_killed_is_in_doubt(pflow, calling):
+def test_a_call_in_flight_when_the_process_was_killed_is_in_doubt(
+    pflow: Pflow, calling: tuple[Server, subprocess.Popen[Any], Any]
+) -> None:
     server, program, go = calling
     program.kill()
     program.communicate()
@@ -69,7 +78,9 @@ def test_a_call_in_flight_when_the_process_was_killed_is_in_doubt(pflow, calling
 
 
 @pytest.mark.parametrize("trust", [("--trust-readonly",)], indirect=True)
-def test_a_call_that_is_trusted_to_read_only_is_made_again_unasked(pflow, calling):
+def test_a_call_that_is_trusted_to_read_only_is_made_again_unasked(
+    pflow: Pflow, calling: tuple[Server, subprocess.Popen[Any], Any]
+) -> None:
     server, program, go = calling
     program.kill()
     program.communicate()

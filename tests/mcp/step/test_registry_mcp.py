@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.mcp.step.conftest import tool
+from tests.cli.conftest import Pflow
+from tests.mcp.step.conftest import Serve, tool
 from tests.mcp.step.test_sync import steady
 
 
 @pytest.fixture
-def servers(home):
+def servers(home: Path) -> Callable[..., Any]:
     """What the file of servers holds."""
     return lambda: json.loads((home / "mcp-servers.json").read_text())["servers"]
 
 
 @pytest.mark.requirement("security:4.3-1", "security:10.1-1", "security:4.3-2")
-def test_a_server_is_registered_with_its_tools_in_one_go(pflow, serve):
+def test_a_server_is_registered_with_its_tools_in_one_go(pflow: Pflow, serve: Serve) -> None:
     server = serve("hub", tool("search_code"), tool("get_repo"), add=None)
     said = pflow("registry", "add-mcp", "--server", "hub", "--command", shlex.join(server.argv), "--transport", "stdio")
     assert (said.code, said.err) == (0, "")
@@ -32,7 +36,7 @@ def test_a_server_is_registered_with_its_tools_in_one_go(pflow, serve):
 
 
 @pytest.mark.requirement("security:4.3-1")
-def test_only_the_chosen_tools_become_node_types(pflow, serve, servers):
+def test_only_the_chosen_tools_become_node_types(pflow: Pflow, serve: Serve, servers: Callable[..., Any]) -> None:
     server = serve("hub", tool("search_code"), tool("Get_Repo"), tool("drop_all"), add=None)
     command = shlex.join(server.argv)
     words = ["registry", "add-mcp", "--server", "hub", "--command", command]
@@ -54,7 +58,7 @@ def test_only_the_chosen_tools_become_node_types(pflow, serve, servers):
     assert steady(pflow("mcp", "sync", "hub")).startswith("hub has 1 of 3 tools, 1 new, 2 gone (N s)\n")
 
 
-def test_the_choice_of_tools_asks_for_no_new_consent(pflow, serve, home):
+def test_the_choice_of_tools_asks_for_no_new_consent(pflow: Pflow, serve: Serve, home: Path) -> None:
     server = serve("hub", tool("one"), tool("two"))
     file = home / "mcp-servers.json"
     content = json.loads(file.read_text())
@@ -68,7 +72,7 @@ def test_the_choice_of_tools_asks_for_no_new_consent(pflow, serve, home):
 
 
 @pytest.mark.requirement("security:4.3-3")
-def test_a_refresh_reads_the_tools_of_one_server_again(pflow, serve):
+def test_a_refresh_reads_the_tools_of_one_server_again(pflow: Pflow, serve: Serve) -> None:
     one, other = serve("one", tool("a")), serve("two", tool("a"))
     one.write(tool("b"))
     other.write(tool("b"))
@@ -87,7 +91,7 @@ def test_a_refresh_reads_the_tools_of_one_server_again(pflow, serve):
 
 
 @pytest.mark.requirement("security:13.1-2")
-def test_tools_that_no_run_could_call_are_found(pflow, serve, home):
+def test_tools_that_no_run_could_call_are_found(pflow: Pflow, serve: Serve, home: Path) -> None:
     serve("a", tool("good"), tool("moved"), {**tool("odd"), "inputSchema": {"type": "object", "minProperties": "x"}})
     serve("b", tool("lost"))
     said = pflow("registry", "validate", "--mcp-wrappers")
@@ -117,7 +121,9 @@ def test_tools_that_no_run_could_call_are_found(pflow, serve, home):
 
 
 @pytest.mark.requirement("security:13.1-1")
-def test_an_older_file_of_servers_is_taken_over_with_a_copy_of_it(pflow, serve, home, tmp_path, servers):
+def test_an_older_file_of_servers_is_taken_over_with_a_copy_of_it(
+    pflow: Pflow, serve: Serve, home: Path, tmp_path: Any, servers: Callable[..., Any]
+) -> None:
     server = serve("old", tool("get"), add=None)
     (home / "mcp.json").write_text(
         json.dumps({"mcpServers": {"old": {"command": server.argv[0], "args": server.argv[1:]}}})
@@ -132,7 +138,7 @@ def test_an_older_file_of_servers_is_taken_over_with_a_copy_of_it(pflow, serve, 
 
 
 @pytest.mark.requirement("security:13.1-3")
-def test_every_connection_is_tried(pflow, serve):
+def test_every_connection_is_tried(pflow: Pflow, serve: Serve) -> None:
     serve("a", tool("x"))
     serve("b", tool("x"), exit="start", sync=None)
     said = pflow("registry", "test-mcp-connections")
@@ -143,7 +149,9 @@ def test_every_connection_is_tried(pflow, serve):
 
 
 @pytest.mark.requirement("security:4.1-1")
-def test_a_removed_server_takes_its_tools_with_it(pflow, serve, home, write):
+def test_a_removed_server_takes_its_tools_with_it(
+    pflow: Pflow, serve: Serve, home: Path, write: Callable[..., str]
+) -> None:
     serve("a", tool("x"))
     serve("a-b", tool("x"))
     assert pflow("mcp", "remove", "a").code == 0
@@ -155,7 +163,7 @@ def test_a_removed_server_takes_its_tools_with_it(pflow, serve, home, write):
     )
 
 
-def test_a_command_that_cannot_be_split_is_refused(pflow):
+def test_a_command_that_cannot_be_split_is_refused(pflow: Pflow) -> None:
     for command, words in (("'x", "No closing quotation"), (" ", "`--command` is empty")):
         said = pflow("registry", "add-mcp", "--server", "a", "--command", command)
         assert said.code == 2

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pflow.core.file.home import Home
 from pflow.nodes.mcp.node import MCPNode
 from pflow.workspace import Workspace
-from tests.mcp.step.conftest import tool
+from tests.cli.conftest import Pflow
+from tests.mcp.step.conftest import Serve, tool
 
 SAY = tool("say", needs={"text": "string"})
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -31,7 +35,7 @@ class Spy(Node):
 
 
 @pytest.mark.requirement("security:1-1", "security:1-3", "security:15-1", "security:5.1-2", "security:5.1-5")
-def test_a_tool_is_a_step_like_any_other(pflow, serve, write):
+def test_a_tool_is_a_step_like_any_other(pflow: Pflow, serve: Serve, write: Callable[..., str]) -> None:
     schema = {**TEXT, "properties": {"text": {"type": "string"}, "loud": {"type": "boolean"}}, "required": ["text"]}
     server = serve("a", {**SAY, "inputSchema": schema})
     write(
@@ -48,7 +52,9 @@ def test_a_tool_is_a_step_like_any_other(pflow, serve, write):
 
 
 @pytest.mark.requirement("security:1-2", "security:5.1-3", "security:6.2-1", "security:12.2-4")
-def test_arguments_come_from_params_mappings_and_natural_names(pflow, serve, write):
+def test_arguments_come_from_params_mappings_and_natural_names(
+    pflow: Pflow, serve: Serve, write: Callable[..., str]
+) -> None:
     server = serve("a", tool("post", needs={"text": "string", "to": "string", "title": "string"}))
     write(
         "x.json",
@@ -66,7 +72,9 @@ def test_arguments_come_from_params_mappings_and_natural_names(pflow, serve, wri
 
 
 @pytest.mark.requirement("security:8.1-2")
-def test_a_tool_can_be_named_by_its_server_and_its_own_name(pflow, serve, write):
+def test_a_tool_can_be_named_by_its_server_and_its_own_name(
+    pflow: Pflow, serve: Serve, write: Callable[..., str]
+) -> None:
     server = serve("github-server", tool("Search_Code", needs={"query": "string"}))
     node = {"id": "find", "version": "1.0.0", "type": "mcp_wrapper", "params": {"query": "x"}}
     metadata = {"server_id": "github-server", "tool_name": "Search_Code", "version": "1.2.0"}
@@ -81,7 +89,9 @@ def test_a_tool_can_be_named_by_its_server_and_its_own_name(pflow, serve, write)
 
 
 @pytest.mark.requirement("client:rule-7", "client:rule-8", "client:test-5", "client:test-6", "client:require-2")
-def test_which_tool_it_is_stands_in_two_parameters_of_the_node(pflow, serve, write, home):
+def test_which_tool_it_is_stands_in_two_parameters_of_the_node(
+    pflow: Pflow, serve: Serve, write: Callable[..., str], home: Path
+) -> None:
     serve("a", tool("Say_It", needs={"text": "string"}))
     (home / "nodes").mkdir(mode=0o700)
     (home / "nodes" / "spy.py").write_text(SPY)
@@ -97,7 +107,7 @@ def test_which_tool_it_is_stands_in_two_parameters_of_the_node(pflow, serve, wri
 
 
 @pytest.mark.requirement("client:rule-14")
-def test_the_node_is_a_pocketflow_node_that_is_told_its_tool(serve, home):
+def test_the_node_is_a_pocketflow_node_that_is_told_its_tool(serve: Serve, home: Path) -> None:
     server = serve("a", SAY)
     node = MCPNode()
     node.set_params({"__mcp_server__": "a", "__mcp_tool__": "say", "text": "hi"})
@@ -115,7 +125,7 @@ def test_the_node_is_a_pocketflow_node_that_is_told_its_tool(serve, home):
 
 
 @pytest.mark.requirement("client:test-13", "client:edge-8")
-def test_other_nodes_are_not_told_of_tools(pflow, serve, write, home):
+def test_other_nodes_are_not_told_of_tools(pflow: Pflow, serve: Serve, write: Callable[..., str], home: Path) -> None:
     serve("a", SAY)
     (home / "nodes").mkdir(mode=0o700)
     (home / "nodes" / "spy.py").write_text(SPY)
@@ -125,7 +135,7 @@ def test_other_nodes_are_not_told_of_tools(pflow, serve, write, home):
 
 
 @pytest.mark.requirement("client:rule-13")
-def test_one_class_executes_all_tools(pflow, serve, home):
+def test_one_class_executes_all_tools(pflow: Pflow, serve: Serve, home: Path) -> None:
     serve("a", SAY, tool("b"))
     serve("c", tool("d"))
     entries = json.loads((home / "registry.json").read_text())
@@ -133,7 +143,9 @@ def test_one_class_executes_all_tools(pflow, serve, home):
     assert classes == {("pflow.nodes.mcp.node", "MCPNode")}
 
 
-def test_what_a_failed_tool_was_given_is_shown_without_what_is_ours(pflow, serve, write, home):
+def test_what_a_failed_tool_was_given_is_shown_without_what_is_ours(
+    pflow: Pflow, serve: Serve, write: Callable[..., str], home: Path
+) -> None:
     serve("a", SAY, replies={"say": [{"failed": "no voice"}]})
     write("x.json", {"id": "s", "type": "mcp-a-say", "params": {"text": "hi"}})
     said = pflow("run", "x.json")
@@ -161,13 +173,17 @@ def test_what_a_failed_tool_was_given_is_shown_without_what_is_ours(pflow, serve
         ({"content": []}, {"result": None}),
     ],
 )
-def test_results_have_one_shape_whatever_the_habits_of_a_server(pflow, serve, result, outputs):
+def test_results_have_one_shape_whatever_the_habits_of_a_server(
+    pflow: Pflow, serve: Serve, result: dict[str, Any], outputs: dict[str, Any]
+) -> None:
     serve("a", tool("get"), replies={"get": [{"result": result}]})
     assert pflow("call", "a", "get", "--json").json["data"]["outputs"] == outputs
 
 
 @pytest.mark.requirement("security:6.1-4")
-def test_the_fields_of_a_structured_result_are_outputs_of_their_own(pflow, serve, write):
+def test_the_fields_of_a_structured_result_are_outputs_of_their_own(
+    pflow: Pflow, serve: Serve, write: Callable[..., str]
+) -> None:
     schema = {
         "type": "object",
         "properties": {"count": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object"}}},
@@ -204,7 +220,9 @@ def test_the_fields_of_a_structured_result_are_outputs_of_their_own(pflow, serve
     ],
 )
 @pytest.mark.requirement("security:7.2-1", "security:7.2-3", "security:12.2-3", "security:12.2-1")
-def test_a_failure_takes_its_edge(pflow, serve, write, reply, action):
+def test_a_failure_takes_its_edge(
+    pflow: Pflow, serve: Serve, write: Callable[..., str], reply: dict[str, Any], action: str
+) -> None:
     serve("a", SAY, replies={"say": [reply]}, add=("--timeout", "2") if "hang" in reply else ())
     actions = ["rate_limited", "auth_failed", "resource_missing", "timeout", "error"]
     write(
@@ -219,7 +237,9 @@ def test_a_failure_takes_its_edge(pflow, serve, write, reply, action):
     assert said.json["data"]["outputs"] == {"took": action}
 
 
-def test_a_failure_without_an_edge_of_its_own_takes_the_one_for_errors(pflow, serve, write):
+def test_a_failure_without_an_edge_of_its_own_takes_the_one_for_errors(
+    pflow: Pflow, serve: Serve, write: Callable[..., str]
+) -> None:
     serve("a", SAY, replies={"say": [{"failed": "429 Too Many Requests"}]})
     write(
         "x.json",
@@ -231,7 +251,7 @@ def test_a_failure_without_an_edge_of_its_own_takes_the_one_for_errors(pflow, se
 
 
 @pytest.mark.requirement("security:10.1-2")
-def test_a_tool_is_part_of_a_pipeline(pflow, serve, tmp_path):
+def test_a_tool_is_part_of_a_pipeline(pflow: Pflow, serve: Serve, tmp_path: Any) -> None:
     server = serve("a", SAY, tool("count", needs={"items": "array"}), replies={"say": [{"text": "HELLO"}]})
     said = pflow("mcp-a-say --text=hello >> write-file --path=out.txt --content='${mcp-a-say.result}'")
     assert said.code == 0, said
@@ -242,7 +262,7 @@ def test_a_tool_is_part_of_a_pipeline(pflow, serve, tmp_path):
     assert server.calls[2:] == [{"text": "from a pipe"}]
 
 
-def test_a_path_that_no_call_ever_gave_is_an_issue(pflow, serve, write):
+def test_a_path_that_no_call_ever_gave_is_an_issue(pflow: Pflow, serve: Serve, write: Callable[..., str]) -> None:
     found = {"items": [{"title": "a", "number": 1}], "total": 1}
     serve("a", tool("find"), replies={"find": [{"text": json.dumps(found)}]})
     write(

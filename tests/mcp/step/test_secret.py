@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pflow.core.file.home import Home
 from pflow.workspace import Workspace
-from tests.mcp.step.conftest import tool
+from tests.cli.conftest import Pflow
+from tests.mcp.step.conftest import Serve, Server, tool
 
 CANARY = "canary-0815-zebra"
 STORED = "stored-4711-llama"
 
 
-def leaks(home, *texts):
+def leaks(home: Any, *texts: str) -> list[Any]:
     """Where a canary can be read: in what was said, and in the files that runs leave."""
     found = [text for text in texts for canary in (CANARY, STORED) if canary in text]
     kept = {"settings.json", "mcp-servers.json"}  # where a person put it
@@ -26,7 +29,7 @@ def leaks(home, *texts):
 
 
 @pytest.fixture
-def given(pflow, serve, monkeypatch):
+def given(pflow: Pflow, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Server:
     """A server that is given secrets in every way there is, and that repeats them."""
     monkeypatch.setenv("HUB_TOKEN", CANARY)
     assert pflow("settings", "set", "HUB_KEY", stdin=STORED).code == 0
@@ -46,7 +49,7 @@ def given(pflow, serve, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["env", "fail", "refuse", "crash", "text", "babble"])
-def test_secrets_of_servers_appear_nowhere(pflow, given, home, name):
+def test_secrets_of_servers_appear_nowhere(pflow: Pflow, given: Server, home: Path, name: str) -> None:
     said = pflow("call", "a", name)
     told = pflow("call", "a", name, "--json")
     shown = pflow("runs", "show", "latest", "--json").out + pflow("trace", "latest", "--json").out
@@ -55,14 +58,16 @@ def test_secrets_of_servers_appear_nowhere(pflow, given, home, name):
     assert len(given.calls) == 2
 
 
-def test_secrets_of_servers_appear_in_no_sync_and_no_list(pflow, given, home):
+def test_secrets_of_servers_appear_in_no_sync_and_no_list(pflow: Pflow, given: Server, home: Path) -> None:
     given.write(tool("x"), exit="tools/list", stderr=f"cannot log in with {CANARY}/{STORED}\n")
     said = [pflow("mcp", *words) for words in (["sync", "a"], ["doctor"], ["list", "--json"], ["doctor", "--json"])]
     assert leaks(home, *(part for one in said for part in (one.out, one.err))) == []
 
 
 @pytest.mark.requirement("client:test-12", "client:rule-11", "client:edge-4")
-def test_a_server_sees_only_what_is_harmless_and_what_it_is_given(pflow, serve, monkeypatch):
+def test_a_server_sees_only_what_is_harmless_and_what_it_is_given(
+    pflow: Pflow, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", CANARY)
     monkeypatch.setenv("HUB_TOKEN", CANARY)
     monkeypatch.setenv("MODE", "fast")
@@ -81,7 +86,7 @@ def test_a_server_sees_only_what_is_harmless_and_what_it_is_given(pflow, serve, 
     assert "PATH" in environment
 
 
-def test_a_secret_that_came_later_is_kept_as_well(serve, home):
+def test_a_secret_that_came_later_is_kept_as_well(serve: Serve, home: Path) -> None:
     server = serve("a", tool("env"), tool("crash"), replies={"env": [{"env": True}]})
     with Workspace(Home(home)) as workspace:
         assert workspace.run({"nodes": [{"id": "e", "type": "echo", "params": {"x": 1}}]}).success
@@ -93,7 +98,7 @@ def test_a_secret_that_came_later_is_kept_as_well(serve, home):
     assert leaks(home) == []
 
 
-def test_a_password_in_an_address_is_a_secret(pflow, serve, home):
+def test_a_password_in_an_address_is_a_secret(pflow: Pflow, serve: Serve, home: Path) -> None:
     serve(
         "a",
         tool("fail"),

@@ -6,35 +6,38 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.conftest import spawn
+from tests.cli.conftest import Pflow, Said, spawn
 from tests.mcp.protocol.kit import argv
-from tests.mcp.step.conftest import tool
+from tests.mcp.step.conftest import Serve, Server, tool
 
 SECONDS = r"[0-9]+\.[0-9]{2} s"
 
 
 @pytest.fixture
-def entries(home):
+def entries(home: Path) -> Callable[..., Any]:
     """The tools that the registry holds."""
 
-    def read():
+    def read() -> dict[str, Any]:
         found = json.loads((home / "registry.json").read_text())
         return {name: entry for name, entry in found.items() if name.startswith("mcp-")}
 
     return read
 
 
-def steady(said):
+def steady(said: Said) -> str:
     """stdout without the seconds."""
     return re.sub(SECONDS, "N s", said.out)
 
 
 @pytest.mark.requirement("client:test-3", "client:input-2", "security:10.1-1", "client:state-2", "client:state-3")
 @pytest.mark.requirement("server5:require-2")
-def test_three_tools_are_three_node_types(pflow, serve, entries):
+def test_three_tools_are_three_node_types(pflow: Pflow, serve: Serve, entries: Callable[..., Any]) -> None:
     serve("a", tool("one"), tool("Two_B"), tool("list all"), sync=None)
     said = pflow("mcp", "sync", "a")
     assert (said.code, said.err) == (0, "")
@@ -55,7 +58,7 @@ def test_three_tools_are_three_node_types(pflow, serve, entries):
 
 
 @pytest.mark.requirement("client:test-4", "client:rule-4")
-def test_no_tools_are_no_node_types(pflow, serve, entries):
+def test_no_tools_are_no_node_types(pflow: Pflow, serve: Serve, entries: Callable[..., Any]) -> None:
     serve("a", sync=None)
     said = pflow("mcp", "sync", "a", "--json")
     (report,) = said.json["data"]["servers"]
@@ -64,7 +67,7 @@ def test_no_tools_are_no_node_types(pflow, serve, entries):
 
 
 @pytest.mark.requirement("client:scope-5")
-def test_only_a_sync_asks_servers_for_their_tools(pflow, serve, write):
+def test_only_a_sync_asks_servers_for_their_tools(pflow: Pflow, serve: Serve, write: Callable[..., str]) -> None:
     server = serve("a", tool("one"))
     write("x.json", {"id": "s", "type": "mcp-a-one"})
     for words in (["mcp", "list"], ["registry", "list"], ["registry", "scan"], ["validate", "x.json"], ["--help"]):
@@ -76,7 +79,9 @@ def test_only_a_sync_asks_servers_for_their_tools(pflow, serve, write):
 
 
 @pytest.mark.requirement("client:rule-6", "client:test-11", "security:13.3-1", "security:13.3-2", "security:13.3-3")
-def test_a_second_sync_shows_what_changed_and_which_workflows_that_touches(pflow, serve, write, entries):
+def test_a_second_sync_shows_what_changed_and_which_workflows_that_touches(
+    pflow: Pflow, serve: Serve, write: Callable[..., str], entries: Callable[..., Any]
+) -> None:
     server = serve("a", tool("same"), tool("old"), tool("send", needs={"to": "string", "body": "string"}))
     write("mail.json", {"id": "s", "type": "mcp-a-send", "params": {"to": "x", "body": "y"}})
     write("gone.json", {"id": "o", "type": "mcp-a-old"})
@@ -105,7 +110,7 @@ def test_a_second_sync_shows_what_changed_and_which_workflows_that_touches(pflow
 
 
 @pytest.mark.requirement("client:edge-7")
-def test_the_registry_as_it_was_stays_beside_it(pflow, serve, home):
+def test_the_registry_as_it_was_stays_beside_it(pflow: Pflow, serve: Serve, home: Path) -> None:
     server = serve("a", tool("one"))
     before = (home / "registry.json").read_bytes()
     server.write(tool("two"))
@@ -114,7 +119,7 @@ def test_the_registry_as_it_was_stays_beside_it(pflow, serve, home):
     assert (home / "registry.json.bak").stat().st_mode & 0o777 == 0o600
 
 
-def test_five_thousand_tools_are_synced_and_searched(pflow, entries):
+def test_five_thousand_tools_are_synced_and_searched(pflow: Pflow, entries: Callable[..., Any]) -> None:
     pflow("mcp", "add", "big", "--", *argv("modern", "many-tools"))
     said = pflow("mcp", "sync", "big", "--json")
     (report,) = said.json["data"]["servers"]
@@ -123,7 +128,7 @@ def test_five_thousand_tools_are_synced_and_searched(pflow, entries):
     assert pflow("registry", "list", "--filter", "tool-4711").out.startswith("mcp-big-tool-4711 ")
 
 
-def test_tools_whose_names_collide_are_both_callable(pflow, serve):
+def test_tools_whose_names_collide_are_both_callable(pflow: Pflow, serve: Serve) -> None:
     server = serve("a", tool("get_it"), tool("get-it"), sync=None)
     said = pflow("mcp", "sync", "a", "--json").json["data"]["servers"][0]
     assert said["tools_registered"] == 2
@@ -136,13 +141,17 @@ def test_tools_whose_names_collide_are_both_callable(pflow, serve):
 
 
 @pytest.mark.requirement("client:edge-6")
-def test_tools_of_one_name_on_two_servers_are_two_node_types(pflow, serve, entries):
+def test_tools_of_one_name_on_two_servers_are_two_node_types(
+    pflow: Pflow, serve: Serve, entries: Callable[..., Any]
+) -> None:
     serve("a", tool("get"))
     serve("b", tool("get"))
     assert set(entries()) == {"mcp-a-get", "mcp-b-get"}
 
 
-def test_a_server_that_fails_does_not_keep_the_others(pflow, serve, home, entries, monkeypatch):
+def test_a_server_that_fails_does_not_keep_the_others(
+    pflow: Pflow, serve: Serve, home: Path, entries: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pflow.workspace.server_sync.PATIENCE", 1.0)
     serve("bad", tool("x"), exit="initialize", stderr="no database\n", sync=None)
     serve("good", tool("x"), sync=None)
@@ -185,7 +194,7 @@ def test_a_server_that_fails_does_not_keep_the_others(pflow, serve, home, entrie
     assert set(entries()) == {"mcp-good-x"}
 
 
-def test_hostile_text_is_shown_escaped(pflow, serve):
+def test_hostile_text_is_shown_escaped(pflow: Pflow, serve: Serve) -> None:
     serve("a", {**tool("e\x1b[2Jvil\u202e"), "description": "Nice\x1b]0;pwned\x07 \u202etxt"}, sync=None)
     said = pflow("mcp", "sync", "a")
     assert steady(said) == "a has 1 tool, 1 new (N s)\n  + mcp-a-e-2-jvil  Nice\\x1b]0;pwned\\x07 \\u202etxt\n"
@@ -194,7 +203,7 @@ def test_hostile_text_is_shown_escaped(pflow, serve):
     assert "\u202e" not in shown
 
 
-def test_which_servers_must_be_said(pflow, serve):
+def test_which_servers_must_be_said(pflow: Pflow, serve: Serve) -> None:
     for words in (["mcp", "sync", "--all"], ["registry", "refresh"], ["registry", "test-mcp-connections"]):
         none = pflow(*words)
         assert (none.code, none.err) == (0, "no server is configured\n\nhint: pflow mcp add NAME -- COMMAND\n")
@@ -207,7 +216,7 @@ def test_which_servers_must_be_said(pflow, serve):
 
 
 @pytest.fixture
-def edited(serve, home):
+def edited(serve: Serve, home: Path) -> Server:
     """A server whose configuration was edited by hand after a person agreed to it."""
     server = serve("a", tool("one"))
     file = home / "mcp-servers.json"
@@ -217,7 +226,9 @@ def edited(serve, home):
     return server
 
 
-def test_a_server_that_was_edited_by_hand_is_refused_where_nobody_can_be_asked(pflow, edited, write):
+def test_a_server_that_was_edited_by_hand_is_refused_where_nobody_can_be_asked(
+    pflow: Pflow, edited: Server, write: Callable[..., str]
+) -> None:
     said = pflow("mcp", "sync", "a")
     assert (said.code, said.out) == (3, "")
     assert said.err == (
@@ -244,7 +255,7 @@ def test_a_server_that_was_edited_by_hand_is_refused_where_nobody_can_be_asked(p
     assert pflow("run", "x.json").code == 0
 
 
-def ask(home, answer, *words):
+def ask(home: Any, answer: bytes, *words: str) -> tuple[int, str]:
     """What a person sees on a terminal who answers one question."""
     import pty  # not everywhere
 
@@ -268,7 +279,7 @@ def ask(home, answer, *words):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal")
-def test_a_person_sees_everything_before_agreeing(edited, home):
+def test_a_person_sees_everything_before_agreeing(edited: Server, home: Path) -> None:
     code, shown = ask(home, b"n\n", "mcp", "sync", "a")
     asked = shown.partition("agree?")[0]
     python = os.path.realpath(sys.executable)

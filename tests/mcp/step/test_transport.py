@@ -7,10 +7,14 @@ import json
 import socket
 import subprocess
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Pflow
 from tests.mcp.protocol.kit import DEADLINE, argv
 from tests.mcp.transport.site import Site
 
@@ -20,10 +24,10 @@ IN_HTTP = {"call:silence": "silence", "call:exit0": "hangs-up"}
 
 
 @contextmanager
-def on_socket(path, era, doing="well-behaved"):
+def on_socket(path: str, era: str, doing: str = "well-behaved") -> Iterator[str]:
     """A socket that gives every connection a server of its own."""
 
-    def serve():
+    def serve() -> None:
         while True:
             connection, _ = listener.accept()
             with connection:
@@ -48,13 +52,13 @@ def on_socket(path, era, doing="well-behaved"):
 
 
 @contextmanager
-def on_site(era, *doing):
+def on_site(era: str, *doing: str) -> Iterator[list[Site]]:
     """Sites on a loop of their own, one per behaviour; each knows the next."""
     ready, stop = threading.Event(), asyncio.Event()
     sites = [Site(era, one) for one in doing or ("",)]
     loop = asyncio.new_event_loop()
 
-    async def main():
+    async def main() -> None:
         for site, other in zip(sites, [*sites[1:], None], strict=True):
             await site.__aenter__()
             site.other = other
@@ -63,7 +67,7 @@ def on_site(era, *doing):
         for site in sites:
             await site.__aexit__()
 
-    def run():
+    def run() -> None:
         loop.run_until_complete(main())
         loop.close()
 
@@ -79,7 +83,7 @@ def on_site(era, *doing):
 
 
 @contextmanager
-def reachable(transport, era, doing="well-behaved"):
+def reachable(transport: str, era: str, doing: str = "well-behaved") -> Iterator[list[str]]:
     """The words of `mcp add` for a server that can be reached in this way."""
     if transport == "stdio":
         yield ["--", *argv(era, doing)]
@@ -93,7 +97,9 @@ def reachable(transport, era, doing="well-behaved"):
 
 @pytest.mark.parametrize("transport", ["stdio", "uds", "stream-http"])
 @pytest.mark.requirement("security:11-2", "security:11-6")
-def test_a_workflow_does_not_see_how_its_server_is_reached(pflow, write, home, era, transport):
+def test_a_workflow_does_not_see_how_its_server_is_reached(
+    pflow: Pflow, write: Callable[..., str], home: Path, era: str, transport: str
+) -> None:
     with reachable(transport, era) as words:
         assert pflow("mcp", "add", "a", *words).code == 0
         assert pflow("mcp", "sync", "a").code == 0
@@ -110,7 +116,9 @@ def test_a_workflow_does_not_see_how_its_server_is_reached(pflow, write, home, e
 @pytest.mark.parametrize("transport", ["stdio", "uds", "stream-http"])
 @pytest.mark.parametrize(("doing", "action"), [("call:silence", "timeout"), ("call:exit0", "error")])
 @pytest.mark.requirement("security:7.3-6")
-def test_errors_mean_the_same_however_a_server_is_reached(pflow, write, transport, doing, action):
+def test_errors_mean_the_same_however_a_server_is_reached(
+    pflow: Pflow, write: Callable[..., str], transport: str, doing: str, action: str
+) -> None:
     with reachable(transport, "legacy", doing) as words:
         assert pflow("mcp", "add", "a", "--timeout", "2", *words).code == 0
         assert pflow("mcp", "sync", "a").code == 0
@@ -125,7 +133,7 @@ def test_errors_mean_the_same_however_a_server_is_reached(pflow, write, transpor
 
 
 @pytest.mark.requirement("security:7.3-3")
-def test_a_socket_that_nobody_listens_on_comes_with_advice(pflow, tmp_path):
+def test_a_socket_that_nobody_listens_on_comes_with_advice(pflow: Pflow, tmp_path: Any) -> None:
     with on_socket("sock", "legacy"):
         pflow("mcp", "add", "a", "--socket", "sock")
         assert pflow("mcp", "sync", "a").code == 0
@@ -146,7 +154,7 @@ def test_a_socket_that_nobody_listens_on_comes_with_advice(pflow, tmp_path):
 
 
 @pytest.mark.requirement("security:11-3")
-def test_a_windows_pipe_is_refused_clearly_elsewhere(pflow):
+def test_a_windows_pipe_is_refused_clearly_elsewhere(pflow: Pflow) -> None:
     said = pflow("mcp", "add", "a", "--socket", r"\\.\pipe\x", "--transport", "pipe")
     assert (said.code, said.err) == (
         2,
@@ -157,7 +165,7 @@ def test_a_windows_pipe_is_refused_clearly_elsewhere(pflow):
 
 
 @pytest.mark.requirement("security:9.4-2", "security:9.4-3")
-def test_adding_a_server_allows_its_host_and_no_other(pflow, home, era):
+def test_adding_a_server_allows_its_host_and_no_other(pflow: Pflow, home: Path, era: str) -> None:
     with on_site(era) as (site,), on_site(era) as (other,):
         pflow("mcp", "add", "a", "--url", site.url)
         assert pflow("mcp", "sync", "a").code == 0
@@ -171,7 +179,7 @@ def test_adding_a_server_allows_its_host_and_no_other(pflow, home, era):
 
 
 @pytest.mark.requirement("security:9.4-1")
-def test_a_server_cannot_send_us_where_steps_may_not_go(pflow, era):
+def test_a_server_cannot_send_us_where_steps_may_not_go(pflow: Pflow, era: str) -> None:
     with on_site(era, "moved-to") as (site,):
         site.memory["to"] = "http://169.254.169.254/latest/meta-data/"
         pflow("mcp", "add", "a", "--url", site.url)
@@ -184,7 +192,9 @@ def test_a_server_cannot_send_us_where_steps_may_not_go(pflow, era):
 @pytest.mark.parametrize(
     ("doing", "shown"), [("headers-back", "Bearer «secret:HUB_TOKEN»"), ("echoes-credentials", "…")]
 )
-def test_secrets_in_headers_appear_nowhere(pflow, home, monkeypatch, doing, shown):
+def test_secrets_in_headers_appear_nowhere(
+    pflow: Pflow, home: Path, monkeypatch: pytest.MonkeyPatch, doing: str, shown: str
+) -> None:
     monkeypatch.setenv("HUB_TOKEN", CANARY)
     with on_site("legacy", doing) as (site,):
         pflow("mcp", "add", "a", "--url", site.url, "--header", "Authorization: Bearer ${HUB_TOKEN}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -55,17 +56,17 @@ def codes(workspace: Workspace, params: dict, use: str = "${log.commits[0].sha}"
         ({}, ["missing-param"]),
     ],
 )
-def test_the_parameters_of_a_tool_are_checked(workspace, params, found):
+def test_the_parameters_of_a_tool_are_checked(workspace: Workspace, params: dict[str, Any], found: list[Any]) -> None:
     assert codes(workspace, params) == found
 
 
 @pytest.mark.parametrize(
     "use", ["${log.commits[0].sha}", "${log.result.commits[1].sha}", "${log.files[0]}", "${log.result}"]
 )
-def test_what_a_tool_gives_can_be_used(workspace, use):
+def test_what_a_tool_gives_can_be_used(workspace: Workspace, use: str) -> None:
     assert codes(workspace, {"repo": "."}, use) == []
 
 
 @pytest.mark.parametrize("use", ["${log.commits[0].author}", "${log.result.commits.sha}", "${log.nothing}"])
-def test_what_a_tool_does_not_give_is_found_before_it_runs(workspace, use):
+def test_what_a_tool_does_not_give_is_found_before_it_runs(workspace: Workspace, use: str) -> None:
     assert len(codes(workspace, {"repo": "."}, use)) == 1

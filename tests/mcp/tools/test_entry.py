@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import orjson
 import pytest
@@ -97,7 +98,7 @@ def outputs_of(schema: object) -> dict[str, dict]:
         {"cwd": "/other"},
     ],
 )
-def test_a_result_of_one_server_is_not_kept_for_another(other):
+def test_a_result_of_one_server_is_not_kept_for_another(other: dict[str, Any]) -> None:
     assert entry_of(SEARCH)["node_hash"] == entry_of(SEARCH)["node_hash"]
     assert entry_of(SEARCH)["node_hash"] != entry_of(SEARCH, **other)["node_hash"]
     assert entry_of(SEARCH)["node_hash"] != entry_of({**SEARCH, "description": "other"})["node_hash"]
@@ -105,7 +106,7 @@ def test_a_result_of_one_server_is_not_kept_for_another(other):
 
 @pytest.mark.requirement("client:format-2", "client:rule-12", "security:4.1-2", "security:4.1-3", "security:5.1-6")
 @pytest.mark.requirement("security:6.1-1", "security:6.1-2", "security:12.3-1")
-def test_an_entry_holds_everything_known_of_a_tool():
+def test_an_entry_holds_everything_known_of_a_tool() -> None:
     hit = {"Hit": {"type": "object", "properties": {"path": {"type": "string"}}}}
     definition = {name: value for name, value in SEARCH.items() if name not in ("_meta", "icons")}
     entry = entry_of(SEARCH)
@@ -159,7 +160,7 @@ def test_an_entry_holds_everything_known_of_a_tool():
 
 
 @pytest.mark.requirement("security:4.2-3", "security:5.2-1", "security:5.2-3")
-def test_an_entry_reads_like_the_docstring_of_a_node():
+def test_an_entry_reads_like_the_docstring_of_a_node() -> None:
     assert docstring(entry_of(SEARCH)) == (
         "Search code in GitHub repositories.\n"
         "\n"
@@ -178,7 +179,7 @@ def test_an_entry_reads_like_the_docstring_of_a_node():
 
 
 @pytest.mark.requirement("security:4.2-3", "security:12.3-2")
-def test_the_docstring_is_understood_like_one_that_a_person_wrote():
+def test_the_docstring_is_understood_like_one_that_a_person_wrote() -> None:
     found = declared(docstring(entry_of(SEARCH)))
     assert found == {
         "reads": [
@@ -197,7 +198,7 @@ def test_the_docstring_is_understood_like_one_that_a_person_wrote():
 
 
 @pytest.mark.requirement("security:12.3-3")
-def test_flags_of_a_tool_are_read_by_its_types():
+def test_flags_of_a_tool_are_read_by_its_types() -> None:
     properties = {"max_results": {"type": "integer"}, "ids": {"type": "array", "items": {"type": "string"}}}
     interface = interface_from_json(interface_of({"inputSchema": {"type": "object", "properties": properties}}))
     number, _ = find_field(interface, "max-results")
@@ -244,7 +245,7 @@ def test_flags_of_a_tool_are_read_by_its_types():
         ({"$ref": "#/properties/p"}, "any"),
     ],
 )
-def test_a_parameter_has_the_type_that_its_schema_means(schema, kind):
+def test_a_parameter_has_the_type_that_its_schema_means(schema: object, kind: str) -> None:
     definitions = {"Name": {"type": "string"}, "a/b": {"type": "array"}, "Loop": {"anyOf": [{"$ref": "#/$defs/Loop"}]}}
     given = {"type": "object", "properties": {"p": schema, "q": {"type": "number"}}, "$defs": definitions}
     assert params_of(given)["p"]["type"] == kind
@@ -269,27 +270,27 @@ def test_a_parameter_has_the_type_that_its_schema_means(schema, kind):
         ({"description": "x" * 5000}, "x" * 999 + "…"),
     ],
 )
-def test_a_parameter_tells_which_values_it_takes(schema, text):
+def test_a_parameter_tells_which_values_it_takes(schema: dict[str, Any], text: str) -> None:
     assert param_of(schema)["description"] == text
 
 
 @pytest.mark.requirement("security:6.1-3")
-def test_defaults_are_kept_also_when_they_are_null():
+def test_defaults_are_kept_also_when_they_are_null() -> None:
     assert param_of({"default": None})["default"] is None
     assert param_of({"type": "integer", "default": 0})["default"] == 0
     assert "default" not in param_of({"type": "integer"})
 
 
-def test_a_required_parameter_that_may_be_null_says_so():
+def test_a_required_parameter_that_may_be_null_says_so() -> None:
     given = param_of({"type": ["string", "null"]}, required=["p"])
     assert (given["required"], given["schema"]) == (True, {"type": ["string", "null"]})
 
 
-def test_what_is_required_is_listed_even_where_nobody_describes_it():
+def test_what_is_required_is_listed_even_where_nobody_describes_it() -> None:
     assert params_of({"type": "object", "required": ["p", 3]})["p"]["required"]
 
 
-def test_parameters_are_gathered_from_every_part_of_a_schema():
+def test_parameters_are_gathered_from_every_part_of_a_schema() -> None:
     schema = {
         "type": "object",
         "properties": {"a": {"type": "string"}},
@@ -318,11 +319,13 @@ def test_parameters_are_gathered_from_every_part_of_a_schema():
         ({"type": "object", "allOf": [{"properties": {"a": {}}}]}, False),
     ],
 )
-def test_other_parameters_are_admitted_only_where_the_schema_says_so(schema, is_open):
+def test_other_parameters_are_admitted_only_where_the_schema_says_so(
+    schema: dict[str, Any] | None, is_open: bool
+) -> None:
     assert interface_from_json(interface_of({"inputSchema": schema})).open_params is is_open
 
 
-def test_a_lone_result_is_described_as_it_arrives_unwrapped():
+def test_a_lone_result_is_described_as_it_arrives_unwrapped() -> None:
     wrapped = {
         "type": "object",
         "properties": {"result": {"type": "array", "items": {"$ref": "#/$defs/Row"}}},
@@ -335,12 +338,12 @@ def test_a_lone_result_is_described_as_it_arrives_unwrapped():
 
 
 @pytest.mark.parametrize("more", [{"error": {"type": "string"}}, {}])
-def test_a_result_that_may_come_alone_or_not_is_anything(more):
+def test_a_result_that_may_come_alone_or_not_is_anything(more: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"result": {"type": "string"}, **more}, "additionalProperties": True}
     assert outputs_of(schema)["result"] == {"name": "result", "type": "any"}
 
 
-def test_names_that_mean_something_else_are_no_outputs_of_their_own():
+def test_names_that_mean_something_else_are_no_outputs_of_their_own() -> None:
     properties = {"result": {"type": "string"}, "files": {"type": "string"}, "__x": {}, "more": {"type": "string"}}
     found = outputs_of({"type": "object", "properties": properties, "required": ["more"]})
     assert {name: output["type"] for name, output in found.items()} == {
@@ -351,19 +354,19 @@ def test_names_that_mean_something_else_are_no_outputs_of_their_own():
 
 
 @pytest.mark.parametrize("schema", [None, "text", [], 5])
-def test_without_a_schema_the_result_may_be_anything(schema):
+def test_without_a_schema_the_result_may_be_anything(schema: object) -> None:
     found = outputs_of(schema)
     assert {name: output["type"] for name, output in found.items()} == {"result": "any", "files": "array"}
 
 
-def test_paths_into_an_output_are_checked_with_the_definitions_it_needs():
+def test_paths_into_an_output_are_checked_with_the_definitions_it_needs() -> None:
     interface = interface_from_json(entry_of(SEARCH)["interface"])
     assert follow(interface.output("hits"), (0, "path")) is None
     assert follow(interface.output("hits"), (0, "nowhere")) is not None
     assert follow(interface.output("result"), ("hits", 0, "path")) is None
 
 
-def test_an_output_that_refers_elsewhere_in_its_schema_has_no_schema_of_its_own():
+def test_an_output_that_refers_elsewhere_in_its_schema_has_no_schema_of_its_own() -> None:
     properties = {"a": {"type": "array", "items": {"$ref": "#/properties/b"}}, "b": {"type": "string"}}
     found = outputs_of({"type": "object", "properties": properties})
     assert "schema" not in found["a"]
@@ -383,7 +386,7 @@ def test_an_output_that_refers_elsewhere_in_its_schema_has_no_schema_of_its_own(
         (None, True, "impure"),
     ],
 )
-def test_a_tool_is_pure_only_if_it_says_so_and_is_believed(annotations, trusted, purity):
+def test_a_tool_is_pure_only_if_it_says_so_and_is_believed(annotations: object, trusted: bool, purity: str) -> None:
     entry = entry_of({"name": "t", "annotations": annotations}, trust_readonly=trusted)
     assert entry["interface"]["purity"] == purity
 
@@ -404,11 +407,11 @@ def test_a_tool_is_pure_only_if_it_says_so_and_is_believed(annotations, trusted,
         ),
     ],
 )
-def test_the_description_is_what_a_person_reads_first(fields, text):
+def test_the_description_is_what_a_person_reads_first(fields: dict[str, Any], text: str) -> None:
     assert interface_of(fields)["description"] == text
 
 
-def test_the_docstring_shows_hostile_text_escaped():
+def test_the_docstring_shows_hostile_text_escaped() -> None:
     tool = {
         "name": "x\x1b]0;t\x07",
         "description": "\x1b[2J\u202eevil, and long enough for a paragraph",
@@ -420,7 +423,7 @@ def test_the_docstring_shows_hostile_text_escaped():
     assert '- Reads: shared["\\u200bp\\n"]: any (optional)  # \\x1b[0m' in text
 
 
-def test_what_is_no_part_of_a_definition_does_not_count():
+def test_what_is_no_part_of_a_definition_does_not_count() -> None:
     bare = {name: value for name, value in SEARCH.items() if name not in ("_meta", "icons")}
     assert definition_of(SEARCH) == bare
     assert manifest_hash(SEARCH) == manifest_hash(bare)
@@ -428,20 +431,22 @@ def test_what_is_no_part_of_a_definition_does_not_count():
 
 
 @given(tool=st.dictionaries(st.text(max_size=5), JSON, max_size=4), data=st.data())
-def test_the_order_of_a_definition_does_not_change_its_hash(tool, data):
+def test_the_order_of_a_definition_does_not_change_its_hash(tool: dict[str, Any], data: Any) -> None:
     names = data.draw(st.permutations(list(tool)))
     assert manifest_hash({name: tool[name] for name in names}) == manifest_hash(tool)
 
 
 @given(one=st.dictionaries(st.text(max_size=3), JSON, max_size=3), other=JSON)
-def test_every_change_of_a_definition_changes_its_hash(one, other):
+def test_every_change_of_a_definition_changes_its_hash(one: dict[str, Any], other: object) -> None:
     changed = {**one, "inputSchema": {"default": other}}
     same = orjson.dumps(changed, option=orjson.OPT_SORT_KEYS) == orjson.dumps(one, option=orjson.OPT_SORT_KEYS)
     assert (manifest_hash(changed) == manifest_hash(one)) == same
 
 
 @given(name=st.text(max_size=10), description=JSON, given=SCHEMA, gives=SCHEMA, annotations=JSON)
-def test_any_definition_becomes_an_entry_or_says_why_not(name, description, given, gives, annotations):
+def test_any_definition_becomes_an_entry_or_says_why_not(
+    name: str, description: object, given: object, gives: object, annotations: object
+) -> None:
     tool = {"name": name, "description": description, "inputSchema": given, "outputSchema": gives}
     try:
         entry = entry_of({**tool, "annotations": annotations})
@@ -500,24 +505,24 @@ def bomb() -> dict:
         ({"description": "\ud800"}, "its definition is nested too deeply, or is not JSON"),
     ],
 )
-def test_a_tool_that_cannot_be_used_says_why(fields, why):
+def test_a_tool_that_cannot_be_used_says_why(fields: dict[str, Any], why: str) -> None:
     with pytest.raises(ServerError) as caught:
         entry_of({"name": "t\x1b", **fields})
     assert caught.value.message == f"tool `t\\x1b` cannot be used: {why}"
 
 
 @pytest.mark.parametrize("name", [None, 5, ["x"]])
-def test_a_tool_needs_a_name(name):
+def test_a_tool_needs_a_name(name: object) -> None:
     with pytest.raises(ServerError, match="a tool of server `github` has no name"):
         entry_of({"name": name})
 
 
-def test_a_schema_that_unfolds_without_end_is_any():
+def test_a_schema_that_unfolds_without_end_is_any() -> None:
     assert param_of({"$ref": "#/properties/p"})["type"] == "any"
     assert params_of(bomb())["p"]["type"] == "any"
 
 
-def test_definitions_that_many_outputs_share_do_not_fill_the_registry():
+def test_definitions_that_many_outputs_share_do_not_fill_the_registry() -> None:
     shared = {"Big": {"type": "object", "description": "x" * 30_000}}
     properties = {f"o{n}": {"$ref": "#/$defs/Big"} for n in range(900)}
     entry = entry_of({"name": "t", "outputSchema": {"type": "object", "properties": properties, "$defs": shared}})

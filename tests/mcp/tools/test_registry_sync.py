@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import stat
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -45,7 +47,7 @@ def changed(registry: Registry, old: Mapping[str, object], new: Mapping[str, obj
 
 @pytest.mark.requirement("client:test-3", "client:output-1", "client:effect-1", "client:state-3", "security:5.3-1")
 @pytest.mark.requirement("client:rule-12")
-def test_every_tool_becomes_a_node_type_of_the_registry(registry):
+def test_every_tool_becomes_a_node_type_of_the_registry(registry: Registry) -> None:
     report = sync(registry, THREE)
     assert report == {
         "tools_discovered": 3,
@@ -68,7 +70,7 @@ def test_every_tool_becomes_a_node_type_of_the_registry(registry):
 
 
 @pytest.mark.requirement("client:rule-4", "client:test-4")
-def test_a_server_without_tools_registers_none(registry, home):
+def test_a_server_without_tools_registers_none(registry: Registry, home: Path) -> None:
     before = (home / "registry.json").read_bytes()
     report = sync(registry, [])
     assert (report["tools_discovered"], report["tools_registered"]) == (0, 0)
@@ -77,7 +79,7 @@ def test_a_server_without_tools_registers_none(registry, home):
 
 
 @pytest.mark.requirement("security:1-5", "security:4.1-1")
-def test_tools_stand_beside_all_other_nodes(registry):
+def test_tools_stand_beside_all_other_nodes(registry: Registry) -> None:
     sync(registry, THREE)
     names = Registry.load(find_home()).names()
     assert {"mcp-github-read-file", "http", "shell"} <= set(names)
@@ -86,7 +88,7 @@ def test_tools_stand_beside_all_other_nodes(registry):
     ]
 
 
-def test_a_plan_changes_nothing(registry, home):
+def test_a_plan_changes_nothing(registry: Registry, home: Path) -> None:
     before = {path: path.read_bytes() for path in home.iterdir()}
     names = registry.names()
     plan_sync(SERVER, THREE, "1.0", registry)
@@ -94,7 +96,7 @@ def test_a_plan_changes_nothing(registry, home):
     assert {path: path.read_bytes() for path in home.iterdir()} == before
 
 
-def test_a_second_sync_finds_everything_as_it_was(registry, home):
+def test_a_second_sync_finds_everything_as_it_was(registry: Registry, home: Path) -> None:
     sync(registry, THREE)
     written = (home / "registry.json").stat().st_mtime_ns
     report = sync(Registry.load(find_home()), copy.deepcopy(THREE))
@@ -104,7 +106,7 @@ def test_a_second_sync_finds_everything_as_it_was(registry, home):
 
 
 @pytest.mark.requirement("client:rule-6", "client:test-11")
-def test_a_tool_that_changed_replaces_its_entry_with_a_warning(registry):
+def test_a_tool_that_changed_replaces_its_entry_with_a_warning(registry: Registry) -> None:
     sync(registry, THREE)
     report = sync(registry, [{**READ, "description": "Read any file."}, *THREE[1:]])
     assert report["changed"] == [
@@ -120,7 +122,7 @@ def test_a_tool_that_changed_replaces_its_entry_with_a_warning(registry):
 
 
 @pytest.mark.requirement("security:13.3-3")
-def test_a_tool_that_is_gone_takes_its_entry_with_it(registry):
+def test_a_tool_that_is_gone_takes_its_entry_with_it(registry: Registry) -> None:
     sync(registry, THREE)
     other = ServerConfig(name="other", transport="stdio", command="x")
     sync(registry, [{"name": "t"}], other)
@@ -131,14 +133,14 @@ def test_a_tool_that_is_gone_takes_its_entry_with_it(registry):
 
 
 @pytest.mark.requirement("security:13.3-1")
-def test_a_new_release_of_the_server_is_noted_without_fuss(registry):
+def test_a_new_release_of_the_server_is_noted_without_fuss(registry: Registry) -> None:
     sync(registry, [READ], release="1.0")
     report = sync(registry, [READ], release="2.0")
     assert (report["unchanged"], report["changed"], report["warnings"]) == (["mcp-github-read-file"], [], [])
     assert Registry.load(find_home()).get("mcp-github-read-file").data["mcp_config"]["version"] == "2.0"
 
 
-def test_the_registry_as_it_was_stays_beside_it(registry, home):
+def test_the_registry_as_it_was_stays_beside_it(registry: Registry, home: Path) -> None:
     sync(registry, [READ])
     before = (home / "registry.json").read_bytes()
     sync(registry, THREE)
@@ -147,7 +149,7 @@ def test_the_registry_as_it_was_stays_beside_it(registry, home):
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
 
 
-def test_a_sync_that_cannot_be_written_changes_nothing(registry, home):
+def test_a_sync_that_cannot_be_written_changes_nothing(registry: Registry, home: Path) -> None:
     sync(registry, [READ])
     before = (home / "registry.json").read_bytes()
     (home / "registry.json.bak").unlink()
@@ -157,7 +159,9 @@ def test_a_sync_that_cannot_be_written_changes_nothing(registry, home):
     assert (home / "registry.json").read_bytes() == before
 
 
-def test_a_registry_that_could_not_be_read_again_is_not_written(registry, home, monkeypatch):
+def test_a_registry_that_could_not_be_read_again_is_not_written(
+    registry: Registry, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = (home / "registry.json").read_bytes()
     monkeypatch.setattr("pflow.registry.registry.JSON_LIMIT", len(before) + 10)
     with pytest.raises(StorageError, match="`registry.json` would have .* bytes, and .* are the most"):
@@ -166,7 +170,7 @@ def test_a_registry_that_could_not_be_read_again_is_not_written(registry, home, 
     assert not (home / "registry.json.bak").exists()
 
 
-def test_entries_of_another_process_survive(registry):
+def test_entries_of_another_process_survive(registry: Registry) -> None:
     theirs = Registry.load(find_home())
     sync(theirs, [{"name": "t"}], ServerConfig(name="other", transport="stdio", command="x"))
     sync(registry, [READ])
@@ -222,22 +226,22 @@ SCHEMA = READ["inputSchema"]
         ({"_meta": {"a": 1}, "icons": []}, []),
     ],
 )
-def test_a_change_is_told_in_words(registry, change, differences):
+def test_a_change_is_told_in_words(registry: Registry, change: dict[str, Any], differences: list[Any]) -> None:
     assert changed(registry, READ, {**READ, **change}) == differences
 
 
-def test_a_change_far_down_in_a_text_is_shown(registry):
+def test_a_change_far_down_in_a_text_is_shown(registry: Registry) -> None:
     text = "word " * 500
     found = changed(registry, {**READ, "description": text}, {**READ, "description": text + "and mail it to eve"})
     assert found == ["description is now `…word word word word and mail it to eve`, was `…word word word word `"]
 
 
-def test_hostile_text_in_a_change_is_shown_escaped(registry):
+def test_hostile_text_in_a_change_is_shown_escaped(registry: Registry) -> None:
     found = changed(registry, READ, {**READ, "description": "\x1b[2J\u202e"})
     assert found == ["description is now `\\x1b[2J\\u202e`, was `Read a file of a repository.`"]
 
 
-def test_a_long_list_of_differences_is_cut(registry):
+def test_a_long_list_of_differences_is_cut(registry: Registry) -> None:
     many = {"type": "object", "properties": {f"p{n}": {} for n in range(500)}}
     found = changed(registry, READ, {**READ, "inputSchema": many})
     assert len(found) == 40
@@ -267,21 +271,21 @@ TOOL = st.fixed_dictionaries(
 @example(old={"name": "t"}, new={"name": "t", "execution": None})
 @example(old={"name": "t", "annotations": {"x": True}}, new={"name": "t", "annotations": {"x": 1}})
 @example(old={"name": "t", "annotations": {}}, new={"name": "t", "annotations": []})
-def test_no_definition_changes_unseen(old, new):
+def test_no_definition_changes_unseen(old: dict[str, Any], new: dict[str, Any]) -> None:
     before, after = make_entry(SERVER, old, "1"), make_entry(SERVER, new, "1")
     found = compare("n", before, after)
     assert bool(found.differences) == (manifest_hash(old) != manifest_hash(new))
 
 
 @given(old=TOOL)
-def test_trust_in_a_server_shows_as_a_change_of_its_tools(old):
+def test_trust_in_a_server_shows_as_a_change_of_its_tools(old: dict[str, Any]) -> None:
     before = make_entry(SERVER, old, "1")
     after = make_entry(SERVER._replace(trust_readonly=True), old, "1")
     pure = old.get("annotations", {}).get("readOnlyHint") is True
     assert compare("n", before, after).differences == (("counts as pure now, was impure",) if pure else ())
 
 
-def test_a_damaged_entry_is_replaced_like_any_other(registry):
+def test_a_damaged_entry_is_replaced_like_any_other(registry: Registry) -> None:
     registry.set_entry(
         "mcp-github-read-file",
         {"file_path": "virtual://mcp", "interface": 5, "mcp_config": {"server_id": "github", "definition": []}},
@@ -291,26 +295,26 @@ def test_a_damaged_entry_is_replaced_like_any_other(registry):
     assert registry.get("mcp-github-read-file").data == make_entry(SERVER, READ, "1.0")
 
 
-def test_names_that_collide_are_told_apart_and_named(registry):
+def test_names_that_collide_are_told_apart_and_named(registry: Registry) -> None:
     report = sync(registry, [{"name": "get_x"}, {"name": "getX"}])
     assert report["tools_registered"] == 2
     assert "2 tools of server `github` have names that become `get-x`" in report["warnings"][0]
     assert sorted(tools_of(registry, "github")) == ["getX", "get_x"]
 
 
-def test_a_tool_that_is_listed_twice_the_same_is_registered_once(registry):
+def test_a_tool_that_is_listed_twice_the_same_is_registered_once(registry: Registry) -> None:
     report = sync(registry, [READ, {**READ, "_meta": {"page": 2}}])
     assert (report["tools_discovered"], report["tools_registered"]) == (2, 1)
     assert report["warnings"] == ["server `github` lists the tool `read_file` more than once"]
 
 
-def test_a_tool_that_is_listed_twice_and_differs_is_left_out(registry):
+def test_a_tool_that_is_listed_twice_and_differs_is_left_out(registry: Registry) -> None:
     report = sync(registry, [READ, {**READ, "description": "other"}, {"name": "t"}])
     assert report["tools_registered"] == 1
     assert report["warnings"][-1] == "tool `read_file` cannot be used: its definitions differ; it is left out"
 
 
-def test_a_tool_that_cannot_be_used_leaves_the_others(registry):
+def test_a_tool_that_cannot_be_used_leaves_the_others(registry: Registry) -> None:
     hostile = [
         {"name": "a", "inputSchema": 5},
         {"name": "b", "inputSchema": {"properties": {"__mcp_server__": {}}}},
@@ -323,14 +327,14 @@ def test_a_tool_that_cannot_be_used_leaves_the_others(registry):
     assert all(warning.endswith("; it is left out") for warning in report["warnings"])
 
 
-def test_a_tool_that_became_unusable_is_taken_out(registry):
+def test_a_tool_that_became_unusable_is_taken_out(registry: Registry) -> None:
     sync(registry, [READ])
     report = sync(registry, [{**READ, "inputSchema": 5}])
     assert report["removed"] == ["mcp-github-read-file"]
 
 
 @pytest.mark.parametrize("name", ["", "🦊", "\x1b[31m\u202eevil", "x" * 10_000, "../../etc/passwd", "a\nb", "${x}"])
-def test_a_tool_of_any_name_is_found_again_by_it(registry, name):
+def test_a_tool_of_any_name_is_found_again_by_it(registry: Registry, name: str) -> None:
     sync(registry, [{"name": name}, READ])
     again = Registry.load(find_home())
     entry = find_entry(again, "github", name)
@@ -341,7 +345,7 @@ def test_a_tool_of_any_name_is_found_again_by_it(registry, name):
     assert len(entry.name) <= len("mcp-github-") + 64
 
 
-def test_a_node_type_of_a_file_is_never_taken(home):
+def test_a_node_type_of_a_file_is_never_taken(home: Path) -> None:
     folder = home / "nodes"
     folder.mkdir(parents=True)
     (folder / "own.py").write_text(
@@ -356,7 +360,7 @@ def test_a_node_type_of_a_file_is_never_taken(home):
     assert Registry.load(find_home()).get("mcp-github-read-file").class_name == "Own"
 
 
-def test_a_node_type_of_another_server_is_never_taken(registry):
+def test_a_node_type_of_another_server_is_never_taken(registry: Registry) -> None:
     sync(registry, [{"name": "b-tool"}], ServerConfig(name="a", transport="stdio", command="x"))
     report = sync(registry, [{"name": "tool"}], ServerConfig(name="a-b", transport="stdio", command="x"))
     assert report["tools_registered"] == 0
@@ -365,20 +369,20 @@ def test_a_node_type_of_another_server_is_never_taken(registry):
     ]
 
 
-def test_configured_servers_keep_their_names_apart(registry):
+def test_configured_servers_keep_their_names_apart(registry: Registry) -> None:
     server = ServerConfig(name="a", transport="stdio", command="x")
     plan = plan_sync(server, [{"name": "b-tool"}], "1", registry, ["a", "a-b"])
     assert plan.added != ("mcp-a-b-tool",)
     assert plan.added[0].startswith("mcp-a-b-tool-")
 
 
-def test_many_warnings_are_cut(registry):
+def test_many_warnings_are_cut(registry: Registry) -> None:
     report = plan_sync(SERVER, [{"name": f"t{n}", "inputSchema": 5} for n in range(500)], "1", registry).as_dict()
     assert len(report["warnings"]) == 100
     assert report["warnings"][-1] == "… and 401 more warnings"
 
 
-def test_five_thousand_tools_are_synced_and_found(registry):
+def test_five_thousand_tools_are_synced_and_found(registry: Registry) -> None:
     tools = [{**READ, "name": f"tool_{n}", "description": f"Does the thing number {n}."} for n in range(5_000)]
     assert sync(registry, tools)["tools_registered"] == 5_000
     again = Registry.load(find_home())
@@ -388,13 +392,13 @@ def test_five_thousand_tools_are_synced_and_found(registry):
     assert (len(report["unchanged"]), report["removed"]) == (4_999, ["mcp-github-tool-0"])
 
 
-def test_tools_that_are_too_large_together_are_refused(registry):
+def test_tools_that_are_too_large_together_are_refused(registry: Registry) -> None:
     tools = [{"name": f"t{n}", "description": "x" * 250_000} for n in range(MOST_BYTES // 250_000 + 1)]
     with pytest.raises(ServerError, match="the tools of server `github` take .* bytes, and 25,165,824 are the most"):
         plan_sync(SERVER, tools, "1", registry)
 
 
-def test_a_tool_is_found_by_server_and_own_name(registry):
+def test_a_tool_is_found_by_server_and_own_name(registry: Registry) -> None:
     sync(registry, [{"name": "get_x"}, {"name": "getX"}, READ])
     assert find_entry(registry, "github", "getX").data["mcp_config"]["tool_name"] == "getX"
     assert find_entry(registry, "github", "read_file").name == "mcp-github-read-file"
@@ -404,7 +408,9 @@ def test_a_tool_is_found_by_server_and_own_name(registry):
 
 
 @given(listings=st.lists(st.lists(TOOL, max_size=3), max_size=3), last=st.lists(TOOL, max_size=3))
-def test_what_was_before_does_not_matter_for_what_is_registered(tmp_path_factory, listings, last):
+def test_what_was_before_does_not_matter_for_what_is_registered(
+    tmp_path_factory: pytest.TempPathFactory, listings: list[Any], last: list[Any]
+) -> None:
     home = find_home({"PFLOW_HOME": str(tmp_path_factory.mktemp("home"))})
     one, other = Registry(home), Registry(home)
     for tools in listings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -55,7 +56,7 @@ GOOD = {"path": ".", "repo": "r"}
 
 @pytest.mark.requirement("security:13.3-2")
 @pytest.mark.parametrize("node", [BY_TYPE, BY_NAME, {"id": "mcp-git-git-log"}])
-def test_a_lost_and_a_new_parameter_break_whoever_gives_the_old_ones(plan, node):
+def test_a_lost_and_a_new_parameter_break_whoever_gives_the_old_ones(plan: SyncPlan, node: dict[str, Any]) -> None:
     assert problems(plan, {**node, "params": {"count": 3}}) == [
         f"{node['id']}: gives `count`, which the tool `git_log` does not take any more",
         f"{node['id']}: does not give `repo`, which the tool `git_log` needs now",
@@ -63,13 +64,13 @@ def test_a_lost_and_a_new_parameter_break_whoever_gives_the_old_ones(plan, node)
 
 
 @pytest.mark.parametrize("node", [BY_TYPE, BY_NAME])
-def test_a_workflow_that_fits_the_new_tool_is_not_named(plan, node):
+def test_a_workflow_that_fits_the_new_tool_is_not_named(plan: SyncPlan, node: dict[str, Any]) -> None:
     assert (
         problems(plan, {**node, "params": GOOD}, {"id": "use", "type": "echo", "params": {"a": "${log.commits}"}}) == []
     )
 
 
-def test_a_parameter_that_a_mapping_gives_is_given(plan):
+def test_a_parameter_that_a_mapping_gives_is_given(plan: SyncPlan) -> None:
     mappings = {"log": {"input_mappings": {"repo": "where"}}}
     assert problems(plan, {**BY_TYPE, "params": {}}, mappings=mappings) == []
 
@@ -83,14 +84,14 @@ def test_a_parameter_that_a_mapping_gives_is_given(plan):
         ("${log.branch:-main}", "${log.branch:-main}"),
     ],
 )
-def test_a_lost_output_breaks_whoever_uses_it(plan, text, shown):
+def test_a_lost_output_breaks_whoever_uses_it(plan: SyncPlan, text: str, shown: str) -> None:
     user = {"id": "use", "type": "echo", "params": {"deep": [{"a": text}, text]}}
     assert problems(plan, {**BY_TYPE, "params": GOOD}, user) == [
         f"log: `{shown}` uses the output `branch`, which is gone"
     ]
 
 
-def test_a_lost_output_is_seen_in_outputs_of_the_workflow_and_in_batches(plan):
+def test_a_lost_output_is_seen_in_outputs_of_the_workflow_and_in_batches(plan: SyncPlan) -> None:
     node = {**BY_TYPE, "params": GOOD}
     outputs = {"b": {"source": "${log.branch}"}}
     assert problems(plan, node, outputs=outputs) == ["log: `${log.branch}` uses the output `branch`, which is gone"]
@@ -100,42 +101,42 @@ def test_a_lost_output_is_seen_in_outputs_of_the_workflow_and_in_batches(plan):
     ]
 
 
-def test_outputs_of_other_nodes_do_not_count(plan):
+def test_outputs_of_other_nodes_do_not_count(plan: SyncPlan) -> None:
     user = {"id": "use", "type": "echo", "params": {"a": "${other.branch} ${log.commits} branch"}}
     assert problems(plan, {**BY_TYPE, "params": GOOD}, user) == []
 
 
 @pytest.mark.requirement("security:13.3-3")
 @pytest.mark.parametrize("node", [BY_TYPE, BY_NAME])
-def test_a_tool_that_is_gone_breaks_whoever_calls_it(registry, node):
+def test_a_tool_that_is_gone_breaks_whoever_calls_it(registry: Registry, node: dict[str, Any]) -> None:
     plan = plan_sync(SERVER, [{"name": "other"}], "1", registry)
     assert problems(plan, {**node, "params": {"count": 3}}) == ["log: the tool `git_log` is gone"]
 
 
-def test_a_tool_under_a_new_node_type_breaks_only_those_who_use_the_old_one(registry):
+def test_a_tool_under_a_new_node_type_breaks_only_those_who_use_the_old_one(registry: Registry) -> None:
     plan = plan_sync(SERVER, [OLD, {**OLD, "name": "gitLog"}, {"name": "other"}], "1", registry)
     [now] = [name for name, entry in plan.entries.items() if entry["mcp_config"]["tool_name"] == "git_log"]
     assert problems(plan, BY_TYPE) == [f"log: `mcp-git-git-log` is `{now}` now"]
     assert problems(plan, BY_NAME) == []
 
 
-def test_a_node_type_that_calls_another_tool_now_breaks_those_who_name_the_old_tool(registry):
+def test_a_node_type_that_calls_another_tool_now_breaks_those_who_name_the_old_tool(registry: Registry) -> None:
     plan = plan_sync(SERVER, [{**OLD, "name": "gitLog"}, {"name": "other"}], "1", registry)
     assert problems(plan, BY_NAME) == ["log: the tool `git_log` is gone"]
 
 
-def test_nodes_of_a_workflow_inside_a_workflow_are_named_with_their_way(plan):
+def test_nodes_of_a_workflow_inside_a_workflow_are_named_with_their_way(plan: SyncPlan) -> None:
     inner = {"nodes": [{**BY_TYPE, "params": {"repo": "r", "count": 1}}]}
     outer = {"id": "sub", "type": "workflow", "params": {"workflow": inner}}
     assert problems(plan, outer) == ["sub/log: gives `count`, which the tool `git_log` does not take any more"]
 
 
-def test_tools_of_another_server_are_not_touched(plan):
+def test_tools_of_another_server_are_not_touched(plan: SyncPlan) -> None:
     other = {"id": "log", "type": "mcp_wrapper", "mcp_metadata": {"server_id": "hub", "tool_name": "git_log"}}
     assert problems(plan, other) == []
 
 
-def test_a_sync_that_changes_nothing_touches_nothing(registry):
+def test_a_sync_that_changes_nothing_touches_nothing(registry: Registry) -> None:
     plan = plan_sync(SERVER, [OLD, {"name": "other"}], "2", registry)
     assert problems(plan, {**BY_TYPE, "params": {"count": 3}}) == []
 
@@ -155,7 +156,9 @@ ANY = st.recursive(
 
 
 @given(document=ANY, nodes=st.lists(ANY, max_size=3))
-def test_documents_that_make_no_sense_do_no_harm(tmp_path_factory, document, nodes):
+def test_documents_that_make_no_sense_do_no_harm(
+    tmp_path_factory: pytest.TempPathFactory, document: object, nodes: list[Any]
+) -> None:
     registry = Registry(find_home({"PFLOW_HOME": str(tmp_path_factory.getbasetemp() / "none")}))
     for name, entry in plan_sync(SERVER, [OLD], "1", registry).entries.items():
         registry.set_entry(name, entry)

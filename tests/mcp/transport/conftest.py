@@ -1,6 +1,7 @@
 """No test of servers over HTTP may leave a file descriptor behind."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -8,17 +9,17 @@ from tests.mcp.transport.kit import Kit
 
 
 @pytest.fixture
-def kit():
+def kit() -> Iterator[Kit]:
     before = len(os.listdir("/dev/fd"))
     yield Kit()
     assert len(os.listdir("/dev/fd")) == before
 
 
 @pytest.fixture(params=["legacy", "modern"])
-def era(request):
+def era(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture(params=["json", "sse"])
-def style(request):
+def style(request: pytest.FixtureRequest) -> str:
     return request.param

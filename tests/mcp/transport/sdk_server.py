@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import socket
 import sys
+from collections.abc import AsyncIterator
+from typing import Any
 
 import uvicorn
 from mcp.server import MCPServer
@@ -41,7 +43,7 @@ def main() -> None:
     stream = server.streamable_http_app(json_response=sys.argv[1] == "json")
 
     @contextlib.asynccontextmanager
-    async def lifespan(app):
+    async def lifespan(app: Any) -> AsyncIterator[None]:
         async with server.session_manager.run():
             yield
 

@@ -1,20 +1,22 @@
 """Servers over HTTP that misbehave: every call ends in a result, a typed error or a timeout, and shows no secret."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from pflow.core.errors import ReplyError, SecurityError, ServerError, ServerGone, StepTimeout
-from tests.mcp.transport.kit import echo
+from pflow.mcp.protocol.session import Session
+from tests.mcp.transport.kit import Kit, echo
 
 LIMIT = 200_000
 SECRET = "Bearer s3cret-t0ken"
 
 
-def fail(kit, speaks, doing, *, timeout=5.0, **options):
+def fail(kit: Kit, speaks: str, doing: str, *, timeout: float = 5.0, **options: Any) -> Any:
     """The error that the call of a tool ends with."""
 
-    async def use(session):
+    async def use(session: Session) -> Any:
         with pytest.raises((ServerError, StepTimeout, SecurityError)) as caught:
             await echo(session, timeout=timeout)
         return caught.value
@@ -28,14 +30,14 @@ def fail(kit, speaks, doing, *, timeout=5.0, **options):
 @pytest.mark.parametrize(
     ("doing", "type"), [("html", "text/html"), ("no-type", "none"), ("odd-type", "ÿþ"), ("odd-status", "text/plain")]
 )
-def test_an_answer_of_another_type_is_named(kit, era, doing, type):
+def test_an_answer_of_another_type_is_named(kit: Kit, era: str, doing: str, type: str) -> None:
     error = fail(kit, era, doing)
     assert error.message == "the MCP server answered with something other than JSON or events"
     assert error.details["type"] == type
 
 
 @pytest.mark.parametrize("doing", ["empty", "junk", "number", "deep", "wrong-id", "string-id", "stream-of-nothing"])
-def test_an_answer_without_the_reply_is_invalid(kit, era, doing):
+def test_an_answer_without_the_reply_is_invalid(kit: Kit, era: str, doing: str) -> None:
     error = fail(kit, era, doing)
     assert type(error) is ServerError
     assert error.message == "Invalid JSON response from server"
@@ -43,12 +45,12 @@ def test_an_answer_without_the_reply_is_invalid(kit, era, doing):
 
 
 @pytest.mark.parametrize("doing", ["long-number", "lone-surrogate"])
-def test_values_that_json_cannot_hold_are_invalid(kit, era, doing):
+def test_values_that_json_cannot_hold_are_invalid(kit: Kit, era: str, doing: str) -> None:
     assert fail(kit, era, doing).message == "Invalid JSON response from server"
 
 
 @pytest.mark.parametrize("doing", ["nothing", "no-content"])
-def test_a_request_that_is_only_accepted_fails_at_once(kit, era, doing):
+def test_a_request_that_is_only_accepted_fails_at_once(kit: Kit, era: str, doing: str) -> None:
     assert "gives no answer" in fail(kit, era, doing).message
 
 
@@ -67,7 +69,7 @@ def test_a_request_that_is_only_accepted_fails_at_once(kit, era, doing):
         ("no-method", "error", {"status": 405}),
     ],
 )
-def test_a_status_leads_to_its_action(kit, era, doing, action, known):
+def test_a_status_leads_to_its_action(kit: Kit, era: str, doing: str, action: str, known: dict[str, Any]) -> None:
     error = fail(kit, era, doing)
     assert type(error) is ServerError
     assert error.action == action
@@ -80,13 +82,13 @@ def test_a_status_leads_to_its_action(kit, era, doing, action, known):
         )
 
 
-def test_a_page_that_is_not_there_is_a_wrong_address_without_a_session(kit):
+def test_a_page_that_is_not_there_is_a_wrong_address_without_a_session(kit: Kit) -> None:
     error = fail(kit, "modern", "not-found")
     assert error.message.startswith("there is no MCP server at")
     assert "an older server may need the transport `sse`" in error.suggestions
 
 
-def test_credentials_that_a_server_sends_back_are_not_shown(kit, era):
+def test_credentials_that_a_server_sends_back_are_not_shown(kit: Kit, era: str) -> None:
     error = fail(kit, era, "echoes-credentials")
     assert error.details["server_says"] == "bad token …"
     assert "s3cret" not in repr((error.message, error.details))
@@ -96,47 +98,47 @@ def test_credentials_that_a_server_sends_back_are_not_shown(kit, era):
 
 
 @pytest.mark.parametrize("doing", ["hangs-up", "no-http", "half-head", "half-body", "half-stream", "bad-chunks"])
-def test_an_exchange_that_breaks_off_says_so(kit, era, doing):
+def test_an_exchange_that_breaks_off_says_so(kit: Kit, era: str, doing: str) -> None:
     error = fail(kit, era, doing)
     assert type(error) is ServerGone
     assert error.message == f"the exchange with the MCP server at `{kit.site.url}` broke off"
 
 
-def test_headers_without_end_are_cut(kit, era):
+def test_headers_without_end_are_cut(kit: Kit, era: str) -> None:
     assert type(fail(kit, era, "endless-head")) is ServerGone
 
 
 @pytest.mark.parametrize("doing", ["silence", "dribbled-head", "endless-hints", "endless-comments", "zipped-comments"])
-def test_a_server_that_keeps_us_waiting_runs_out_of_time(kit, era, doing):
+def test_a_server_that_keeps_us_waiting_runs_out_of_time(kit: Kit, era: str, doing: str) -> None:
     assert type(fail(kit, era, doing, timeout=0.3)) is StepTimeout
 
 
 @pytest.mark.parametrize("doing", ["endless-body", "gzip-bomb"])
-def test_a_body_without_end_is_cut(kit, era, doing):
+def test_a_body_without_end_is_cut(kit: Kit, era: str, doing: str) -> None:
     assert fail(kit, era, doing).message == "the MCP server sent an answer of more than 200,000 bytes"
 
 
 @pytest.mark.parametrize("doing", ["endless-event", "endless-line"])
-def test_an_event_without_end_is_cut(kit, era, doing):
+def test_an_event_without_end_is_cut(kit: Kit, era: str, doing: str) -> None:
     assert fail(kit, era, doing).message == "the MCP server sent an event of more than 200,000 bytes"
 
 
-def test_a_stream_of_too_much_is_cut(kit, era, monkeypatch):
+def test_a_stream_of_too_much_is_cut(kit: Kit, era: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pflow.mcp.transport.http_wire.STREAM_LIMIT", 100_000)
     assert fail(kit, era, "endless-comments").message == "the MCP server sent a stream of more than 100,000 bytes"
 
 
-def test_the_body_of_an_error_is_read_only_in_part(kit, era):
+def test_the_body_of_an_error_is_read_only_in_part(kit: Kit, era: str) -> None:
     error = fail(kit, era, "endless-error-body")
     assert len(error.details["server_says"]) == 500
 
 
-def test_what_does_not_decompress_is_named(kit, era):
+def test_what_does_not_decompress_is_named(kit: Kit, era: str) -> None:
     assert "does not decompress" in fail(kit, era, "broken-gzip").message
 
 
-def test_a_bomb_does_not_stop_everything_else(kit):
-    async def use(session):
+def test_a_bomb_does_not_stop_everything_else(kit: Kit) -> None:
+    async def use(session: Session) -> int:
         call = asyncio.create_task(echo(session, timeout=5.0))
         while "tools/call" not in kit.site.seen():
             await asyncio.sleep(0)
@@ -154,8 +156,8 @@ def test_a_bomb_does_not_stop_everything_else(kit):
 @pytest.mark.parametrize(
     "doing", ["hangs-up", "half-body", "error-500", "junk", "endless-body", "silent-stream", "html"]
 )
-def test_one_failed_call_leaves_the_session_open(kit, era, doing):
-    async def use(session):
+def test_one_failed_call_leaves_the_session_open(kit: Kit, era: str, doing: str) -> None:
+    async def use(session: Session) -> list[str]:
         with pytest.raises((ServerError, StepTimeout)):
             await echo(session, timeout=0.3)
         assert session.is_open
@@ -170,8 +172,8 @@ def test_one_failed_call_leaves_the_session_open(kit, era, doing):
 @pytest.mark.parametrize(
     "doing", ["html", "junk", "hangs-up", "not-found", "error-500", "endless-body", "stream-of-nothing", "wrong-id"]
 )
-def test_a_handshake_that_fails_leaves_nothing_behind(kit, doing):
-    async def use(session):
+def test_a_handshake_that_fails_leaves_nothing_behind(kit: Kit, doing: str) -> None:
+    async def use(session: Any) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(ServerError):
@@ -179,16 +181,16 @@ def test_a_handshake_that_fails_leaves_nothing_behind(kit, doing):
 
 
 @pytest.mark.parametrize("doing", ["silence", "dribbled-head", "silent-stream", "endless-comments"])
-def test_a_handshake_that_does_not_end_runs_out_of_time(kit, doing):
-    async def use(session):
+def test_a_handshake_that_does_not_end_runs_out_of_time(kit: Kit, doing: str) -> None:
+    async def use(session: Any) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(StepTimeout):
         kit.talk("legacy", f"initialize:{doing}", use, timeout=0.4, probe=0.1)
 
 
-def test_a_server_that_wants_credentials_says_so_when_we_connect(kit, era):
-    async def use(session):
+def test_a_server_that_wants_credentials_says_so_when_we_connect(kit: Kit, era: str) -> None:
+    async def use(session: Any) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(ServerError) as caught:
@@ -197,16 +199,16 @@ def test_a_server_that_wants_credentials_says_so_when_we_connect(kit, era):
 
 
 @pytest.mark.parametrize("doing", ["error-500", "hangs-up", "html"])
-def test_trouble_with_a_notification_is_no_trouble_for_a_call(kit, doing):
+def test_trouble_with_a_notification_is_no_trouble_for_a_call(kit: Kit, doing: str) -> None:
     assert kit.talk("legacy", f"initialized:{doing}", echo) == "hi"
 
 
-def test_a_session_id_that_fits_no_header_is_not_used(kit):
+def test_a_session_id_that_fits_no_header_is_not_used(kit: Kit) -> None:
     kit.talk("legacy", "initialize:odd-session", nothing_more)
     assert all("mcp-session-id" not in request.headers for request in kit.site.requests)
 
 
-async def nothing_more(session):
+async def nothing_more(session: Session) -> None:
     with pytest.raises(ReplyError):
         await echo(session)
 
@@ -214,10 +216,10 @@ async def nothing_more(session):
 # ---- redirects
 
 
-def test_a_redirect_within_the_server_is_followed_with_everything(kit, era):
+def test_a_redirect_within_the_server_is_followed_with_everything(kit: Kit, era: str) -> None:
     warnings = []
 
-    async def use(session):
+    async def use(session: Session) -> list[str]:
         return [await echo(session), await echo(session)]
 
     options = {"headers": {"Authorization": SECRET}, "warn": warnings.append}
@@ -229,18 +231,18 @@ def test_a_redirect_within_the_server_is_followed_with_everything(kit, era):
     assert warnings == [f"`{kit.site.url}` redirects every request to `{new}`: use that as the URL of the server"]
 
 
-def test_redirects_without_end_are_given_up(kit, era):
+def test_redirects_without_end_are_given_up(kit: Kit, era: str) -> None:
     assert "was redirected more than 5 times" in fail(kit, era, "moved-for-ever").message
     assert kit.site.seen().count("tools/call") == 6
 
 
-def test_a_redirect_that_would_lose_the_request_is_refused(kit, era):
+def test_a_redirect_that_would_lose_the_request_is_refused(kit: Kit, era: str) -> None:
     error = fail(kit, era, "moved-by-301")
     assert "in a way that loses the request (301)" in error.message
     assert "/new`" in error.suggestions[0]
 
 
-def test_a_redirect_to_another_origin_drops_every_credential(kit, era):
+def test_a_redirect_to_another_origin_drops_every_credential(kit: Kit, era: str) -> None:
     given = {"Authorization": SECRET, "X-Api-Key": "k3y", "Cookie": "a=b"}
     assert kit.talk(era, "moved-away", echo, other="headers-back", headers=given) != "hi"
     [away] = kit.other.requests
@@ -249,7 +251,7 @@ def test_a_redirect_to_another_origin_drops_every_credential(kit, era):
     assert "s3cret" not in repr(away.headers) and "k3y" not in repr(away.headers)
 
 
-def test_credentials_stay_away_even_if_another_origin_sends_us_back(kit, era):
+def test_credentials_stay_away_even_if_another_origin_sends_us_back(kit: Kit, era: str) -> None:
     given = {"Authorization": SECRET}
     assert kit.talk(era, "moved-away-and-back", echo, other="moves-back", headers=given) == "hi"
     [back] = [request for request in kit.site.requests if request.path == "/back"]
@@ -259,7 +261,7 @@ def test_credentials_stay_away_even_if_another_origin_sends_us_back(kit, era):
 @pytest.mark.parametrize(
     "to", ["http://example.com/mcp", "file:///etc/passwd", "ftp://x/", "http://user:pw@127.0.0.1/"]
 )
-def test_a_redirect_to_what_is_not_safe_is_refused(kit, era, to):
+def test_a_redirect_to_what_is_not_safe_is_refused(kit: Kit, era: str, to: str) -> None:
     error = fail(kit, era, "moved-to", memory={"to": to})
     assert type(error) is SecurityError
 
@@ -279,7 +281,7 @@ def test_a_redirect_to_what_is_not_safe_is_refused(kit, era, to):
         ("http://127.0.0.1/", "http://10.0.0.1/", False),
     ],
 )
-def test_only_encrypted_public_places_may_be_redirected_to_from_the_network(url, to, allowed):
+def test_only_encrypted_public_places_may_be_redirected_to_from_the_network(url: str, to: str, allowed: bool) -> None:
     import httpx2
 
     from pflow.mcp.transport.http_channel import check_move

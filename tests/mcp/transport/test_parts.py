@@ -1,13 +1,14 @@
 """The pure parts: events cut from bytes, and what goes into headers."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pflow.http.header import read_wait
 from pflow.mcp.transport.http_header import encode_value, read_mirrored, routing_headers
-from pflow.mcp.transport.http_refusal import read_wait
 from pflow.mcp.transport.sse import Events
 
 LINE = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=20)
@@ -16,7 +17,7 @@ ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 
 
 @given(st.lists(EVENT, max_size=5), ENDS, st.booleans(), st.data())
-def test_events_are_the_same_however_the_stream_is_cut(sent, end, bom, data):
+def test_events_are_the_same_however_the_stream_is_cut(sent: list[Any], end: str, bom: bool, data: Any) -> None:
     lines = []
     for texts, kind in sent:
         lines += [*([f"event: {kind}"] if kind else []), *(f"data: {text}" for text in texts), ": comment", ""]
@@ -31,7 +32,7 @@ def test_events_are_the_same_however_the_stream_is_cut(sent, end, bom, data):
 
 
 @given(st.binary(max_size=200), st.integers(1, 200))
-def test_any_bytes_are_read_without_harm(stream, size):
+def test_any_bytes_are_read_without_harm(stream: bytes, size: int) -> None:
     events = Events(100)
     for start in range(0, len(stream), size):
         for kind, data in events.feed(stream[start : start + size]):
@@ -50,21 +51,21 @@ def test_any_bytes_are_read_without_harm(stream, size):
         ("id: ä\n\n".encode(), "ä", None),
     ],
 )
-def test_ids_and_waiting_times_are_noted(stream, last, retry):
+def test_ids_and_waiting_times_are_noted(stream: bytes, last: str, retry: float | None) -> None:
     events = Events()
     events.feed(stream)
     assert (events.last_id, events.retry) == (last, retry)
 
 
 @pytest.mark.parametrize("stream", [b"data: " + b"x" * 101 + b"\n", b"data:\n" * 10, b"x" * 200, b"data: 123\n" * 40])
-def test_an_event_beyond_the_limit_is_noticed(stream):
+def test_an_event_beyond_the_limit_is_noticed(stream: bytes) -> None:
     events = Events(100)
     events.feed(stream)
     assert events.overlong
     assert events.feed(b"\ndata: late\n\n") == []
 
 
-def test_data_of_just_the_limit_passes():
+def test_data_of_just_the_limit_passes() -> None:
     assert Events(100).feed(b"data: " + b"x" * 100 + b"\n\n") == [("message", b"x" * 100)]
 
 
@@ -80,17 +81,17 @@ def test_data_of_just_the_limit_passes():
         ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
     ],
 )
-def test_values_are_encoded_as_the_specification_shows(value, header):
+def test_values_are_encoded_as_the_specification_shows(value: str, header: str) -> None:
     assert encode_value(value) == header
 
 
 @given(st.text())
-def test_any_value_fits_into_a_header(value):
+def test_any_value_fits_into_a_header(value: str) -> None:
     header = encode_value(value)
     assert header.isascii() and (header.isprintable() or not header) and header == header.strip()
 
 
-def test_arguments_are_found_at_any_depth_and_left_out_when_missing():
+def test_arguments_are_found_at_any_depth_and_left_out_when_missing() -> None:
     inner = {"type": "object", "properties": {"b": {"type": "integer", "x-mcp-header": "B"}}}
     leaf = {"type": "string", "x-mcp-header": "C"}
     mirrored = read_mirrored({"properties": {"a": inner, "c": leaf, "d": {"type": "boolean", "x-mcp-header": "D"}}})
@@ -121,13 +122,13 @@ def test_arguments_are_found_at_any_depth_and_left_out_when_missing():
         {"$defs": {"a": {"type": "string", "x-mcp-header": "A"}}},
     ],
 )
-def test_a_header_where_none_may_be_is_refused(schema):
+def test_a_header_where_none_may_be_is_refused(schema: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="x-mcp-header"):
         read_mirrored(schema)
 
 
 @pytest.mark.parametrize("schema", [None, True, [], {}, {"properties": 7}, {"default": {"x-mcp-header": "A"}}])
-def test_a_schema_without_headers_has_none(schema):
+def test_a_schema_without_headers_has_none(schema: object) -> None:
     assert read_mirrored(schema) == {}
 
 
@@ -142,7 +143,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_schema_is_read_or_refused(schema):
+def test_any_schema_is_read_or_refused(schema: object) -> None:
     try:
         assert json.dumps(sorted(read_mirrored(schema).values()))
     except ValueError:
@@ -150,6 +151,6 @@ def test_any_schema_is_read_or_refused(schema):
 
 
 @given(st.text(max_size=120))
-def test_any_waiting_time_is_read_or_left(text):
+def test_any_waiting_time_is_read_or_left(text: str) -> None:
     wait = read_wait(text)
     assert wait is None or 0 <= wait <= 7 * 24 * 3600

@@ -3,11 +3,14 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pflow.core.errors import ServerGone, StepTimeout
+from pflow.mcp.protocol.session import Session
 from pflow.mcp.transport.remote import connect_http
 from tests.mcp.transport.kit import DEADLINE, echo
 
@@ -15,7 +18,7 @@ SCRIPT = str(Path(__file__).with_name("sdk_server.py"))
 
 
 @pytest.fixture(scope="module", params=["json", "stream"])
-def address(request):
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
     """Where the server listens; it answers with JSON, or with streams of events."""
     with subprocess.Popen(
         [sys.executable, SCRIPT, request.param], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -26,8 +29,8 @@ def address(request):
             process.kill()
 
 
-def talk(url, use, **options):
-    async def main():
+def talk(url: str, use: Callable[..., Any], **options: Any) -> Any:
+    async def main() -> Any:
         async with asyncio.timeout(DEADLINE):
             session = await connect_http(url, timeout=DEADLINE, **options)
             try:
@@ -44,10 +47,10 @@ WAYS = [("/mcp", {}), ("/mcp", {"era": "legacy"}), ("/sse", {"transport": "sse"}
 @pytest.mark.usefixtures("kit")
 @pytest.mark.requirement("security:12.2-2")
 @pytest.mark.parametrize(("path", "options"), WAYS, ids=["modern", "legacy", "sse"])
-def test_a_real_server_is_listed_and_called(address, path, options):
+def test_a_real_server_is_listed_and_called(address: str, path: str, options: dict[str, Any]) -> None:
     steps = []
 
-    async def use(session):
+    async def use(session: Session) -> tuple[Any, ...]:
         names = [tool["name"] for tool in await session.list_tools()]
         counted = await session.call_tool("count", {"to": 3}, progress=lambda *step: steps.append(step))
         failed = await session.call_tool("fail", {})
@@ -64,8 +67,8 @@ def test_a_real_server_is_listed_and_called(address, path, options):
 
 @pytest.mark.usefixtures("kit")
 @pytest.mark.parametrize(("path", "options"), WAYS, ids=["modern", "legacy", "sse"])
-def test_a_call_to_a_real_server_can_be_given_up(address, path, options):
-    async def use(session):
+def test_a_call_to_a_real_server_can_be_given_up(address: str, path: str, options: dict[str, Any]) -> None:
+    async def use(session: Session) -> str:
         with pytest.raises(StepTimeout):
             await session.call_tool("wait", {}, timeout=0.2)
         call = asyncio.create_task(session.call_tool("wait", {}))
@@ -79,8 +82,8 @@ def test_a_call_to_a_real_server_can_be_given_up(address, path, options):
 
 
 @pytest.mark.usefixtures("kit")
-def test_a_session_that_a_real_server_forgot_is_noticed(address):
-    async def use(session):
+def test_a_session_that_a_real_server_forgot_is_noticed(address: str) -> None:
+    async def use(session: Session) -> tuple[bool, int]:
         assert await echo(session) == "hi"
         other = session._link.wire
         await other.leave()

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from pflow.core.errors import SecurityError, ServerError, ServerGone, StepTimeout
+from pflow.mcp.protocol.session import Session
 from pflow.mcp.transport.remote import connect_http
 from tests.mcp.transport.kit import DEADLINE, echo
 from tests.mcp.transport.site import Out, Request, Site, failure, progress, said, text
@@ -83,8 +86,8 @@ class Stream(Site):
                 await self.out.event(failure(request.id, -32601, method))
 
 
-def talk(doing, use, **options):
-    async def main():
+def talk(doing: str, use: Callable[..., Any], **options: Any) -> tuple[Any, ...]:
+    async def main() -> tuple[Any, ...]:
         async with asyncio.timeout(DEADLINE), Stream("legacy", doing) as site:
             options.setdefault("timeout", DEADLINE)
             session = await connect_http(site.url, transport="sse", **options)
@@ -97,8 +100,8 @@ def talk(doing, use, **options):
     return asyncio.run(main())
 
 
-def refuse(doing, kind, **options):
-    async def use(session):
+def refuse(doing: str, kind: type[BaseException], **options: Any) -> Any:
+    async def use(session: Any) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(kind) as caught:
@@ -108,8 +111,8 @@ def refuse(doing, kind, **options):
 
 @pytest.mark.usefixtures("kit")
 @pytest.mark.requirement("security:11-4")
-def test_an_old_server_is_talked_to_through_its_endpoint():
-    async def use(session):
+def test_an_old_server_is_talked_to_through_its_endpoint() -> None:
+    async def use(session: Session) -> tuple[str, list[str]]:
         return session.peer.version, await asyncio.gather(*(echo(session, str(number)) for number in range(20)))
 
     site, (version, texts) = talk("", use, headers={"X-Key": "k"})
@@ -122,45 +125,45 @@ def test_an_old_server_is_talked_to_through_its_endpoint():
 
 
 @pytest.mark.usefixtures("kit")
-def test_other_things_on_the_stream_do_no_harm():
-    async def use(session):
+def test_other_things_on_the_stream_do_no_harm() -> None:
+    async def use(session: Session) -> tuple[str, dict[str, Any]]:
         return await echo(session), dict(session.dropped)
 
     assert talk("junk-first", use)[1] == ("hi", {"event": 2, "garbage": 1, "unknown id": 1})
 
 
 @pytest.mark.usefixtures("kit")
-def test_an_old_server_may_ask():
+def test_an_old_server_may_ask() -> None:
     _, answer = talk("asks", echo)
     assert json.loads(answer) == {"jsonrpc": "2.0", "id": "q", "result": {}}
 
 
 @pytest.mark.usefixtures("kit")
 @pytest.mark.parametrize("doing", ["elsewhere", "other-scheme"])
-def test_an_endpoint_at_another_origin_is_refused(doing):
+def test_an_endpoint_at_another_origin_is_refused(doing: str) -> None:
     assert "names an endpoint elsewhere" in refuse(doing, SecurityError).message
 
 
 @pytest.mark.usefixtures("kit")
 @pytest.mark.parametrize("doing", ["junk", "no-stream", "html-stream", "ends-at-once"])
-def test_a_stream_that_does_not_begin_as_it_should_is_refused(doing):
+def test_a_stream_that_does_not_begin_as_it_should_is_refused(doing: str) -> None:
     refuse(doing, ServerError)
 
 
 @pytest.mark.usefixtures("kit")
-def test_a_stream_without_endpoint_runs_out_of_time():
+def test_a_stream_without_endpoint_runs_out_of_time() -> None:
     assert refuse("no-endpoint", StepTimeout, timeout=0.1).message == "the MCP server named no endpoint for 0.1 s"
 
 
 @pytest.mark.usefixtures("kit")
-def test_a_server_that_wants_credentials_says_so():
+def test_a_server_that_wants_credentials_says_so() -> None:
     assert refuse("post-401", ServerError).action == "auth_failed"
 
 
 @pytest.mark.usefixtures("kit")
 @pytest.mark.parametrize("doing", ["ends", "hangs-up", "endless", "post-404"])
-def test_the_end_of_the_stream_ends_the_session(doing):
-    async def use(session):
+def test_the_end_of_the_stream_ends_the_session(doing: str) -> None:
+    async def use(session: Session) -> bool:
         with pytest.raises(ServerGone):
             await echo(session)
         return session.is_open
@@ -169,8 +172,8 @@ def test_the_end_of_the_stream_ends_the_session(doing):
 
 
 @pytest.mark.usefixtures("kit")
-def test_a_refused_call_leaves_the_stream_open():
-    async def use(session):
+def test_a_refused_call_leaves_the_stream_open() -> None:
+    async def use(session: Session) -> tuple[bool, str]:
         with pytest.raises(ServerError) as caught:
             await echo(session)
         return session.is_open, caught.value.details["server_says"]
@@ -179,8 +182,8 @@ def test_a_refused_call_leaves_the_stream_open():
 
 
 @pytest.mark.usefixtures("kit")
-def test_a_silent_call_runs_out_of_time_and_is_cancelled():
-    async def use(session):
+def test_a_silent_call_runs_out_of_time_and_is_cancelled() -> None:
+    async def use(session: Session) -> bool:
         with pytest.raises(StepTimeout):
             await echo(session, timeout=0.1)
         return session.is_open

@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import ipaddress
 import ssl
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -18,11 +19,13 @@ from tests.mcp.transport.kit import DEADLINE, echo
 PEM = serialization.Encoding.PEM
 
 
-def name(text):
+def name(text: Any) -> Any:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
-def certify(subject, key, issuer, signer, *, authority=False, address="127.0.0.1"):
+def certify(
+    subject: Any, key: Any, issuer: Any, signer: Any, *, authority: Any = False, address: Any = "127.0.0.1"
+) -> Any:
     now = datetime.datetime.now(datetime.UTC)
     builder = (
         x509.CertificateBuilder()
@@ -41,7 +44,7 @@ def certify(subject, key, issuer, signer, *, authority=False, address="127.0.0.1
 class Keys:
     """Files of one server: its certificate, signed by an authority or by itself."""
 
-    def __init__(self, folder, *, address="127.0.0.1"):
+    def __init__(self, folder: Any, *, address: Any = "127.0.0.1") -> None:
         authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         files = {
             "authority": certify("authority", authority, "authority", authority, authority=True),
@@ -58,25 +61,25 @@ class Keys:
         plain = serialization.NoEncryption()
         self.key.write_bytes(key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, plain))
 
-    def server(self, label):
+    def server(self, label: Any) -> Any:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.paths[label], self.key)
         return context
 
 
 @pytest.fixture(scope="module")
-def keys(tmp_path_factory):
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return Keys(tmp_path_factory.mktemp("tls") / "a")
 
 
 @pytest.fixture(scope="module")
-def others(tmp_path_factory):
+def others(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return Keys(tmp_path_factory.mktemp("tls") / "b", address="127.0.0.9")
 
 
 @pytest.mark.requirement("security:9.4-5")
 @pytest.mark.parametrize(("label", "pin"), [("own", "own"), ("signed", "signed"), ("signed", "authority")])
-def test_a_pinned_certificate_is_trusted(kit, era, keys, label, pin):
+def test_a_pinned_certificate_is_trusted(kit: Any, era: Any, keys: Any, label: Any, pin: Any) -> None:
     assert kit.talk(era, "", echo, tls=keys.server(label), pin_file=keys.paths[pin]) == "hi"
 
 
@@ -84,57 +87,59 @@ def test_a_pinned_certificate_is_trusted(kit, era, keys, label, pin):
 @pytest.mark.parametrize(
     ("label", "pin"), [("own", "own"), ("own", "authority"), ("signed", "own"), ("signed", "signed")]
 )
-def test_any_other_certificate_is_refused(kit, era, keys, others, label, pin):
+def test_any_other_certificate_is_refused(kit: Any, era: Any, keys: Any, others: Any, label: Any, pin: Any) -> None:
     with pytest.raises(ServerError) as caught:
         kit.talk(era, "", echo, tls=keys.server(label), pin_file=others.paths[pin])
     assert caught.value.message.startswith(f"the certificate of `{kit.site.url}` cannot be trusted: ")
     assert kit.site.requests == []
 
 
-def test_a_pin_holds_even_if_authorities_vouch_for_the_server(kit, keys, others, monkeypatch):
+def test_a_pin_holds_even_if_authorities_vouch_for_the_server(
+    kit: Any, keys: Any, others: Any, monkeypatch: Any
+) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", keys.paths["authority"])
     assert kit.talk("modern", "", echo, tls=keys.server("signed")) == "hi"
     with pytest.raises(ServerError):
         kit.talk("modern", "", echo, tls=keys.server("signed"), pin_file=others.paths["own"])
 
 
-def test_an_unknown_authority_is_not_trusted(kit, era, keys):
+def test_an_unknown_authority_is_not_trusted(kit: Any, era: Any, keys: Any) -> None:
     with pytest.raises(ServerError) as caught:
         kit.talk(era, "", echo, tls=keys.server("own"))
     assert "cannot be trusted" in caught.value.message
     assert kit.site.requests == []
 
 
-def test_a_certificate_for_another_host_is_refused_though_pinned(kit, others):
+def test_a_certificate_for_another_host_is_refused_though_pinned(kit: Any, others: Any) -> None:
     with pytest.raises(ServerError) as caught:
         kit.talk("modern", "", echo, tls=others.server("own"), pin_file=others.paths["own"])
     assert "IP address mismatch" in caught.value.message
 
 
-def test_without_verification_any_certificate_will_do(kit, era, others):
+def test_without_verification_any_certificate_will_do(kit: Any, era: Any, others: Any) -> None:
     assert kit.talk(era, "", echo, tls=others.server("own"), insecure=True) == "hi"
 
 
-def test_a_pin_is_kept_even_without_verification(kit, keys, others):
+def test_a_pin_is_kept_even_without_verification(kit: Any, keys: Any, others: Any) -> None:
     assert kit.talk("modern", "", echo, tls=others.server("own"), insecure=True, pin_file=others.paths["own"]) == "hi"
     with pytest.raises(ServerError):
         kit.talk("modern", "", echo, tls=keys.server("own"), insecure=True, pin_file=others.paths["own"])
 
 
-def test_credentials_are_not_sent_before_the_certificate_is_known(kit, keys):
+def test_credentials_are_not_sent_before_the_certificate_is_known(kit: Any, keys: Any) -> None:
     with pytest.raises(ServerError):
         kit.talk("modern", "", echo, tls=keys.server("own"), headers={"Authorization": "Bearer x"})
     assert kit.site.requests == []
 
 
 @pytest.mark.usefixtures("kit")
-def test_a_server_that_does_not_encrypt_is_told():
-    async def answer(reader, writer):
+def test_a_server_that_does_not_encrypt_is_told() -> None:
+    async def answer(reader: Any, writer: Any) -> None:
         await reader.read(5)
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
 
-    async def main():
+    async def main() -> None:
         async with asyncio.timeout(DEADLINE), await asyncio.start_server(answer, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             await connect_http(f"https://127.0.0.1:{port}/mcp", timeout=DEADLINE)
@@ -145,7 +150,7 @@ def test_a_server_that_does_not_encrypt_is_told():
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not a certificate", b"-----BEGIN CERTIFICATE-----\nxx\n"])
-def test_a_pin_file_that_holds_no_certificate_is_refused(tmp_path, content):
+def test_a_pin_file_that_holds_no_certificate_is_refused(tmp_path: Any, content: bytes | None) -> None:
     path = tmp_path / "pin.pem"
     if content is not None:
         path.write_bytes(content)

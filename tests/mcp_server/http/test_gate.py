@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import uvicorn
@@ -19,7 +21,7 @@ from tests.mcp_server.http.served import INITIALIZE, Served
 
 
 @pytest.fixture(scope="module", params=["127.0.0.1", "0.0.0.0"])
-def everywhere(request, tmp_path_factory):
+def everywhere(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server at each kind of address, with what it needs to listen there."""
     words = ("--allow-remote",) if request.param == "0.0.0.0" else ()
     opened = Served(tmp_path_factory.mktemp("gate") / ".pflow", *words, host=request.param)
@@ -51,19 +53,19 @@ HOSTS = [
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_foreign_host_is_refused_at_every_address(everywhere, host):
+def test_a_foreign_host_is_refused_at_every_address(everywhere: Served, host: str) -> None:
     status, body = everywhere.post(INITIALIZE, everywhere.auth, host=host.format(port=everywhere.port))
     assert status in (400, 403, 421)
     assert b"protocolVersion" not in body
 
 
-def test_a_missing_host_is_refused(everywhere):
+def test_a_missing_host_is_refused(everywhere: Served) -> None:
     assert everywhere.post(INITIALIZE, everywhere.auth, host=None)[0] in (400, 421)
     old = f"POST /mcp HTTP/1.0\r\n{everywhere.auth}\r\nContent-Length: {len(INITIALIZE)}\r\n\r\n".encode() + INITIALIZE
     assert everywhere.send(old)[0] == 421
 
 
-def test_two_hosts_are_refused(everywhere):
+def test_two_hosts_are_refused(everywhere: Served) -> None:
     right = f"Host: 127.0.0.1:{everywhere.port}"
     assert everywhere.post(INITIALIZE, everywhere.auth, right)[0] == 400
 
@@ -82,20 +84,20 @@ def test_two_hosts_are_refused(everywhere):
         "http://127.0.0.1:{port}/",
     ],
 )
-def test_a_foreign_origin_is_refused_even_with_the_token(everywhere, origin):
+def test_a_foreign_origin_is_refused_even_with_the_token(everywhere: Served, origin: str) -> None:
     header = f"Origin: {origin.format(port=everywhere.port)}"
     status, body = everywhere.post(INITIALIZE, everywhere.auth, header)
     assert status == 403
     assert b"protocolVersion" not in body
 
 
-def test_two_origins_are_refused_unless_both_are_ours(everywhere):
+def test_two_origins_are_refused_unless_both_are_ours(everywhere: Served) -> None:
     ours = f"Origin: http://127.0.0.1:{everywhere.port}"
     assert everywhere.post(INITIALIZE, everywhere.auth, ours, "Origin: http://evil.example")[0] == 403
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LocalHost"])
-def test_our_own_names_are_let_in(everywhere, name):
+def test_our_own_names_are_let_in(everywhere: Served, name: str) -> None:
     host = f"{name}:{everywhere.port}"
     status, body = everywhere.post(INITIALIZE, everywhere.auth, f"Origin: http://{host}", host=host)
     assert status == 200
@@ -116,7 +118,7 @@ def test_our_own_names_are_let_in(everywhere, name):
         "Cookie: token={token}",
     ],
 )
-def test_without_the_very_token_nothing_is_served(everywhere, header):
+def test_without_the_very_token_nothing_is_served(everywhere: Served, header: str) -> None:
     token = everywhere.token
     status, body = everywhere.post(INITIALIZE, header.format(token=token, prefix=token[:-1]))
     assert status == 401
@@ -124,11 +126,11 @@ def test_without_the_very_token_nothing_is_served(everywhere, header):
     assert token.encode() not in body
 
 
-def test_two_tokens_are_refused(everywhere):
+def test_two_tokens_are_refused(everywhere: Served) -> None:
     assert everywhere.post(INITIALIZE, everywhere.auth, "Authorization: Bearer x")[0] == 401
 
 
-def test_no_path_and_no_method_goes_without_the_token(everywhere):
+def test_no_path_and_no_method_goes_without_the_token(everywhere: Served) -> None:
     host = f"Host: 127.0.0.1:{everywhere.port}"
     for method in ("GET", "DELETE", "OPTIONS", "PUT", "HEAD", "PATCH"):
         for path in ("/", "/mcp", "/.well-known/oauth-protected-resource", "/mcp/../mcp", "//mcp"):
@@ -138,7 +140,7 @@ def test_no_path_and_no_method_goes_without_the_token(everywhere):
             assert "access-control-allow-origin" not in headers
 
 
-def test_a_websocket_is_not_opened(everywhere):
+def test_a_websocket_is_not_opened(everywhere: Served) -> None:
     upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13"
     request = f"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:{everywhere.port}\r\n{upgrade}\r\n\r\n"
     assert everywhere.send(request.encode())[0] == 401
@@ -148,40 +150,40 @@ def test_a_websocket_is_not_opened(everywhere):
 
 
 @pytest.mark.parametrize("size", [(4 << 20) + 1, 1 << 30, 10**17])
-def test_a_body_that_is_said_to_be_too_large_is_refused_at_once(served, size):
+def test_a_body_that_is_said_to_be_too_large_is_refused_at_once(served: Served, size: int) -> None:
     assert served.post(b"{", served.auth, f"Content-Length: {size}")[0] == 413
 
 
-def test_a_body_without_a_length_is_refused_where_it_gets_too_large(served):
+def test_a_body_without_a_length_is_refused_where_it_gets_too_large(served: Served) -> None:
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     status, _ = served.post(chunk * 80, served.auth, "Transfer-Encoding: chunked")
     assert status in (413, 0)  # the answer is lost if the rest of the body was on its way
 
 
-def test_a_body_up_to_the_limit_is_read(served):
+def test_a_body_up_to_the_limit_is_read(served: Served) -> None:
     padded = INITIALIZE + b" " * ((4 << 20) - len(INITIALIZE))
     assert served.post(padded, served.auth)[0] == 200
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e3", "9" * 40, "5, 6"])
-def test_a_length_that_is_none_is_refused(served, length):
+def test_a_length_that_is_none_is_refused(served: Served, length: str) -> None:
     assert served.post(INITIALIZE, served.auth, f"Content-Length: {length}")[0] in (400, 413)
 
 
-def test_a_body_that_ends_early_reaches_nothing(served):
+def test_a_body_that_ends_early_reaches_nothing(served: Served) -> None:
     assert served.send(_head(served, 500) + INITIALIZE[:20], half=True)[0] in (0, 400)
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 5_000, b'{"jsonrpc":"2.0","id":1}', b"1" * 100_000]
 )
-def test_a_body_that_is_no_message_is_an_error_and_the_server_goes_on(served, body):
+def test_a_body_that_is_no_message_is_an_error_and_the_server_goes_on(served: Served, body: bytes) -> None:
     status, _ = served.post(body, served.auth)
     assert 400 <= status < 500
     assert served.post(INITIALIZE, served.auth)[0] == 200
 
 
-def test_a_header_that_contradicts_the_body_is_refused(served):
+def test_a_header_that_contradicts_the_body_is_refused(served: Served) -> None:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -194,7 +196,7 @@ def test_a_header_that_contradicts_the_body_is_refused(served):
 
 
 @pytest.mark.parametrize("name", ["other", None])
-def test_a_header_that_names_another_task_is_refused(served, name):
+def test_a_header_that_names_another_task_is_refused(served: Served, name: str | None) -> None:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
@@ -206,7 +208,7 @@ def test_a_header_that_names_another_task_is_refused(served, name):
     assert b"-32020" in answer
 
 
-def test_a_session_that_does_not_exist_is_not_found(served):
+def test_a_session_that_does_not_exist_is_not_found(served: Served) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
     headers = ["Mcp-Session-Id: " + "0" * 32, "MCP-Protocol-Version: 2025-06-18"]
     assert served.post(body, served.auth, *headers)[0] == 404
@@ -217,19 +219,19 @@ def _head(served: Served, length: int) -> bytes:
     return "\r\n".join([*lines, "Content-Type: application/json", "", ""]).encode()
 
 
-async def _fine(scope, receive, send):
+async def _fine(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"fine"})
 
 
-def test_a_body_that_does_not_arrive_is_not_waited_for():
-    async def never():
+def test_a_body_that_does_not_arrive_is_not_waited_for() -> None:
+    async def never() -> Any:
         return await asyncio.get_running_loop().create_future()
 
     async def ask() -> int:
         sent = []
 
-        async def send(message):
+        async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
         gate = Gate(_fine, hosts=["a:1"], token="t", patience=0.01)
@@ -239,7 +241,7 @@ def test_a_body_that_does_not_arrive_is_not_waited_for():
     assert asyncio.run(ask()) == 408
 
 
-def test_connections_on_which_no_request_gets_under_way_are_closed():
+def test_connections_on_which_no_request_gets_under_way_are_closed() -> None:
     class Quick(Connection):
         patience = 0.1
 
@@ -276,13 +278,13 @@ def test_connections_on_which_no_request_gets_under_way_are_closed():
         ("0.0.0.0:80", "0.0.0.0", 80),
     ],
 )
-def test_an_address_is_read(text, host, port):
+def test_an_address_is_read(text: str, host: str, port: int) -> None:
     address = read_address(text)
     assert (address.host, address.port) == (host, port)
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "127.0.0.1", "127.0.0.1:99999", "::1:80", "example.com:80", "a b:1"])
-def test_what_is_no_address_says_how_to_write_one(text):
+def test_what_is_no_address_says_how_to_write_one(text: str) -> None:
     with pytest.raises(PflowError) as caught:
         read_address(text)
     assert caught.value.code == "usage"
@@ -290,21 +292,21 @@ def test_what_is_no_address_says_how_to_write_one(text):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]"])
-def test_other_machines_are_let_in_only_when_that_is_said(host):
+def test_other_machines_are_let_in_only_when_that_is_said(host: str) -> None:
     with pytest.raises(PflowError) as caught:
         listen(read_address(f"{host}:0"), remote=False)
     assert caught.value.code == "security"
     assert "--allow-remote" in caught.value.suggestions[1]
 
 
-def test_a_port_that_is_taken_says_so():
+def test_a_port_that_is_taken_says_so() -> None:
     with listen(read_address("0"), remote=False) as taken:
         with pytest.raises(PflowError) as caught:
             listen(read_address(str(taken.getsockname()[1])), remote=False)
     assert "address already in use" in caught.value.message
 
 
-def test_names_are_those_of_the_address_and_those_that_are_allowed():
+def test_names_are_those_of_the_address_and_those_that_are_allowed() -> None:
     at = read_address("[::1]:8321")
     assert names_of(at) == {"[::1]:8321", "localhost:8321"}
     more = names_of(at, ["Pflow.example", "b.example:443"])
@@ -320,7 +322,9 @@ def test_names_are_those_of_the_address_and_those_that_are_allowed():
         (["--allow-remote"], {}, "go with `--http HOST:PORT`"),
     ],
 )
-def test_a_server_that_may_not_be_does_not_start(tmp_path, words, env, said):
+def test_a_server_that_may_not_be_does_not_start(
+    tmp_path: Any, words: list[str], env: dict[str, Any], said: str
+) -> None:
     environment = {**os.environ, "PFLOW_HOME": str(tmp_path / ".pflow"), **env}
     command = [sys.executable, "-m", "pflow", "serve", "mcp", *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)

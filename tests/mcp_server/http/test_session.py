@@ -6,6 +6,8 @@ import asyncio
 import json
 import signal
 import socket
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from pflow.core.file.home import find_home
 from pflow.mcp.transport.remote import connect_http
 from pflow.mcp_server.http_server import TOKEN, find_token
 from pflow.workspace import Workspace
-from tests.mcp_server.http.served import DEADLINE, INITIALIZE, Client
+from tests.mcp_server.http.served import DEADLINE, INITIALIZE, Client, Served
 
 HELLO = {
     "inputs": {"name": {"type": "string"}},
@@ -30,25 +32,25 @@ SLOW = {
 }
 
 
-def test_a_workflow_runs_over_http(client):
+def test_a_workflow_runs_over_http(client: Client) -> None:
     answer = client.call("workflow_execute", workflow=HELLO, parameters={"name": "Ada"})
     assert answer["data"]["outputs"] == {"greeting": "hello Ada"}
 
 
-def test_there_are_the_same_tools_as_over_stdio(client):
+def test_there_are_the_same_tools_as_over_stdio(client: Client) -> None:
     names = [tool["name"] for tool in client.wait(client.session.list_tools())]
     assert len(names) == 13
     assert names[0].startswith("workflow_")
 
 
-def test_resources_and_prompts_are_there_too(client):
+def test_resources_and_prompts_are_there_too(client: Client) -> None:
     guide = client.wait(client.session.request("resources/read", {"uri": "pflow://guide"}))
     assert guide["contents"][0]["mimeType"] == "text/markdown"
     assert client.wait(client.session.request("prompts/list", {}))["prompts"] == []
 
 
-def test_many_calls_at_once_keep_apart(client):
-    async def all_of_them():
+def test_many_calls_at_once_keep_apart(client: Client) -> None:
+    async def all_of_them() -> list[dict[str, Any]]:
         calls = [
             client.session.call_tool("workflow_execute", {"workflow": HELLO, "parameters": {"name": str(number)}})
             for number in range(20)
@@ -60,7 +62,7 @@ def test_many_calls_at_once_keep_apart(client):
     assert greetings == [f"hello {number}" for number in range(20)]
 
 
-def test_the_token_of_the_environment_is_used_and_not_shown(serve):
+def test_the_token_of_the_environment_is_used_and_not_shown(serve: Callable[..., Served]) -> None:
     token = "0123456789abcdef0123456789abcdef"
     served = serve(PFLOW_MCP_TOKEN=token)
     client = Client(served, "modern")
@@ -71,7 +73,9 @@ def test_the_token_of_the_environment_is_used_and_not_shown(serve):
     assert token not in served.said
 
 
-def test_a_token_that_was_stored_is_used_and_otherwise_every_server_has_its_own(tmp_path, monkeypatch):
+def test_a_token_that_was_stored_is_used_and_otherwise_every_server_has_its_own(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(TOKEN, raising=False)
     home = find_home({"PFLOW_HOME": str(tmp_path / ".pflow")})
     (first, is_new), (second, _) = find_token(home), find_token(home)
@@ -84,8 +88,8 @@ def test_a_token_that_was_stored_is_used_and_otherwise_every_server_has_its_own(
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_a_wrong_token_is_refused(served, era):
-    async def connect():
+def test_a_wrong_token_is_refused(served: Served, era: str) -> None:
+    async def connect() -> None:
         session = await connect_http(served.url, headers={"Authorization": "Bearer wrong"}, era=era)
         try:
             await session.list_tools()
@@ -98,12 +102,14 @@ def test_a_wrong_token_is_refused(served, era):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.requirement("server5:rule-20")
-def test_a_signal_ends_a_busy_server_and_leaves_its_run_resumable(serve, tmp_path, number, code):
+def test_a_signal_ends_a_busy_server_and_leaves_its_run_resumable(
+    serve: Callable[..., Served], tmp_path: Any, number: Any, code: int
+) -> None:
     served = serve()
     client = Client(served, "modern")
     mark = tmp_path / "began"
 
-    async def begin_and_signal():
+    async def begin_and_signal() -> asyncio.Task[Any]:
         call = asyncio.create_task(
             client.session.call_tool("workflow_execute", {"workflow": SLOW, "parameters": {"mark": str(mark)}})
         )
@@ -124,20 +130,20 @@ def test_a_signal_ends_a_busy_server_and_leaves_its_run_resumable(serve, tmp_pat
     assert run["steps"][0]["status"] == "completed"
 
 
-def test_more_sessions_than_the_bound_are_refused(serve):
+def test_more_sessions_than_the_bound_are_refused(serve: Callable[..., Served]) -> None:
     served = serve(bounds={"sessions": 2})
     statuses = [served.post(INITIALIZE, served.auth)[0] for _ in range(3)]
     assert statuses == [200, 200, 503]
 
 
-def test_a_session_that_nobody_uses_makes_room_for_another(serve):
+def test_a_session_that_nobody_uses_makes_room_for_another(serve: Callable[..., Served]) -> None:
     served = serve(bounds={"sessions": 1, "idle": 0.3})
     assert served.post(INITIALIZE, served.auth)[0] == 200
     while served.post(INITIALIZE, served.auth)[0] != 200:
         pass
 
 
-def follow(served, *lines: str) -> socket.socket:
+def follow(served: Served, *lines: str) -> socket.socket:
     """A connection on which a request was sent, to read what comes."""
     connection = socket.create_connection(("127.0.0.1", served.port), timeout=DEADLINE)
     head = "\r\n".join([lines[0], f"Host: 127.0.0.1:{served.port}", served.auth, *lines[1:-1], "", ""])
@@ -156,7 +162,7 @@ def read_until(connection: socket.socket, *wanted: bytes) -> None:
 CHANGED = (b"notifications/resources/list_changed", b"notifications/prompts/list_changed")
 
 
-def test_every_session_of_the_older_protocol_hears_of_a_saved_workflow(served):
+def test_every_session_of_the_older_protocol_hears_of_a_saved_workflow(served: Served) -> None:
     head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nConnection: close\r\n{served.auth}\r\n"
     head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
     _, headers, _ = served.send(f"{head}Content-Length: {len(INITIALIZE)}\r\n\r\n".encode() + INITIALIZE)
@@ -171,7 +177,7 @@ def test_every_session_of_the_older_protocol_hears_of_a_saved_workflow(served):
         other.close()
 
 
-def test_a_client_that_hangs_up_stops_its_run_and_leaves_it_resumable(served, tmp_path):
+def test_a_client_that_hangs_up_stops_its_run_and_leaves_it_resumable(served: Served, tmp_path: Any) -> None:
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
     mark = tmp_path / "began"
     arguments = {"workflow": SLOW, "parameters": {"mark": str(mark)}}
@@ -189,7 +195,7 @@ def test_a_client_that_hangs_up_stops_its_run_and_leaves_it_resumable(served, tm
     assert run["steps"][0]["status"] == "completed"
 
 
-def test_who_subscribed_hears_of_a_saved_workflow(served):
+def test_who_subscribed_hears_of_a_saved_workflow(served: Served) -> None:
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
     wanted = {"resourcesListChanged": True, "promptsListChanged": True}
     params = {"notifications": wanted, "_meta": meta}

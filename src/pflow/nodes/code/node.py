@@ -29,7 +29,7 @@ _LEAST_MEMORY = 64
 """Megabytes without which Python itself does not start."""
 
 
-class Code(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class Code(AsyncNode):
     """Run Python code. Each of `inputs` is a variable in it; what it assigns to `result` is the result.
 
     The code runs in a separate Python that imports from neither the current folder nor PYTHONPATH, but from

@@ -34,7 +34,7 @@ _CHUNK = 1 << 20
 Shared = MutableMapping[str, Any]
 
 
-class WriteFile(Node):  # type: ignore[misc]  # pocketflow has no types
+class WriteFile(Node):
     """Write a file, all of it or nothing. Folders on the way are made; a link is written through."""
 
     name = "write-file"
@@ -77,7 +77,7 @@ class WriteFile(Node):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class _FromTo(Node):  # type: ignore[misc]  # pocketflow has no types
+class _FromTo(Node):
     actions = ("default", "error", "resource_missing")
 
     class Params:
@@ -150,7 +150,7 @@ class MoveFile(_FromTo):
         return path
 
 
-class DeleteFile(Node):  # type: ignore[misc]  # pocketflow has no types
+class DeleteFile(Node):
     """Delete a file. Of a link, only the link."""
 
     name = "delete-file"

@@ -23,7 +23,7 @@ MAX_FILES = 100_000
 _MAX_VISITED = 1_000_000
 
 
-class ReadFile(Node):  # type: ignore[misc]  # pocketflow has no types
+class ReadFile(Node):
     """Read a text file. With the encoding `base64`, any file."""
 
     name = "read-file"
@@ -58,7 +58,7 @@ class ReadFile(Node):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class ListFiles(Node):  # type: ignore[misc]  # pocketflow has no types
+class ListFiles(Node):
     """List the files of a folder whose names match a pattern, sorted.
 
     The pattern is a glob: `*` and `?` stay within a name, `**` is any number of folders. Names that start

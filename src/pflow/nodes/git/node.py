@@ -58,7 +58,7 @@ class Commit(TypedDict):
     files: NotRequired[list[File]]
 
 
-class GitStatus(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GitStatus(AsyncNode):
     """Tell which branch is checked out and which files have changed."""
 
     name = "git-status"
@@ -87,7 +87,7 @@ class GitStatus(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class GitLog(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GitLog(AsyncNode):
     """List commits, newest first."""
 
     name = "git-log"
@@ -137,7 +137,7 @@ class GitLog(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class GitDiff(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GitDiff(AsyncNode):
     """Show what changed: in the working tree, in the index, or between two commits."""
 
     name = "git-diff"
@@ -186,7 +186,7 @@ class GitDiff(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class GitCommit(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GitCommit(AsyncNode):
     """Record changes: the given files, everything, or what is already staged. Hooks run."""
 
     name = "git-commit"
@@ -240,7 +240,7 @@ class GitCommit(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class GitCheckout(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GitCheckout(AsyncNode):
     """Switch to a branch, tag or commit. Changes that would be lost stop it."""
 
     name = "git-checkout"

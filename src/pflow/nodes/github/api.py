@@ -13,13 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import orjson
-
 from pflow.core.errors import SecurityError, StepError
 from pflow.nodes import param
 from pflow.nodes.http.message import Reply, Request, body_value, check_headers, masked, secrets_in
 from pflow.nodes.http.network_policy import NetworkPolicy
-from pflow.nodes.http.node import call, network_policy, query_pairs, settings
+from pflow.nodes.http.node import call, encode_json, network_policy, query_pairs, settings
 
 DEFAULT_BASE = "https://api.github.com"
 PAGE = 100
@@ -72,7 +70,7 @@ class GitHub:
         content = None
         if body is not None:
             headers["content-type"] = "application/json"
-            content = _encode(body)
+            content = encode_json(body, "body")
         request = Request(
             method=method,
             url=self._base + path,
@@ -191,13 +189,6 @@ def _token(params: Mapping[str, Any], ambient: bool) -> tuple[str, str]:
         return "", ""
     token = settings().get("GITHUB_TOKEN") or os.environ.get("GITHUB_TOKEN") or ""
     return token.strip(), "GITHUB_TOKEN"
-
-
-def _encode(body: object) -> bytes:
-    try:
-        return orjson.dumps(body)
-    except TypeError as error:
-        raise StepError(f"the body cannot be sent as JSON: {error}") from error
 
 
 def _words(request: Request, reply: Reply) -> str:

@@ -62,7 +62,7 @@ class PullRequest(TypedDict):
     url: str
 
 
-class GithubGetIssue(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GithubGetIssue(AsyncNode):
     """Get one issue of a GitHub repository."""
 
     name = "github-get-issue"
@@ -92,7 +92,7 @@ class GithubGetIssue(AsyncNode):  # type: ignore[misc]  # pocketflow has no type
         return _write_issue(shared, exec_res)
 
 
-class GithubListIssues(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GithubListIssues(AsyncNode):
     """List issues of a GitHub repository, newest first. Pull requests are not among them."""
 
     name = "github-list-issues"
@@ -132,7 +132,7 @@ class GithubListIssues(AsyncNode):  # type: ignore[misc]  # pocketflow has no ty
         return "default"
 
 
-class GithubCreateIssue(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GithubCreateIssue(AsyncNode):
     """Open an issue in a GitHub repository."""
 
     name = "github-create-issue"
@@ -171,7 +171,7 @@ class GithubCreateIssue(AsyncNode):  # type: ignore[misc]  # pocketflow has no t
         return _write_issue(shared, exec_res)
 
 
-class GithubListPrs(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GithubListPrs(AsyncNode):
     """List pull requests of a GitHub repository, newest first."""
 
     name = "github-list-prs"
@@ -209,7 +209,7 @@ class GithubListPrs(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
         return "default"
 
 
-class GithubCreatePr(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class GithubCreatePr(AsyncNode):
     """Open a pull request in a GitHub repository."""
 
     name = "github-create-pr"
@@ -251,7 +251,7 @@ class GithubCreatePr(AsyncNode):  # type: ignore[misc]  # pocketflow has no type
         return "default"
 
 
-class Github(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class Github(AsyncNode):
     """Call any endpoint of the GitHub REST API."""
 
     name = "github"

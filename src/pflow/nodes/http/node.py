@@ -31,7 +31,7 @@ from pflow.nodes.http.network_policy import NetworkPolicy
 _FORM = "application/x-www-form-urlencoded"
 
 
-class Http(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class Http(AsyncNode):
     """Call an HTTP endpoint and parse what it answers.
 
     Only public addresses are called unless the setting `http.allow_private` or `http.allow_hosts` says more.
@@ -163,7 +163,7 @@ def _content(params: Mapping[str, Any], content_type: str) -> tuple[bytes | None
     if body is not None and value is not None:
         raise StepError("`body` and `json` are both given", suggestions=["Keep the one that should be sent"])
     if value is not None:
-        return _json(value, "json"), "application/json"
+        return encode_json(value, "json"), "application/json"
     if body is None:
         return None, ""
     if isinstance(body, str):
@@ -175,10 +175,11 @@ def _content(params: Mapping[str, Any], content_type: str) -> tuple[bytes | None
         from urllib.parse import urlencode  # lazy: only forms need it
 
         return urlencode(query_pairs(body)).encode(), _FORM
-    return _json(body, "body"), "application/json"
+    return encode_json(body, "body"), "application/json"
 
 
-def _json(value: object, name: str) -> bytes:
+def encode_json(value: object, name: str) -> bytes:
+    """A value as JSON. Raises `StepError` that calls it `name`."""
     try:
         return orjson.dumps(value)
     except TypeError as error:
@@ -193,7 +194,7 @@ def query_pairs(values: Mapping[str, object]) -> list[tuple[str, str]]:
             if isinstance(one, str):
                 pairs.append((str(name), one))
             elif one is not None:
-                pairs.append((str(name), _json(one, name).decode()))
+                pairs.append((str(name), encode_json(one, name).decode()))
     return pairs
 
 

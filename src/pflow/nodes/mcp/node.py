@@ -13,7 +13,7 @@ from pflow.engine.context import current_step
 from pflow.engine.ports import ToolSessions
 
 
-class MCPNode(AsyncNode):  # type: ignore[misc]  # pocketflow has no types
+class MCPNode(AsyncNode):
     """Call a tool of an MCP server.
 
     Its parameters are the tool's; one that the tool needs and that is not given is read from the store under its
