@@ -118,7 +118,7 @@ def end_of(outcome: Outcome, text: str) -> Reply:
 def _cut(value: object) -> object:
     """As much of what is known about an error as anyone reads."""
     if isinstance(value, str):
-        return cut(value, _LONGEST)
+        return cut(value, _LONGEST + 1)
     if isinstance(value, Mapping):
         return {str(key): _cut(value[key]) for key in list(value)[:_MOST_ITEMS]}
     if isinstance(value, list | tuple):

@@ -157,7 +157,9 @@ def _failure(code: int, stdout: str, stderr: str) -> StepError:
     """What went wrong, with the last of what the command said about it."""
     ended = f"the command was ended by {_signal(-code)}" if code < 0 else f"the command ended with exit code {code}"
     last = stderr[-_LINES * 1000 :]
-    lines = [cut(line.strip(), _LINE) for line in (last if last == stderr else f"…{last}").splitlines() if line.strip()]
+    lines = [
+        cut(line.strip(), _LINE + 1) for line in (last if last == stderr else f"…{last}").splitlines() if line.strip()
+    ]
     return StepError(
         ": ".join([ended, "; ".join(lines[-_LINES:])] if lines else [ended]),
         details={"exit_code": code, "stdout": stdout[-_TAIL:], "stderr": stderr[-_TAIL:]},

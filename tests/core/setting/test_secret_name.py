@@ -25,6 +25,10 @@ from pflow.core.setting.secret_name import is_secret_name
         "x-hub-signature-256",
         "--api-key",
         "auth",
+        "x-sessionkey",
+        "x-userauth",
+        "MAX_API_KEY",
+        "PATS",
     ],
 )
 def test_secrets_are_known_by_their_names(name):
@@ -39,6 +43,7 @@ def test_secrets_are_known_by_their_names(name):
         "HOME",
         "GIT_AUTHOR_NAME",
         "KEYBOARD",
+        "MONKEY",
         "MAX_TOKENS",
         "--max-tokens",
         "TOKENIZERS_PARALLELISM",

@@ -105,7 +105,7 @@ def _decode(token: str) -> str:
 def _explain(text: str, offset: int, problem: str, issues: Issues) -> None:
     number = re.compile(_NUMBER).match(text, offset)
     if number:
-        message = f"a document cannot hold the number `{cut(number[0], 40)}`"
+        message = f"a document cannot hold the number `{cut(number[0], 41)}`"
         issues.stop("bad-number", message, offset, hint=NUMBER_HINT)
         return
     if "depth" in problem:

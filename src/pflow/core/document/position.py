@@ -26,7 +26,7 @@ def show_path(path: Sequence[str | int]) -> str:
         elif _PLAIN.fullmatch(part) and len(part) <= _LONGEST_KEY:
             text += f".{part}" if text else part
         else:
-            text += f"[{json.dumps(cut(part, _LONGEST_KEY), ensure_ascii=False)}]"
+            text += f"[{json.dumps(cut(part, _LONGEST_KEY + 1), ensure_ascii=False)}]"
     return text
 
 

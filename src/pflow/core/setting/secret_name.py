@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-_INSIDE = ("token", "secret", "password", "passwd", "passphrase", "credential", "cookie", "signature")
-_BEGIN = ("auth", "oauth")
-_END = ("apikey", "accesskey", "secretkey", "privatekey")
-_WHOLE = frozenset({"key", "keys", "pat"})
-_OTHERS = frozenset({"author", "authors", "authority", "tokenizer", "tokenizers"})
+_PARTS = ("token", "secret", "password", "passwd", "passphrase", "credential", "cookie", "signature", "key", "auth")
+_WHOLE = frozenset({"pat", "pats"})
+_ORDINARY = frozenset(
+    {
+        *("author", "authors", "authored", "authority", "xauthority", "tokenizer", "tokenizers"),
+        *("keyboard", "keymap", "keyring", "keyserver", "keyword", "keywords", "hotkey", "hotkeys", "monkey"),
+    }
+)
+"""Words that hold one of the parts and mean something else."""
+
 _COUNTS = frozenset({"max", "min", "limit", "count", "num"})
-"""Beside these, tokens are counted, not kept secret."""
+"""Beside these, `tokens` are counted, not kept secret."""
 
 
 def is_secret_name(name: str) -> bool:
     """Whether a value of this name is to be hidden: `GITHUB_TOKEN`, `x-api-key`; not `MAX_TOKENS`."""
     words = name.lower().replace("-", "_").replace(".", "_").split("_")
-    return any(map(_is_secret, words)) and _COUNTS.isdisjoint(words)
-
-
-def _is_secret(word: str) -> bool:
-    if word in _OTHERS:
-        return False
-    return word in _WHOLE or word.startswith(_BEGIN) or word.endswith(_END) or any(part in word for part in _INSIDE)
+    ordinary = _ORDINARY if _COUNTS.isdisjoint(words) else _ORDINARY | {"tokens"}
+    return any(word in _WHOLE or (word not in ordinary and any(part in word for part in _PARTS)) for word in words)

@@ -202,7 +202,7 @@ def body_preview(request: Request, reply: Reply) -> str:
         # a secret that the cut went through is not recognised, but it can only stand at the end
         text = text[: -3 * len(request.secrets[0])]
     text = text.strip()
-    return cut(text, PREVIEW)
+    return cut(text, PREVIEW + 1)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
