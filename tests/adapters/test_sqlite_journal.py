@@ -33,7 +33,7 @@ MEGABYTE = 1 << 20
 
 
 @pytest.fixture
-def path(tmp_path: Any) -> Path:
+def path(tmp_path: Path) -> Path:
     return tmp_path / "h" / "runs.db"
 
 
@@ -480,7 +480,7 @@ def test_a_journal_deleted_while_open_is_begun_anew(journal: SqliteJournal, path
 
 @pytest.mark.parametrize("name", ["runs.db", "runs.db-wal", "runs.db-shm", "runs.db-journal"])
 @pytest.mark.parametrize("kind", ["link", "hard link"])
-def test_a_planted_link_is_not_followed(path: Path, tmp_path: Any, name: str, kind: str) -> None:
+def test_a_planted_link_is_not_followed(path: Path, tmp_path: Path, name: str, kind: str) -> None:
     if name != "runs.db":
         filled(path)
     path.parent.mkdir(exist_ok=True, mode=0o700)

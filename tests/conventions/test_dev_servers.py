@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ ALL = sorted([GIT, SQLITE, TIME, "npm server-everything server-filesystem server
 class Checkout:
     """A copy of the installer, with uv, node and npm on the path."""
 
-    def __init__(self, folder: Any) -> None:
+    def __init__(self, folder: Path) -> None:
         self.root = folder / "checkout"
         self.servers = self.root / ".cache" / "servers"
         self.root.mkdir()
@@ -71,7 +72,7 @@ class Checkout:
 
 
 @pytest.fixture
-def checkout(tmp_path: Any) -> Checkout:
+def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 

@@ -331,7 +331,7 @@ def test_somebody_else_s_database_is_no_index(place: Home) -> None:
     assert names(Discovery(place).find("read file"))[0] == "read-file"
 
 
-def test_a_link_is_not_followed(place: Home, tmp_path: Any) -> None:
+def test_a_link_is_not_followed(place: Home, tmp_path: Path) -> None:
     (place.root / "discovery.db").symlink_to(tmp_path / "elsewhere")
     assert names(Discovery(place).find("read file"))[0] == "read-file"
     assert not (tmp_path / "elsewhere").exists()

@@ -146,7 +146,7 @@ def test_a_retry_counts_attempts_and_starts_each_from_nothing() -> None:
     document = {"nodes": [{"id": "a", "type": "flaky", "retry": {"attempts": 3}}]}
     assert run_plan(plan_of(document, flaky=Flaky)).outputs == {"half": True, "tries": 3}
     tries.clear()
-    document["nodes"][0]["retry"] = {"attempts": 2}  # type: ignore[assignment]
+    document["nodes"][0]["retry"] = {"attempts": 2}
     result = run_plan(plan_of(document, flaky=Flaky))
     assert result.status == "failed" and len(tries) == 2
 

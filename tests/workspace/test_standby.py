@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ def spare() -> Iterator[Any]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Any, spare: Any) -> Iterator[Any]:
+def workspace(tmp_path: Path, spare: Any) -> Iterator[Any]:
     with Workspace(Home(tmp_path / "home"), spare=spare) as workspace:
         yield workspace
 
@@ -69,7 +70,7 @@ def test_a_worker_that_died_while_it_waited_is_not_missed(workspace: Any, spare:
 
 @pytest.mark.parametrize("change", ["folder", "environment"])
 def test_a_worker_that_was_started_in_other_surroundings_is_not_used(
-    workspace: Any, spare: Any, tmp_path: Any, monkeypatch: Any, change: Any
+    workspace: Any, spare: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any
 ) -> None:
     run(workspace, spare)
     ready = waiting(spare)
@@ -94,7 +95,7 @@ def test_closing_leaves_no_worker_and_starts_none(workspace: Any, spare: Any) ->
     assert waiting(spare) == []
 
 
-def test_without_a_spare_nothing_waits(tmp_path: Any) -> None:
+def test_without_a_spare_nothing_waits(tmp_path: Path) -> None:
     others = set(GUARDIAN.groups)
     with Workspace(Home(tmp_path / "home")) as workspace:
         run(workspace)

@@ -7,7 +7,6 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -193,7 +192,7 @@ def test_a_home_without_a_library_has_an_empty_one(library: WorkflowManager, pla
 
 
 def test_files_that_cannot_be_read_are_reported_and_never_end_a_list(
-    library: WorkflowManager, place: Home, tmp_path: Any
+    library: WorkflowManager, place: Home, tmp_path: Path
 ) -> None:
     library.save("good", DOCUMENT, "Fine")
     folder = place.workflows
@@ -261,7 +260,7 @@ def test_overwriting_what_cannot_be_read_sets_it_aside(library: WorkflowManager,
     assert library.names() == ["x"]
 
 
-def test_a_library_that_others_can_change_is_refused(library: WorkflowManager, place: Home, tmp_path: Any) -> None:
+def test_a_library_that_others_can_change_is_refused(library: WorkflowManager, place: Home, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
@@ -407,7 +406,7 @@ def test_promoting_from_the_side_of_the_drafts_does_the_same(drafts: WorkflowMan
 
 
 @pytest.mark.parametrize("fault", ["killed", "failed"])
-def test_a_move_cut_short_anywhere_is_finished_by_doing_it_again(tmp_path: Any, fault: str) -> None:
+def test_a_move_cut_short_anywhere_is_finished_by_doing_it_again(tmp_path: Path, fault: str) -> None:
     cut = 0
     for nth in range(1, 60):
         place = Home(tmp_path / str(nth))
@@ -438,7 +437,7 @@ def test_a_move_cut_short_anywhere_is_finished_by_doing_it_again(tmp_path: Any, 
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS], ids=errno.errorcode.get)
-def test_a_save_that_fails_anywhere_keeps_the_old_workflow_or_stores_the_new(tmp_path: Any, code: int) -> None:
+def test_a_save_that_fails_anywhere_keeps_the_old_workflow_or_stores_the_new(tmp_path: Path, code: int) -> None:
     for nth in range(1, 30):
         place = Home(tmp_path / str(nth))
         WorkflowManager(place).save("x", DOCUMENT)

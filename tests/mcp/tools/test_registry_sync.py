@@ -33,7 +33,7 @@ READ = {
 THREE = [READ, {"name": "createIssue"}, {"name": "list issues"}]
 
 
-def sync(registry: Registry, tools: list, server: ServerConfig = SERVER, release: str = "1.0") -> dict:
+def sync(registry: Registry, tools: list[Any], server: ServerConfig = SERVER, release: str = "1.0") -> dict[str, Any]:
     return apply_sync(plan_sync(server, tools, release, registry), registry)
 
 
