@@ -167,7 +167,7 @@ def test_a_flood_is_read_to_its_end_and_kept_to_the_limit() -> None:
     assert (len(finished.stdout), finished.stdout_cut) == (1 << 20, True)
     assert (len(finished.stderr), finished.stderr_cut) == (1 << 20, True)
     assert finished.exit_code == 0
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # kB
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB, of 102,400 that came
 
 
 def test_output_of_exactly_the_limit_is_not_cut() -> None:
