@@ -61,13 +61,13 @@ class Bench:
 
     def __init__(self, home: Path, journal: Journal | None = None) -> None:
         self.place = make_home(home)
-        self._wiring = Wiring(self.place, journal=journal)
+        self._wiring = Wiring(self.place, journal=journal) if journal else Wiring(self.place)
 
     def plan(self, document: Mapping[str, object]) -> Plan:
         """Check a document."""
-        done = compile_plan(parse_value(document), self._wiring.registry, no_workflow)
-        assert done.plan is not None, done.issues
-        return done.plan
+        plan, issues = compile_plan(parse_value(document), self._wiring.registry, no_workflow)
+        assert plan is not None, issues
+        return plan
 
     def cost(self, plan: Plan, *, runs: int = 1) -> Cost:
         """Run a plan to its end, or so many times at once."""

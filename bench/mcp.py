@@ -103,7 +103,7 @@ async def measure(workspace: Workspace, documents: Mapping[str, Mapping[str, obj
     seconds: Figures = {}
     for _ in range(TRIES):
         for name, document in documents.items():
-            outcome = await workspace.run_async(document, cache=False)
+            outcome = await workspace.begin(document, cache=False).finish()
             assert outcome.success, outcome.error
             spent = outcome.duration_ms / 1000
             seconds[name] = min(spent, seconds.get(name, spent))

@@ -14,7 +14,7 @@ from bench.measure import ROOT, Figures, in_fresh_process
 from bench.row import Row
 from examples.tasks import fixtures, raw
 from pflow.core.file.home import Home
-from pflow.process.standby import Spare
+from pflow.process.standby import Standby
 from pflow.workspace.workspace import Workspace
 
 TRIES = 7
@@ -46,11 +46,11 @@ def both(home: Path) -> Figures:
     config = fixtures.configure(folder)
     for words in (["import", str(config)], ["sync", "--all", "--yes"]):
         subprocess.run([sys.executable, "-m", "pflow", "mcp", *words], check=True, stdout=subprocess.DEVNULL)
-    spare = Spare()
+    standby = Standby()
     with (
-        contextlib.closing(spare),
+        contextlib.closing(standby),
         raw.servers(config) as running,
-        Workspace(Home(home / ".pflow"), spare=spare) as workspace,
+        Workspace(Home(home / ".pflow"), standby=standby) as workspace,
     ):
         return asyncio.run(measure(running, workspace, folder))
 
@@ -67,7 +67,7 @@ async def measure(running: dict[str, raw.Server], workspace: Workspace, folder: 
             (folder / written).unlink()
             checked = str(ROOT / "examples" / "tasks" / f"{task}.yaml")
             began = time.perf_counter()
-            outcome = await workspace.run_async(checked, {"folder": str(folder)}, cache=False)
+            outcome = await workspace.begin(checked, {"folder": str(folder)}, cache=False).finish()
             keep(figures, task, time.perf_counter() - began)
             assert outcome.success, outcome
             assert (folder / written).read_text() == text, f"{task}: the two ways differ"

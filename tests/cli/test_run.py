@@ -278,6 +278,7 @@ def test_validate_says_what_it_found(pflow: Pflow, write: Callable[..., str]) ->
     assert pflow("validate", write("a.json", GREET, inputs=NAME)).out == "`a` is valid: 1 node\n"
     assert pflow("validate", "a.json", "--json").json["data"] == {
         "valid": True,
+        "warnings": [],
         "name": "a",
         "nodes": 1,
         "inputs": ["name"],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGES = sorted(path.name for path in DOCS.glob("*.md"))
+PAGES = sorted(path.name for path in DOCS.glob("*.md") if path.name != "architecture.md")
 
 _FENCE = re.compile(r"^( *)(```+)(.*)$")
 

@@ -20,13 +20,13 @@ from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, node_check, reference
 from pflow.execution.outcome import Outcome
+from pflow.http import client as http_client
 from pflow.mcp.call import tool_result as result
 from pflow.mcp.protocol import json_line as frame
 from pflow.mcp.protocol import rpc, session
 from pflow.mcp.server import config
 from pflow.mcp.tools import entry as tool_entry
 from pflow.mcp.tools import sync_plan
-from pflow.mcp.transport import http_channel
 from pflow.mcp_server.tools import TOOLSETS
 from pflow.process import command as process
 from pflow.workspace import Workspace
@@ -230,7 +230,7 @@ def test_the_limits_of_servers_are_those_of_the_code() -> None:
         f"| {result.MOST_BYTES >> 20} MiB, {result.MOST_FILES:,} files |",
         f"| {config.TIMEOUT:g} s, or the server's `timeout` (up to {config.MAX_TIMEOUT / 3600:g} hours); "
         f"a call {rpc.CAP / 60:g} minutes |",
-        f"| {http_channel.MAX_REDIRECTS}; ",
+        f"| {http_client.MAX_REDIRECTS}; ",
     ):
         assert text in shown
 
@@ -256,8 +256,8 @@ def test_what_python_programs_use_is_listed() -> None:
     methods = {name for name in vars(Workspace) if not name.startswith("_")} - {"open"}
     named = {re.match(r"\w+", name)[0] for name in first_cells("python.md", "workspace")}
     assert named == methods
-    members = {name for name in (*Outcome.__annotations__, *vars(Outcome)) if not name.startswith("_")}
-    told_elsewhere = {"primary", "notices", "limit", "output_data", "shared_after"}
+    members = {name for name in (*Outcome._fields, *vars(Outcome)) if not name.startswith("_")}
+    told_elsewhere = {"primary", "notices", "limit", "store", "output_data", "shared_after"}
     assert {name.rstrip("()") for name in first_cells("python.md", "outcome")} == members - told_elsewhere
     assert set(first_cells("python.md", "events")) == set(EVENTS)
 

@@ -62,9 +62,9 @@ def plan_of(document: Mapping[str, Any], **classes: type) -> Plan:
             raise NotFoundError(wanted)
         return parse_value(wanted), load
 
-    compiled = compile_plan(parse_value(document), kinds, load)
-    assert compiled.plan is not None, [issue.as_dict() for issue in compiled.issues]
-    return compiled.plan
+    plan, issues = compile_plan(parse_value(document), kinds, load)
+    assert plan is not None, [issue.as_dict() for issue in issues]
+    return plan
 
 
 def executor_over(journal: MemoryJournal, home: Path = Path("/nonexistent"), **options: Any) -> Executor:

@@ -3,49 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Pflow, Said, pflow, registry_file
-
-__all__ = ["pflow", "registry_file"]
-
-HERE = Path(__file__).parent
-VERSIONS = sorted(path.name for path in HERE.iterdir() if (path / "runs.json").exists())
-
-
-class Recorded:
-    """A copy of a recorded home, in use."""
-
-    def __init__(self, pflow: Pflow, home: Path) -> None:
-        self.pflow = pflow
-        self.home = home
-        self.runs: dict[str, str] = json.loads((home / "runs.json").read_text())
-
-    def resume(self, run: str, *words: str) -> Said:
-        return self.pflow("runs", "resume", self.runs[run], *words, "--json")
-
-    @property
-    def effects(self) -> list[str]:
-        """What steps have done since the home was copied."""
-        path = Path("effects")
-        return path.read_text().split() if path.exists() else []
-
-
-@pytest.fixture(params=VERSIONS)
-def recorded(request: pytest.FixtureRequest, pflow: Pflow, home: Path, monkeypatch: pytest.MonkeyPatch) -> Recorded:
-    shutil.rmtree(home)
-    shutil.copytree(HERE / request.param, home)
-    for path in (home, *home.rglob("*")):
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    programs = home.parent / "bin"
-    programs.mkdir()
-    shutil.copy(HERE / "server.py", programs / "recorded-server")
-    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-    return Recorded(pflow, home)
+from tests.homes.conftest import VERSIONS, Recorded
 
 
 def test_there_is_a_recorded_home() -> None:
@@ -87,6 +49,14 @@ def test_half_a_batch_does_only_its_other_half(recorded: Recorded) -> None:
     assert recorded.effects == ["two", "three", "four", "after-batch"]
 
 
+def test_half_a_batch_that_fails_again_still_repeats_nothing(recorded: Recorded) -> None:
+    Path("closed").touch()
+    assert recorded.resume("batch").code == 1
+    Path("closed").unlink()
+    assert recorded.resume("batch").code == 0
+    assert recorded.effects == ["two", "three", "four", "after-batch"]
+
+
 def test_a_batch_that_was_killed_repeats_no_item_it_had_completed(recorded: Recorded) -> None:
     Path("opened").touch()
     assert recorded.resume("killed-batch").code == 4
@@ -122,6 +92,35 @@ def test_an_edited_document_reuses_what_did_not_change(recorded: Recorded) -> No
     resumed = recorded.resume("edited", "--with", "edited.json")
     assert resumed.code == 0, resumed
     assert recorded.effects == ["changed"]
+
+
+def test_an_edit_reuses_steps_of_tools_and_of_a_persons_own_nodes(recorded: Recorded) -> None:
+    Path("tools.json").write_text(
+        json.dumps(
+            {
+                "nodes": [
+                    {"id": "twice", "type": "mcp-recorded-double", "params": {"number": 21}},
+                    {"id": "noted", "type": "mcp-recorded-note", "params": {"word": "changed"}},
+                ]
+            }
+        )
+    )
+    assert recorded.resume("tools", "--with", "tools.json").json["data"]["reused"] == ["twice"]
+    assert recorded.effects == ["changed"]
+    Path("greet.json").write_text(
+        json.dumps(
+            {
+                "inputs": {"name": {"type": "string"}},
+                "nodes": [
+                    {"id": "say", "type": "echo", "params": {"text": "Hello ${name}"}},
+                    {"id": "shout", "params": {"text": "${say.text}"}},
+                    {"id": "end", "type": "echo", "params": {"text": "${shout.loud}"}},
+                ],
+            }
+        )
+    )
+    edited = recorded.resume("completed", "--with", "greet.json", "name=Grace").json["data"]
+    assert edited["reused"] == ["say", "shout"]
 
 
 def test_secret_inputs_are_asked_for_again(recorded: Recorded) -> None:

@@ -156,6 +156,14 @@ def test_validating_tells_every_mistake_with_its_place_and_a_fix(either: Client)
 
 
 @pytest.mark.requirement("server13:workflow_validate-3")
+def test_warnings_are_listed_beside_errors(client: Client) -> None:
+    greet = {"id": "greet", "type": "echo", "params": {"text": "hello {{name}}"}}
+    answer = client.call("workflow_validate", workflow={**HELLO, "nodes": [greet]})
+    assert (answer.data["valid"], answer.data["errors"]) == (True, [])
+    assert [issue["hint"] for issue in answer.data["warnings"]] == ["write `${name}` for the value"]
+    assert "warnings:\n- nodes[0].params.text" in answer.text
+
+
 def test_a_name_a_path_and_a_document_can_be_validated(client: Client, tmp_path: Path) -> None:
     client.call("workflow_save", workflow=HELLO, name="valid-one", description="Say hello")
     file = tmp_path / "hello.yaml"

@@ -43,7 +43,7 @@ CORE = {
 MOST_BYTES = 12_000
 
 # Hosts ask people about these definitions. Whoever changes one has read all of them again.
-DIGESTS = {"full": "6d393327d7097068", "core": "2e9d16cfa716ab67"}
+DIGESTS = {"full": "009ff839f85d7124", "core": "2e9d16cfa716ab67"}
 
 
 @pytest.fixture(scope="module")

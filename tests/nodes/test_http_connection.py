@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pflow.core.errors import SecurityError, StepError
-from pflow.nodes.http.client import HttpClient
 from pflow.nodes.http.message import Request
 from pflow.nodes.http.network_policy import NetworkPolicy
 from pflow.nodes.http.node import Http
+from pflow.nodes.http.step_client import StepClient
 from tests.nodes.local_http import LocalServer, Step, answer
 
 ONLY_HERE = NetworkPolicy.from_settings({"http.allow_hosts": "127.0.0.1"})
@@ -32,7 +32,7 @@ def test_a_name_that_moves_after_the_check_is_not_followed() -> None:
     async def scenario() -> Any:
         names = Names(["127.0.0.1"], ["169.254.169.254"])
         async with LocalServer(lambda _: answer()) as server:
-            client = HttpClient(ONLY_HERE, resolve=names)
+            client = StepClient(ONLY_HERE, resolve=names)
             try:
                 for _ in range(3):
                     await client.send(Request(method="GET", url=server.url("/", "rebind.example")))
@@ -46,7 +46,7 @@ def test_a_name_that_moves_after_the_check_is_not_followed() -> None:
 def test_a_new_connection_is_checked_anew() -> None:
     async def scenario() -> Any:
         async with LocalServer(lambda _: answer(headers={"Connection": "close"})) as server:
-            client = HttpClient(ONLY_HERE, resolve=Names(["127.0.0.1"], ["127.0.0.2"]))
+            client = StepClient(ONLY_HERE, resolve=Names(["127.0.0.1"], ["127.0.0.2"]))
             try:
                 await client.send(Request(method="GET", url=server.url("/", "rebind.example")))
                 with pytest.raises(SecurityError):
@@ -62,7 +62,7 @@ def test_a_new_connection_is_checked_anew() -> None:
 def test_an_address_that_does_not_answer_gives_way_to_the_next(addresses: list[str]) -> None:
     async def scenario() -> Any:
         async with LocalServer(lambda _: answer(200, b"here")) as server:
-            client = HttpClient(NetworkPolicy(allow_private=True), resolve=Names(addresses))
+            client = StepClient(NetworkPolicy(allow_private=True), resolve=Names(addresses))
             try:
                 return await client.send(Request(method="GET", url=server.url("/", "many.example")))
             finally:
@@ -73,7 +73,7 @@ def test_an_address_that_does_not_answer_gives_way_to_the_next(addresses: list[s
 
 def test_no_address_that_answers_is_said_plainly() -> None:
     async def scenario() -> None:
-        client = HttpClient(NetworkPolicy(allow_private=True), resolve=Names(["127.0.0.2", "127.0.0.3"]))
+        client = StepClient(NetworkPolicy(allow_private=True), resolve=Names(["127.0.0.2", "127.0.0.3"]))
         try:
             await client.send(Request(method="GET", url="http://many.example:1/"))
         finally:

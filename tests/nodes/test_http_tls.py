@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from pflow.core.errors import SecurityError, StepError
-from pflow.nodes.http.client import HttpClient
 from pflow.nodes.http.message import Request
 from pflow.nodes.http.network_policy import NetworkPolicy
 from pflow.nodes.http.node import Http
+from pflow.nodes.http.step_client import StepClient
 from tests.nodes.local_http import LocalServer, Step, answer
 
 openssl = shutil.which("openssl")
@@ -60,7 +60,7 @@ def call(context: Any, host: Any, path: Any = "/") -> Any:
 
     async def scenario() -> Any:
         async with LocalServer(lambda _: answer(200, b"hello"), context) as server:
-            client = HttpClient(LOOPBACK, resolve=to_loopback)
+            client = StepClient(LOOPBACK, resolve=to_loopback)
             try:
                 return await client.send(Request(method="GET", url=server.url(path, host), timeout=20)), server.requests
             finally:

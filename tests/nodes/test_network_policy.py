@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pflow.core.errors import SecurityError, StepError
-from pflow.nodes.http.client import HttpClient
 from pflow.nodes.http.message import Request
 from pflow.nodes.http.network_policy import NetworkPolicy, checked_addresses, kind_of, unwrap
+from pflow.nodes.http.step_client import StepClient
 
 NAMES = {
     "localhost": ["::1", "127.0.0.1"],
@@ -86,7 +86,7 @@ PRIVATE = PRIVATE_TEXT.split()
 
 def send(url: str, policy: NetworkPolicy = NetworkPolicy()) -> Any:
     async def call() -> Any:
-        client = HttpClient(policy, resolve=resolve)
+        client = StepClient(policy, resolve=resolve)
         try:
             return await client.send(Request(method="GET", url=url, timeout=5))
         finally:

@@ -13,6 +13,7 @@ import pytest
 from pflow.core.errors import NotFoundError, SecurityError, UsageError
 from pflow.core.file.home import Home
 from pflow.registry.registry import HEAD, Registry
+from pflow.registry.scan import scan_file
 
 BUILT_IN = {"echo", "code", "read-file", "write-file", "copy-file", "move-file", "delete-file", "list-files"}
 
@@ -146,6 +147,15 @@ def test_a_changed_file_is_scanned_again_and_its_hash_changes(place: Home) -> No
     shared = {"text": "Hi"}
     after.node_class()().run(shared)
     assert shared["loud"] == "hi"
+
+
+def test_a_built_in_node_is_known_by_its_type_and_version(place: Home, tmp_path: Path) -> None:
+    assert Registry.load(place).get("shell").node_hash == "shell@1"
+    file = tmp_path / "loud.py"
+    file.write_text(SHOUT)
+    assert scan_file(file, "pflow.nodes.loud").entries["shout"]["node_hash"] == "shout@1"
+    file.write_text(SHOUT.replace("class ShoutNode(Node):", "class ShoutNode(Node):\n    version = 2\n"))
+    assert scan_file(file, "pflow.nodes.loud").entries["shout"]["node_hash"] == "shout@2"
 
 
 def test_a_deleted_file_takes_its_nodes_along(place: Home) -> None:

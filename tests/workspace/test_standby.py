@@ -11,7 +11,7 @@ import pytest
 
 from pflow.core.file.home import Home
 from pflow.process.guardian import GUARDIAN
-from pflow.process.standby import Spare
+from pflow.process.standby import Standby
 from pflow.workspace import Workspace
 
 CODE = {
@@ -20,30 +20,30 @@ CODE = {
 
 
 @pytest.fixture
-def spare() -> Iterator[Any]:
+def standby() -> Iterator[Any]:
     others = set(GUARDIAN.groups)  # servers that other tests share live on
-    spare = Spare()
-    yield spare
-    spare.close()
+    standby = Standby()
+    yield standby
+    standby.close()
     assert GUARDIAN.groups == others
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, spare: Any) -> Iterator[Any]:
-    with Workspace(Home(tmp_path / "home"), spare=spare) as workspace:
+def workspace(tmp_path: Path, standby: Any) -> Iterator[Any]:
+    with Workspace(Home(tmp_path / "home"), standby=standby) as workspace:
         yield workspace
 
 
-def waiting(spare: Any) -> Any:
-    return [child.popen.pid for child in spare._waiting]
+def waiting(standby: Any) -> Any:
+    return [child.popen.pid for child in standby._waiting]
 
 
-def run(workspace: Any, spare: Any = None) -> Any:
-    """What the code gave; with a spare, when it has been refilled."""
+def run(workspace: Any, standby: Any = None) -> Any:
+    """What the code gave; with a standby, when it has been refilled."""
 
     async def main() -> Any:
-        outcome = await workspace.run_async(CODE, cache=False)
-        while spare is not None and len(waiting(spare)) < 2:
+        outcome = await workspace.begin(CODE, cache=False).finish()
+        while standby is not None and len(waiting(standby)) < 2:
             await asyncio.sleep(0.001)
         return outcome
 
@@ -52,17 +52,17 @@ def run(workspace: Any, spare: Any = None) -> Any:
     return outcome.outputs["result"]
 
 
-def test_the_next_step_runs_in_the_worker_that_waited(workspace: Any, spare: Any) -> None:
-    run(workspace, spare)
-    first, second = waiting(spare)
-    assert run(workspace, spare)[0] == first
-    after = waiting(spare)
+def test_the_next_step_runs_in_the_worker_that_waited(workspace: Any, standby: Any) -> None:
+    run(workspace, standby)
+    first, second = waiting(standby)
+    assert run(workspace, standby)[0] == first
+    after = waiting(standby)
     assert (after[0], len(after)) == (second, 2)
 
 
-def test_a_worker_that_died_while_it_waited_is_not_missed(workspace: Any, spare: Any) -> None:
-    run(workspace, spare)
-    dead, ready = waiting(spare)
+def test_a_worker_that_died_while_it_waited_is_not_missed(workspace: Any, standby: Any) -> None:
+    run(workspace, standby)
+    dead, ready = waiting(standby)
     os.killpg(dead, signal.SIGKILL)
     os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
     assert run(workspace)[0] == ready
@@ -70,29 +70,29 @@ def test_a_worker_that_died_while_it_waited_is_not_missed(workspace: Any, spare:
 
 @pytest.mark.parametrize("change", ["folder", "environment"])
 def test_a_worker_that_was_started_in_other_surroundings_is_not_used(
-    workspace: Any, spare: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any
+    workspace: Any, standby: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any
 ) -> None:
-    run(workspace, spare)
-    ready = waiting(spare)
+    run(workspace, standby)
+    ready = waiting(standby)
     if change == "folder":
         monkeypatch.chdir(tmp_path)
     else:
         monkeypatch.setenv("LANG", "xx_XX.UTF-8")
-    pid, folder = run(workspace, spare)
+    pid, folder = run(workspace, standby)
     assert pid not in ready
     assert folder == os.getcwd()
-    assert not {*ready} & {*waiting(spare)}
+    assert not {*ready} & {*waiting(standby)}
 
 
-def test_closing_leaves_no_worker_and_starts_none(workspace: Any, spare: Any) -> None:
-    run(workspace, spare)
-    ready = waiting(spare)
-    spare.close()
+def test_closing_leaves_no_worker_and_starts_none(workspace: Any, standby: Any) -> None:
+    run(workspace, standby)
+    ready = waiting(standby)
+    standby.close()
     for pid in ready:
         with pytest.raises(ProcessLookupError):
             os.killpg(pid, 0)
     run(workspace)
-    assert waiting(spare) == []
+    assert waiting(standby) == []
 
 
 def test_without_a_spare_nothing_waits(tmp_path: Path) -> None:

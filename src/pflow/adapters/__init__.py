@@ -1,0 +1,1 @@
+"""Journals and caches: where runs are kept."""

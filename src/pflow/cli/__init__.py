@@ -1,0 +1,1 @@
+"""The command line: words in, one workspace call, text or JSON out."""

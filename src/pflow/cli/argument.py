@@ -22,20 +22,19 @@ _LIMIT = 64 << 20
 
 
 def find_workflow(console: Console, word: str) -> Workflow:
-    """The workflow that a word means: `-` is a document on stdin, one in braces a document itself."""
-    if word == "-":
-        return console.workspace().parse(read_stdin(console, what="the document"))
-    if word.lstrip().startswith("{"):
-        return console.workspace().parse(word)
-    return word
+    """The workflow that a word means: `-` is a document on stdin."""
+    return console.workspace().parse(read_stdin(console, what="the document")) if word == "-" else word
 
 
 def check_workflow(console: Console, workflow: Workflow, word: str) -> Checked:
-    """The workflow after checking; its text is remembered, so that issues are shown where they stand."""
+    """The workflow after checking; says its warnings and remembers its text, to show issues where they are."""
     console.source = word if isinstance(workflow, str) else ""
     checked = console.workspace().check(workflow)
-    console.places = checked.places
-    console.source = {"-": "stdin"}.get(word, checked.source if isinstance(workflow, str) else "")
+    source = checked.source
+    console.places = source.parsed.places
+    console.source = {"-": "stdin"}.get(word, "" if source.is_inline else source.shown)
+    if checked.ok and checked.warnings:
+        console.warn(checked.warnings)
     return checked
 
 

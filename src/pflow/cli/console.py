@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pflow.core.error_text import render_error
+from pflow.core.error_text import render_error, render_issues
 from pflow.core.errors import DocumentError, InputError, PflowError, StorageError
 from pflow.core.printable import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pflow.cli.progress import Progress
+    from pflow.core.document.issue import Issue
     from pflow.core.document.position import Places
     from pflow.workspace import Workspace
 
@@ -96,6 +97,10 @@ class Console:
             self.say(render_error(error, self.places, source=self.source))
         else:
             self.say(render_error(_without_echo(error)))
+
+    def warn(self, issues: Sequence[Issue]) -> None:
+        """Say what is probably wrong with a document that can run all the same, where it stands in its text."""
+        self.say(render_issues(issues, self.places, source=self.source))
 
     def say(self, text: str) -> None:
         """A message for the person; already escaped where it holds foreign text."""

@@ -12,17 +12,18 @@ from pflow.core.printable import escape
 
 if TYPE_CHECKING:
     from pflow.engine.plan import Plan
+    from pflow.execution.live_run import LiveRun
     from pflow.execution.outcome import Outcome
     from pflow.workspace import Workspace
 
 
-def run_watched(console: Console, work: Callable[[Workspace], Outcome]) -> Outcome:
-    """Do the work; on a terminal, show how it goes."""
+def run_watched(console: Console, begin: Callable[[Workspace], LiveRun]) -> Outcome:
+    """See a run through, which signals stop; on a terminal, show how it goes."""
     workspace = console.workspace()
     if console.progress is None:
-        return work(workspace)
+        return workspace.wait(begin(workspace), signals=True)
     with console.progress as progress:
-        outcome = work(workspace)
+        outcome = workspace.wait(begin(workspace), signals=True)
     if progress.shown and outcome.success:
         steps = f"{outcome.steps} step{'s' * (outcome.steps != 1)}"
         console.say(f"{steps} in {show_ms(outcome.duration_ms)}, run {outcome.run_id}")

@@ -35,7 +35,7 @@ def render_error(error: PflowError, places: Places | None = None, *, source: str
 
 
 def _render_issue(issue: Issue, places: Places | None, source: str) -> str:
-    lines = [f"error: {escape(issue.message)}"]
+    lines = [f"{issue.severity}: {escape(issue.message)}"]
     if issue.known:
         label = "it has" if " has no " in issue.message else "known"
         names = [escape(name) for name in issue.known[:_KNOWN]]

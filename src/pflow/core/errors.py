@@ -59,11 +59,12 @@ class DocumentError(PflowError):
     exit_code = 2
 
     def __init__(self, message: str, *, issues: Sequence[Issue] = (), suggestions: Sequence[str] = ()) -> None:
-        super().__init__(
-            message,
-            details={"issues": [issue.as_dict() for issue in issues]} if issues else None,
-            suggestions=suggestions,
-        )
+        lists = {
+            "issues": [issue.as_dict() for issue in issues if issue.severity == "error"],
+            "warnings": [issue.as_dict() for issue in issues if issue.severity == "warning"],
+        }
+        details = {name: found for name, found in lists.items() if found}
+        super().__init__(message, details=details, suggestions=suggestions)
         self.issues = tuple(issues)
 
 

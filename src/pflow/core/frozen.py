@@ -18,9 +18,10 @@ class Frozen:
     _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        cls._fields = tuple(cls.__annotations__)
+        own = tuple(cls.__annotations__)
+        cls._fields = (*cls._fields, *own)
         cls._known = frozenset(cls._fields)
-        cls._required = frozenset(name for name in cls._fields if name not in cls.__dict__)
+        cls._required = frozenset(name for name in (*cls._required, *own) if name not in cls.__dict__)
 
     def __init__(self, **values: Any) -> None:
         if not (self._required <= values.keys() <= self._known):
@@ -41,6 +42,10 @@ class Frozen:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
         return f"{type(self).__name__}({shown})"
+
+    def _asdict(self) -> dict[str, Any]:
+        """Every field with its value, those at their defaults too."""
+        return {name: getattr(self, name) for name in self._fields}
 
     def _replace(self, **changes: Any) -> Self:
         """The same value with some fields changed."""

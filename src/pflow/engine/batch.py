@@ -48,7 +48,7 @@ class _Batch:
         self.errors: dict[int, Mapping[str, object]] = {}
         history = scope.run.history
         past = history.past.get(launch.step)
-        same = past is not None and same_work(past.started, launch.node.definition, launch.inputs)
+        same = past is not None and same_work(past.started, launch.definition, launch.inputs)
         self._past = history.items.get(launch.step, {}) if same else {}
         self.todo = [index for index in range(len(launch.items)) if not self._known(index)]
         self._next: Iterator[int] = iter(self.todo)

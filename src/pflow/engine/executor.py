@@ -36,7 +36,7 @@ class RunResult(Frozen):
     outputs: Mapping[str, object] = {}
     error: Mapping[str, object] | None = None
     failed_node: str | None = None
-    failed_params: object = None
+    params: object = None
     completed: tuple[str, ...] = ()
     steps: int = 0
     duration_ms: float = 0.0
@@ -232,7 +232,7 @@ class Executor:
         outputs: Mapping[str, object] = {}
         error: Mapping[str, object] | None = None
         failed_node: str | None = None
-        failed_params: object = None
+        params: object = None
         if run.run_id in self._cancelled:
             self._cancelled.discard(run.run_id)
             status = "cancelled"
@@ -249,7 +249,7 @@ class Executor:
             raise failure
         elif state.failed:
             first = state.failed[min(state.failed)]
-            status, error, failed_node, failed_params = "failed", first.error, first.step, first.params
+            status, error, failed_node, params = "failed", first.error, first.step, first.params
             run.emit(RunFailed(error=error, at=now), status="failed")
         else:
             try:
@@ -265,7 +265,7 @@ class Executor:
             outputs=outputs,
             error=error,
             failed_node=failed_node,
-            failed_params=failed_params,
+            params=params,
             completed=tuple(state.completed),
             steps=run.steps,
             duration_ms=ms,

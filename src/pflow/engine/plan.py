@@ -31,8 +31,10 @@ class PlanNode(Frozen):
     """One node of a plan.
 
     `make` imports and builds the PocketFlow node. `definition` identifies what would run: type, code, params
-    as written, batch, mapping. `trusted` nodes are known not to change values in place. `reads` are natural
-    keys that count as inputs. A sub-workflow has a `child` and no `make`. `server` is the MCP server it calls.
+    as written, batch, mapping; `former` gives the definitions under which earlier releases recorded the same work,
+    and is asked only where there is such a record. `trusted` nodes are known not to change values in place. `reads`
+    are natural keys that count as inputs. A sub-workflow has a `child` and no `make`. `server` is the MCP server it
+    calls.
     """
 
     id: str
@@ -43,6 +45,7 @@ class PlanNode(Frozen):
     node_hash: str
     edges: Mapping[str, tuple[int, ...]]
     make: Callable[[], Any] | None = None
+    former: Callable[[], tuple[str, ...]] | None = None
     child: Plan | None = None
     purity: Purity = "impure"
     trusted: bool = False

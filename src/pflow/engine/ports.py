@@ -11,7 +11,7 @@ from pflow.core.event import Event
 from pflow.core.frozen import Frozen
 
 if TYPE_CHECKING:
-    from pflow.process.standby import Spare
+    from pflow.process.standby import Standby
 
 Status = Literal["running", "completed", "failed", "stopped", "cancelled", "damaged"]
 
@@ -130,10 +130,10 @@ class LLM(Protocol):
 
 
 class Services(Frozen):
-    """What steps may use. A process that lives on after a run has a `spare` child in waiting."""
+    """What steps may use. A process that lives on after a run has a `standby` child in waiting."""
 
     home: Path
     settings: Mapping[str, str]
     tools: ToolSessions | None = None
     llm: LLM | None = None
-    spare: Spare | None = None
+    standby: Standby | None = None

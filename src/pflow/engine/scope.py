@@ -32,18 +32,25 @@ _CHAIN = 16
 
 
 class Launch:
-    """A step that is about to start: its name, its rendered params, and what identifies its inputs."""
+    """A step that is about to start: its name, its rendered params, and what identifies it and its inputs."""
 
-    __slots__ = ("attempt", "cache_key", "inputs", "items", "node", "params", "step")
+    __slots__ = ("attempt", "cache_key", "definition", "inputs", "items", "node", "params", "step", "values")
 
     def __init__(self, node: PlanNode, step: str) -> None:
         self.node = node
         self.step = step
         self.params: dict[str, Any] = {}
         self.items: Sequence[object] = ()
+        self.definition = node.definition
+        self.values: Sequence[bytes] | None = None
         self.inputs = ""
         self.cache_key = ""
         self.attempt = 1
+
+    def identify(self, definition: str) -> None:
+        """Let `definition` stand for the node, here and in what identifies the inputs."""
+        self.definition = definition
+        self.inputs = definition if self.values is None else digest_all([definition.encode(), *self.values])
 
 
 class Scope:
@@ -149,6 +156,7 @@ class Scope:
                 )
             self._resolve(launch)
             if node.purity == "pure" or self.run.history.past:
+                self._recognise(launch)
                 launch.attempt = self._next_attempt(launch)
                 known = self._known_result(launch)
         except PflowError as error:
@@ -171,7 +179,7 @@ class Scope:
         return StepStarted(
             step=launch.step,
             node=launch.node.id,
-            definition=launch.node.definition,
+            definition=launch.definition,
             inputs=launch.inputs,
             at=time.time(),
             attempt=launch.attempt,
@@ -199,13 +207,14 @@ class Scope:
             for reference in node.params.references:
                 if reference.root not in own:
                     lookup(reference)
-        keys = [node.definition.encode(), *map(self.run.values.key, seen)]
+        keys = [*map(self.run.values.key, seen)]
         for name in node.reads:
             try:
                 keys.append(self.run.values.key(self.names.read(node.number, name)))
             except KeyError:
                 keys.append(b"")
-        launch.inputs = digest_all(keys)
+        launch.values = keys
+        launch.identify(node.definition)
 
     def _never(self, reference: Reference) -> object:
         raise AssertionError(reference)
@@ -221,6 +230,14 @@ class Scope:
                 details={"items": str(items)[:200]},
             )
         return items
+
+    def _recognise(self, launch: Launch) -> None:
+        """Go on under the definition that an earlier release recorded for the same work, if there is one."""
+        past = self.run.history.past.get(launch.step)
+        if past is None or past.started.definition == launch.definition or launch.node.former is None:
+            return
+        if past.started.definition in launch.node.former():
+            launch.identify(past.started.definition)
 
     def _next_attempt(self, launch: Launch) -> int:
         """Attempts are counted across crashes, but a resume always gets at least one."""
@@ -250,7 +267,7 @@ class Scope:
         return None
 
     def _why_rerun(self, launch: Launch, started: StepStarted, completed: StepCompleted) -> str:
-        if started.definition != launch.node.definition:
+        if started.definition != launch.definition:
             return "its definition changed"
         if started.inputs != launch.inputs:
             return "its inputs changed"

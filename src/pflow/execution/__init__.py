@@ -1,0 +1,1 @@
+"""From a workflow to an outcome: finds, checks, begins and concludes runs, and chooses the adapters."""

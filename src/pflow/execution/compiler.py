@@ -8,18 +8,20 @@ from typing import Protocol
 import orjson
 
 from pflow.core.document.document import Document, NodeSpec
-from pflow.core.document.issue import Issue
+from pflow.core.document.issue import Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import NotFoundError, PflowError
-from pflow.core.frozen import Frozen
 from pflow.core.interface import MCP_SERVER, Interface
+from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 from pflow.core.template.compiled import Compiled
 from pflow.core.template.template import compile_value
 from pflow.engine.graph import back_edges, reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
-from pflow.engine.value import digest, digest_all
+from pflow.engine.value import digest
+from pflow.execution.definition import define
+from pflow.execution.foreign_syntax import foreign_templates
 from pflow.execution.node_check import check_actions, check_child_inputs, check_constant, is_choice, visible_outputs
 from pflow.execution.node_param import NodeParams, advise_type, find_tool, tool_params
 from pflow.execution.reference import References
@@ -67,22 +69,19 @@ class Types(Protocol):
     def __contains__(self, name: object) -> bool: ...
 
 
-class Compilation(Frozen):
-    """A plan, or the issues that stand in its way, never both. `children` are documents that it includes."""
-
-    plan: Plan | None
-    issues: tuple[Issue, ...]
-    children: Mapping[str, object]
-
-
 def child_key(wanted: object) -> str:
     """How a document's `children` name one of them: by its reference, or by its content where it stands inline."""
     return wanted if isinstance(wanted, str) else digest(orjson.dumps(wanted))
 
 
-def compile_plan(parsed: Parsed, types: Types, load: Load, *, name: str = "") -> Compilation:
-    """Check a document against the node types there are, all of it, and freeze it into a plan."""
-    return _Compiler(parsed, types, load, name).compile()
+def compile_plan(parsed: Parsed, types: Types, load: Load, *, name: str = "") -> tuple[Plan | None, tuple[Issue, ...]]:
+    """Check a document against the node types there are, all of it, and freeze it into a plan.
+
+    The plan is None when an issue is an error; warnings come with a plan.
+    """
+    compiler = _Compiler(parsed, types, load, name)
+    plan = compiler.compile()
+    return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
 
 
 class _Compiler:
@@ -95,11 +94,13 @@ class _Compiler:
         self.name = name
         self.trail = trail
         self.children: dict[str, object] = {}
+        declared = (*self.document.inputs, *(spec.id for spec in self.document.nodes)) if self.document else ()
+        self.names = frozenset(declared)
 
-    def compile(self) -> Compilation:
+    def compile(self) -> Plan | None:
         document = self.document
         if document is None:
-            return Compilation(plan=None, issues=tuple(self.issues), children={})
+            return None
         entries = [self._entry(index, spec) for index, spec in enumerate(document.nodes)]
         child_plans = [self._child(index, spec) for index, spec in enumerate(document.nodes)]
         params = [
@@ -125,14 +126,14 @@ class _Compiler:
         for output, source in outputs.items():
             for reference in source.references:
                 references.check(None, reference, ("outputs", output, "source"))
-        if self.issues:
-            return Compilation(plan=None, issues=tuple(self.issues), children=self.children)
+        if any(issue.severity == "error" for issue in self.issues):
+            return None
         nodes = tuple(
             self._node(index, spec, entry, child, params[index], batches[index], edges[index])
             for index, (spec, entry, child) in enumerate(zip(document.nodes, entries, child_plans, strict=True))
             if entry is not None
         )
-        plan = Plan(
+        return Plan(
             nodes=nodes,
             starts=tuple(starts),
             name=self.name or document.name,
@@ -140,10 +141,18 @@ class _Compiler:
             outputs=outputs,
             raw={"document": document.raw, "children": self.children},
         )
-        return Compilation(plan=plan, issues=(), children=self.children)
 
-    def _report(self, code: str, message: str, path: Path, *, known: tuple[str, ...] = (), hint: str = "") -> None:
-        self.issues.append(self.places.issue(code, message, path, known=known, hint=hint))
+    def _report(
+        self,
+        code: str,
+        message: str,
+        path: Path,
+        *,
+        known: tuple[str, ...] = (),
+        hint: str = "",
+        severity: Severity = "error",
+    ) -> None:
+        self.issues.append(self.places.issue(code, message, path, known=known, hint=hint)._replace(severity=severity))
 
     def _entry(self, index: int, spec: NodeSpec) -> TypeEntry | None:
         if spec.mcp_server and spec.mcp_tool:
@@ -192,14 +201,15 @@ class _Compiler:
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
         inner = _Compiler(parsed, self.types, load, "", (*self.trail, key))
-        result = inner.compile()
-        if parsed.document is not None and (isinstance(wanted, str) or result.children):
+        plan = inner.compile()
+        if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
-            self.children[key] = {**written, "children": result.children}
-        for issue in result.issues:
+            self.children[key] = {**written, "children": inner.children}
+        for issue in inner.issues:
             at = f" (at {issue.path})" if issue.path else ""
-            self._report(issue.code, f"in workflow of node `{spec.id}`: {issue.message}{at}", path, hint=issue.hint)
-        return result.plan
+            message = f"in workflow of node `{spec.id}`: {issue.message}{at}"
+            self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity)
+        return plan
 
     def _params(self, index: int, spec: NodeSpec, entry: TypeEntry | None, child: Plan | None) -> dict[str, Compiled]:
         compiled: dict[str, Compiled] = {}
@@ -228,9 +238,21 @@ class _Compiler:
                 self._report("template", problem.message, (*path, *problem.path), hint=problem.hint)
             if field and not compiled[name].references:
                 check_constant(spec, field, value, path, self._report)
+            if field is None or field.slot != "raw":
+                self._warn_of_foreign(value, path)
         if child is not None:
             check_child_inputs(index, spec, child, self._report)
         return compiled
+
+    def _warn_of_foreign(self, value: object, path: Path) -> None:
+        for place, written, meant in foreign_templates(value, self.names, path):
+            self._report(
+                "foreign-template",
+                f"`{shorten(written)}` is not a template, and stays as it is",
+                place,
+                hint=f"write `{meant}` for the value",
+                severity="warning",
+            )
 
     def _batch(self, index: int, spec: NodeSpec) -> PlanBatch | None:
         if spec.batch is None:
@@ -361,14 +383,7 @@ class _Compiler:
         assert self.document is not None
         mapping = self.document.mappings.get(spec.id)
         node_hash = entry.node_hash if child is None else digest(orjson.dumps(child.raw))
-        definition = digest_all(
-            [
-                spec.type.encode(),
-                node_hash.encode(),
-                orjson.dumps(spec.params, option=orjson.OPT_SORT_KEYS),
-                repr((spec.batch and (spec.batch.items, spec.batch.name, spec.batch.on_error), mapping)).encode(),
-            ]
-        )
+        definition, former = define(spec, node_hash, mapping)
         added = tool_params(entry.data)
         return PlanNode(
             id=spec.id,
@@ -379,6 +394,7 @@ class _Compiler:
             node_hash=node_hash,
             edges=edges,
             make=None if child is not None else (lambda: entry.node_class()()),
+            former=former,
             child=child,
             purity=entry.interface.purity,
             trusted=not entry.is_user,

@@ -6,32 +6,21 @@ from collections.abc import Mapping
 
 import orjson
 
-from pflow.core.frozen import Frozen
+from pflow.engine.executor import RunResult
 
 PREVIEW = 400
 _SHAPE_KEYS = 20
 
 
-class Outcome(Frozen):
-    """A run's end. `primary` names the main output when the document declares none.
+class Outcome(RunResult):
+    """A run's result without secrets, as every edge shows it.
 
-    `reused` and `reran` say what an edited document kept and what it ran again, each with its reason.
+    `primary` names the main output when the document declares none.
     """
 
-    status: str
     exit_code: int
-    run_id: str = ""
-    outputs: Mapping[str, object] = {}
     primary: str | None = None
-    error: Mapping[str, object] | None = None
-    failed_node: str | None = None
-    params: object = None
-    completed: tuple[str, ...] = ()
-    steps: int = 0
-    duration_ms: float = 0.0
     trace_path: str | None = None
-    reused: tuple[str, ...] = ()
-    reran: tuple[tuple[str, str], ...] = ()
     notices: tuple[str, ...] = ()
     limit: int = 20 << 10
 

@@ -13,6 +13,7 @@ import orjson
 from pflow.core.errors import DamagedError, NotFoundError, SecurityError, StorageError
 from pflow.core.file.atomic import read_private, sweep_temps, write_atomic
 from pflow.engine.ports import Journal, Record
+from pflow.execution.run_lookup import find_run
 
 _ITEM_KINDS = frozenset({"ItemStarted", "ItemCompleted"})
 _PREFIX = "workflow-trace-"
@@ -162,19 +163,9 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "
 
 def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, object]:
     """The trace that `reference` means: `latest`, a run id or its beginning, or a path inside the trace folder."""
-    if reference == "latest":
-        runs = journal.runs(limit=1)
-        if not runs:
-            raise NotFoundError("there is no run yet", suggestions=["pflow run WORKFLOW"])
-        return build_trace(runs[0].run_id, journal.read(runs[0].run_id))
-    if re.fullmatch(r"[0-9a-f-]{1,64}", reference):
-        found = journal.find(reference)
-        if len(found) == 1 or reference in found:
-            run_id = reference if reference in found else found[0]
-            return build_trace(run_id, journal.read(run_id))
-        if found:
-            raise NotFoundError(f"`{reference}` is the beginning of {len(found)} runs", suggestions=list(found[:5]))
-        raise NotFoundError(f"there is no run `{reference}`", suggestions=["pflow runs list"])
+    if re.fullmatch(r"[0-9a-f-]{1,64}|latest", reference):
+        run_id = find_run(journal, reference)
+        return build_trace(run_id, journal.read(run_id))
     name = Path(reference).expanduser()
     if name.is_absolute() and name.parent != folder:
         raise SecurityError("a trace is `latest`, a run id, or a file in the trace folder")

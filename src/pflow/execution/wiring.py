@@ -6,7 +6,7 @@ import os
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pflow.core.event import Event, ItemFailed, RunFailed, StepFailed
 from pflow.core.file.home import Home
@@ -20,40 +20,43 @@ from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
-    from pflow.process.standby import Spare
+    from pflow.process.standby import Standby
     from pflow.registry.observed import Observed
+
+
+class Parts(TypedDict, total=False):
+    """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed."""
+
+    environ: Mapping[str, str]
+    journal: Journal
+    pool: Pool
+    standby: Standby
+    registry: Callable[[], Registry]
 
 
 class Wiring:
     """Everything that a process needs to check and run workflows of one home."""
 
-    def __init__(
-        self,
-        home: Home,
-        *,
-        environ: Mapping[str, str] | None = None,
-        journal: Journal | None = None,
-        pool: Pool | None = None,
-        spare: Spare | None = None,
-        registry: Callable[[], Registry] | None = None,
-    ) -> None:
+    def __init__(self, home: Home, **parts: Unpack[Parts]) -> None:
         self.home = home
-        self._pool = pool
-        self._spare = spare
-        self._load_registry = registry or (lambda: Registry.load(home))
-        self._environ = os.environ if environ is None else environ
-        self._journal = journal
+        self._parts = parts
         self._said: list[str] = []
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment that settings, servers and steps are read from."""
+        return self._parts.get("environ", os.environ)
 
     @cached_property
     def settings(self) -> Settings:
         """Options and credentials. Raises `CorruptError` while they are lost."""
-        return Settings.load(self.home, environ=self._environ)
+        return Settings.load(self.home, environ=self.environ)
 
     @cached_property
     def registry(self) -> Registry:
         """Node types."""
-        return self._load_registry()
+        load = self._parts.get("registry")
+        return Registry.load(self.home) if load is None else load()
 
     @cached_property
     def redactor(self) -> Redactor:
@@ -66,8 +69,8 @@ class Wiring:
     @cached_property
     def journal(self) -> Journal:
         """Where runs are kept."""
-        if self._journal is not None:
-            return self._journal
+        if "journal" in self._parts:
+            return self._parts["journal"]
         from pflow.adapters.sqlite_journal import (
             SqliteJournal,  # lazy: listing and validating open no database
         )
@@ -77,7 +80,7 @@ class Wiring:
     @cached_property
     def tools(self) -> Connections:
         """The tools of MCP servers; nothing is started before one is needed."""
-        pool = self._pool or Pool(
+        pool = self._parts.get("pool") or Pool(
             self.home,
             variables=self.settings.variables,
             warn=self._say,
@@ -101,7 +104,7 @@ class Wiring:
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         settings = ChainMap(options, dict(self.settings.variables()))
-        return Services(home=self.home.root, settings=settings, tools=self.tools, spare=self._spare)
+        return Services(home=self.home.root, settings=settings, tools=self.tools, standby=self._parts.get("standby"))
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
@@ -135,7 +138,7 @@ class Wiring:
     def close(self) -> None:
         """Let the journal go, unless it is somebody else's."""
         journal = self.__dict__.pop("journal", None)
-        if journal is not None and self._journal is None:
+        if journal is not None and "journal" not in self._parts:
             journal.close()
 
 

@@ -1,4 +1,4 @@
-"""Where workflows come from: names, paths, documents and recorded runs, each with the children it includes."""
+"""Where workflows come from: names, paths, documents, texts and recorded runs, each with the children it includes."""
 
 from __future__ import annotations
 
@@ -6,24 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pflow.core.document.issue import Issue
-from pflow.core.document.parse import Parsed, parse_value, read_file
-from pflow.core.document.position import Places
-from pflow.core.errors import DocumentError
+from pflow.core.document.parse import Parsed, parse_text, parse_value, read_file
 from pflow.core.file.home import Home
-from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager, resolve
-from pflow.engine.plan import Plan
 from pflow.execution.compiler import Load, child_key
 
 Workflow = str | Mapping[str, object] | Parsed
-"""A workflow: its name, a path, a document, or a text that was parsed already."""
+"""A workflow: its name, a path, a document, the text of one, or a text that was parsed already."""
 
 
 class Source(NamedTuple):
     """A document, what to call it, its name in the library if it has one, and how to find what it includes.
 
-    `draft` is its name among the drafts, if it is one.
+    `draft` is its name among the drafts, if it is one. An inline document was given as such, not found anywhere.
     """
 
     parsed: Parsed
@@ -31,33 +26,7 @@ class Source(NamedTuple):
     library: str
     load: Load
     draft: str = ""
-
-
-class Checked(Frozen):
-    """A workflow after checking: a plan, or everything that is wrong with it.
-
-    `library` is its name in the library, `draft` the one among the drafts.
-    """
-
-    plan: Plan | None
-    issues: tuple[Issue, ...]
-    places: Places
-    source: str
-    library: str = ""
-    draft: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it can run."""
-        return self.plan is not None
-
-    def ready(self) -> Plan:
-        """The plan; raises `DocumentError` with all issues."""
-        if self.plan is None:
-            count = len(self.issues)
-            message = self.issues[0].message if count == 1 else f"{count} issues in `{self.source}`"
-            raise DocumentError(message, issues=self.issues)
-        return self.plan
+    is_inline: bool = False
 
 
 def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> Source:
@@ -67,10 +36,11 @@ def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> S
         found = find_source(wanted if isinstance(wanted, str) else parse_value(wanted), home, base)
         return found.parsed, found.load
 
-    if isinstance(workflow, Parsed):
-        return Source(workflow, "document", "", load)
+    if isinstance(workflow, str) and _is_text(workflow):
+        workflow = parse_text(workflow)
     if not isinstance(workflow, str):
-        return Source(parse_value(workflow), "document", "", load)
+        parsed = workflow if isinstance(workflow, Parsed) else parse_value(workflow)
+        return Source(parsed, "document", "", load, is_inline=True)
     if folder is not None and not workflow.startswith(("~", "/")) and ("/" in workflow or "." in workflow):
         workflow = str(folder / workflow)
     found = resolve(workflow, home)
@@ -81,6 +51,11 @@ def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> S
     document = parse_value(manager.load_ir(found.name))
     library, draft = (found.name, "") if is_library else ("", found.name)
     return Source(document, found.name, library, lambda wanted: load(wanted, None), draft)
+
+
+def _is_text(workflow: str) -> bool:
+    """Whether it is the text of a document: JSON begins with a brace, and YAML has lines with colons in them."""
+    return workflow.lstrip().startswith("{") or ("\n" in workflow and ":" in workflow)
 
 
 def recorded_source(recorded: object, shown: str, home: Home) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from pflow.core.errors import ServerError, StepError, StepTimeout
 from pflow.core.file.home import Home
@@ -16,10 +16,13 @@ from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.config_file import ServerBook
 from pflow.mcp.server.consent import check_consent
 from pflow.mcp.server.launcher import launch_environment, usable
-from pflow.mcp.server.state_file import ServerState, ServerStates
+from pflow.mcp.server.server_state import ServerState, ServerStates
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.entry import manifest_hash
 from pflow.mcp.transport.open import dial
+
+if TYPE_CHECKING:
+    from pflow.http.authorization import Signer
 
 _FOREVER = 1e9
 
@@ -239,7 +242,7 @@ async def connect(
         raise
 
 
-def _authorised(server: ServerConfig, around: Surroundings) -> tuple[ServerConfig, object]:
+def _authorised(server: ServerConfig, around: Surroundings) -> tuple[ServerConfig, Signer | None]:
     """The server with the headers that let us in, and who asks for tokens. Raises `StepError`; sends nothing."""
     if not server.url:
         return server, None

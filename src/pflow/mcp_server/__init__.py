@@ -1,0 +1,1 @@
+"""pflow as an MCP server: thirteen tools, resources, prompts and tasks over the workspace."""

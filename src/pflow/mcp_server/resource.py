@@ -117,11 +117,7 @@ def read_guide() -> str:
 
 
 def _read_workflow(workspace: Workspace, name: str) -> str:
-    check_name(name)
-    drafts = WorkflowManager.for_drafts(workspace.home)
-    library = WorkflowManager(workspace.home)
-    manager = drafts if drafts.exists(name) and not library.exists(name) else library
-    return _dump(workspace.redact(manager.load_ir(name)))
+    return _dump(workspace.redact(workspace.document(check_name(name))))
 
 
 def _read_run(workspace: Workspace, reference: str) -> str:

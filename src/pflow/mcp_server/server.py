@@ -20,8 +20,8 @@ from pflow.core.errors import DocumentError, PflowError
 from pflow.core.file.home import Home
 from pflow.core.suggest import nearest
 from pflow.engine.ports import Observer
+from pflow.execution.live_run import SIGNALS, LiveRun
 from pflow.execution.null_output import NullOutput
-from pflow.execution.sync_runner import SIGNALS
 from pflow.mcp.call.argument import ArgumentCheck
 from pflow.mcp_server.engine_thread import EngineThread
 from pflow.mcp_server.envelope import Reply, fail
@@ -32,7 +32,6 @@ from pflow.mcp_server.stdio_pipes import StdioStreams
 from pflow.mcp_server.tool_spec import ToolSpec
 from pflow.mcp_server.tools import TOOLSETS
 from pflow.workspace import Outcome
-from pflow.workspace.live_run import LiveRun
 
 _logger = logging.getLogger("pflow")
 

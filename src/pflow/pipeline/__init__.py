@@ -1,0 +1,1 @@
+"""`a --x=1 >> b` on the command line, as a document."""

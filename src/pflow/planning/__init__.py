@@ -1,0 +1,1 @@
+"""Finds node types and workflows for a task in words."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from hashlib import sha256
 from typing import Literal
+
+import orjson
 
 from pflow.core.document.document import Document
 from pflow.core.document.inputs_outputs import describe_input
@@ -108,7 +111,9 @@ def shorten_text(text: str) -> str:
 def _stamp(entry: Entry) -> str:
     config = entry.data.get("mcp_config")
     manifest = config.get("manifest_hash") if isinstance(config, dict) else None
-    return manifest if isinstance(manifest, str) and manifest else entry.node_hash
+    if isinstance(manifest, str) and manifest:
+        return manifest
+    return sha256(orjson.dumps(entry.data.get("interface"))).hexdigest()
 
 
 def _node_texts(entry: Entry) -> Texts:

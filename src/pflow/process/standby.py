@@ -22,7 +22,7 @@ class Spawned(NamedTuple):
     stderr: int
 
 
-class Spare:
+class Standby:
     """A few children in waiting, all alike. Each is used once, by who would start the very same."""
 
     def __init__(self, most: int = 2) -> None:

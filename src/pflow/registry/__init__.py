@@ -1,0 +1,1 @@
+"""Node types: found in source files, described by what they take and give."""

@@ -88,7 +88,7 @@ class Entry:
 
     @property
     def node_hash(self) -> str:
-        """Changes whenever the code behind this node type changes."""
+        """Changes when this node type may give another result: see `registry.scan` and `mcp.tools.entry`."""
         recorded = self.data.get("node_hash")
         if isinstance(recorded, str) and recorded:
             return recorded

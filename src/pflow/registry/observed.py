@@ -9,8 +9,10 @@ from typing import Protocol, cast
 
 import orjson
 
-from pflow.core.errors import NotFoundError, SecurityError, StorageError
-from pflow.core.file.atomic import JSON_LIMIT, locked, parse_object, read_private, set_aside, write_atomic
+from pflow.core.errors import SecurityError, StorageError
+from pflow.core.file.atomic import JSON_LIMIT
+from pflow.core.file.state_file import Damage, StateFile
+from pflow.core.json_type import Json
 from pflow.core.schema_path import Schema
 from pflow.registry.schema_inference import MAX_DEPTH, infer, is_inferred, merge, trim
 
@@ -23,9 +25,6 @@ _MOST_BYTES_IN_ALL = JSON_LIMIT // 4
 
 Seen = tuple[Schema, int]
 """A schema, and in how many calls it was seen."""
-
-_Items = dict[str, object]
-"""What the file holds by node type, as JSON; the longest untouched come first."""
 
 
 class ObservedHome(Protocol):
@@ -44,8 +43,10 @@ class Observed:
     """
 
     def __init__(self, home: ObservedHome, notices: list[str] | None = None) -> None:
-        self._path = home.observed
-        self._stored: _Items | None = None
+        self._file = StateFile(home.observed, on_damage=self._begin_anew)
+        self._stored: Json | None = None
+        """What the file holds by node type; the longest untouched come first."""
+
         self._new: dict[str, tuple[str, Seen]] = {}
         self._answers: dict[tuple[str, str], Seen | None] = {}
         self._lock = Lock()
@@ -66,7 +67,7 @@ class Observed:
         with self._lock:
             if key not in self._answers:
                 if self._stored is None:
-                    self._stored = self._read() or {}
+                    self._stored = self._read()
                 stored = _decode(self._stored.get(node_type), manifest_hash)
                 new_hash, new = self._new.get(node_type, ("", None))
                 self._answers[key] = stored if new is None or new_hash != manifest_hash else _join(stored, new)
@@ -82,45 +83,34 @@ class Observed:
                 return
             self._answers.clear()
             try:
-                with locked(self._path):
-                    stored = self._read(held=True) or {}
+                with self._file.lock():
+                    stored = self._file.read_locked() or {}
                     if _add(stored, new):
-                        write_atomic(self._path, _encode(stored), durable=False)
+                        self._file.write(_encode(stored), durable=False)
             except (StorageError, SecurityError) as error:
                 self._note(f"{error.message}; what the results of tools look like was not written down")
                 stored = dict(self._stored or {})
                 _add(stored, new)  # still true for this process
             self._stored = stored
 
-    def _read(self, *, held: bool = False) -> _Items | None:
-        """What the file holds, None without one; a damaged file is moved, under the lock, as `held` says we have it."""
+    def _read(self) -> Json:
         try:
-            data = parse_object(read_private(self._path, JSON_LIMIT))
-        except NotFoundError:
-            return None
+            return self._file.read() or {}
         except (StorageError, SecurityError) as error:
-            if held:
-                raise
             self._note(f"{error.message}; what the results of tools look like is not known")
-            return None
-        if data is not None:
-            return data
-        try:
-            if not held:
-                with locked(self._path):
-                    return self._read(held=True)
-            kept = f"it was set aside as `{set_aside(self._path).name}`"
-        except (StorageError, SecurityError):
-            kept = "it could not be set aside"
-        self._note(f"`{self._path.name}` was damaged; {kept}. What the results of tools look like is learnt anew")
-        return None
+            return {}
+
+    def _begin_anew(self, damage: Damage) -> Json:
+        name = damage.path.name
+        self._note(f"`{name}` was damaged; {damage.kept}. What the results of tools look like is learnt anew")
+        return {}
 
     def _note(self, notice: str) -> None:
         if notice not in self.notices:
             self.notices.append(notice)
 
 
-def _add(stored: _Items, new: Mapping[str, tuple[str, Seen]]) -> bool:
+def _add(stored: Json, new: Mapping[str, tuple[str, Seen]]) -> bool:
     """Put what is new at the end; whether there was any, as one more call of a shape is not past `MOST_CALLS`."""
     changed = False
     for name, (manifest_hash, seen) in new.items():
@@ -148,7 +138,7 @@ def _small(schema: Schema) -> Schema:
     return schema
 
 
-def _encode(stored: _Items) -> bytes:
+def _encode(stored: Json) -> bytes:
     """The file's bytes; of too much the longest untouched goes, which `stored` shows."""
     excess = len(stored) - _MOST_TOOLS
     while True:

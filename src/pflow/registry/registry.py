@@ -10,7 +10,9 @@ import orjson
 
 from pflow import __version__
 from pflow.core.errors import NotFoundError, StorageError, UsageError
-from pflow.core.file.atomic import JSON_LIMIT, locked, parse_object, read_private, set_aside, write_atomic
+from pflow.core.file.atomic import JSON_LIMIT, write_atomic
+from pflow.core.file.state_file import Damage, StateFile
+from pflow.core.json_type import Json
 from pflow.core.schema_path import Schema
 from pflow.core.suggest import nearest
 from pflow.registry.entry import VIRTUAL, Entry
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 HEAD = "__registry__"
 """The one key of `registry.json` that is no node type: what the scanned entries were made from."""
 
-MAKER = f"pflow {__version__}, format 1"
+MAKER = f"pflow {__version__}, format 2"
 """Entries that another version made are made anew."""
 
 Nodes = dict[str, dict[str, object]]
@@ -50,7 +52,7 @@ class Registry:
 
     def __init__(self, home: RegistryHome) -> None:
         self._home = home
-        self._path = home.registry
+        self._file = StateFile(home.registry, is_valid=_is_valid, on_damage=self._salvage)
         self._folder = home.nodes
         self._observed: Observed | None = None
         self._nodes: Nodes = {}
@@ -65,8 +67,8 @@ class Registry:
         """The registry as of now; source files are read again only when one of them changed."""
         registry = cls(home)
         registry._stamp = _stamp(home.registry)
-        registry._nodes, head = registry._read() or ({}, {})
-        registry._head = head
+        registry._nodes = _nodes_of(registry._read() or {})
+        registry._head = head = registry._nodes.pop(HEAD, {})
         if head.get("made_by") == MAKER and head.get("sources") == fingerprints(home.nodes):
             registry.notices.extend(_strings(head.get("notices")))
             return registry
@@ -80,7 +82,7 @@ class Registry:
     def afresh(self) -> Registry:
         """What `load` gives now, sharing nothing that changes with this one; an unchanged file is not read again."""
         head = self._head
-        is_same = self._stamp is not None and not self._changes and self._stamp == _stamp(self._path)
+        is_same = self._stamp is not None and not self._changes and self._stamp == _stamp(self._file.path)
         if not is_same or head.get("made_by") != MAKER or head.get("sources") != fingerprints(self._folder):
             return Registry.load(self._home)
         registry = Registry(self._home)
@@ -126,11 +128,12 @@ class Registry:
 
         `backup` keeps what it held before as `registry.json.bak`. Raises `StorageError`.
         """
-        with locked(self._path):
+        path = self._file.path
+        with self._file.lock():
             nodes = dict(self._nodes)
-            if (found := self._read(held=True)) is not None:
+            if (found := self._file.read_locked()) is not None:
                 nodes = {name: data for name, data in nodes.items() if not _is_virtual(data)}
-                nodes |= {name: data for name, data in _virtual(found[0]).items() if name not in nodes}
+                nodes |= {name: data for name, data in _virtual(_nodes_of(found)).items() if name not in nodes}
             for name, change in self._changes.items():
                 if change is None:
                     nodes.pop(name, None)
@@ -139,12 +142,12 @@ class Registry:
             data = orjson.dumps({HEAD: self._head, **nodes})
             if len(data) > JSON_LIMIT:
                 raise StorageError(
-                    f"`{self._path.name}` would have {len(data):,} bytes, and {JSON_LIMIT:,} are the most",
+                    f"`{path.name}` would have {len(data):,} bytes, and {JSON_LIMIT:,} are the most",
                     suggestions=["remove MCP servers that you do not need with `pflow mcp remove`"],
                 )
-            if backup and self._path.exists():
-                write_atomic(self._path.with_name(f"{self._path.name}.bak"), read_private(self._path, JSON_LIMIT))
-            write_atomic(self._path, data)
+            if backup and (before := self._file.data()) is not None:
+                write_atomic(path.with_name(f"{path.name}.bak"), before)
+            self._file.write(data)
         self._nodes, self._entries = nodes, {}
         self._changes.clear()
 
@@ -210,39 +213,28 @@ class Registry:
         else:
             self._nodes[name] = data
 
-    def _read(self, *, held: bool = False) -> tuple[Nodes, dict[str, object]] | None:
-        """The entries and the head of the file, None without one; of a damaged file what can be saved.
-
-        `held` says that the caller has the lock, under which alone a damaged file is moved.
-        """
+    def _read(self) -> Json | None:
         try:
-            data = parse_object(read_private(self._path, JSON_LIMIT))
-        except NotFoundError:
-            return None
+            return self._file.read()
         except StorageError as error:
-            if held:
-                raise
             self.notices.append(f"{error.message}; node types of MCP servers are not known")
             return None
-        if data is not None:
-            nodes: Nodes = {name: value for name, value in data.items() if isinstance(value, dict)}
-            if len(nodes) == len(data):
-                return nodes, nodes.pop(HEAD, {})
-        else:
-            nodes = {}
-        try:
-            if not held:
-                with locked(self._path):
-                    return self._read(held=True)
-            kept = f"it was set aside as `{set_aside(self._path).name}`"
-        except StorageError:
-            kept = "it could not be set aside"
+
+    def _salvage(self, damage: Damage) -> Json:
+        """The entries that are still whole; without the head, so that source files are scanned again."""
         self.notices.append(
-            f"`{self._path.name}` was damaged; {kept} and rebuilt from the source files. "
+            f"`{damage.path.name}` was damaged; {damage.kept} and rebuilt from the source files. "
             "Tools of MCP servers that are missing now come back with `pflow mcp sync`"
         )
-        nodes.pop(HEAD, None)
-        return nodes, {}
+        return {name: data for name, data in _nodes_of(damage.rest).items() if name != HEAD}
+
+
+def _is_valid(content: Json) -> bool:
+    return len(_nodes_of(content)) == len(content)
+
+
+def _nodes_of(content: Json) -> Nodes:
+    return {name: data for name, data in content.items() if isinstance(data, dict)}
 
 
 def _is_virtual(data: Mapping[str, object]) -> bool:

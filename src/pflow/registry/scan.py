@@ -86,7 +86,7 @@ def scan_file(path: Path, module: str | None) -> Scan:
             "class_name": node.name,
             "module": module or "",
             "file_path": str(path),
-            "node_hash": hashlib.sha256(source + b"\0" + node.name.encode()).hexdigest(),
+            "node_hash": source_module.built_in_hash(node, name) if module else _source_hash(source, node.name),
             "interface": source_module.interface(node),
         }
         try:
@@ -120,6 +120,14 @@ class _Module:
                 given = self.value(value)
                 return given if isinstance(given, str) and given else None
         return kebab(node.name)
+
+    def built_in_hash(self, node: ast.ClassDef, name: str) -> str:
+        """A built-in node is known by its type and the class attribute `version`, by default 1.
+
+        Raise `version` when the same params would now give another result: steps recorded before then run again.
+        """
+        version = self.attribute(self.lineage(node), "version")
+        return f"{name}@{version if isinstance(version, int) else 1}"
 
     def lineage(self, node: ast.ClassDef) -> list[ast.ClassDef]:
         """The class and those it builds on, as far as this file defines them."""
@@ -255,6 +263,11 @@ class _Module:
             return ast.literal_eval(node)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             return _UNKNOWN
+
+
+def _source_hash(source: bytes, class_name: str) -> str:
+    """A person's own node is known by its file: nobody keeps count of its changes."""
+    return hashlib.sha256(source + b"\0" + class_name.encode()).hexdigest()
 
 
 def _assignments(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:

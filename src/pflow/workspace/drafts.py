@@ -10,7 +10,8 @@ from pflow.core.errors import DocumentError
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.setting.settings import Settings
-from pflow.execution.workflow_source import Checked, Workflow
+from pflow.execution.check import Checked
+from pflow.execution.workflow_source import Workflow
 
 _DAY = 86400
 
@@ -26,12 +27,12 @@ class Drafts:
     def save(self, workflow: Workflow, name: str, description: str = "") -> tuple[Path, tuple[Issue, ...]]:
         """Keep a document, in place of what the draft was before; also gives what is still wrong with it."""
         checked = self._check(workflow)
-        raw = checked.places.value if checked.plan is None else checked.plan.raw["document"]
+        raw = checked.source.parsed.places.value if checked.plan is None else checked.plan.raw["document"]
         if not isinstance(raw, Mapping) or "nodes" not in raw:
             checked.ready()
             raise DocumentError("a draft needs `nodes`")
         document = {**raw, "description": description} if description else raw
-        return self._manager.save(name, document, overwrite=True), checked.issues
+        return self._manager.save(name, document, overwrite=True), checked.errors
 
     def promote(self, name: str, final_name: str, description: str) -> Path:
         """Move a draft into the library, once it can run. Never replaces anything there."""

@@ -17,7 +17,7 @@ from pflow.mcp.server.config import ServerConfig, read_server
 from pflow.mcp.server.config_file import ServerBook
 from pflow.mcp.server.consent import check_consent, grant
 from pflow.mcp.server.secret_scan import advise, view
-from pflow.mcp.server.state_file import ServerStates
+from pflow.mcp.server.server_state import ServerStates
 
 if TYPE_CHECKING:
     from pflow.mcp.connection import Surroundings

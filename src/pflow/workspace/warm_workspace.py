@@ -11,7 +11,7 @@ from pflow.core.setting.settings import Settings
 from pflow.engine.ports import Journal, Observer
 from pflow.execution.wiring import Wiring
 from pflow.mcp.pool import Pool
-from pflow.process.standby import Spare
+from pflow.process.standby import Standby
 from pflow.registry.registry import Registry
 from pflow.workspace.workspace import Workspace
 
@@ -26,7 +26,7 @@ class Resident:
         self._lock = threading.Lock()
         self._journal: Journal | None = None
         self._registry: Registry | None = None
-        self._spare = Spare()
+        self._standby = Standby()
         self._pool = Pool(home, variables=self._variables, warn=self.notices.append)
 
     @property
@@ -45,7 +45,7 @@ class Resident:
             environ=self._environ,
             journal=self.journal,
             pool=self._pool,
-            spare=self._spare,
+            standby=self._standby,
             registry=self._load_registry,
         )
 
@@ -55,7 +55,7 @@ class Resident:
 
     def close(self) -> None:
         """Let the journal go, and the child in waiting."""
-        self._spare.close()
+        self._standby.close()
         with self._lock:
             if self._journal is not None:
                 self._journal.close()

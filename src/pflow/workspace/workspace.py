@@ -2,56 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pflow.core.document.issue import Issue
 from pflow.core.document.parse import Parsed, parse_text
-from pflow.core.errors import NotFoundError, UsageError
+from pflow.core.errors import UsageError
 from pflow.core.file.home import Home, find_home
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.setting.settings import Settings
-from pflow.engine.executor import new_run_id
-from pflow.engine.plan import Plan
-from pflow.engine.ports import Journal, Observer, RunInfo
+from pflow.engine.ports import Observer, RunInfo
+from pflow.execution.begin import begin_resume, begin_run
+from pflow.execution.check import Checked, check_source
 from pflow.execution.outcome import Outcome
+from pflow.execution.run_lookup import find_run
 from pflow.execution.trace import build_trace, find_trace
-from pflow.execution.wiring import Wiring
-from pflow.execution.workflow_execution import Work, bind, block_on
-from pflow.execution.workflow_source import Checked, Workflow, find_source
+from pflow.execution.wiring import Parts, Wiring
+from pflow.execution.workflow_source import Workflow, find_source
 from pflow.registry.entry import Entry
 from pflow.workspace.one_step import one_step
-from pflow.workspace.preparation import check_source, count_run, take_up
 
 if TYPE_CHECKING:
-    from pflow.mcp.pool import Pool
-    from pflow.process.standby import Spare
-    from pflow.registry.registry import Registry
+    from pflow.execution.live_run import LiveRun
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
-    from pflow.workspace.live_run import LiveRun
     from pflow.workspace.servers import Servers
 
 
 class Workspace:
     """pflow over one home. Cheap to make; parts are loaded when they are needed."""
 
-    def __init__(
-        self,
-        home: Home,
-        *,
-        observer: Observer | None = None,
-        environ: Mapping[str, str] | None = None,
-        journal: Journal | None = None,
-        pool: Pool | None = None,
-        spare: Spare | None = None,
-        registry: Callable[[], Registry] | None = None,
-    ) -> None:
+    def __init__(self, home: Home, *, observer: Observer | None = None, **parts: Unpack[Parts]) -> None:
         self.home = home
         self._observer = observer
-        self._environ = environ
-        self._wiring = Wiring(home, environ=environ, journal=journal, pool=pool, spare=spare, registry=registry)
+        self._wiring = Wiring(home, **parts)
         self._own_notices: list[str] = []
 
     @classmethod
@@ -88,72 +73,60 @@ class Workspace:
         """Everything that would keep a workflow from running. Starts nothing."""
         return check_source(self._wiring, find_source(workflow, self.home))
 
-    def run(
+    def begin(
         self,
         workflow: Workflow | Checked,
         params: Mapping[str, object] | None = None,
         *,
         text: bool = False,
         cache: bool = True,
-        signals: bool = False,
-        run_id: str | None = None,
-    ) -> Outcome:
-        """Check a workflow, bind its inputs and run it to its end.
-
-        With `text` the params are words of a command line. With `signals` SIGINT and SIGTERM stop the run,
-        resumable. Raises `PflowError` when it cannot begin; a failure on the way is an outcome.
-        """
-        checked = workflow if isinstance(workflow, Checked) else self.check(workflow)
-        plan = checked.ready()
-        inputs = bind(self._wiring, plan, params or {}, text=text)
-        outcome = self._block(lambda executor: executor.run(plan, inputs, run_id=run_id), plan, cache, signals)
-        self._own_notices.extend(count_run(self.home, checked, outcome))
-        return outcome
-
-    async def run_async(
-        self,
-        workflow: Workflow,
-        params: Mapping[str, object] | None = None,
-        *,
-        cache: bool = True,
-        run_id: str | None = None,
-    ) -> Outcome:
-        """Like `run`, on the caller's event loop."""
-        return await self.begin(workflow, params, cache=cache, run_id=run_id).finish()
-
-    def begin(
-        self,
-        workflow: Workflow,
-        params: Mapping[str, object] | None = None,
-        *,
-        cache: bool = True,
         run_id: str | None = None,
     ) -> LiveRun:
-        """A run that is ready to be awaited on an event loop, and can be stopped there."""
-        checked = self.check(workflow)
-        plan = checked.ready()
-        inputs = bind(self._wiring, plan, params or {})
-        chosen = run_id or new_run_id()
-        return self._live(checked, chosen, lambda executor: executor.run(plan, inputs, run_id=chosen), cache=cache)
+        """A run, checked and bound: `await run.finish()` sees it through on your event loop, `run.wait()` without one.
 
-    def take_up(
+        With `text` the params are words of a command line. Raises `PflowError` when it cannot begin.
+        """
+        checked = workflow if isinstance(workflow, Checked) else self.check(workflow)
+        return begin_run(
+            self._wiring, checked, params or {}, text=text, observer=self._observer, cache=cache, run_id=run_id
+        )
+
+    def begin_resume(
         self,
         run_id: str,
         *,
         edited: Workflow | None = None,
         params: Mapping[str, object] | None = None,
+        text: bool = False,
         rerun_in_doubt: bool = False,
+        cache: bool = True,
     ) -> LiveRun:
-        """Like `resume`, for an event loop."""
-        run_id = self.find_run(run_id)
-        checked, inputs = take_up(self._wiring, run_id, edited, params)
-        plan = checked.ready()
-        is_edited = edited is not None
-        return self._live(
-            checked,
-            run_id,
-            lambda executor: executor.resume(run_id, plan, inputs, edited=is_edited, rerun_in_doubt=rerun_in_doubt),
+        """A run that goes on where it ended. With `edited` only steps whose definition or inputs changed run again.
+
+        Seeing it through raises `InDoubtError` when steps were in flight whose effect is unknown, unless
+        `rerun_in_doubt`.
+        """
+        return begin_resume(
+            self._wiring,
+            self.find_run(run_id),
+            params or {},
+            edited=edited,
+            rerun_in_doubt=rerun_in_doubt,
+            text=text,
+            observer=self._observer,
+            cache=cache,
         )
+
+    def run(
+        self,
+        workflow: Workflow | Checked,
+        params: Mapping[str, object] | None = None,
+        *,
+        cache: bool = True,
+        run_id: str | None = None,
+    ) -> Outcome:
+        """Check a workflow, bind its inputs and run it to its end; a failure on the way is an outcome."""
+        return self.wait(self.begin(workflow, params, cache=cache, run_id=run_id))
 
     def resume(
         self,
@@ -161,26 +134,16 @@ class Workspace:
         *,
         edited: Workflow | None = None,
         params: Mapping[str, object] | None = None,
-        text: bool = False,
         rerun_in_doubt: bool = False,
-        cache: bool = True,
-        signals: bool = False,
     ) -> Outcome:
-        """Take up a run where it ended. With `edited` only steps whose definition or inputs changed run again.
+        """Like `begin_resume`, to its end."""
+        return self.wait(self.begin_resume(run_id, edited=edited, params=params, rerun_in_doubt=rerun_in_doubt))
 
-        Raises `InDoubtError` when steps were in flight whose effect is unknown, unless `rerun_in_doubt`.
-        """
-        run_id = self.find_run(run_id)
-        checked, inputs = take_up(self._wiring, run_id, edited, params, text=text)
-        plan = checked.ready()
-        return self._block(
-            lambda executor: executor.resume(
-                run_id, plan, inputs, edited=edited is not None, rerun_in_doubt=rerun_in_doubt
-            ),
-            plan,
-            cache,
-            signals,
-        )
+    def wait(self, run: LiveRun, *, signals: bool = False) -> Outcome:
+        """See a run through; with `signals` SIGINT and SIGTERM stop it, resumable."""
+        outcome = run.wait(signals=signals)
+        self._own_notices.extend(outcome.notices)
+        return outcome
 
     def cancel(self, run_id: str) -> str:
         """End a run for good: its owner is asked to, or, if that is gone, it is marked. Returns the new state."""
@@ -199,9 +162,9 @@ class Workspace:
         self, start: object, shared: MutableMapping[str, object] | None = None, *, cache: bool = True
     ) -> Outcome:
         """Run a PocketFlow flow, or the nodes after `start`, and leave what they wrote in `shared`."""
-        from pflow.workspace.flow_run import run_flow  # lazy: only for compositions in Python
+        from pflow.execution.flow_run import run_flow  # lazy: only for compositions in Python
 
-        return run_flow(lambda work, plan: self._block(work, plan, cache, False), start, shared)
+        return run_flow(self._wiring, start, shared, observer=self._observer, cache=cache)
 
     # Runs and traces
 
@@ -215,16 +178,7 @@ class Workspace:
 
     def find_run(self, reference: str) -> str:
         """The one run that `reference` means: `latest`, an id, or the beginning of one."""
-        if reference == "latest":
-            runs = self.runs(limit=1)
-            if runs:
-                return runs[0].run_id
-        found = self.find_runs(reference) if reference and reference != "latest" else []
-        if reference in found or len(found) == 1:
-            return reference if reference in found else found[0]
-        if found:
-            raise UsageError(f"`{reference}` is the beginning of {len(found)} runs", suggestions=found[:5])
-        raise NotFoundError(f"there is no run `{reference}`", suggestions=["`pflow runs list` shows what there is"])
+        return find_run(self._wiring.journal, reference)
 
     def show_run(self, run_id: str) -> dict[str, object]:
         """One run: its state, its steps and what each wrote."""
@@ -258,10 +212,15 @@ class Workspace:
         from pflow.execution.describe import describe_plan  # lazy: not for runs
 
         found = describe_plan(plan)
-        if checked.library or checked.draft:
-            manager = self._library() if checked.library else WorkflowManager.for_drafts(self.home)
-            found["statistics"] = manager.load(checked.library or checked.draft).get("metadata", {})
+        source = checked.source
+        if source.library or source.draft:
+            manager = self._library() if source.library else WorkflowManager.for_drafts(self.home)
+            found["statistics"] = manager.load(source.library or source.draft).get("metadata", {})
         return found
+
+    def document(self, workflow: Workflow) -> object:
+        """The document that a reference means, as its author gave it, whether or not it is valid."""
+        return find_source(workflow, self.home).parsed.places.value
 
     def save(
         self,
@@ -279,8 +238,8 @@ class Workspace:
         checked = self.check(workflow)
         raw: Any = checked.ready().raw["document"]
         about = description or str(raw.get("description", ""))
-        if checked.draft and not draft and not overwrite:
-            return self._library().promote(checked.draft, name, about)
+        if checked.source.draft and not draft and not overwrite:
+            return self._library().promote(checked.source.draft, name, about)
         manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
         return manager.save(name, raw, about, overwrite=overwrite)
 
@@ -318,15 +277,9 @@ class Workspace:
         """One node type; raises `NotFoundError`."""
         return self._wiring.registry.get(name)
 
-    def run_node(
-        self, name: str, params: Mapping[str, object], *, text: bool = False, signals: bool = False
-    ) -> Outcome:
-        """Run one node on its own, as a workflow of one step."""
-        return self.run(one_step(self.node_type(name), params, text=text), signals=signals)
-
-    def begin_node(self, name: str, params: Mapping[str, object]) -> LiveRun:
-        """Like `run_node`, for an event loop."""
-        return self.begin(one_step(self.node_type(name), params, text=False))
+    def one_step(self, name: str, params: Mapping[str, object], *, text: bool = False) -> dict[str, object]:
+        """A workflow that runs one node on its own; with `text` the params are words of a command line."""
+        return one_step(self.node_type(name), params, text=text)
 
     @property
     def discovery(self) -> Finder:
@@ -370,7 +323,7 @@ class Workspace:
         """The configured MCP servers."""
         from pflow.workspace.servers import Servers  # lazy: runs need no configuring
 
-        return Servers(self._wiring, environ=self._environ, notices=self._own_notices)
+        return Servers(self._wiring, environ=self._wiring.environ, notices=self._own_notices)
 
     @property
     def output_limit(self) -> int:
@@ -380,18 +333,6 @@ class Workspace:
     def redact(self, value: object) -> object:
         """The value without any secret that is known here."""
         return self._wiring.redactor.value(value)
-
-    # Inside
-
-    def _live(self, checked: Checked, run_id: str, work: Work, *, cache: bool = True) -> LiveRun:
-        from pflow.workspace.live_run import LiveRun  # lazy: most programs wait for their runs
-
-        return LiveRun(self._wiring, self._wiring.executor(self._observer, use_cache=cache), checked, run_id, work)
-
-    def _block(self, work: Work, plan: Plan, cache: bool, signals: bool) -> Outcome:
-        outcome = block_on(self._wiring, work, plan, self._observer, cache=cache, signals=signals)
-        self._own_notices.extend(outcome.notices)
-        return outcome
 
     def _library(self) -> WorkflowManager:
         return WorkflowManager(self.home)

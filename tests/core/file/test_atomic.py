@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pflow.core.errors import CorruptError, NotFoundError, SecurityError, StorageError
+from pflow.core.errors import NotFoundError, SecurityError, StorageError
 from pflow.core.file.atomic import (
     locked,
     make_folder,
@@ -23,10 +23,10 @@ from pflow.core.file.atomic import (
     remove,
     set_aside,
     sweep_temps,
-    update_json,
     write_atomic,
 )
 from pflow.core.file.lock import hold_lock, open_lock
+from pflow.core.file.state_file import StateFile
 from tests.core.file.faults import ERRNOS, Faulty, failing, kill
 from tests.core.file.forking import in_child, killed_while, together
 
@@ -58,7 +58,7 @@ def test_a_written_file_holds_the_bytes_for_its_owner_alone(tmp_path: Path) -> N
 def test_permissions_do_not_depend_on_the_umask(tmp_path: Path, umask: int) -> None:
     def work() -> object:
         os.umask(umask)
-        update_json(tmp_path / "h" / "x.json", lambda content: {**content, "a": 1})
+        StateFile(tmp_path / "h" / "x.json").update(lambda content: {**content, "a": 1})
         return [mode(tmp_path / "h"), *sorted(mode(path) for path in (tmp_path / "h").iterdir())]
 
     assert in_child(work) == [0o700, 0o600, 0o600]
@@ -152,7 +152,7 @@ def test_a_folder_without_permission_is_named(unwritable: Path) -> None:
         with pytest.raises(StorageError) as caught:
             write_atomic(unwritable / "x.json", b"new")
         with pytest.raises(StorageError):
-            update_json(unwritable / "x.json", lambda content: {"a": 1})
+            StateFile(unwritable / "x.json").update(lambda content: {"a": 1})
         with pytest.raises(StorageError):
             make_folder(unwritable / "new")
         with pytest.raises(StorageError):
@@ -199,7 +199,7 @@ def test_what_is_no_file_of_its_own_is_neither_read_nor_written(tmp_path: Path, 
     for attempt in (
         lambda: read_private(folder / "x.json", LIMIT),
         lambda: write_atomic(folder / "x.json", b"new"),
-        lambda: update_json(folder / "x.json", lambda content: {"a": 1}),
+        lambda: StateFile(folder / "x.json").update(lambda content: {"a": 1}),
     ):
         with pytest.raises((SecurityError, NotFoundError) if kind == "dangling link" else SecurityError) as caught:
             attempt()
@@ -325,50 +325,7 @@ def test_setting_aside_never_loses_the_file(tmp_path: Path, nth: int) -> None:
     assert [path.read_bytes() for path in tmp_path.iterdir() if path.stat().st_size] == [b"content"]
 
 
-# Locked updates
-
-
-def test_an_update_sees_what_the_last_one_wrote(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    assert update_json(path, lambda content: {**content, "a": 1}) == {"a": 1}
-    assert update_json(path, lambda content: {**content, "b": 2}) == {"a": 1, "b": 2}
-    assert orjson.loads(path.read_bytes()) == {"a": 1, "b": 2}
-
-
-def test_an_update_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    update_json(path, lambda content: {"a": 1})
-    before = path.stat()
-    update_json(path, lambda content: content)
-    assert path.stat().st_ino == before.st_ino
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"x"', b"\xff\xfe", b"\x80\x04}", b"{}garbage", b"null"])
-def test_a_corrupt_file_is_set_aside_and_then_raised_or_replaced(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "x.json"
-    path.write_bytes(content)
-    with pytest.raises(CorruptError) as caught:
-        update_json(path, lambda found: {**found, "a": 1})
-    aside = Path(str(caught.value.details["aside"]))
-    assert aside.read_bytes() == content
-    assert not path.exists()
-    assert aside.name in caught.value.message
-
-    path.write_bytes(content)
-    assert update_json(path, lambda found: {**found, "a": 1}, on_corrupt="replace") == {"a": 1}
-    assert sum(name.startswith("x.json.corrupt-") for name in files(tmp_path)) == 2
-
-
-def test_eight_processes_lose_no_update(tmp_path: Path) -> None:
-    path = tmp_path / "h" / "x.json"
-
-    def work(index: int) -> object:
-        for number in range(25):
-            update_json(path, lambda content, number=number: {**content, f"{index}-{number}": True})
-        return "done"
-
-    assert together(8, work) == ["done"] * 8
-    assert len(orjson.loads(path.read_bytes())) == 200
+# Locks
 
 
 def test_readers_see_whole_files_while_others_write(tmp_path: Path) -> None:
@@ -411,9 +368,3 @@ def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
     killed_while(work, lambda: None)
     with locked(tmp_path / "x"):
         pass
-
-
-def test_the_lock_is_let_go_when_an_update_raises(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError):
-        update_json(tmp_path / "x", lambda content: {"a": 1 / 0})
-    assert update_json(tmp_path / "x", lambda content: {"a": 1}) == {"a": 1}

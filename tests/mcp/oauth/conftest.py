@@ -44,19 +44,17 @@ class World:
             self.pages.append(await browser.get(url))
 
     async def login(self, server: ServerConfig) -> None:
-        async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
-            try:
-                await login(
-                    server,
-                    home=self.home,
-                    variables=self.variables,
-                    say=self.said.append,
-                    timeout=self.timeout,
-                    open_url=self.open_url,
-                    http=http,
-                )
-            finally:
-                await asyncio.gather(*self._browsing)
+        try:
+            await login(
+                server,
+                home=self.home,
+                variables=self.variables,
+                say=self.said.append,
+                timeout=self.timeout,
+                open_url=self.open_url,
+            )
+        finally:
+            await asyncio.gather(*self._browsing)
 
     def auth(self, server: ServerConfig, *, interactive: bool = False) -> OAuthClient:
         return oauth_for(

@@ -10,7 +10,8 @@ import httpx2
 import pytest
 
 from pflow.core.errors import StepError
-from pflow.mcp.oauth.limit import LIMIT, check_endpoint
+from pflow.http.authorization import LIMIT
+from pflow.mcp.oauth.limit import check_endpoint
 from pflow.mcp.server.config import read_server
 from tests.mcp.oauth.conftest import World
 from tests.mcp.oauth.provider import Provider

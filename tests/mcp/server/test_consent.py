@@ -17,7 +17,7 @@ from pflow.core.file.home import Home
 from pflow.mcp.server.auth import Auth
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.consent import check_consent, describe_change, grant
-from pflow.mcp.server.state_file import ServerState, ServerStates
+from pflow.mcp.server.server_state import ServerState, ServerStates
 
 STDIO = ServerConfig(
     name="x", transport="stdio", command="npx", args=("-y", "pkg@1.0.0"), env={"TOKEN": "${TOKEN}"}, cwd="/srv"

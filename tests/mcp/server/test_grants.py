@@ -15,7 +15,7 @@ from pflow.core.file.home import Home
 from pflow.mcp.server.config import read_server
 from pflow.mcp.server.config_file import ServerBook
 from pflow.mcp.server.consent import check_consent
-from pflow.mcp.server.state_file import ServerState, ServerStates
+from pflow.mcp.server.server_state import ServerState, ServerStates
 from pflow.workspace import Workspace
 from pflow.workspace.servers import Servers
 from tests.conventions.source import module_paths, text_of

@@ -69,8 +69,8 @@ def test_runs_on_one_loop_share_a_server_until_it_is_let_go(serve: Serve, home: 
 
     async def main() -> tuple[list[bool], list[bool]]:
         with Workspace(Home(home)) as workspace:
-            both = await asyncio.gather(workspace.run_async(document), workspace.run_async(document))
-            third = await workspace.run_async(document)
+            both = await asyncio.gather(workspace.begin(document).finish(), workspace.begin(document).finish())
+            third = await workspace.begin(document).finish()
             lives = [alive(pid) for pid in server.pids]
             await workspace.disconnect()
             return [outcome.success for outcome in (*both, third)], lives

@@ -93,7 +93,7 @@ def test_a_secret_that_came_later_is_kept_as_well(serve: Serve, home: Path) -> N
         fields = {"command": server.argv[0], "args": server.argv[1:], "env": {"API_KEY": CANARY}}
         with Workspace(Home(home)) as other:
             other.servers.add("a", fields, overwrite=True)
-        outcome = workspace.run_node("mcp-a-env", {})
+        outcome = workspace.run(workspace.one_step("mcp-a-env", {}))
     assert outcome.outputs["result"]["API_KEY"] == "«secret:a.env.API_KEY»"
     assert leaks(home) == []
 

@@ -32,7 +32,7 @@ def fail(kit: Kit, speaks: str, doing: str, *, timeout: float = 5.0, **options: 
 )
 def test_an_answer_of_another_type_is_named(kit: Kit, era: str, doing: str, type: str) -> None:
     error = fail(kit, era, doing)
-    assert error.message == "the MCP server answered with something else than JSON or events"
+    assert error.message == "the MCP server answered with something other than JSON or events"
     assert error.details["type"] == type
 
 
@@ -284,10 +284,10 @@ def test_a_redirect_to_what_is_not_safe_is_refused(kit: Kit, era: str, to: str) 
 def test_only_encrypted_public_places_may_be_redirected_to_from_the_network(url: str, to: str, allowed: bool) -> None:
     import httpx2
 
-    from pflow.mcp.transport.http_channel import _check_move
+    from pflow.mcp.transport.http_channel import check_move
 
     if allowed:
-        _check_move(httpx2.URL(url), httpx2.URL(to))
+        check_move(httpx2.URL(url), httpx2.URL(to))
     else:
         with pytest.raises(SecurityError):
-            _check_move(httpx2.URL(url), httpx2.URL(to))
+            check_move(httpx2.URL(url), httpx2.URL(to))

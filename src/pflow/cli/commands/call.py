@@ -40,7 +40,7 @@ def call(console: Console, server: str, tool: str | None, params: tuple[str, ...
     words = [word[2:] if word.startswith("--") else word for word in params]
     given = read_params(words)
     check_given(entry, given, ["pflow", "call", server, tool, *params])
-    outcome = run_watched(console, lambda workspace: workspace.run_node(entry.name, given, text=True, signals=True))
+    outcome = run_watched(console, lambda workspace: workspace.begin(workspace.one_step(entry.name, given, text=True)))
     if not outcome.success or (console.json and not shape):
         return show_outcome(console, outcome)
     if shape:

@@ -69,7 +69,7 @@ def pipeline(
         return 0
     outcome = run_watched(
         console,
-        lambda workspace: workspace.run(found.document, found.inputs, text=True, cache=not no_cache, signals=True),
+        lambda workspace: workspace.begin(found.document, found.inputs, text=True, cache=not no_cache),
     )
     return show_outcome(console, outcome)
 

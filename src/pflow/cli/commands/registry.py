@@ -83,7 +83,7 @@ def run(console: Console, node: str, params: tuple[str, ...]) -> int:
     words = [word[2:] if word.startswith("--") else word for word in params]
     given = read_params(words)
     check_given(console.workspace().node_type(node), given, ["pflow", "registry", "run", node, *params])
-    outcome = run_watched(console, lambda workspace: workspace.run_node(node, given, text=True, signals=True))
+    outcome = run_watched(console, lambda workspace: workspace.begin(workspace.one_step(node, given, text=True)))
     if console.json or not outcome.success:
         return show_outcome(console, outcome)
     console.data(outcome.outputs)

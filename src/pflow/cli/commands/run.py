@@ -60,9 +60,7 @@ def run(
             return 0
         if has_stdin() and "-" not in (workflow, file) and "stdin" in plan.inputs and "stdin" not in given:
             given["stdin"] = read_stdin(console, what="input `stdin`")
-        outcome = run_watched(
-            console, lambda workspace: workspace.run(checked, given, text=True, cache=not no_cache, signals=True)
-        )
+        outcome = run_watched(console, lambda workspace: workspace.begin(checked, given, text=True, cache=not no_cache))
     except InputError as error:
         raise explain_inputs(error, plan, workflow, inputs) from None
     return show_outcome(console, outcome)
@@ -79,7 +77,9 @@ def validate(console: Console, workflow: str) -> int:
     plan = checked.ready()
     count = len(plan.nodes)
     text = f"`{escape(plan.name or workflow)}` is valid: {count} node{'s' * (count != 1)}"
-    console.reply({"valid": True, "name": plan.name, "nodes": count, "inputs": list(plan.inputs)}, text)
+    warnings = [issue.as_dict() for issue in checked.warnings]
+    answer = {"valid": True, "name": plan.name, "nodes": count, "inputs": list(plan.inputs), "warnings": warnings}
+    console.reply(answer, text)
     return 0
 
 

@@ -90,14 +90,13 @@ def resume(
     try:
         outcome = run_watched(
             console,
-            lambda workspace: workspace.resume(
+            lambda workspace: workspace.begin_resume(
                 run,
                 edited=found,
                 params=params,
                 text=True,
                 rerun_in_doubt=rerun_in_doubt,
                 cache=not no_cache,
-                signals=True,
             ),
         )
     except DocumentError:

@@ -169,9 +169,9 @@ def _is_taken(console: Console, name: str) -> bool:
 
 def _about(console: Console, checked: Checked) -> str:
     """What the library knows of a workflow beyond its document."""
-    if not checked.library:
+    if not checked.source.library:
         return ""
-    facts = console.workspace().describe(checked.library).get("statistics")
+    facts = console.workspace().describe(checked.source.library).get("statistics")
     known = facts if isinstance(facts, Mapping) else {}
     parts = [escape(str(known.get("description") or "")), _runs(known)]
     return "\n".join(part for part in parts if part)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pflow.core.frozen import Frozen
+
+Severity = Literal["error", "warning"]
 
 
 class Issue(Frozen):
     """One finding about a document.
 
     `path` is where it is (`nodes[2].params.url`), `line` and `column` count from 1 and are 0 when the
-    document did not come from text. `known` lists what exists instead, `hint` says what to do.
+    document did not come from text. `known` lists what exists instead, `hint` says what to do. A warning keeps
+    the document from nothing.
     """
 
     code: str
@@ -19,6 +24,7 @@ class Issue(Frozen):
     column: int = 0
     known: tuple[str, ...] = ()
     hint: str = ""
+    severity: Severity = "error"
 
     def as_dict(self) -> dict[str, object]:
         """The issue as JSON, without its empty fields."""

@@ -1,0 +1,1 @@
+"""Files that are never half-written, read by others or confused with links, and where they are."""

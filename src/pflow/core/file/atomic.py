@@ -7,15 +7,14 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import orjson
 
-from pflow.core.errors import CorruptError, NotFoundError, SecurityError, StorageError
+from pflow.core.errors import NotFoundError, SecurityError, StorageError
 from pflow.core.file.lock import hold_lock, open_lock
 from pflow.core.file.os_call import (
     BINARY,
@@ -216,47 +215,6 @@ def parse_object(data: bytes) -> dict[str, object] | None:
     except orjson.JSONDecodeError:
         return None
     return value if isinstance(value, dict) else None
-
-
-def corrupt_error(path: Path, aside: Path | None) -> CorruptError:
-    """What to raise about a file that was set aside, or should have been."""
-    where = f"it was set aside as `{aside.name}`" if aside else "it could not be set aside"
-    return CorruptError(
-        f"`{path}` does not hold what it should; {where}",
-        details={"file": str(path), "aside": str(aside) if aside else None},
-        suggestions=[f"repair `{aside or path}` and move it back to `{path}`, or start afresh without it"],
-    )
-
-
-def update_json(
-    path: Path,
-    change: Callable[[dict[str, object]], Mapping[str, object]],
-    *,
-    on_corrupt: Literal["raise", "replace"] = "raise",
-    calls: Calls = os,
-) -> dict[str, object]:
-    """Read the object in `path` ({} if there is none), let `change` make another, and write it, under a lock.
-
-    A file that holds no JSON object is set aside; then either that is raised, or `change` gets {}.
-    """
-    with locked(path, calls=calls):
-        before = b""
-        found: dict[str, object] | None = {}
-        try:
-            before = read_private(path, JSON_LIMIT)
-            found = parse_object(before)
-        except NotFoundError:
-            pass
-        if found is None:
-            aside = set_aside(path, calls=calls)
-            if on_corrupt == "raise":
-                raise corrupt_error(path, aside)
-            found = {}
-        after = dict(change(found))
-        data = orjson.dumps(after, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        if data != before:
-            write_atomic(path, data, calls=calls)
-        return after
 
 
 def sweep_temps(folder: Path, *, now: float | None = None, limit: int = _TEMPS_LOOKED_AT) -> None:

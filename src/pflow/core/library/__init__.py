@@ -1,0 +1,1 @@
+"""Saved workflows and drafts, by name."""

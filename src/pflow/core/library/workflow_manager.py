@@ -27,12 +27,12 @@ from pflow.core.file.atomic import (
     read_private,
     remove,
     set_aside,
-    update_json,
     write_atomic,
 )
 from pflow.core.file.file_name import check_name, is_name, show
 from pflow.core.file.home import Home, absolute, find_home
 from pflow.core.file.os_call import Calls, storage_error
+from pflow.core.file.state_file import StateFile
 from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_file import Json, decode_file, encode_file, now_text
 from pflow.core.suggest import nearest
@@ -171,7 +171,7 @@ class WorkflowManager:
             }
             return {**stats, name: entry}
 
-        update_json(self.folder / _STATS, count, on_corrupt="replace", calls=self._calls)
+        self._stats_file().update(count)
 
     def names(self) -> list[str]:
         """Every name that something is saved under, sorted."""
@@ -242,12 +242,7 @@ class WorkflowManager:
     def _forget(self, names: Collection[str]) -> None:
         """Let the statistics of what is gone go, too."""
         if any(name in names for name in self._stats()):
-            update_json(
-                self.folder / _STATS,
-                lambda stats: {key: value for key, value in stats.items() if key not in names},
-                on_corrupt="replace",
-                calls=self._calls,
-            )
+            self._stats_file().update(lambda stats: {key: value for key, value in stats.items() if key not in names})
 
     def _remove(self, name: str) -> None:
         path = self._path(name)
@@ -266,6 +261,9 @@ class WorkflowManager:
         except NotFoundError:
             raise self._missing(name) from None
         return decode_file(name, data, strict=strict)
+
+    def _stats_file(self) -> StateFile:
+        return StateFile(self.folder / _STATS, on_damage=lambda _: {}, calls=self._calls)
 
     def _stats(self) -> Json:
         try:

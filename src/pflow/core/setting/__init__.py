@@ -1,0 +1,1 @@
+"""Options and credentials, and keeping secrets out of what is stored or shown."""

@@ -8,19 +8,11 @@ from collections.abc import Mapping, MutableMapping
 from typing import cast
 
 from pflow.core.errors import CorruptError, NotFoundError, StorageError, UsageError
-from pflow.core.file.atomic import (
-    JSON_LIMIT,
-    corrupt_error,
-    locked,
-    make_private,
-    parse_object,
-    read_private,
-    set_aside,
-    update_json,
-)
 from pflow.core.file.file_name import show
 from pflow.core.file.home import Home
 from pflow.core.file.os_call import Calls
+from pflow.core.file.state_file import StateFile
+from pflow.core.json_type import Json, JsonView
 from pflow.core.setting.option import OPTIONS, find_option, parse_option
 from pflow.core.setting.redactor import MIN_SECRET
 
@@ -42,11 +34,10 @@ class Settings:
 
     def __init__(self, home: Home, *, environ: Mapping[str, str] | None = None, calls: Calls = os) -> None:
         self.notices: list[str] = []
-        self._path = home.settings
+        self._file = StateFile(home.settings, version=VERSION, private=True, say=self.notices.append, calls=calls)
         self._environ = os.environ if environ is None else environ
-        self._calls = calls
         self._env: dict[str, str] | None = None
-        self._options: dict[str, object] = {}
+        self._options: Json = {}
 
     @classmethod
     def load(cls, home: Home, *, environ: Mapping[str, str] | None = None) -> Settings:
@@ -55,7 +46,7 @@ class Settings:
         settings._read()
         return settings
 
-    def get(self, key: str) -> dict[str, object]:
+    def get(self, key: str) -> Json:
         """One setting: `key`, `value` (credentials masked), `set`, `secret`; of options also `default`."""
         env = self._read()
         if is_credential(key):
@@ -80,14 +71,14 @@ class Settings:
         """What an option holds, in its type."""
         self._read()
         if key in self._options:
-            return parse_option(key, self._options[key], source=f" in `{self._path.name}`")
+            return parse_option(key, self._options[key], source=f" in `{self._file.path.name}`")
         return find_option(key).default
 
     def number(self, key: str) -> int:
         """What a numeric option holds."""
         return int(self.option(key))
 
-    def list(self) -> list[dict[str, object]]:
+    def list(self) -> list[Json]:
         """Every credential that is set and every option there is, each as `get` gives it."""
         return [self.get(key) for key in [*sorted(self._read()), *OPTIONS]]
 
@@ -136,50 +127,21 @@ class Settings:
             self._note_unknown()
         return self._env
 
-    def _content(self) -> dict[str, object]:
-        try:
-            content = parse_object(read_private(self._path, JSON_LIMIT))
-            if content is None:
-                content = self._recover()
-        except NotFoundError:
+    def _content(self) -> Json:
+        content = self._file.read()
+        if content is None:
             self._check_lost()
-            return {}
-        _check_version(content)
-        self._restrict()
-        return content
-
-    def _restrict(self) -> None:
-        try:
-            if make_private(self._path):
-                self.notices.append(f"`{self._path}` was readable for other users; now only you can read it")
-        except StorageError as error:
-            self.notices.append(f"other users can read `{self._path}`: {error.message}")
-
-    def _recover(self) -> dict[str, object]:
-        """The content if it can be read after all, with nobody writing; else set the file aside and raise."""
-        try:
-            with locked(self._path, calls=self._calls):
-                content = parse_object(read_private(self._path, JSON_LIMIT))
-                if content is not None:
-                    return content
-                aside = set_aside(self._path, calls=self._calls)
-        except StorageError:
-            raise corrupt_error(self._path, None) from None
-        raise corrupt_error(self._path, aside)
+        return content or {}
 
     def _check_lost(self) -> None:
         """Credentials that were set aside must not look like credentials that were never there."""
-        prefix = f"{self._path.name}.corrupt-"
-        try:
-            asides = sorted(path.name for path in self._path.parent.iterdir() if path.name.startswith(prefix))
-        except OSError:
-            return
-        if asides:
+        path, aside = self._file.path, self._file.last_aside()
+        if aside:
             raise CorruptError(
-                f"`{self._path}` was damaged and set aside as `{asides[-1]}`; there are no settings now",
-                details={"file": str(self._path), "aside": str(self._path.with_name(asides[-1]))},
+                f"`{path}` was damaged and set aside as `{aside}`; there are no settings now",
+                details={"file": str(path), "aside": str(path.with_name(aside))},
                 suggestions=[
-                    f"repair `{asides[-1]}` and move it back to `{self._path.name}`",
+                    f"repair `{aside}` and move it back to `{path.name}`",
                     "or start afresh with `pflow settings set NAME value`",
                 ],
             )
@@ -187,11 +149,10 @@ class Settings:
     def _note_unknown(self) -> None:
         for key in self._options:
             if key not in OPTIONS:
-                self.notices.append(f"`{self._path.name}` holds an unknown option `{show(key)}`; it has no effect")
+                self.notices.append(f"`{self._file.path.name}` holds an unknown option `{show(key)}`; it has no effect")
 
     def _change(self, part: str, key: str, value: object) -> None:
-        def change(content: dict[str, object]) -> dict[str, object]:
-            _check_version(content)
+        def change(content: Json) -> Json:
             _texts(content)
             values = dict(_part(content, part))
             if value is None:
@@ -200,7 +161,7 @@ class Settings:
                 values[key] = value
             return {**content, "version": VERSION, part: dict(sorted(values.items()))}
 
-        update_json(self._path, change, calls=self._calls)
+        self._file.update(change)
         self._env = None
 
 
@@ -237,23 +198,14 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _check_version(content: Mapping[str, object]) -> None:
-    version = content.get("version", VERSION)
-    if not isinstance(version, int) or version > VERSION:
-        raise StorageError(
-            f"`settings.json` has version `{show(str(version))}`; this pflow knows version {VERSION}",
-            suggestions=["update pflow, or set PFLOW_HOME to another folder"],
-        )
-
-
-def _part(content: Mapping[str, object], part: str) -> dict[str, object]:
+def _part(content: JsonView, part: str) -> Json:
     values = content.get(part, {})
     if not isinstance(values, dict):
         raise StorageError(f"`{part}` in `settings.json` is not an object", suggestions=["repair it by hand"])
     return values
 
 
-def _texts(content: Mapping[str, object]) -> dict[str, str]:
+def _texts(content: JsonView) -> dict[str, str]:
     texts: dict[str, str] = {}
     for name, value in _part(content, "env").items():
         if not isinstance(value, str):

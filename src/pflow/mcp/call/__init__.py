@@ -1,0 +1,1 @@
+"""One call of a tool: its arguments checked before, its result in one shape after."""

@@ -1,0 +1,1 @@
+"""The configurations of other programs: their servers read, pflow put in."""

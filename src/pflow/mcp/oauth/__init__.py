@@ -1,0 +1,1 @@
+"""Tokens for remote servers: logging in, renewing, forgetting."""

@@ -8,26 +8,24 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import httpx2
 
 from pflow.core.errors import StepError
 from pflow.core.file.atomic import make_folder
 from pflow.core.file.lock import hold_lock, open_lock
 from pflow.core.printable import shorten
+from pflow.http.authorization import Flow, Request, Response, Signer, bound_body
 from pflow.mcp.oauth.callback_listener import listen
-from pflow.mcp.oauth.limit import bound_body
 from pflow.mcp.server.auth import Auth
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.credential import auth_failed, check_scopes, scopes_of
 from pflow.mcp.server.token_store import Login, TokenStore
 
 if TYPE_CHECKING:
-    from pflow.mcp.oauth.grant import Flow, Grant
+    from pflow.mcp.oauth.grant import Grant
 
 _PARAMETER = re.compile(r'\b(error|scope)=(?:"([^"]*)"|([^\s,]+))')
 _LOCK_POLL = 0.05
@@ -43,7 +41,7 @@ class Person:
         self.timeout = timeout
 
 
-class OAuthClient(httpx2.Auth):
+class OAuthClient(Signer):
     """One server's tokens. Without a `person` a login that has ended is an error; `fresh` ignores the one there is."""
 
     def __init__(
@@ -74,7 +72,7 @@ class OAuthClient(httpx2.Auth):
         if self._auth.type == "oauth" and (login is None or (login.expired and not self._is_renewable(login))):
             raise log_in(self._server, "wants you to log in again" if login else "wants you to log in")
 
-    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+    async def async_auth_flow(self, request: Request) -> Flow:
         """Sends the request with the token; once more with another if the first is refused."""
         attempt = _Attempt(request, self._login)
         while True:
@@ -184,17 +182,17 @@ class OAuthClient(httpx2.Auth):
 class _Attempt:
     """One request on its way: what was tried to have it accepted, and why it was not."""
 
-    def __init__(self, request: httpx2.Request, before: Login | None) -> None:
+    def __init__(self, request: Request, before: Login | None) -> None:
         self.request = request
         self.before = before
         self.tried: set[str] = set()
-        self.challenge: httpx2.Response | None = None
+        self.challenge: Response | None = None
         self.sent = ""
         self.refused: str | None = None
         self.wants_more = False
         self.wanted: list[str] = []
 
-    def is_refused(self, answer: httpx2.Response) -> bool:
+    def is_refused(self, answer: Response) -> bool:
         """Whether the server wants another token than the one it was sent."""
         found = _PARAMETER.findall(answer.headers.get("WWW-Authenticate", ""))
         named = {name: quoted or plain for name, quoted, plain in found}

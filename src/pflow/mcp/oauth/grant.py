@@ -11,7 +11,7 @@ import logging
 import re
 import time
 import warnings
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 
 import httpx2
 import orjson
@@ -30,14 +30,13 @@ from mcp.shared.auth import (
 
 from pflow.core.errors import StepError
 from pflow.core.printable import shorten
+from pflow.http.authorization import Flow, Request, Response
 from pflow.mcp.oauth.callback_listener import Redirect
 from pflow.mcp.oauth.limit import bound, check_endpoint, error_of, prepare
 from pflow.mcp.server.auth import Auth
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.credential import auth_failed
 from pflow.mcp.server.token_store import Login
-
-Flow = AsyncGenerator[httpx2.Request, httpx2.Response]
 
 _QUERY = re.compile(r"\?\S*")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,65536}\Z")
@@ -63,12 +62,12 @@ class Grant:
         self._secret = secret
         self._keep = keep
 
-    def refresh(self, request: httpx2.Request, known: Login) -> Flow:
+    def refresh(self, request: Request, known: Login) -> Flow:
         """Renew a login; hands over nothing if the authorization server does not want to."""
         storage = _Storage(self._keep, known, self._client(), dynamic=not self._auth.client_id)
         return self._drive(_Person(self._server, storage, self._auth), request, None)
 
-    def client_credentials(self, request: httpx2.Request, challenge: httpx2.Response, known: Login | None) -> Flow:
+    def client_credentials(self, request: Request, challenge: Response, known: Login | None) -> Flow:
         """Get a token as the client itself."""
         assert self._secret is not None
         storage = _Storage(self._keep, None, None, dynamic=False)
@@ -78,8 +77,8 @@ class Grant:
 
     def authorize(
         self,
-        request: httpx2.Request,
-        challenge: httpx2.Response,
+        request: Request,
+        challenge: Response,
         known: Login | None,
         *,
         redirect: Redirect,
@@ -113,12 +112,10 @@ class Grant:
             client_id=self._auth.client_id, client_secret=self._secret, token_endpoint_auth_method=method
         )
 
-    async def _drive(
-        self, provider: OAuthClientProvider, request: httpx2.Request, challenge: httpx2.Response | None
-    ) -> Flow:
+    async def _drive(self, provider: OAuthClientProvider, request: Request, challenge: Response | None) -> Flow:
         """The SDK's flow up to where it would send `request` again; what it got for it before is `challenge`."""
         flow = provider.async_auth_flow(request)
-        last: httpx2.Response | None = None
+        last: Response | None = None
         try:
             outgoing = await flow.__anext__()
             while True:
@@ -136,7 +133,7 @@ class Grant:
         finally:
             await flow.aclose()
 
-    def _check(self, context: OAuthContext, outgoing: httpx2.Request) -> httpx2.Request:
+    def _check(self, context: OAuthContext, outgoing: Request) -> Request:
         check_endpoint(self._server, str(outgoing.url))
         if outgoing.method == "POST" and context.client_info is None:
             # Only a registration has no client yet. The SDK would try one that was not offered.
@@ -147,10 +144,10 @@ class Grant:
                 )
             if self._auth.scopes:
                 wanted = {**orjson.loads(outgoing.content), "scope": " ".join(self._auth.scopes)}
-                outgoing = httpx2.Request("POST", outgoing.url, json=wanted)
+                outgoing = Request("POST", outgoing.url, json=wanted)
         return prepare(outgoing)
 
-    async def _explain(self, error: Exception, last: httpx2.Response | None) -> StepError:
+    async def _explain(self, error: Exception, last: Response | None) -> StepError:
         """The SDK's error without what authorization servers put into their answers, such as tokens."""
         name, word = self._server.name, await error_of(last)
         known = {"status": last.status_code} if last is not None else {}
@@ -246,7 +243,7 @@ class _Careful(OAuthClientProvider):
     def _select_authorization_server(self, advertised: list[str]) -> str:
         return next((url for url in advertised if issuers_match(url, self._pinned)), advertised[0])
 
-    async def _perform_authorization(self) -> httpx2.Request:
+    async def _perform_authorization(self) -> Request:
         context = self.context
         found = _issuer(context)
         if self._pinned and not issuers_match(found, self._pinned):
@@ -278,7 +275,7 @@ class _Person(_Careful):
         self.server, self.auth = server, auth
         storage.context = self.context
 
-    async def _perform_authorization(self) -> httpx2.Request:
+    async def _perform_authorization(self) -> Request:
         metadata = self.context.oauth_metadata
         methods = metadata.code_challenge_methods_supported if metadata else None
         if methods is not None and "S256" not in methods:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
-import httpx2
 import orjson
 
 from pflow.core.errors import SecurityError, UsageError
 from pflow.core.file.file_name import show
+from pflow.http.authorization import Request, Response, bound_body, time_limit
 from pflow.mcp.server.address import check_address, is_inside
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.credential import auth_failed
 
-LIMIT = 1 << 20
-"""Bytes of an answer."""
-
-_TIMEOUT = httpx2.Timeout(30.0).as_dict()
+_PATIENCE_SECONDS = 30.0
 
 
 def check_endpoint(server: ServerConfig, url: str) -> None:
@@ -38,30 +34,23 @@ def check_endpoint(server: ServerConfig, url: str) -> None:
         )
 
 
-def prepare(request: httpx2.Request) -> httpx2.Request:
+def prepare(request: Request) -> Request:
     """The request of a grant, with an end to its patience. The SDK's own requests would wait for ever."""
-    request.extensions = {**request.extensions, "timeout": _TIMEOUT}
+    request.extensions = {**request.extensions, **time_limit(_PATIENCE_SECONDS)}
     request.headers["Accept"] = "application/json"
     request.headers["Accept-Encoding"] = "identity"
     request.headers["User-Agent"] = "pflow"
     return request
 
 
-def bound(server: ServerConfig, response: httpx2.Response) -> httpx2.Response:
+def bound(server: ServerConfig, response: Response) -> Response:
     """The answer, which ends with an error once it is longer than it may be."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise auth_failed(f"the authorization server of `{server.name}` compresses its answers in spite of our wish")
     return bound_body(response)
 
 
-def bound_body(response: httpx2.Response) -> httpx2.Response:
-    """The response, whose body ends with an error once it is too long."""
-    if not response.is_stream_consumed:
-        response.stream = _Bounded(response.stream)
-    return response
-
-
-async def error_of(response: httpx2.Response | None) -> str:
+async def error_of(response: Response | None) -> str:
     """The `error` of an answer in the words of OAuth, which are no secret; empty if it has none."""
     if response is None:
         return ""
@@ -71,20 +60,3 @@ async def error_of(response: httpx2.Response | None) -> str:
         return ""
     error = answer.get("error") if isinstance(answer, dict) else None
     return error if isinstance(error, str) and error.replace("_", "").isalpha() and len(error) <= 40 else ""
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, stream: object) -> None:
-        assert isinstance(stream, httpx2.AsyncByteStream)
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for chunk in self._stream:
-            size += len(chunk)
-            if size > LIMIT:
-                raise auth_failed(f"a login was answered with more than {LIMIT} bytes")
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()

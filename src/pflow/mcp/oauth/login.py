@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from pflow.core.errors import ServerError, UsageError
@@ -13,8 +12,7 @@ from pflow.mcp.server.credential import auth_failed, check_credentials, client_s
 from pflow.mcp.server.token_store import TokenStore, forget
 
 if TYPE_CHECKING:
-    import httpx2
-
+    from pflow.http.authorization import Signer
     from pflow.mcp.oauth.client import OAuthClient
 
 PATIENCE = 300.0
@@ -24,10 +22,11 @@ Say = Callable[[str], None]
 Open = Callable[[str], object]
 
 _PROBE = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+_PROBE_SECONDS = 30.0
 _PROBE_HEADERS = {
-    "Accept": "application/json, text/event-stream",
-    "Content-Type": "application/json",
-    "MCP-Protocol-Version": "2025-11-25",
+    "accept": "application/json, text/event-stream",
+    "content-type": "application/json",
+    "mcp-protocol-version": "2025-11-25",
 }
 
 
@@ -46,7 +45,7 @@ def oauth_for(
     timeout: float = PATIENCE,
     open_url: Open | None = None,
     learn: Callable[[str], None] | None = None,
-) -> httpx2.Auth:
+) -> Signer:
     """What signs the requests of an HTTP client to an expanded server.
 
     Raises a `StepError` with the action `auth_failed`, now or while a request is sent, if there is no token and none
@@ -68,46 +67,33 @@ async def login(
     say: Say,
     timeout: float = PATIENCE,
     open_url: Open | None = None,
-    http: httpx2.AsyncClient | None = None,
 ) -> None:
-    """Log in to an expanded server anew, whatever is known of it, and keep the tokens. `http` is left open."""
-    import httpx2  # lazy: costs 120 ms
+    """Log in to an expanded server anew, whatever is known of it, and keep the tokens."""
+    from pflow.mcp.transport.http_channel import Channel  # lazy: httpx2 costs 120 ms
 
     client = _client(server, home, variables, say, open_url or _open_browser, timeout, learn=None, fresh=True)
-    headers = {**check_credentials(server, variables).headers, **_PROBE_HEADERS}
+    headers = check_credentials(server, variables).headers
+    channel = Channel(server.url, headers, insecure=server.insecure, pin_file=server.pin_file, auth=client)
     method, body = ("GET", None) if server.transport == "sse" else ("POST", _PROBE)
     try:
-        async with nullcontext(http) if http else _connection(server) as connection:
-            probe = connection.build_request(method, server.url, headers=headers, content=body)
-            answer = await connection.send(probe, auth=client, stream=True, follow_redirects=False)
-            await answer.aclose()
-    except httpx2.HTTPError as error:
+        status = await channel.probe(method, _PROBE_HEADERS, body, _PROBE_SECONDS)
+    except ServerError as error:
         raise ServerError(
-            f"server `{server.name}` or its authorization server cannot be reached: {type(error).__name__}",
+            f"server `{server.name}` or its authorization server cannot be reached: {type(error.__cause__).__name__}",
             suggestions=["check the URL of the server, and your network"],
         ) from None
+    finally:
+        await channel.close()
     if not client.renewed:
         raise auth_failed(
-            f"server `{server.name}` did not ask for a login (HTTP {answer.status_code})",
+            f"server `{server.name}` did not ask for a login (HTTP {status})",
             suggestions=["if it needs none, take `auth` out of its configuration"],
         )
-    if answer.status_code in (401, 403):
+    if status in (401, 403):
         raise auth_failed(
-            f"server `{server.name}` refuses the token that was just made for it (HTTP {answer.status_code})",
+            f"server `{server.name}` refuses the token that was just made for it (HTTP {status})",
             suggestions=["check `auth.scopes` and `auth.client_id` of the server, or ask whoever runs it"],
         )
-
-
-def _connection(server: ServerConfig) -> httpx2.AsyncClient:
-    """A client for one login. The server's own certificates count for the server alone."""
-    # lazy: httpx2 costs 120 ms
-    import httpx2
-
-    from pflow.mcp.transport.http_channel import tls_context
-
-    url = httpx2.URL(server.url)
-    own = httpx2.AsyncHTTPTransport(verify=tls_context(url.scheme, server.insecure, server.pin_file))
-    return httpx2.AsyncClient(timeout=30.0, mounts={f"{url.scheme}://{url.netloc.decode()}": own})
 
 
 def logout(name: str, *, home: Home) -> bool:

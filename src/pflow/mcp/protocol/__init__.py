@@ -1,0 +1,1 @@
+"""MCP without what carries it: JSON-RPC, the handshake of both eras, sessions."""

@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
+from typing import TypedDict, Unpack
 
 import orjson
 
@@ -53,6 +54,14 @@ class Hooks:
         """Something is wrong that does not stop the work; said once per kind."""
 
 
+class Patience(TypedDict, total=False):
+    """How long a request may take, and who is told how far it is."""
+
+    idle: float
+    cap: float
+    progress: Progress | None
+
+
 class Call:
     """A request in flight."""
 
@@ -63,9 +72,9 @@ class Call:
         method: str,
         future: asyncio.Future[dict[str, object]],
         now: float,
-        idle: float,
-        cap: float,
-        progress: Progress | None,
+        idle: float = IDLE,
+        cap: float = CAP,
+        progress: Progress | None = None,
     ) -> None:
         self.method = method
         self.future = future
@@ -101,9 +110,7 @@ class Rpc:
         params: Mapping[str, object],
         *,
         meta: Mapping[str, object] | None = None,
-        idle: float = IDLE,
-        cap: float = CAP,
-        progress: Progress | None = None,
+        **patience: Unpack[Patience],
     ) -> dict[str, object]:
         """The result of a request. With `meta`, it goes out with that and a token for progress.
 
@@ -116,7 +123,7 @@ class Rpc:
         if meta is not None:
             params = {**params, "_meta": {**meta, "progressToken": number}}
         data = encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        call = Call(method, self._loop.create_future(), self._loop.time(), idle, cap, progress)
+        call = Call(method, self._loop.create_future(), self._loop.time(), **patience)
         self._calls[number] = call
         self._arm(call.wake)
         self._transmit(number, call, params, data)

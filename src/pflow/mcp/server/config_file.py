@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from pflow.core.errors import ExistsError, NotFoundError, PflowError, StorageError
-from pflow.core.file.atomic import (
-    JSON_LIMIT,
-    corrupt_error,
-    locked,
-    make_private,
-    parse_object,
-    read_private,
-    set_aside,
-    update_json,
-)
 from pflow.core.file.file_name import show
 from pflow.core.file.home import Home
 from pflow.core.file.os_call import Calls
+from pflow.core.file.state_file import StateFile, object_in
+from pflow.core.json_type import Json
 from pflow.core.suggest import nearest
 from pflow.mcp.server.config import ServerConfig, check_server, read_server
-
-Json = dict[str, object]
 
 
 class ServerBook:
@@ -30,8 +20,14 @@ class ServerBook:
 
     def __init__(self, home: Home, *, notices: list[str] | None = None, calls: Calls = os) -> None:
         self.notices: list[str] = [] if notices is None else notices
-        self._path = home.servers
-        self._calls = calls
+        # The file may hold credentials that someone wrote there in clear.
+        self._file = StateFile(
+            home.servers,
+            is_valid=lambda content: isinstance(content.get("servers", {}), dict),
+            private=True,
+            say=self._note,
+            calls=calls,
+        )
 
     def names(self) -> list[str]:
         """Every configured server, sorted."""
@@ -44,7 +40,7 @@ class ServerBook:
             try:
                 found.append(read_server(name, fields))
             except PflowError as error:
-                self._note(f"`{self._path.name}`: {error.message}")
+                self._note(f"`{self._file.path.name}`: {error.message}")
         return found
 
     def get(self, name: str) -> ServerConfig:
@@ -84,71 +80,35 @@ class ServerBook:
         self._change(change)
 
     def _change(self, change: Callable[[Json], Json]) -> None:
-        def change_content(content: Json) -> Json:
-            servers = _servers_of(content)
-            if servers is None:
-                raise corrupt_error(self._path, set_aside(self._path, calls=self._calls))
-            return {**content, "servers": dict(sorted(change(servers).items()))}
-
         try:
-            update_json(self._path, change_content, calls=self._calls)
+            self._file.update(
+                lambda content: {**content, "servers": dict(sorted(change(object_in(content, "servers")).items()))}
+            )
         except TypeError:
             # Reading takes deeper nesting than writing.
             raise StorageError(
-                f"`{self._path}` holds values that are nested too deeply to be kept",
+                f"`{self._file.path}` holds values that are nested too deeply to be kept",
                 suggestions=["repair it by hand"],
             ) from None
 
     def _read(self) -> Json:
-        try:
-            content = parse_object(read_private(self._path, JSON_LIMIT))
-        except NotFoundError:
+        content = self._file.read()
+        if content is None:
             self._note_lost()
             return {}
-        servers = None if content is None else _servers_of(content)
-        if content is None or servers is None:
-            content, servers = self._recover()
-        self._restrict()
         for key in content:
             if key != "servers":
-                self._note(f"`{self._path.name}` holds an unknown field `{show(key)}`; it has no effect")
-        return servers
-
-    def _recover(self) -> tuple[Json, Json]:
-        """The content if it can be read after all, with nobody writing; else set the file aside and raise."""
-        with locked(self._path, calls=self._calls):
-            content = parse_object(read_private(self._path, JSON_LIMIT))
-            servers = None if content is None else _servers_of(content)
-            if content is not None and servers is not None:
-                return content, servers
-            raise corrupt_error(self._path, set_aside(self._path, calls=self._calls))
-
-    def _restrict(self) -> None:
-        # The file may hold credentials that someone wrote there in clear.
-        try:
-            if make_private(self._path):
-                self._note(f"`{self._path}` was readable for other users; now only you can read it")
-        except StorageError as error:
-            self._note(f"other users can read `{self._path}`: {error.message}")
+                self._note(f"`{self._file.path.name}` holds an unknown field `{show(key)}`; it has no effect")
+        return object_in(content, "servers")
 
     def _note_lost(self) -> None:
         """Servers that were set aside must not look like servers that were never there."""
-        prefix = f"{self._path.name}.corrupt-"
-        try:
-            asides = sorted(path.name for path in self._path.parent.iterdir() if path.name.startswith(prefix))
-        except OSError:
-            return
-        if asides:
-            self._note(f"`{self._path}` was damaged and set aside as `{asides[-1]}`; there are no servers now")
+        if aside := self._file.last_aside():
+            self._note(f"`{self._file.path}` was damaged and set aside as `{aside}`; there are no servers now")
 
     def _note(self, notice: str) -> None:
         if notice not in self.notices:
             self.notices.append(notice)
-
-
-def _servers_of(content: Mapping[str, object]) -> Json | None:
-    servers = content.get("servers", {})
-    return servers if isinstance(servers, dict) else None
 
 
 def _not_configured(name: str, servers: Iterable[str]) -> NotFoundError:

@@ -10,7 +10,7 @@ from pflow.core.printable import escape
 from pflow.mcp.server.address import has_reference
 from pflow.mcp.server.auth import Auth
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.state_file import ServerState, ServerStates
+from pflow.mcp.server.server_state import ServerState, ServerStates
 
 _REFERENCE = re.compile(r"\$\{(?:env:)?[A-Za-z_][A-Za-z0-9_]*\}\Z")
 _NOTHING = "(nothing)"

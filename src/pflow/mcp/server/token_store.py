@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
-from pflow.core.errors import NotFoundError, StorageError
-from pflow.core.file.atomic import JSON_LIMIT, locked, make_private, parse_object, read_private, set_aside, update_json
-from pflow.core.file.file_name import show
+from pflow.core.errors import StorageError
 from pflow.core.file.home import Home
+from pflow.core.file.state_file import Damage, StateFile, object_in
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import Json, JsonView
 from pflow.mcp.server.config import ServerConfig
 
 VERSION = 1
@@ -53,18 +52,15 @@ class TokenStore:
 
     def __init__(self, home: Home, server: ServerConfig, say: Callable[[str], None]) -> None:
         self.lock = home.root / f"mcp-login-{server.name}"
-        self._path = home.tokens
+        self._file = _token_file(home, self._begin_anew)
         self._name = server.name
         self._fingerprint = _fingerprint(server)
         self._say = say
 
     def read(self) -> Login | None:
         """The login, if there is one for this very server."""
-        content, aside = _content(self._path)
-        if aside:
-            self._say(f"`{self._path.name}` was damaged and set aside as `{aside}`; log in to your servers again")
-        entry = _servers(content).get(self._name)
-        if not isinstance(entry, dict) or entry.get("fingerprint") != self._fingerprint:
+        entry = object_in(object_in(self._file.read() or {}, "servers"), self._name)
+        if entry.get("fingerprint") != self._fingerprint:
             return None
         return _login(entry)
 
@@ -74,41 +70,43 @@ class TokenStore:
         known = {name: value for name, value in values.items() if value not in ("", None, {})}
         entry = {"fingerprint": self._fingerprint, **known}
 
-        def change(content: dict[str, object]) -> dict[str, object]:
-            _check_version(content)
-            servers = {**_servers(content), self._name: entry}
+        def change(content: Json) -> Json:
+            servers = {**object_in(content, "servers"), self._name: entry}
             return {**content, "version": VERSION, "servers": dict(sorted(servers.items()))}
 
-        update_json(self._path, change, on_corrupt="replace")
+        self._file.update(change)
+
+    def _begin_anew(self, damage: Damage) -> Json:
+        self._say(f"`{damage.path.name}` {damage.news}; log in to your servers again")
+        return {}
 
 
 def forget(home: Home, name: str) -> bool:
     """Drop what a server was logged in to with, wherever that was; whether there was something."""
     found = False
 
-    def change(content: dict[str, object]) -> dict[str, object]:
+    def change(content: Json) -> Json:
         nonlocal found
-        _check_version(content)
-        servers = dict(_servers(content))
+        servers = dict(object_in(content, "servers"))
         found = servers.pop(name, None) is not None
         return {**content, "version": VERSION, "servers": servers}
 
     if home.tokens.exists():
-        update_json(home.tokens, change, on_corrupt="replace")
+        _token_file(home).update(change)
     return found
 
 
 def token_secrets(home: Home) -> list[str]:
     """Every token and client secret of the file, to be kept out of what is shown and stored."""
     try:
-        content, _ = _content(home.tokens)
+        content = _token_file(home).read() or {}
     except StorageError:
         return []  # what cannot be read cannot be sent, and so not be shown either
-    entries = [entry for entry in _servers(content).values() if isinstance(entry, dict)]
-    return list(dict.fromkeys(secret for entry in entries for secret in _secrets(entry)))
+    servers = object_in(content, "servers")
+    return list(dict.fromkeys(secret for name in servers for secret in _secrets(object_in(servers, name))))
 
 
-def _secrets(entry: Mapping[str, object]) -> list[str]:
+def _secrets(entry: JsonView) -> list[str]:
     client = entry.get("client")
     found = [entry.get(name) for name in _SECRET_FIELDS]
     found += [client.get(name) for name in _CLIENT_SECRETS] if isinstance(client, Mapping) else []
@@ -125,46 +123,16 @@ def _fingerprint(server: ServerConfig) -> str:
     return f"sha256:{sha256(orjson.dumps(whose)).hexdigest()}"
 
 
-def _content(path: Path) -> tuple[dict[str, object], str]:
-    """What the file holds, and the name of what it was set aside as if that makes no sense."""
-    try:
-        content = parse_object(read_private(path, JSON_LIMIT))
-        if content is None:
-            with locked(path):  # with nobody writing
-                content = parse_object(read_private(path, JSON_LIMIT))
-                if content is None:
-                    return {}, set_aside(path).name
-        make_private(path)
-    except NotFoundError:
-        return {}, ""
-    _check_version(content)
-    return content, ""
+def _token_file(home: Home, on_damage: Callable[[Damage], Json] = lambda _: {}) -> StateFile:
+    return StateFile(home.tokens, on_damage=on_damage, version=VERSION, private=True)
 
 
-def _check_version(content: Mapping[str, object]) -> None:
-    version = content.get("version", VERSION)
-    if not isinstance(version, int) or version > VERSION:
-        raise StorageError(
-            f"`mcp-tokens.json` has version `{show(str(version))}`; this pflow knows version {VERSION}",
-            suggestions=["update pflow, or set PFLOW_HOME to another folder"],
-        )
-
-
-def _servers(content: Mapping[str, object]) -> dict[str, object]:
-    servers = content.get("servers")
-    return servers if isinstance(servers, dict) else {}
-
-
-def _login(entry: Mapping[str, object]) -> Login | None:
+def _login(entry: JsonView) -> Login | None:
     """The login of an entry, None if someone has changed it into something else."""
 
     def text(name: str) -> str:
         value = entry.get(name)
         return value if isinstance(value, str) else ""
-
-    def part(name: str) -> Mapping[str, object]:
-        value = entry.get(name)
-        return value if isinstance(value, dict) else {}
 
     expires_at = entry.get("expires_at")
     if not text("access_token"):
@@ -175,7 +143,7 @@ def _login(entry: Mapping[str, object]) -> Login | None:
         scope=text("scope"),
         expires_at=float(expires_at) if isinstance(expires_at, int | float) else None,
         issuer=text("issuer"),
-        client=part("client"),
-        metadata=part("metadata"),
-        resource=part("resource"),
+        client=object_in(entry, "client"),
+        metadata=object_in(entry, "metadata"),
+        resource=object_in(entry, "resource"),
     )

@@ -1,0 +1,1 @@
+"""The tools of servers as node types: definitions, what changed, synchronising the registry."""

@@ -1,0 +1,1 @@
+"""What carries messages: processes, sockets and HTTP."""

@@ -11,15 +11,19 @@ from pflow.core.printable import shorten
 from pflow.mcp.protocol.json_line import decode
 
 if TYPE_CHECKING:
-    from pflow.mcp.transport.http_channel import Reply
+    from pflow.http.client import Answer
+    from pflow.mcp.transport.http_channel import Channel
+
+_EXCERPT = 16 << 10
+"""Bytes of a body that are looked at for what it says."""
 
 _SHOWN = 500
 _LONGEST_WAIT = 7 * 24 * 3600.0
 
 
-async def read_refusal(reply: Reply) -> tuple[str, dict[str, object]]:
+async def read_refusal(reply: Answer, channel: Channel) -> tuple[str, dict[str, object]]:
     """What an answer says in place of a result, as text, and the object that its body is, if it is one."""
-    shown = reply.show(await reply.begin())
+    shown = await _read_text(reply, channel)
     try:
         message = decode(shown.encode())
     except ValueError:
@@ -28,13 +32,8 @@ async def read_refusal(reply: Reply) -> tuple[str, dict[str, object]]:
     return _error_text(known) or shown, known
 
 
-def refusal(
-    reply: Reply, said: str = "", *, in_session: bool = False, given: Sequence[str] = (), logs_in: bool = False
-) -> ServerError:
-    """The error for a status outside 200–299, or for one that promises no answer.
-
-    `given` names the headers that the server is configured with; with `logs_in` its tokens come from a login.
-    """
+def refusal(reply: Answer, channel: Channel, said: str = "", *, in_session: bool = False) -> ServerError:
+    """The error for a status outside 200–299, or for one that promises no answer."""
     status, place = reply.status, reply.place
     details: dict[str, object] = {"url": place, "status": status}
     if said:
@@ -51,7 +50,7 @@ def refusal(
                 else f"the MCP server at `{place}` does not allow this ({status})",
                 action="auth_failed",
                 details=details,
-                suggestions=[_credential(given, logs_in)],
+                suggestions=[_credential(channel.given, channel.logs_in)],
             )
         case 429:
             later = f"in {wait:g} s" if wait is not None else "later"
@@ -67,12 +66,13 @@ def refusal(
                 details=details,
                 suggestions=["check the path of its URL", "an older server may need the transport `sse`"],
             )
-        case _ if 200 <= status < 300:
+        case _ if reply.succeeded:
             return ServerError(f"the MCP server at `{place}` took a request and gives no answer", details=details)
     return ServerError(f"the MCP server at `{place}` answered with HTTP status {status}", details=details)
 
 
 def _credential(given: Sequence[str], logs_in: bool) -> str:
+    """What to do about credentials: `given` headers are configured, or tokens come from a login."""
     if logs_in:
         return "its token does not suffice: check `auth` of the server, or log in again with `pflow mcp login NAME`"
     if not given:
@@ -102,14 +102,19 @@ def read_wait(text: str) -> float | None:
     return min(max(round(left.total_seconds(), 1), 0.0), _LONGEST_WAIT)
 
 
-async def misfit(reply: Reply) -> ServerError:
+async def misfit(reply: Answer, channel: Channel) -> ServerError:
     """The error for an answer that is neither JSON nor events."""
     if reply.status in (202, 204):
-        return refusal(reply)
+        return refusal(reply, channel)
     details: dict[str, object] = {"url": reply.place, "type": shorten(reply.kind) or "none"}
-    if said := reply.show(await reply.begin()):
+    if said := await _read_text(reply, channel):
         details["server_says"] = shorten(said, 200)
-    return ServerError("the MCP server answered with something else than JSON or events", details=details)
+    return ServerError("the MCP server answered with something other than JSON or events", details=details)
+
+
+async def _read_text(reply: Answer, channel: Channel) -> str:
+    """The beginning of a body, without our credentials."""
+    return channel.show((await reply.read(_EXCERPT))[0])
 
 
 def _error_text(message: Mapping[str, object]) -> str:

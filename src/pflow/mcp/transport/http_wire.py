@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from pflow.core.errors import ReplyError, ServerError, ServerGone
 from pflow.core.printable import shorten
 from pflow.mcp.protocol.handshake import LEGACY
 from pflow.mcp.protocol.json_line import LINE_LIMIT
-from pflow.mcp.protocol.rpc import CAP, IDLE, Call, Hooks, Progress, Rpc, encode
+from pflow.mcp.protocol.rpc import IDLE, Call, Hooks, Patience, Rpc, encode
 from pflow.mcp.protocol.rpc_reply import INVALID
 from pflow.mcp.transport.http_header import (
     MISMATCH,
@@ -26,7 +26,8 @@ from pflow.mcp.transport.http_refusal import ends_session, misfit, read_refusal,
 from pflow.mcp.transport.sse import Events
 
 if TYPE_CHECKING:
-    from pflow.mcp.transport.http_channel import Channel, Reply
+    from pflow.http.client import Answer
+    from pflow.mcp.transport.http_channel import Channel
 
 JSON = "application/json"
 STREAM = "text/event-stream"
@@ -69,23 +70,21 @@ class HttpWire(Rpc):
         params: Mapping[str, object],
         *,
         meta: Mapping[str, object] | None = None,
-        idle: float = IDLE,
-        cap: float = CAP,
-        progress: Progress | None = None,
+        **patience: Unpack[Patience],
     ) -> dict[str, object]:
         """The result of a request; what the server says of itself in some is remembered for those that follow."""
         modern = meta is not None and VERSION_KEY in meta
         try:
-            result = await super().request(method, params, meta=meta, idle=idle, cap=cap, progress=progress)
+            result = await super().request(method, params, meta=meta, **patience)
         except ReplyError as error:
             name = params.get("name")
             if not modern or error.number not in MISMATCH or not isinstance(name, str) or name in self._mirrored:
                 raise
             # The tool wants arguments repeated in headers, and was never listed here. Nothing has been done yet.
-            await self._look_up(name, meta or {}, idle)
+            await self._look_up(name, meta or {}, patience.get("idle", IDLE))
             if name not in self._mirrored:
                 raise
-            return await super().request(method, params, meta=meta, idle=idle, cap=cap, progress=progress)
+            return await super().request(method, params, meta=meta, **patience)
         if method == "initialize":
             version = result.get("protocolVersion")
             self._version = version if isinstance(version, str) and version in LEGACY else ""
@@ -157,16 +156,16 @@ class HttpWire(Rpc):
         events = Events(self._limit)
         reply = await self._channel.send("POST", headers, data, session=session)
         try:
-            if not 200 <= reply.status < 300:
+            if not reply.succeeded:
                 await self._take_refusal(number, reply, in_session=session is not None)
             elif reply.kind == JSON:
                 self._note_session(call, reply)
-                self._take(await reply.read(self._limit), number)
+                self._take(await self._read(reply), number)
             elif reply.kind == STREAM:
                 self._note_session(call, reply)
                 await self._read_events(number, reply, events)
             else:
-                raise await misfit(reply)
+                raise await misfit(reply, self._channel)
         except ServerGone:
             if modern or not events.last_id or not self.is_open:
                 raise
@@ -174,6 +173,12 @@ class HttpWire(Rpc):
             await reply.close()
         if number in self._calls and events.last_id and not modern:
             await self._resume(number, events)
+
+    async def _read(self, reply: Answer) -> bytes:
+        body, cut = await reply.read(self._limit)
+        if cut:
+            raise _overlong("an answer", self._limit, reply)
+        return body
 
     async def _wait_for_greeting(self) -> None:
         if self._greeted is not None and not self._greeted.done():
@@ -188,13 +193,13 @@ class HttpWire(Rpc):
             details = {"method": call.method, "cause": "it holds no reply to the request", **self._hooks.describe()}
             call.future.set_exception(error or ServerError(INVALID, details=details))
 
-    def _note_session(self, call: Call, reply: Reply) -> None:
+    def _note_session(self, call: Call, reply: Answer) -> None:
         if call.method == "initialize":
             number = reply.header("mcp-session-id")
             fits = 0 < len(number) <= _LONGEST_SESSION and number.isascii() and number.isprintable()
             self._session = (reply.origin, number) if fits else None
 
-    async def _read_events(self, number: int, reply: Reply, events: Events) -> None:
+    async def _read_events(self, number: int, reply: Answer, events: Events) -> None:
         """Take what a stream brings until it ends, or for a moment longer than the reply takes to come."""
         size = 0
         try:
@@ -203,11 +208,8 @@ class HttpWire(Rpc):
                     size += len(chunk)
                     self._take_events(events.feed(chunk))
                     if events.overlong or size > STREAM_LIMIT:
-                        most = self._limit if events.overlong else STREAM_LIMIT
-                        what = "an event" if events.overlong else "a stream"
-                        raise ServerError(
-                            f"the MCP server sent {what} of more than {most:,} bytes", details={"url": reply.place}
-                        )
+                        overlong = ("an event", self._limit) if events.overlong else ("a stream", STREAM_LIMIT)
+                        raise _overlong(*overlong, reply)
                     if number not in self._calls and limit.when() is None:
                         limit.reschedule(self._loop.time() + LINGER)
                 self._take_events(events.finish())
@@ -244,7 +246,7 @@ class HttpWire(Rpc):
         headers = {"accept": STREAM, "last-event-id": events.last_id, **self._legacy_headers()}
         reply = await self._channel.send("GET", headers, session=self._session)
         try:
-            if 200 <= reply.status < 300 and reply.kind == STREAM:
+            if reply.succeeded and reply.kind == STREAM:
                 await self._read_events(number, reply, events)
                 return reply.status
             return max(reply.status, 300)
@@ -268,7 +270,7 @@ class HttpWire(Rpc):
                 headers = {"accept": STREAM, **last, **self._legacy_headers()}
                 reply = await self._channel.send("GET", headers, session=self._session)
                 try:
-                    if not 200 <= reply.status < 300 or reply.kind != STREAM:
+                    if not reply.succeeded or reply.kind != STREAM:
                         return
                     async with aclosing(reply.chunks()) as chunks:
                         async for chunk in chunks:
@@ -288,14 +290,14 @@ class HttpWire(Rpc):
 
     # ---- answers that are not what was hoped for
 
-    async def _take_refusal(self, number: int, reply: Reply, *, in_session: bool) -> None:
+    async def _take_refusal(self, number: int, reply: Answer, *, in_session: bool) -> None:
         """An error of the protocol in an answer that is an error of HTTP, too, else the latter."""
-        said, message = await read_refusal(reply)
+        said, message = await read_refusal(reply, self._channel)
         rpc = isinstance(message.get("error"), dict)
         if rpc and reply.status not in (401, 403, 429) and not ends_session(reply.status, said, in_session=in_session):
             self._dispatch({**message, "id": number})
             return
-        error = refusal(reply, said, in_session=in_session, given=self._channel.given, logs_in=self._channel.logs_in)
+        error = refusal(reply, self._channel, said, in_session=in_session)
         if isinstance(error, ServerGone):
             self._hooks.ended(error)
         raise error
@@ -320,7 +322,7 @@ class HttpWire(Rpc):
         async with asyncio.timeout(IDLE):
             headers = {**POST, **self._legacy_headers()}
             reply = await self._channel.send("POST", headers, data, url=self._endpoint, session=self._session)
-            if not 200 <= reply.status < 300:
+            if not reply.succeeded:
                 self.dropped["undelivered"] += 1
             await reply.discard()
 
@@ -351,6 +353,10 @@ class HttpWire(Rpc):
             if name in self._mirrored or not isinstance(cursor, str):
                 return
             params = {"cursor": cursor}
+
+
+def _overlong(what: str, limit: int, reply: Answer) -> ServerError:
+    return ServerError(f"the MCP server sent {what} of more than {limit:,} bytes", details={"url": reply.place})
 
 
 def _pause(events: Events) -> float:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pflow.core.errors import ServerError
 from pflow.mcp.protocol.elicitation import Answer
 from pflow.mcp.protocol.handshake import Era
 from pflow.mcp.protocol.session import Session, Warn
 from pflow.mcp.server.config import ServerConfig
+
+if TYPE_CHECKING:
+    from pflow.http.authorization import Signer
 
 
 async def dial(
@@ -17,7 +21,7 @@ async def dial(
     launch: Sequence[str] = (),
     era: Era | None = None,
     timeout: float,
-    auth: object = None,
+    auth: Signer | None = None,
     answer: Answer | None = None,
     warn: Warn | None = None,
 ) -> Session:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from pflow.core.errors import PflowError, ServerGone
 from pflow.mcp.protocol.elicitation import Answer
@@ -14,6 +15,9 @@ from pflow.mcp.protocol.session import Conduct, Session, Warn
 from pflow.mcp.server.address import check_address
 from pflow.mcp.transport.http_wire import HttpWire
 from pflow.mcp.transport.sse_wire import SseWire
+
+if TYPE_CHECKING:
+    from pflow.http.authorization import Signer
 
 PROBE = 10.0
 """Seconds to wait for an answer to the probe: unlike a process, a site answers everything, after a login if need be."""
@@ -32,7 +36,7 @@ async def connect_http(
     probe: float = PROBE,
     insecure: bool = False,
     pin_file: str = "",
-    auth: object = None,
+    auth: Signer | None = None,
     limit: int = LINE_LIMIT,
     roots: Sequence[str] = (),
     answer: Answer | None = None,
@@ -41,8 +45,8 @@ async def connect_http(
     """Agree on a protocol with the server at `url`, within `timeout` seconds.
 
     `transport` is `stream-http`, or `sse` for the servers of 2024-11-05, which know the handshake alone. `pin_file`
-    holds the only certificates to trust; with `insecure` any is, and plain HTTP goes off this machine, too. `auth` is
-    an `httpx2.Auth`. Raises `ServerError` and what is below it, `StepTimeout`, and `SecurityError` or `UsageError`
+    holds the only certificates to trust; with `insecure` any is, and plain HTTP leaves this machine. `auth` signs
+    requests. Raises `ServerError` and what is below it, `StepTimeout`, and `SecurityError` or `UsageError`
     for an address, header or pin file that cannot be used.
     """
     from pflow.mcp.transport.http_channel import Channel  # lazy: httpx2 costs 100 ms

@@ -37,11 +37,11 @@ class SseWire(HttpWire):
     async def _listen(self, named: asyncio.Future[None]) -> None:
         reply = await self._channel.send("GET", {"accept": STREAM, "cache-control": "no-store"})
         try:
-            if not 200 <= reply.status < 300:
-                said, _ = await read_refusal(reply)
-                raise refusal(reply, said, given=self._channel.given, logs_in=self._channel.logs_in)
+            if not reply.succeeded:
+                said, _ = await read_refusal(reply, self._channel)
+                raise refusal(reply, self._channel, said)
             if reply.kind != STREAM:
-                raise await misfit(reply)
+                raise await misfit(reply, self._channel)
             events = Events(self._limit)
             async with aclosing(reply.chunks()) as chunks:
                 async for chunk in chunks:
@@ -71,7 +71,7 @@ class SseWire(HttpWire):
         await self._wait_for_greeting()
         reply = await self._channel.send("POST", headers, data, url=self._endpoint)
         try:
-            if 200 <= reply.status < 300:
+            if reply.succeeded:
                 await reply.discard()
             else:
                 await self._take_refusal(number, reply, in_session=True)

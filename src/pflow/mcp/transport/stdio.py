@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pflow.core.errors import ServerError, ServerGone, StepError
 from pflow.mcp.protocol.elicitation import Answer
 from pflow.mcp.protocol.handshake import PROBE, Era
-from pflow.mcp.protocol.json_line import LINE_LIMIT
 from pflow.mcp.protocol.rpc import IDLE, Hooks
 from pflow.mcp.protocol.session import Conduct, Session, Warn
 from pflow.mcp.transport.pipe_wire import Wire
@@ -40,7 +39,6 @@ async def connect_stdio(
     timeout: float = IDLE,
     probe: float = PROBE,
     write_timeout: float = IDLE,
-    line_limit: int = LINE_LIMIT,
     roots: Sequence[str] = (),
     answer: Answer | None = None,
     warn: Warn | None = None,
@@ -55,7 +53,7 @@ async def connect_stdio(
     until = loop.time() + timeout
     for attempt in (era, "legacy") if era is None else (era,):
         conduct = Conduct(roots, warn)
-        process = ServerProcess(argv, env or {}, cwd, conduct, limit=line_limit, write_timeout=write_timeout)
+        process = ServerProcess(argv, env or {}, cwd, conduct, write_timeout=write_timeout)
         session = Session(process, conduct, answer)
         try:
             await session.open(era=attempt, timeout=max(until - loop.time(), 0.0), probe=probe)
@@ -81,7 +79,6 @@ class ServerProcess:
         cwd: str | None,
         conduct: Conduct,
         *,
-        limit: int = LINE_LIMIT,
         write_timeout: float = IDLE,
     ) -> None:
         if sys.platform == "win32":
@@ -99,7 +96,7 @@ class ServerProcess:
         self.group = Group(popen)
         hooks: Hooks = conduct
         conduct.link = self
-        self.wire = Wire(stdout, stdin, hooks, limit=limit, write_timeout=write_timeout)
+        self.wire = Wire(stdout, stdin, hooks, write_timeout=write_timeout)
         self._loop.add_reader(self._stderr, self._read_stderr)
         self.group.watch(self._exit)
 

@@ -1,39 +1,27 @@
-"""An MCP server that listens on a Unix socket: the same session over a connection. Who runs it is not ours to know."""
+"""An MCP server that listens on a Unix socket: the same session over a connection. pflow does not know who runs it."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
 
 from pflow.core.errors import ServerError, ServerGone, StepTimeout
 from pflow.mcp.protocol.elicitation import Answer
 from pflow.mcp.protocol.handshake import PROBE, Era
-from pflow.mcp.protocol.json_line import LINE_LIMIT
 from pflow.mcp.protocol.rpc import IDLE
 from pflow.mcp.protocol.session import Conduct, Session, Warn
 from pflow.mcp.transport.pipe_wire import Wire
 
 
 async def connect_socket(
-    path: str,
-    *,
-    era: Era | None = None,
-    timeout: float = IDLE,
-    probe: float = PROBE,
-    write_timeout: float = IDLE,
-    line_limit: int = LINE_LIMIT,
-    roots: Sequence[str] = (),
-    answer: Answer | None = None,
-    warn: Warn | None = None,
+    path: str, *, era: Era | None = None, timeout: float = IDLE, answer: Answer | None = None, warn: Warn | None = None
 ) -> Session:
     """Connect to the socket at `path` and agree with the server on a protocol, within `timeout` seconds each."""
-    conduct = Conduct(roots, warn)
-    fd = await _connect(path, timeout)
-    link = SocketLink(fd, conduct, limit=line_limit, write_timeout=write_timeout)
+    conduct = Conduct((), warn)
+    link = SocketLink(await _connect(path, timeout), conduct)
     session = Session(link, conduct, answer)
     try:
-        await session.open(era=era, timeout=timeout, probe=probe)
+        await session.open(era=era, timeout=timeout, probe=PROBE)
     except BaseException:
         await link.close()
         raise
@@ -43,9 +31,9 @@ async def connect_socket(
 class SocketLink:
     """A connection, and nothing behind it that we could end."""
 
-    def __init__(self, fd: int, conduct: Conduct, *, limit: int, write_timeout: float) -> None:
+    def __init__(self, fd: int, conduct: Conduct) -> None:
         conduct.link = self
-        self.wire = Wire(fd, fd, conduct, limit=limit, write_timeout=write_timeout)
+        self.wire = Wire(fd, fd, conduct)
 
     pid = None
 

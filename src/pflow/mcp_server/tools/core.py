@@ -12,13 +12,13 @@ from pflow.core.file.file_name import check_name
 from pflow.core.interface import Field
 from pflow.core.printable import shorten
 from pflow.engine.ports import Observer
+from pflow.execution.live_run import LiveRun
 from pflow.mcp_server.envelope import Reply, end_of
 from pflow.mcp_server.fit_list import fit
 from pflow.mcp_server.tool_spec import ERROR, Arguments, Desk, Schema, ToolSpec, changes, in_thread, reads, takes, text
 from pflow.mcp_server.tools.execution import show_outputs
 from pflow.registry.entry import Entry
 from pflow.workspace import Workspace
-from pflow.workspace.live_run import LiveRun
 
 _MOST_NODES = 20
 

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 import orjson
 
 from pflow.core.document.inputs_outputs import describe_input
-from pflow.core.errors import UsageError
 from pflow.core.printable import shorten
 from pflow.engine.ports import Observer
+from pflow.execution.live_run import LiveRun
 from pflow.mcp_server.envelope import Reply, end_of, issue_lines, issue_objects, succeed
 from pflow.mcp_server.tool_spec import Arguments, Desk, Schema, ToolSpec, changes, gives, in_thread, reads, takes
 from pflow.mcp_server.utils.resolver import read_workflow
 from pflow.workspace import Outcome, Workspace
-from pflow.workspace.live_run import LiveRun
 
 WORKFLOW: Schema = {
     "anyOf": [{"type": "string"}, {"type": "object"}],
@@ -44,18 +43,13 @@ async def execute(desk: Desk, arguments: Arguments) -> Reply:
 
 def begin(workspace: Workspace, arguments: Arguments) -> LiveRun:
     """The run that the arguments ask for."""
-    given = arguments.get("workflow")
-    workflow = None if given is None else read_workflow(given)
     params = arguments.get("parameters") or {}
     if arguments.get("resume"):
         rerun = bool(arguments.get("rerun_in_doubt"))
-        return workspace.take_up(str(arguments["resume"]), edited=workflow, params=params, rerun_in_doubt=rerun)
-    if workflow is None:
-        raise UsageError(
-            "there is nothing to execute: `workflow` is missing",
-            suggestions=["give the name or path of a workflow or a document, or `resume` with the id of a run"],
-        )
-    return workspace.begin(workflow, params)
+        edited = arguments.get("workflow")
+        return workspace.begin_resume(str(arguments["resume"]), edited=edited, params=params, rerun_in_doubt=rerun)
+    advice = "give the name or path of a workflow or a document, or `resume` with the id of a run"
+    return workspace.begin(read_workflow(arguments, purpose="execute", advice=advice), params)
 
 
 def show_outputs(outcome: Outcome) -> str:
@@ -79,24 +73,25 @@ def output_lines(outputs: Mapping[str, object]) -> list[str]:
 
 def validate(workspace: Workspace, arguments: Arguments) -> Reply:
     """Check a workflow without running anything."""
-    checked = workspace.check(read_workflow(arguments["workflow"]))
-    if checked.plan is None:
-        issues = issue_objects(issue.as_dict() for issue in checked.issues)
-        lines = issue_lines(issues)
-        count = f"{len(issues)} issue{'s' * (len(issues) != 1)}"
-        return succeed({"valid": False, "errors": issues}, "\n".join([f"not valid, {count}:", *lines]))
+    checked = workspace.check(arguments["workflow"])
+    errors = issue_objects(issue.as_dict() for issue in checked.errors)
+    warnings = issue_objects(issue.as_dict() for issue in checked.warnings)
+    found: dict[str, object] = {"valid": checked.ok, "errors": errors, "warnings": warnings}
+    lines = ["warnings:", *issue_lines(warnings)] if warnings else []
     plan = checked.plan
+    if plan is None:
+        count = f"{len(errors)} issue{'s' * (len(errors) != 1)}"
+        return succeed(found, "\n".join([f"not valid, {count}:", *issue_lines(errors), *lines]))
     inputs = {name: describe_input(declared) for name, declared in plan.inputs.items()}
-    outputs = list(plan.outputs)
-    data: dict[str, object] = {"valid": True, "errors": [], "nodes": len(plan.nodes), "inputs": inputs}
-    data["outputs"] = outputs
+    found |= {"nodes": len(plan.nodes), "inputs": inputs, "outputs": list(plan.outputs)}
     if plan.servers:
-        data["servers"] = sorted(plan.servers)
+        found["servers"] = sorted(plan.servers)
     needed = [name for name, about in inputs.items() if about.get("required")]
     takes_text = f"; needs {', '.join(f'`{name}`' for name in needed)}" if needed else ""
-    return succeed(data, f"valid: {len(plan.nodes)} nodes{takes_text}")
+    return succeed(found, "\n".join([f"valid: {len(plan.nodes)} nodes{takes_text}", *lines]))
 
 
+_ISSUES: Schema = {"type": "array", "items": {"type": "object"}}
 _RUN: Schema = {
     "outputs": {"type": "object"},
     "run_id": {"type": "string"},
@@ -130,7 +125,7 @@ TOOLS = (
         name="workflow_validate",
         description="Check a workflow without running anything. Returns every error with its place and a fix.",
         input_schema=takes({"workflow": WORKFLOW}, "workflow"),
-        output_schema=gives({"valid": {"type": "boolean"}, "errors": {"type": "array", "items": {"type": "object"}}}),
+        output_schema=gives({"valid": {"type": "boolean"}, "errors": _ISSUES, "warnings": _ISSUES}),
         annotations=reads(),
         handler=in_thread(validate),
     ),

@@ -8,6 +8,7 @@ from pflow.core.errors import NotFoundError
 from pflow.core.printable import shorten
 from pflow.core.schema_path import calls_seen, paths, paths_of
 from pflow.engine.ports import Observer
+from pflow.execution.live_run import LiveRun
 from pflow.mcp_server.envelope import Reply, end_of, error_object, succeed
 from pflow.mcp_server.fit_list import fit, within
 from pflow.mcp_server.signature import signature
@@ -15,7 +16,6 @@ from pflow.mcp_server.tool_spec import Arguments, Desk, ToolSpec, changes, gives
 from pflow.mcp_server.tools.execution import show_outputs
 from pflow.registry.entry import Entry
 from pflow.workspace import Workspace
-from pflow.workspace.live_run import LiveRun
 
 _MOST_LINES = 40
 
@@ -25,7 +25,8 @@ async def run_node(desk: Desk, arguments: Arguments) -> Reply:
     name = str(arguments["node_type"])
 
     def make(observer: Observer) -> LiveRun:
-        return desk.engine.resident.workspace(observer).begin_node(name, arguments.get("parameters") or {})
+        workspace = desk.engine.resident.workspace(observer)
+        return workspace.begin(workspace.one_step(name, arguments.get("parameters") or {}))
 
     outcome = await desk.watch(make)
     structure = template_paths(

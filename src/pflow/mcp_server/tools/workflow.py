@@ -16,13 +16,7 @@ from pflow.workspace import Workflow, Workspace
 
 def save(workspace: Workspace, arguments: Arguments) -> Reply:
     """Keep a workflow in the library, or as a draft."""
-    given = arguments.get("workflow", arguments.get("workflow_file"))
-    if given is None:
-        raise UsageError(
-            "there is nothing to save: `workflow` is missing",
-            suggestions=["give a document, the name of a draft, or a path"],
-        )
-    workflow = read_workflow(given)
+    workflow = read_workflow(arguments, purpose="save", advice="give a document, the name of a draft, or a path")
     name, description = str(arguments["name"]), str(arguments.get("description", ""))
     if arguments.get("is_temp"):
         path, issues = workspace.drafts.save(workflow, name, description)

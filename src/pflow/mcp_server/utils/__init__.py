@@ -1,0 +1,1 @@
+"""What a call's arguments mean, and what an agent may set."""

@@ -1,18 +1,17 @@
-"""What the `workflow` of a call means: a document, as an object or as text, or a name or path of one."""
+"""The `workflow` of a call. Names, paths and texts of documents are told apart where all workflows are found."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from pflow.core.document.parse import parse_text
-from pflow.execution.workflow_source import Workflow
+from pflow.core.errors import UsageError
+from pflow.workspace import Workflow
 
 
-def read_workflow(given: str | Mapping[str, object]) -> Workflow:
-    """The workflow that was given. Names and paths stay as they are, and are found as everywhere else.
-
-    No name or path begins with a brace or has two lines, so text that does is a document.
-    """
-    if isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{")):
-        return parse_text(given)
-    return given
+def read_workflow(arguments: Mapping[str, Any], *, purpose: str, advice: str) -> Workflow:
+    """The workflow that the arguments hold; raises `UsageError` when there is none to `purpose`."""
+    workflow: Workflow | None = arguments.get("workflow", arguments.get("workflow_file"))
+    if workflow is None:
+        raise UsageError(f"there is nothing to {purpose}: `workflow` is missing", suggestions=[advice])
+    return workflow

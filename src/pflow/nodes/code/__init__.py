@@ -1,0 +1,1 @@
+"""The `code` node and the process that runs an author's Python."""

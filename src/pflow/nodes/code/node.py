@@ -105,9 +105,9 @@ class Code(AsyncNode):
 async def _run(request: bytes, timeout: float) -> Finished:
     """Run a worker; in a process that lives on, one that waits already, and the next one is started after it."""
     try:
-        spare = current_step().services.spare
+        standby = current_step().services.standby
     except LookupError:
-        spare = None
+        standby = None
     # Isolated, and without the search for installed packages, which the worker starts if need be.
     argv = [sys.executable, "-I", "-S", "-X", "utf8", _worker()]
     env = child_environment()
@@ -119,11 +119,11 @@ async def _run(request: bytes, timeout: float) -> Finished:
             env=env,
             timeout=timeout,
             limit=MAX_RESULT + _LARGE,
-            child=None if spare is None else spare.take(ready, env),
+            child=None if standby is None else standby.take(ready, env),
         )
     finally:
-        if spare is not None:
-            spare.want(ready, env)
+        if standby is not None:
+            standby.want(ready, env)
 
 
 def _number(params: Mapping[str, Any], name: str, default: float, most: float, least: float = 0.001) -> float:

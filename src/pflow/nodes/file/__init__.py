@@ -1,0 +1,1 @@
+"""The nodes for local files, and which places they may touch."""

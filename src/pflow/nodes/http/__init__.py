@@ -1,0 +1,1 @@
+"""The `http` node, and which addresses steps may reach."""

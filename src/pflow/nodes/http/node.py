@@ -98,7 +98,7 @@ async def call(request: Request, policy: NetworkPolicy, *, verify: bool = True, 
 
     `refuse` says more about that failure where a caller knows the server.
     """
-    from pflow.nodes.http.client import shared_client  # lazy: httpx2 costs 120 ms
+    from pflow.nodes.http.step_client import shared_client  # lazy: httpx2 costs 120 ms
 
     client = await shared_client(policy, verify=verify)
     reply = await client.send(request)

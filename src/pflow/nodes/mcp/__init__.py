@@ -1,0 +1,1 @@
+"""The node behind every tool of an MCP server."""

@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
-from pflow.core.errors import NotFoundError
-from pflow.core.file.atomic import JSON_LIMIT, locked, parse_object, read_private, set_aside, update_json
 from pflow.core.file.home import Home
 from pflow.core.file.os_call import Calls
+from pflow.core.file.state_file import Damage, StateFile, object_in
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import Json, JsonView
 
-Json = dict[str, object]
 _Stamp = tuple[int, int, int]
 
 
@@ -50,8 +49,12 @@ class ServerStates:
 
     def __init__(self, home: Home, *, notices: list[str] | None = None, calls: Calls = os) -> None:
         self.notices: list[str] = [] if notices is None else notices
-        self._path = home.server_states
-        self._calls = calls
+        self._file = StateFile(
+            home.server_states,
+            is_valid=lambda content: isinstance(content.get("servers", {}), dict),
+            on_damage=self._begin_anew,
+            calls=calls,
+        )
         self._stamp: _Stamp | None = None
         self._states: _States = {}
 
@@ -59,7 +62,7 @@ class ServerStates:
         """What is known of a server; nothing of one that was never agreed to."""
         stamp = self._look()
         if stamp is None or stamp != self._stamp:
-            self._states = {} if stamp is None else self._read()
+            self._states = {} if stamp is None else _states_of(self._file.read() or {})
             self._stamp = stamp
         return self._states.get(name) or ServerState()
 
@@ -82,56 +85,34 @@ class ServerStates:
             self._change(lambda states: {key: state for key, state in states.items() if key != name})
 
     def _change(self, change: Callable[[_States], _States]) -> _States:
-        self._read()  # whoever finds damage says so; under the lock below it would go unsaid
         changed: _States = {}
 
         def change_content(content: Json) -> Json:
-            changed.update(change(_states_of(content) or {}))
+            changed.update(change(_states_of(content)))
             return {"servers": {name: _fields(state) for name, state in sorted(changed.items())}}
 
-        update_json(self._path, change_content, on_corrupt="replace", calls=self._calls)
+        self._file.update(change_content)
         self._stamp = None
         return changed
 
-    def _read(self) -> _States:
-        try:
-            states = self._parse()
-            return self._recover() if states is None else states
-        except NotFoundError:
-            return {}
-
-    def _recover(self) -> _States:
-        """The states if they can be read after all, with nobody writing; else none, with the file set aside."""
-        with locked(self._path, calls=self._calls):
-            states = self._parse()
-            if states is None:
-                aside = set_aside(self._path, calls=self._calls)
-                self.notices.append(
-                    f"`{self._path}` was damaged and set aside as `{aside.name}`; "
-                    "servers must be agreed to again with `pflow mcp sync`"
-                )
-            return states or {}
-
-    def _parse(self) -> _States | None:
-        content = parse_object(read_private(self._path, JSON_LIMIT))
-        return None if content is None else _states_of(content)
+    def _begin_anew(self, damage: Damage) -> Json:
+        self.notices.append(f"`{damage.path}` {damage.news}; servers must be agreed to again with `pflow mcp sync`")
+        return {}
 
     def _look(self) -> _Stamp | None:
         try:
-            found = self._path.lstat()
+            found = self._file.path.lstat()
         except OSError:  # not there; or a write is about to say what is wrong
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _states_of(content: Mapping[str, object]) -> _States | None:
-    servers = content.get("servers", {})
-    if not isinstance(servers, dict):
-        return None
+def _states_of(content: JsonView) -> _States:
+    servers = object_in(content, "servers")
     return {name: _state(fields) for name, fields in servers.items() if isinstance(fields, dict)}
 
 
-def _state(fields: Mapping[str, object]) -> ServerState:
+def _state(fields: JsonView) -> ServerState:
     """A server's state; whatever is not of its type is as good as unknown."""
     known: Json = {}
     for name in ServerState._fields:

@@ -14,7 +14,7 @@ import pytest
 
 from pflow.core.errors import SecurityError
 from pflow.core.file.home import Home
-from pflow.mcp.server.state_file import ServerState, ServerStates
+from pflow.mcp.server.server_state import ServerState, ServerStates
 
 
 @pytest.fixture
@@ -151,10 +151,15 @@ def test_what_is_learned_at_once_is_all_kept(home: Path) -> None:
 
 def test_asking_loads_nothing_that_a_run_has_not_loaded(home: Path) -> None:
     probe = (
-        "import sys, pathlib; from pflow.core.file.home import Home; import pflow.core.file.atomic;"
+        "import sys, pathlib; from pflow.core.file.home import Home; import pflow.core.file.state_file;"
         "before = set(sys.modules);"
-        "from pflow.mcp.server.state_file import ServerStates; ServerStates(Home(pathlib.Path(sys.argv[1]))).get('a');"
+        "from pflow.mcp.server.server_state import ServerStates;"
+        "ServerStates(Home(pathlib.Path(sys.argv[1]))).get('a');"
         "print(*sorted(set(sys.modules) - before))"
     )
     done = subprocess.run([sys.executable, "-c", probe, str(home)], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["pflow.core.frozen", "pflow.mcp", "pflow.mcp.server", "pflow.mcp.server.state_file"]
+    assert done.stdout.split() == [
+        "pflow.mcp",
+        "pflow.mcp.server",
+        "pflow.mcp.server.server_state",
+    ]

@@ -1,0 +1,125 @@
+"""Begins runs: a checked workflow with its inputs, or an earlier run taken up where it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pflow.core.errors import UsageError
+from pflow.engine.binding import bind_inputs
+from pflow.engine.executor import new_run_id
+from pflow.engine.plan import Plan
+from pflow.engine.ports import Observer
+from pflow.execution.check import Checked, check_source
+from pflow.execution.live_run import LiveRun
+from pflow.execution.wiring import Wiring
+from pflow.execution.workflow_source import Workflow, find_source, recorded_source
+
+Params = Mapping[str, object]
+
+
+def begin_run(
+    wiring: Wiring,
+    checked: Checked,
+    params: Params,
+    *,
+    text: bool = False,
+    observer: Observer | None = None,
+    cache: bool = True,
+    run_id: str | None = None,
+) -> LiveRun:
+    """A run of a checked workflow; with `text` the params are words of a command line."""
+    plan = checked.ready()
+    inputs = bind(wiring, plan, params, text=text)
+    chosen = run_id or new_run_id()
+    return LiveRun(
+        wiring,
+        plan,
+        chosen,
+        lambda executor: executor.run(plan, inputs, run_id=chosen),
+        source=checked.source,
+        observer=observer,
+        cache=cache,
+    )
+
+
+def begin_resume(
+    wiring: Wiring,
+    run_id: str,
+    params: Params,
+    *,
+    edited: Workflow | None = None,
+    rerun_in_doubt: bool = False,
+    text: bool = False,
+    observer: Observer | None = None,
+    cache: bool = True,
+) -> LiveRun:
+    """The run as it goes on, with its own document or the edited one, and its inputs, changed by `params`."""
+    plan, inputs = _continuation(wiring, run_id, edited, params, text=text)
+    return LiveRun(
+        wiring,
+        plan,
+        run_id,
+        lambda executor: executor.resume(
+            run_id, plan, inputs, edited=edited is not None, rerun_in_doubt=rerun_in_doubt
+        ),
+        observer=observer,
+        cache=cache,
+    )
+
+
+def bind(wiring: Wiring, plan: Plan, params: Params, *, text: bool = False) -> dict[str, object]:
+    """The plan's inputs; secret ones are kept out of everything recorded from here on."""
+    wants_secret = any(declared.secret for declared in plan.inputs.values())
+    variables = wiring.settings.variables() if wants_secret else {}
+    inputs = bind_inputs(plan, params, text=text, secrets=variables)
+    for name, declared in plan.inputs.items():
+        if declared.secret:
+            for path, leaf in _leaves(name, inputs.get(name)):
+                wiring.redactor.add(path, leaf)
+    return inputs
+
+
+def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
+    """Every text and number in a value, under a name of its own."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(f"{name}.{key}", item)
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            yield from _leaves(f"{name}.{number}", item)
+    elif value is not None and not isinstance(value, bool):
+        yield name, str(value)
+
+
+def _continuation(
+    wiring: Wiring, run_id: str, edited: Workflow | None, params: Params, *, text: bool
+) -> tuple[Plan, dict[str, object]]:
+    history = wiring.executor(None).history(run_id)
+    if edited is not None:
+        source = find_source(edited, wiring.home)
+    elif history.document:
+        source = recorded_source(history.document, history.workflow, wiring.home)
+    else:
+        raise UsageError(
+            f"run `{run_id}` is a flow of Python nodes, which only its program has",
+            suggestions=["run the program again"],
+        )
+    plan = check_source(wiring, source).ready()
+    known = {name: value for name, value in history.inputs.items() if name in plan.inputs}
+    if edited is None:
+        _check_recorded(plan, params)
+    if any(declared.secret for declared in plan.inputs.values()):
+        # Binding makes the secret inputs known; only then can others that hold one of them be read.
+        bind(wiring, plan, {**known, **params}, text=text)
+        recorded = wiring.executor(None).history(run_id).inputs
+        known = {name: recorded[name] for name in known}
+    return plan, bind(wiring, plan, {**known, **params}, text=text)
+
+
+def _check_recorded(plan: Plan, params: Params) -> None:
+    unknown = [name for name in params if name not in plan.inputs or not plan.inputs[name].secret]
+    if unknown:
+        raise UsageError(
+            f"the inputs of a run are recorded; `{unknown[0]}` cannot change on a plain resume",
+            suggestions=["add `--with WORKFLOW` to continue with other inputs"],
+        )

@@ -1,0 +1,104 @@
+"""What comes after a run: its outcome without secrets, its trace, what was learnt from it, and cleaning up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pflow.core.errors import NotFoundError, PflowError, SecurityError, StorageError
+from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.engine.executor import RunResult
+from pflow.engine.plan import Plan
+from pflow.execution.outcome import Outcome
+from pflow.execution.retention import clean_home, is_due
+from pflow.execution.trace import write_trace
+from pflow.execution.wiring import Wiring
+from pflow.execution.workflow_source import Source
+
+_EXIT_CODES = {"security": 3, "in_doubt": 4}
+
+
+def conclude(
+    wiring: Wiring, result: RunResult, plan: Plan, source: Source | None = None, *, signalled: int = 0
+) -> Outcome:
+    """The outcome of a run, without secrets; its trace is written and the run counted.
+
+    `signalled` is the exit code of the signal that stopped it, if one did.
+    """
+    redactor = wiring.redactor
+    notices: list[str] = []
+    error: Any = redactor.value(result.error) if result.error is not None else None
+    code = signalled or _EXIT_CODES.get(str((error or {}).get("type")), 1)
+    outputs: Any = redactor.value(dict(result.outputs))
+    trace_path = _write_trace(wiring, result.run_id, notices)
+    _keep_observed(wiring, notices)
+    _clean(wiring, result.run_id, notices)
+    if source is not None:
+        _count(wiring, source, result, notices)
+    is_complete = result.status == "completed"
+    return Outcome(
+        **{
+            **result._asdict(),
+            "outputs": outputs,
+            "error": error,
+            "params": redactor.value(result.params),
+            "store": {},
+        },
+        exit_code=0 if is_complete else code,
+        primary=_primary(wiring, plan, outputs) if is_complete else None,
+        trace_path=trace_path,
+        notices=tuple(notices),
+        limit=wiring.settings.number("output.limit_kb") << 10,
+    )
+
+
+def _write_trace(wiring: Wiring, run_id: str, notices: list[str]) -> str | None:
+    settings = wiring.settings
+    keep_days, max_mb = settings.number("trace.keep_days"), settings.number("trace.max_mb")
+    try:
+        records = wiring.journal.read(run_id)
+        return str(write_trace(wiring.home.debug, run_id, records, keep_days=keep_days, max_mb=max_mb))
+    except PflowError as error:  # whatever is wrong with the home by now, the run did what it did
+        notices.append(f"the trace was not written: {error.message}")
+        return None
+
+
+def _keep_observed(wiring: Wiring, notices: list[str]) -> None:
+    """Store what tools were seen to give, for the next check."""
+    if "observed" in wiring.__dict__:
+        try:
+            wiring.observed.flush()
+        except PflowError as error:  # it is knowledge that a later run brings again
+            notices.append(f"what tools gave was not remembered: {error.message}")
+
+
+def _clean(wiring: Wiring, run_id: str, notices: list[str]) -> None:
+    """Once a day, let old runs and drafts go."""
+    if not is_due(wiring.home):
+        return
+    settings = wiring.settings
+    days = {"runs_days": settings.number("runs.keep_days"), "drafts_days": settings.number("drafts.keep_days")}
+    try:
+        clean_home(wiring.home, wiring.journal, **days, keep=run_id)
+    except PflowError as error:  # the run did what it did; cleaning can wait for another day
+        notices.append(f"old runs were not deleted: {error.message}")
+
+
+def _count(wiring: Wiring, source: Source, result: RunResult, notices: list[str]) -> None:
+    """Count the run of a saved workflow or draft."""
+    name = source.library or source.draft
+    if not name:
+        return
+    manager = WorkflowManager(wiring.home, kind="library" if source.library else "draft")
+    try:
+        manager.record_run(name, result.status == "completed", result.duration_ms)
+    except (StorageError, NotFoundError, SecurityError) as error:
+        notices.append(f"the run was not counted: {error.message}")
+
+
+def _primary(wiring: Wiring, plan: Plan, outputs: Mapping[str, object]) -> str | None:
+    """The main output of the last node, when the document does not say what its outputs are."""
+    if plan.outputs or not plan.nodes or plan.nodes[-1].type not in wiring.registry:
+        return None
+    declared = wiring.registry.get(plan.nodes[-1].type).interface.outputs
+    return declared[0].name if declared and declared[0].name in outputs else None

@@ -1,0 +1,101 @@
+"""A run, checked and bound: the one thing that is awaited, waited for, stopped or left to go on by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+from pflow.engine.executor import Executor, RunResult
+from pflow.engine.plan import Plan
+from pflow.engine.ports import Observer
+from pflow.execution.conclusion import conclude
+from pflow.execution.outcome import Outcome
+from pflow.execution.wiring import Wiring
+from pflow.execution.workflow_source import Source
+
+Work = Callable[[Executor], Awaitable[RunResult]]
+
+SIGNALS = {name: 128 + getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+"""Signals that end a run, resumable, and the exit code each leads to."""
+
+_REFILL_SECONDS = 0.005
+"""Until processes are started for the next run: callers that wait for this one's outcome have it by then."""
+
+
+class LiveRun:
+    """A run that is about to begin, or to go on. `source` is where its document came from, if it has one."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        plan: Plan,
+        run_id: str,
+        work: Work,
+        *,
+        source: Source | None = None,
+        observer: Observer | None = None,
+        cache: bool = True,
+    ) -> None:
+        self.run_id = run_id
+        self.plan = plan
+        self._wiring = wiring
+        self._work = work
+        self._source = source
+        self._executor = wiring.executor(observer, use_cache=cache)
+        self._stopped = False
+        self._signalled = 0
+
+    async def finish(self) -> Outcome:
+        """See it through to its end, or until it is stopped. One that was stopped before never begins."""
+        try:
+            if self._stopped:
+                raise asyncio.CancelledError
+            result = await self._work(self._executor)
+        finally:
+            self._executor.close()
+        outcome = conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
+        standby = self._wiring.services.standby
+        if standby is not None:
+            asyncio.get_running_loop().call_later(_REFILL_SECONDS, standby.refill)
+        return outcome
+
+    def wait(self, *, signals: bool = False) -> Outcome:
+        """See it through from synchronous code, on an event loop of its own.
+
+        With `signals`, a first SIGINT, SIGTERM or SIGHUP stops it, resumable, and a second one ends the process.
+        """
+        with asyncio.Runner() as runner:
+            return runner.run(self._alone(signals))
+
+    def stop(self, *, graceful: bool = False, reason: str = "interrupted") -> None:
+        """Stop it, resumable. `graceful` lets steps that run finish and be recorded. To be called on the run's loop."""
+        self._stopped = True
+        self._executor.stop(self.run_id, graceful=graceful, reason=reason)
+
+    async def _alone(self, signals: bool) -> Outcome:
+        with self._signals(SIGNALS if signals else {}):
+            try:
+                return await self.finish()
+            finally:
+                if self._wiring.services.tools is not None:
+                    await self._wiring.services.tools.close()
+
+    @contextmanager
+    def _signals(self, names: dict[str, int]) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for name in names:
+            loop.add_signal_handler(getattr(signal, name), self._on_signal, name)
+        try:
+            yield
+        finally:
+            for name in names:
+                loop.remove_signal_handler(getattr(signal, name))
+
+    def _on_signal(self, name: str) -> None:
+        if self._signalled:
+            os._exit(self._signalled)
+        self._signalled = SIGNALS[name]
+        self.stop()

@@ -1,0 +1,23 @@
+"""The one run that somebody means: `latest`, an id, or the beginning of one."""
+
+from __future__ import annotations
+
+from pflow.core.errors import NotFoundError, UsageError
+from pflow.engine.ports import Journal
+
+
+def find_run(journal: Journal, reference: str) -> str:
+    """The run's id; raises `NotFoundError`, and `UsageError` where several runs are meant."""
+    if reference == "latest":
+        found = [info.run_id for info in journal.runs(limit=1)]
+    else:
+        found = list(journal.find(reference)) if reference else []
+    if reference in found:
+        return reference
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"`{reference}` is the beginning of {len(found)} runs", suggestions=found[:5])
+    if reference == "latest":
+        raise NotFoundError("there is no run yet", suggestions=["pflow run WORKFLOW"])
+    raise NotFoundError(f"there is no run `{reference}`", suggestions=["`pflow runs list` shows what there is"])

@@ -1,0 +1,1 @@
+"""The one HTTP client, under the policies of its callers."""
