@@ -12,7 +12,7 @@ import pytest
 from tests.conventions.source import imported_roots, module_paths, text_of, tree_of
 
 # Limits of a module's lines of code and of a package's modules. They only go down.
-MOST_CODE_LINES = 360
+MOST_CODE_LINES = 345
 MOST_MODULES = 24
 
 NO_CODE = {
