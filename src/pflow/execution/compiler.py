@@ -17,13 +17,14 @@ from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 from pflow.core.template.compiled import Compiled
 from pflow.core.template.template import compile_value
-from pflow.engine.graph import back_edges, reach_through_loops
+from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest
 from pflow.execution.definition import define
 from pflow.execution.foreign_syntax import foreign_templates
 from pflow.execution.node_check import check_actions, check_child_inputs, check_constant, is_choice, visible_outputs
 from pflow.execution.node_param import NodeParams, advise_type, find_tool, tool_params
+from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 
 
@@ -108,7 +109,7 @@ class _Compiler:
             for index, (spec, entry, child) in enumerate(zip(document.nodes, entries, child_plans, strict=True))
         ]
         batches = [self._batch(index, spec) for index, spec in enumerate(document.nodes)]
-        edges, starts = self._edges(document, params, batches)
+        edges, starts = plan_edges(document, params, batches, self._report)
         interfaces = [
             visible_outputs(spec, entry.interface if entry else None, child, edges[index])
             for index, (spec, entry, child) in enumerate(zip(document.nodes, entries, child_plans, strict=True))
@@ -267,38 +268,6 @@ class _Compiler:
             keep_going=spec.batch.on_error == "continue",
         )
 
-    def _edges(
-        self, document: Document, params: list[dict[str, Compiled]], batches: list[PlanBatch | None]
-    ) -> tuple[list[dict[str, tuple[int, ...]]], list[int]]:
-        ids = {spec.id: index for index, spec in enumerate(document.nodes)}
-        edges: list[dict[str, tuple[int, ...]]] = [{} for _ in document.nodes]
-        if document.data_edges:
-            if document.start_node is not None:
-                self._report(
-                    "start-node", "`start_node` means nothing where the templates give the order", ("start_node",)
-                )
-            has_source = set()
-            for index in range(len(document.nodes)):
-                compiled = [*params[index].values(), *([batch.items] if (batch := batches[index]) else [])]
-                roots = dict.fromkeys(r.root for c in compiled for r in c.references if r.root in ids)
-                for root in roots:
-                    if ids[root] != index:
-                        edges[ids[root]]["default"] = (*edges[ids[root]].get("default", ()), index)
-                        has_source.add(index)
-            starts = [index for index in range(len(document.nodes)) if index not in has_source]
-            if document.nodes and (not starts or _has_cycle(edges)):
-                self._report(
-                    "data-cycle",
-                    "the templates of these nodes need each other; no order satisfies them",
-                    ("edges",),
-                )
-            return edges, starts or [0]
-        for edge in document.edges:
-            if edge.source in ids and edge.target in ids:
-                source = edges[ids[edge.source]]
-                source[edge.action] = (*source.get(edge.action, ()), ids[edge.target])
-        return edges, [ids.get(document.start_node or "", 0)]
-
     def _fill(
         self,
         index: int,
@@ -406,7 +375,3 @@ class _Compiler:
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),
         )
-
-
-def _has_cycle(edges: list[dict[str, tuple[int, ...]]]) -> bool:
-    return bool(back_edges([edge.get("default", ()) for edge in edges], range(len(edges))))
