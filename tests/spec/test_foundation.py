@@ -431,8 +431,6 @@ def test_missing_inputs_are_named_all_together(ws: Workspace) -> None:
 def test_every_run_leaves_a_trace(ws: Workspace, home: Path, tmp_path: Path) -> None:
     documents = (counted("counted", tmp_path / "c"), failing(tmp_path))
     kept = [Path(str(ws.run(document).trace_path)) for document in documents]
-        Path(str(ws.run(document).trace_path)) for document in (counted("counted", tmp_path / "c"), failing(tmp_path))
-    ]
     assert sorted(kept) == sorted((home / "debug").glob("workflow-trace-*.json"))
     assert all(json.loads(path.read_bytes()) for path in kept)
 
