@@ -36,16 +36,16 @@ def advice(tree: ast.AST) -> list[tuple[str, set[str]]]:
     ]
 
 
-def test_tools_are_listed_for_kinds_of_advice_only():
+def test_tools_are_listed_for_kinds_of_advice_only() -> None:
     assert set(IN_TOOLS) <= set(COMMANDS)
 
 
-def test_a_tool_call_needs_no_other_arguments_than_the_command():
+def test_a_tool_call_needs_no_other_arguments_than_the_command() -> None:
     for kind, said in IN_TOOLS.items():
         assert set(NAME.findall(said)) <= set(NAME.findall(COMMANDS[kind])), kind
 
 
-def test_no_command_is_written_out_below_the_command_line():
+def test_no_command_is_written_out_below_the_command_line() -> None:
     found = {
         f"{path.relative_to(SOURCE)}: {text}"
         for path in below_the_command_line()
@@ -55,7 +55,7 @@ def test_no_command_is_written_out_below_the_command_line():
     assert found == set()
 
 
-def test_every_piece_of_advice_names_kinds_that_exist_and_gives_their_arguments():
+def test_every_piece_of_advice_names_kinds_that_exist_and_gives_their_arguments() -> None:
     used = set()
     for path in below_the_command_line():
         for text, given in advice(ast.parse(path.read_text())):

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pflow.core.advice import Advice, change_advice
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
-from pflow.core.printable import escape, shorten
+from pflow.core.json_type import Json
+from pflow.core.printable import cut, escape, shorten
 from pflow.workspace import Outcome
-
-Json = dict[str, object]
 
 _MOST_SUGGESTIONS = 10
 _MOST_ISSUES = 10
@@ -120,7 +119,7 @@ def end_of(outcome: Outcome, text: str) -> Reply:
 def _cut(value: object) -> object:
     """As much of what is known about an error as anyone reads."""
     if isinstance(value, str):
-        return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+        return cut(value, _LONGEST + 1)
     if isinstance(value, Mapping):
         return {str(key): _cut(value[key]) for key in list(value)[:_MOST_ITEMS]}
     if isinstance(value, list | tuple):

@@ -5,7 +5,6 @@ from pflow.execution.null_output import NullOutput
 from pflow.execution.outcome import shorten, shorten_all
 from pflow.mcp.call.argument import ArgumentCheck
 from pflow.mcp.protocol.json_line import LINE_LIMIT, decode
-from pflow.mcp.server.secret_scan import is_secret_name
 
 __all__ = [
     "LINE_LIMIT",
@@ -14,7 +13,6 @@ __all__ = [
     "LiveRun",
     "NullOutput",
     "decode",
-    "is_secret_name",
     "shorten",
     "shorten_all",
 ]

@@ -288,7 +288,7 @@ def test_an_unknown_option_in_the_file_is_kept_and_mentioned(place: Home) -> Non
     }
 
 
-def test_a_link_in_place_of_the_settings_is_not_followed(place: Home, tmp_path: Any) -> None:
+def test_a_link_in_place_of_the_settings_is_not_followed(place: Home, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text('{"env": {"API_KEY": "not yours"}}')
     place.root.mkdir()
     place.settings.symlink_to(tmp_path / "elsewhere")

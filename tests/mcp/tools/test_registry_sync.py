@@ -31,16 +31,16 @@ READ = {
     "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}, "size": {"type": "integer"}}},
     "annotations": {"readOnlyHint": True},
 }
-THREE = [READ, {"name": "createIssue"}, {"name": "list issues"}]
+THREE: list[dict[str, Any]] = [READ, {"name": "createIssue"}, {"name": "list issues"}]
 
 
-def sync(registry: Registry, tools: list, server: ServerConfig = SERVER, release: str = "1.0") -> dict:
+def sync(registry: Registry, tools: list[Any], server: ServerConfig = SERVER, release: str = "1.0") -> dict[str, Any]:
     plan = plan_sync(server, tools, release, registry)
     apply_sync(plan, registry)
     return report(plan)
 
 
-def report(plan: SyncPlan) -> dict:
+def report(plan: SyncPlan) -> dict[str, Any]:
     """What a person is told about a plan."""
     shown = report_sync(plan, touched=(), seconds=0.0, protocol="").as_dict()
     return {name: value for name, value in shown.items() if name not in ("server", "touched", "seconds", "protocol")}
@@ -186,7 +186,7 @@ def test_entries_of_another_process_survive(registry: Registry) -> None:
     assert {"mcp-other-t", "mcp-github-read-file"} <= set(Registry.load(find_home()).names())
 
 
-SCHEMA = READ["inputSchema"]
+SCHEMA: dict[str, Any] = READ["inputSchema"]
 
 
 @pytest.mark.requirement("security:13.3-2")
