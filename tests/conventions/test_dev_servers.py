@@ -51,7 +51,7 @@ class Checkout:
             (self.bin / name).write_text(text)
             (self.bin / name).chmod(0o755)
         for name in ("sh", "mkdir", "ln", "sed", "touch", "dirname", "basename", "grep", "tr"):
-            (self.bin / name).symlink_to(shutil.which(name))
+            (self.bin / name).symlink_to(str(shutil.which(name)))
 
     def install(self, **environment: Any) -> tuple[Any, ...]:
         """What was installed, and how the installer ended."""

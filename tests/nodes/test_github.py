@@ -100,9 +100,7 @@ def github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any
 
 @pytest.fixture
 def fail(github: Callable[..., Any]) -> Callable[..., Any]:
-    def start(
-        handler: Callable[..., Any], node: type[Any] = GithubGetIssue, **params: Any
-    ) -> SecurityError | StepError:
+    def start(handler: Callable[..., Any], node: type[Any] = GithubGetIssue, **params: Any) -> PflowError:
         with pytest.raises(PflowError) as caught:
             github(handler, node, **{"repo": REPO, "issue_number": 7, **params})
         assert TOKEN not in repr((caught.value.message, caught.value.details, caught.value.suggestions))

@@ -17,7 +17,7 @@ from pflow.nodes.http.node import Http
 from pflow.nodes.http.step_client import StepClient
 from tests.nodes.local_http import LocalServer, Step, answer
 
-openssl = shutil.which("openssl")
+openssl = shutil.which("openssl") or ""
 pytestmark = pytest.mark.skipif(openssl is None, reason="certificates are made with the openssl program")
 
 LOOPBACK = NetworkPolicy(allow_private=True)

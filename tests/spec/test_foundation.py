@@ -429,7 +429,8 @@ def test_missing_inputs_are_named_all_together(ws: Workspace) -> None:
 
 @requirement("server13:workflow_execute-4")
 def test_every_run_leaves_a_trace(ws: Workspace, home: Path, tmp_path: Path) -> None:
-    kept = [Path(ws.run(document).trace_path) for document in (counted("counted", tmp_path / "c"), failing(tmp_path))]
+    documents = (counted("counted", tmp_path / "c"), failing(tmp_path))
+    kept = [Path(str(ws.run(document).trace_path)) for document in documents]
     assert sorted(kept) == sorted((home / "debug").glob("workflow-trace-*.json"))
     assert all(json.loads(path.read_bytes()) for path in kept)
 

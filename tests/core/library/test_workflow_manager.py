@@ -177,7 +177,10 @@ def test_lists_are_sorted_and_searches_look_into_names_and_descriptions(library:
     library.save("pr-analyzer", DOCUMENT, "Reads pull requests")
     library.save("folder-report", DOCUMENT, "Writes a report")
     assert [entry["name"] for entry in library.list_all()] == ["folder-report", "pr-analyzer", "zip-files"]
-    names = lambda query: [entry["name"] for entry in library.search(query)]  # noqa: E731
+
+    def names(query: str) -> list[object]:
+        return [entry["name"] for entry in library.search(query)]
+
     assert names("") == ["folder-report", "pr-analyzer", "zip-files"]
     assert names("folder") == ["folder-report", "zip-files"]
     assert names("REPORT folder") == ["folder-report"]
@@ -298,7 +301,7 @@ def test_a_deleted_workflow_takes_its_statistics_with_it(library: WorkflowManage
     library.delete("greet")
     library.record_run("greet", True, 1)
     library.save("greet", DOCUMENT)
-    assert "execution_count" not in library.load("greet")["metadata"]
+    assert "execution_count" not in str(library.load("greet")["metadata"])
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"greet": 5}', b'{"greet": {"execution_count": "many"}}'])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pflow.core.errors import NotFoundError, PflowError, StorageError, UsageError
 from pflow.mcp.hosts.format import Imported, read_host, read_host_file
 from pflow.mcp.hosts.jsonc import strip_comments
-from pflow.mcp.server.config import Auth
+from pflow.mcp.server.auth import Auth
 
 
 @pytest.fixture

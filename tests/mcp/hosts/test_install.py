@@ -258,7 +258,8 @@ def test_an_unknown_host_says_which_are_known(planned: Callable[..., Any], tmp_p
     with pytest.raises(NotFoundError) as caught:
         plan_installation("cursr", person=tmp_path, environ={})
     assert caught.value.suggestions == ("did you mean `cursor`?",)
-    assert set(caught.value.details["known"]) == set(TABLES) == set(FILES)
+    known: Any = caught.value.details["known"]
+    assert set(known) == set(TABLES) == set(FILES)
 
 
 def run(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[Any]:

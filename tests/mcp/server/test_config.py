@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.core.errors import PflowError, SecurityError, UsageError
-from pflow.mcp.server.config import Auth, ServerConfig, check_server, read_server
+from pflow.mcp.server.auth import Auth
+from pflow.mcp.server.config import ServerConfig, check_server, read_server
 from pflow.mcp.server.secret_scan import advise, view
 
 GITHUB = {

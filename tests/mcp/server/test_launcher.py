@@ -254,7 +254,7 @@ def test_a_launcher_is_known_by_its_words(argv: list[str], known: bool) -> None:
 def test_a_program_that_needs_no_interpreter_is_found(tmp_path: Path) -> None:
     npx = fake_npx(tmp_path, skip=2)
     tool = npx.bin.parent / "@x" / "hostile" / "sleep"
-    shutil.copy(Path(shutil.which("sleep")).resolve(), tool)
+    shutil.copy(Path(str(shutil.which("sleep"))).resolve(), tool)
     (npx.bin / "sleep").symlink_to("../@x/hostile/sleep")
     npx.does('{bin}/sleep "$@"; exit $?')
     argv = (str(npx.path), "-y", "@x/hostile", "1000")

@@ -30,7 +30,7 @@ READ = {
     "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}, "size": {"type": "integer"}}},
     "annotations": {"readOnlyHint": True},
 }
-THREE = [READ, {"name": "createIssue"}, {"name": "list issues"}]
+THREE: list[dict[str, Any]] = [READ, {"name": "createIssue"}, {"name": "list issues"}]
 
 
 def sync(registry: Registry, tools: list[Any], server: ServerConfig = SERVER, release: str = "1.0") -> dict[str, Any]:
@@ -40,7 +40,7 @@ def sync(registry: Registry, tools: list[Any], server: ServerConfig = SERVER, re
 def changed(registry: Registry, old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
     """What a sync says of a tool that was `old` and is `new`."""
     sync(registry, [old])
-    report = plan_sync(SERVER, [new], "1.0", registry).as_dict()
+    report: Any = plan_sync(SERVER, [new], "1.0", registry).as_dict()
     assert len(report["changed"]) <= 1
     return report["changed"][0]["differences"] if report["changed"] else []
 
@@ -177,7 +177,7 @@ def test_entries_of_another_process_survive(registry: Registry) -> None:
     assert {"mcp-other-t", "mcp-github-read-file"} <= set(Registry.load(find_home()).names())
 
 
-SCHEMA = READ["inputSchema"]
+SCHEMA: dict[str, Any] = READ["inputSchema"]
 
 
 @pytest.mark.requirement("security:13.3-2")
