@@ -8,7 +8,7 @@ from bench import floor
 from bench.flow import Bench, Cost, chain
 from bench.measure import Figures, in_fresh_process
 from bench.row import Row
-from pflow.adapters.memory_journal import MemoryJournal
+from pflow.testing import MemoryJournal
 
 MANY = 1000
 FEW = 10

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pflow.adapters.memory_journal import MemoryJournal, MemoryStore
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import ConflictError, ExistsError, NotFoundError, StorageError
-from pflow.engine.ports import Journal, Record, RunInfo
+from pflow.engine.ports import Journal, Record, RunInfo, RunQuery
+from pflow.testing import MemoryJournal, MemoryStore
 
 A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
 LARGE = bytes(range(256)) * 400
 
-Open = Callable[..., Journal]
+Open = Callable[[], Journal]
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -27,11 +27,8 @@ def open_journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ope
     store = MemoryStore()
     opened: list[Journal] = []
 
-    def make(**options: int) -> Journal:
-        if request.param == "memory":
-            opened.append(MemoryJournal(store, **options))
-        else:
-            opened.append(SqliteJournal(tmp_path / "h" / "runs.db", **options))
+    def make() -> Journal:
+        opened.append(MemoryJournal(store) if request.param == "memory" else SqliteJournal(tmp_path / "h" / "runs.db"))
         return opened[-1]
 
     yield make
@@ -42,6 +39,10 @@ def open_journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ope
 @pytest.fixture
 def journal(open_journal: Open) -> Journal:
     return open_journal()
+
+
+def found(journal: Journal, **query: Any) -> list[str]:
+    return [info.run_id for info in journal.runs(RunQuery(**query))]
 
 
 def kinds(journal: Journal, run_id: str, start: int = 0) -> str:
@@ -120,7 +121,7 @@ def test_ids_and_names_are_data(journal: Journal, text: str) -> None:
     journal.create(text, text, 1.0, [Record(text, text.encode())])
     assert journal.info(text).workflow == text
     assert journal.read(text) == [Record(text, text.encode())]
-    assert list(journal.find(text)) == [text]
+    assert found(journal, prefix=text) == found(journal, text=text) == found(journal, workflow=text) == [text]
 
 
 # Appending
@@ -288,12 +289,10 @@ def test_a_closed_journal_says_so_and_closes_twice(journal: Journal) -> None:
         lambda: journal.value("r", "d"),
         lambda: journal.info("r"),
         lambda: journal.runs(),
-        lambda: journal.find("r"),
+        lambda: journal.version(),
         lambda: journal.request_cancel("r"),
         lambda: journal.cancel_requests(),
         lambda: journal.delete(["r"]),
-        lambda: journal.cache_get("k"),
-        lambda: journal.cache_put("k", b""),
     ):
         with pytest.raises(StorageError, match="closed"):
             call()
@@ -303,9 +302,8 @@ def test_a_closed_journal_says_so_and_closes_twice(journal: Journal) -> None:
 
 
 def test_a_store_without_runs_is_empty(journal: Journal) -> None:
-    assert list(journal.runs()) == [] and list(journal.find("")) == []
+    assert list(journal.runs()) == [] and journal.version() == journal.version()
     assert journal.cancel_requests() == frozenset()
-    assert journal.cache_get("k") is None
     journal.delete(["nothing"])
 
 
@@ -313,18 +311,91 @@ def test_runs_are_listed_newest_first_whatever_the_clock_said(journal: Journal) 
     for number, started_at in enumerate([5.0, 1.0, 9.0, 9.0]):
         journal.create(f"r{number}", f"w{number}", started_at, [])
     assert [info.run_id for info in journal.runs()] == ["r3", "r2", "r1", "r0"]
-    assert [info.run_id for info in journal.runs(limit=2)] == ["r3", "r2"]
-    assert list(journal.runs(limit=0)) == []
+    assert found(journal, limit=2) == ["r3", "r2"]
+    assert found(journal, limit=0) == []
+    assert found(journal, limit=None) == ["r3", "r2", "r1", "r0"]
 
 
 def test_runs_are_found_by_the_beginning_of_their_id(journal: Journal) -> None:
     for run_id in ("abc", "abd", "b%c", "ABC", "ab"):
         journal.create(run_id, "w", 1.0, [])
-    assert list(journal.find("ab")) == ["ab", "abd", "abc"]
-    assert list(journal.find("b%")) == ["b%c"]
-    assert list(journal.find("%")) == list(journal.find("_b")) == list(journal.find("abcd")) == []
-    assert len(journal.find("")) == 5
-    assert list(journal.find("\ud800")) == []
+    assert found(journal, prefix="ab") == ["ab", "abd", "abc"]
+    assert found(journal, prefix="b%") == ["b%c"]
+    assert found(journal, prefix="%") == found(journal, prefix="_b") == found(journal, prefix="abcd") == []
+    assert len(found(journal, prefix="")) == 5
+    assert found(journal, prefix="\ud800") == found(journal, workflow="\ud800") == found(journal, text="\ud800") == []
+
+
+def test_runs_are_found_by_workflow_and_status(journal: Journal) -> None:
+    for number, status in enumerate(["completed", "failed", None, "failed"]):
+        journal.create(f"r{number}", f"w{number % 2}", 1.0, [A])
+        if status:
+            journal.append(f"r{number}", 1, [], status)
+    assert found(journal, workflow="w1") == ["r3", "r1"]
+    assert found(journal, status="failed") == ["r3", "r1"]
+    assert found(journal, status="running") == ["r2"]
+    assert found(journal, workflow="w0", status="failed") == found(journal, workflow="w") == []
+
+
+def test_runs_are_found_by_text_in_their_name_id_or_error(journal: Journal) -> None:
+    failed = Record("RunFailed", '{"error":{"type":"execution","message":"the Gate is „zu“"},"at":2.0}'.encode())
+    for run_id, workflow, last in (
+        ("r1", "deploy", failed),
+        ("r2", "gatekeeper", B),
+        ("gate-3", "other", B),
+        ("r4", "other", Record("RunFailed", b"broken")),
+        ("r5", "other", Record("RunCompleted", failed.data)),
+    ):
+        journal.create(run_id, workflow, 1.0, [A])
+        journal.append(run_id, 1, [last], "failed")
+    assert found(journal, text="gate") == found(journal, text="GATE") == ["gate-3", "r2", "r1"]
+    assert found(journal, text="gate", limit=2) == ["gate-3", "r2"]
+    assert found(journal, text="gate", before="gate-3", limit=1) == ["r2"]
+    assert found(journal, text="„zu“") == ["r1"]
+    assert found(journal, text="message") == found(journal, text="%") == []
+
+
+def test_a_list_goes_on_after_a_run(journal: Journal) -> None:
+    for number in range(5):
+        journal.create(f"r{number}", "w", 1.0, [])
+    assert found(journal, before="r3", limit=2) == ["r2", "r1"]
+    assert found(journal, before="r0") == []
+    with pytest.raises(NotFoundError):
+        journal.runs(RunQuery(before="gone"))
+
+
+# Versions
+
+
+def test_the_version_changes_with_whatever_anyone_stores(open_journal: Open) -> None:
+    journal, other = open_journal(), open_journal()
+    seen = [journal.version()]
+    for store in (
+        lambda: journal.create("r", "w", 1.0, [A]),
+        lambda: journal.append("r", 1, [B]),
+        lambda: other.create("s", "w", 1.0, [A]),
+        lambda: other.append("s", 1, [Record("L", b"{}", (("d" * 40, LARGE),))]),
+        lambda: other.request_cancel("r"),
+        lambda: journal.append("r", 2, [], "completed"),
+        lambda: other.claim("r"),
+        lambda: other.append("r", 2, [], "completed"),
+        lambda: other.delete(["r"]),
+    ):
+        store()
+        seen.append(journal.version())
+        assert journal.version() == seen[-1]
+    assert len(set(seen)) == len(seen)
+
+
+def test_looking_changes_no_version(open_journal: Open) -> None:
+    journal, other = open_journal(), open_journal()
+    journal.create("r", "w", 1.0, [A])
+    before = journal.version()
+    for reader in (journal, other):
+        reader.runs()
+        reader.read("r")
+        reader.cancel_requests()
+    assert journal.version() == before
 
 
 # Cancelling
@@ -389,32 +460,6 @@ def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal: Open) -> N
     first.close()
     second.delete(["done", "r"])
     assert list(second.runs()) == []
-
-
-# The cache
-
-
-def test_the_cache_is_shared_and_keeps_the_last_value(open_journal: Open) -> None:
-    first, second = open_journal(), open_journal()
-    assert first.cache_get("k") is None
-    first.cache_put("k", b"1")
-    assert second.cache_get("k") == b"1"
-    second.cache_put("k", b"2")
-    second.cache_put("empty", b"")
-    assert first.cache_get("k") == b"2"
-    assert first.cache_get("empty") == b""
-
-
-def test_the_cache_stays_within_its_size_and_drops_what_was_not_used_for_longest(open_journal: Open) -> None:
-    journal = open_journal(cache_bytes=1000)
-    for key in "abcdefghij":
-        journal.cache_put(key, b"x" * 100)
-    assert journal.cache_get("a") is not None
-    journal.cache_put("k", b"x" * 100)
-    journal.cache_put("l", b"x" * 100)
-    assert [key for key in "abcdefghijkl" if journal.cache_get(key) is None] == ["b", "c"]
-    journal.cache_put("huge", b"x" * 1001)
-    assert journal.cache_get("huge") is None
 
 
 # Everything at once

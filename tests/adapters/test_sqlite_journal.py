@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pflow.adapters.sqlite_cache import SqliteCache
 from pflow.adapters.sqlite_file import SCHEMA, open_database
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import (
@@ -102,7 +103,7 @@ def test_a_journal_that_others_can_read_is_restricted_with_a_notice(path: Path) 
 
 
 def test_looking_into_a_home_without_a_journal_makes_none(journal: SqliteJournal, path: Path) -> None:
-    assert journal.runs() == [] and journal.cache_get("k") is None
+    assert journal.runs() == [] and SqliteCache(journal.database).get("k") is None
     assert not path.parent.exists()
 
 
@@ -282,6 +283,17 @@ def test_a_journal_that_was_cut_off_is_set_aside(path: Path, kept: float) -> Non
     journal.close()
 
 
+def test_a_journal_in_a_format_that_sqlite_does_not_know_is_set_aside(path: Path) -> None:
+    filled(path)
+    with path.open("r+b") as file:
+        file.seek(44)
+        file.write((5).to_bytes(4))
+    journal = SqliteJournal(path)
+    assert journal.runs() == []
+    assert len(journal.notices) == 1
+    journal.close()
+
+
 def test_a_log_without_its_file_is_set_aside_too(path: Path) -> None:
     def work(ready: Callable[..., Any]) -> None:
         journal = SqliteJournal(path)
@@ -344,7 +356,7 @@ def test_whatever_is_damaged_only_typed_errors_come_and_new_runs_go_on(
         lambda: [journal.read(info.run_id) for info in journal.runs()],
         lambda: journal.value("r1", "d"),
         lambda: journal.claim("r1"),
-        lambda: journal.cache_put("k", b"1"),
+        lambda: SqliteCache(journal.database).put("k", b"1"),
         lambda: journal.delete(["r0"]),
     ]
     for call in calls:
@@ -510,7 +522,7 @@ def test_an_unwritable_home_can_be_read_and_not_written(unwritable: Path) -> Non
         assert len(journal.runs()) == 3
         assert len(journal.read("r1")) == 42
         assert journal.value("r1", "d") == b"v" * 20_000
-        assert journal.cache_get("k") is None
+        assert SqliteCache(journal.database).get("k") is None
         with pytest.raises(StorageError) as caught:
             journal.create("new", "w", 1.0, [A])
         with pytest.raises(StorageError):

@@ -102,13 +102,11 @@ def test_long_lists_of_known_words_are_cut() -> None:
 def test_an_error_shows_message_details_and_hints() -> None:
     error = StepError(
         "the request failed",
-        node="fetch",
         details={"status": 404, "url": "http://x/\x1b[0m", "body": {"a": [1]}, "tried": ["a", "b"]},
         suggestions=["check the address", "see `pflow trace latest`"],
     )
     assert render_error(error) == snapshot("""\
 error: the request failed
-  node: fetch
   status: 404
   url: "http://x/\\x1b[0m"
   body: {"a":[1]}
@@ -121,10 +119,6 @@ hint: see `pflow trace latest`\
 
 def test_an_error_without_details_is_one_line() -> None:
     assert render_error(NotFoundError("there is no workflow `x`")) == "error: there is no workflow `x`"
-
-
-def test_the_node_is_not_repeated_when_the_message_names_it() -> None:
-    assert render_error(StepError("node `a` failed", node="a")) == "error: node `a` failed"
 
 
 def test_the_error_of_a_document_shows_its_issues() -> None:

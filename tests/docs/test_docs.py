@@ -13,6 +13,8 @@ import pytest
 
 import pflow.core.document.parse
 import pflow.core.errors
+import pflow.errors
+import pflow.events
 from pflow.cli.lazy_group import LazyGroup
 from pflow.cli.main import root
 from pflow.core.event import EVENTS
@@ -31,6 +33,7 @@ from pflow.mcp_server.tools import TOOLSETS
 from pflow.process import command as process
 from pflow.workspace import Workspace
 from pflow.workspace.installation import TABLES
+from tests.conventions.source import ROOT
 from tests.docs.node_table import builtin_nodes, node_part, written_nodes
 from tests.docs.page import PAGES, blocks_of, headings_of, read_page
 from tests.docs.session import Session, matches
@@ -259,7 +262,20 @@ def test_what_python_programs_use_is_listed() -> None:
     members = {name for name in (*Outcome._fields, *vars(Outcome)) if not name.startswith("_")}
     told_elsewhere = {"primary", "notices", "limit", "store", "output_data", "shared_after"}
     assert {name.rstrip("()") for name in first_cells("python.md", "outcome")} == members - told_elsewhere
-    assert set(first_cells("python.md", "events")) == set(EVENTS)
+    assert set(first_cells("python.md", "events")) == set(EVENTS) == set(pflow.events.__all__)
+    assert set(first_cells("python.md", "public")) == set(pflow.__all__)
+    assert all(issubclass(getattr(pflow.errors, name), pflow.PflowError) for name in pflow.errors.__all__)
+
+
+def test_no_page_imports_an_inner_module() -> None:
+    public = ("pflow", "pflow.errors", "pflow.events", "pflow.testing")
+    pages = {page: read_page(page) for page in PAGES} | {"README.md": (ROOT / "README.md").read_text("utf-8")}
+    imported = {
+        (page, module)
+        for page, text in pages.items()
+        for module in re.findall(r"^(?:from|import) (pflow[\w.]*)", text, flags=re.MULTILINE)
+    }
+    assert {found for found in imported if found[1] not in public} == set()
 
 
 @pytest.mark.requirement("server5:impact-5")

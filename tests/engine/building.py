@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pflow.adapters.memory_journal import MemoryJournal
 from pflow.core.document.parse import Parsed, parse_value
 from pflow.core.errors import NotFoundError
 from pflow.core.interface import Field, Interface
@@ -16,6 +15,7 @@ from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Services
 from pflow.execution.compiler import compile_plan
+from pflow.testing import MemoryJournal
 
 
 class Kind:

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from pocketflow import AsyncNode, BatchNode, Node
 
-from pflow.adapters.memory_journal import MemoryJournal
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import ConflictError, StepError
+from pflow.core.event import RunFailed, StepFailed
+from pflow.core.setting.redactor import Redactor
+from pflow.engine.context import current_step
 from pflow.engine.executor import RunResult
+from pflow.testing import MemoryJournal, RecordingObserver
 from tests.engine.building import executor_over, plan_of, run_plan
 
 
@@ -536,3 +539,26 @@ def test_a_hundred_runs_at_once_keep_apart() -> None:
     results = asyncio.run(go())
     assert [result.outputs for result in results] == [{"v": n} for n in range(100)]
     assert len({result.run_id for result in results}) == 100
+
+
+def test_observers_and_the_journal_get_errors_without_secrets() -> None:
+    observer, journal = RecordingObserver(), MemoryJournal()
+    document = {"nodes": [{"id": "a", "type": "fail", "params": {"message": "the key is a-long-secret"}}]}
+    run_plan(
+        plan_of(document, fail=Fail), journal=journal, observer=observer, redactor=Redactor({"KEY": "a-long-secret"})
+    )
+    told = [event.error["message"] for _, event in observer.events if isinstance(event, StepFailed | RunFailed)]
+    assert told == ["the key is «secret:KEY»"] * 2
+    [info] = journal.runs()
+    assert b"a-long-secret" not in b"".join(record.data for record in journal.read(info.run_id))
+
+
+def test_what_a_step_reports_comes_without_secrets() -> None:
+    class Says(AsyncNode):
+        async def exec_async(self, _: object) -> None:
+            current_step().report("using a-long-secret")
+
+    observer = RecordingObserver()
+    plan = plan_of({"nodes": [{"id": "says"}]}, says=Says)
+    run_plan(plan, observer=observer, redactor=Redactor({"KEY": "a-long-secret"}))
+    assert [(step, message) for _, step, message in observer.reports] == [("says", "using «secret:KEY»")]

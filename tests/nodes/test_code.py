@@ -206,10 +206,10 @@ def test_a_large_result_comes_back_whole() -> None:
         ({"inputs": {"a-b": 1}}, "input `a-b` cannot be a variable in the code"),
         ({"inputs": {"class": 1}}, "input `class` cannot be a variable in the code"),
         ({"inputs": {"a": object()}}, "`inputs` must be JSON: Type is not JSON serializable: object"),
-        ({"timeout": 0}, "`timeout` must be between 0.001 and 86,400, not 0"),
-        ({"timeout": "5"}, "`timeout` must be a number, not a text"),
-        ({"timeout": float("nan")}, "`timeout` must be between 0.001 and 86,400, not nan"),
-        ({"memory_mb": 1}, "`memory_mb` must be between 64 and 16,777,216, not 1"),
+        ({"timeout": 0}, "`timeout` must be a number of seconds above 0 and at most 86,400, not 0"),
+        ({"timeout": "5"}, "`timeout` must be a number of seconds above 0 and at most 86,400, not a string"),
+        ({"timeout": float("nan")}, "`timeout` must be a number of seconds above 0 and at most 86,400, not nan"),
+        ({"memory_mb": 1}, "`memory_mb` must be a number from 64 to 16,777,216, not 1"),
     ],
 )
 def test_wrong_parameters_are_refused_before_anything_runs(params: dict[str, Any], message: str) -> None:

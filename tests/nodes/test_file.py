@@ -115,11 +115,11 @@ def test_what_is_no_file_is_refused_without_waiting(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("", "`path` must be a path, not an empty text"),
+        ("", "`path` must be a path, not an empty string"),
         (None, "`path` must be a path, not null"),
-        (3, "`path` must be a path, not a number"),
+        (3, "`path` must be a path, not an integer"),
         (["a"], "`path` must be a path, not an array"),
-        ("a\0b", "`path` holds a NUL character, so it is no path"),
+        ("a\0b", "`path` holds a NUL character, so it is not a path"),
         ("x" * 300, f"cannot read `{'x' * 300}`: a name in it is too long"),
     ],
 )
@@ -166,7 +166,9 @@ def test_content_that_does_not_fit_is_refused_and_nothing_is_touched(folder: Pat
     assert fail(WriteFile, path="a", content="*", encoding="base64").message.startswith("`content` is not base64")
     assert fail(WriteFile, path="a", content=object()).message.startswith("`content` is neither text nor JSON")
     assert fail(WriteFile, path="a").message == "`content` is missing"
-    assert fail(WriteFile, path="a", content="x", append="yes").message == "`append` must be true or false, not a text"
+    assert (
+        fail(WriteFile, path="a", content="x", append="yes").message == "`append` must be true or false, not a string"
+    )
     assert (folder / "a").read_text() == "old"
 
 
@@ -320,7 +322,7 @@ def test_what_cannot_be_copied_or_moved_is_refused(folder: Path, kind: type[Any]
     assert fail(kind, from_="a", to="pipe").message.endswith("not a file")
     assert fail(kind, from_="a", to="a").message == "`a` and `a` are the same file"
     assert fail(kind, from_="a", to="./same").message == "`a` and `./same` are the same file"
-    assert fail(kind, from_="a", to="").message == "`to` must be a path, not an empty text"
+    assert fail(kind, from_="a", to="").message == "`to` must be a path, not an empty string"
     assert fail(kind, to="b").message == "`from` must be a path, not null"
     assert (folder / "a").read_text() == "x"
 

@@ -342,7 +342,7 @@ def test_a_hook_that_objects_stops_the_commit(repo: Any) -> None:
         ({"message": "x", "author": "a <b>\n--amend"}, "not of the form"),
         ({"message": "x", "files": ["a\0b"]}, "no argument can hold"),
         ({"message": "x", "files": ["a\ud800"]}, "no argument can hold"),
-        ({"message": "x", "timeout": 0}, "`timeout` needs"),
+        ({"message": "x", "timeout": 0}, "`timeout` must be"),
     ],
 )
 def test_a_commit_that_cannot_be_is_explained(repo: Any, params: Any, words: Any) -> None:
@@ -396,7 +396,7 @@ def test_a_file_is_never_taken_for_a_branch(repo: Any) -> None:
     [
         ({}, "`ref` is empty"),
         ({"ref": "main", "start": "main"}, "`start` is for a new branch"),
-        ({"ref": 7}, "`ref` needs a text"),
+        ({"ref": 7}, "`ref` must be a string"),
         ({"ref": "main", "create": True}, "already exists"),
         ({"ref": "bad..name", "create": True}, "not a valid branch name"),
     ],

@@ -207,12 +207,12 @@ def test_headers_that_frame_the_message_are_not_the_documents(fail: Callable[...
         ({"method": "CONNECT"}, "not an HTTP method"),
         ({"method": "GET / HTTP/1.1\r\nX: y"}, "not an HTTP method"),
         ({"body": "a", "json": {}}, "both given"),
-        ({"headers": "x"}, "`headers` needs an object"),
+        ({"headers": "x"}, "`headers` must be an object"),
         ({"headers": {"x": {}}}, "the header `x` needs text"),
-        ({"params": [1]}, "`params` needs an object"),
-        ({"timeout": 0}, "`timeout` is '0'"),
-        ({"timeout": "soon"}, "`timeout` is 'soon'"),
-        ({"max_bytes": True}, "`max_bytes` is 'True'"),
+        ({"params": [1]}, "`params` must be an object"),
+        ({"timeout": 0}, "`timeout` must be a number of seconds above 0 and at most 86,400, not 0"),
+        ({"timeout": "soon"}, "at most 86,400, not a string"),
+        ({"max_bytes": True}, "at most 2,147,483,648, not a boolean"),
         ({"body": "\ud800"}, "not valid Unicode"),
         ({"json": "\ud800"}, "cannot be sent as JSON"),
         ({"params": {"q": "\ud800"}}, "is not a URL"),
@@ -451,6 +451,10 @@ def test_a_date_says_how_long_to_wait() -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
     assert 3500 < (retry_after({"retry-after": later}) or 0) <= 3600
     assert retry_after({"retry-after": "Fri, 01 Jan 1999 00:00:00 GMT"}) == 0.0
+
+
+def test_nobody_is_told_to_wait_for_more_than_a_week() -> None:
+    assert retry_after({"retry-after": "999999999"}) == 7 * 24 * 3600
 
 
 def test_the_reset_of_a_quota_may_be_a_moment() -> None:

@@ -167,6 +167,8 @@ def test_credentials_do_not_come_back_when_the_redirect_does(tmp_path: Path) -> 
         "data:text/plain,x",
         "javascript:alert(1)",
         "http://user:hunter2@127.0.0.1:1/",
+        "http://127.0.0.1:1\\@public.example/",
+        "\\\\127.0.0.1:1/",
     ],
 )
 def test_every_hop_is_checked(tmp_path: Path, location: str) -> None:

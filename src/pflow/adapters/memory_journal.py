@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import dropwhile, islice
 
 from pflow.core.errors import ConflictError, DamagedError, ExistsError, NotFoundError, StorageError
 from pflow.core.file.file_name import show
-from pflow.engine.ports import Record, RunInfo, Status
-
-CACHE_BYTES = 64 << 20
+from pflow.engine.codec import mentions
+from pflow.engine.ports import ALL_RUNS, Record, RunInfo, RunQuery, Status
 
 
 class MemoryStore:
@@ -18,8 +18,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.runs: dict[str, _Run] = {}
-        self.cache: dict[str, bytes] = {}
-        self.cache_size = 0
+        self.changes = 0
 
 
 class _Run:
@@ -48,11 +47,10 @@ class _Run:
 class MemoryJournal:
     """See `pflow.engine.ports.Journal`."""
 
-    def __init__(self, store: MemoryStore | None = None, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, store: MemoryStore | None = None) -> None:
         self.store = store or MemoryStore()
         self.closed = False
         self.notices: list[str] = []
-        self._cache_bytes = cache_bytes
 
     def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
         """Begin a run, owned by this journal."""
@@ -62,6 +60,7 @@ class MemoryJournal:
         run = _Run(workflow, started_at, self)
         run.add(records)
         self.store.runs[run_id] = run
+        self.store.changes += 1
 
     def claim(self, run_id: str) -> int:
         """Become the owner of an ended or orphaned run."""
@@ -71,6 +70,7 @@ class MemoryJournal:
         if run.status == "damaged":
             raise DamagedError(f"run `{run_id}` is damaged")
         run.owner, run.status, run.ended_at, run.cancel = self, "running", None, False
+        self.store.changes += 1
         return len(run.records)
 
     def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
@@ -81,6 +81,7 @@ class MemoryJournal:
         if seq != len(run.records):
             raise ConflictError(f"run `{run_id}` goes on at event {len(run.records)}, not {seq}")
         run.add(records)
+        self.store.changes += 1
         if status is not None and status != "running":
             run.status, run.owner, run.ended_at, run.cancel = status, None, time.time(), False
 
@@ -112,21 +113,27 @@ class MemoryJournal:
             alive=run.is_alive(),
         )
 
-    def runs(self, limit: int = 50) -> Sequence[RunInfo]:
-        """The newest runs first."""
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[RunInfo]:
+        """The runs that `query` asks for, newest first."""
         self._check_open()
-        newest = list(reversed(self.store.runs))
-        return [self.info(run_id) for run_id in newest[:limit]]
+        newest = iter(reversed(self.store.runs))
+        if query.before is not None:
+            self._find(query.before)
+            newest = dropwhile(lambda run_id: run_id != query.before, newest)
+            next(newest)
+        infos = (self.info(run_id) for run_id in newest)
+        return list(islice((info for info in infos if self._is_wanted(info, query)), query.limit))
 
-    def find(self, prefix: str) -> Sequence[str]:
-        """Ids of runs that start with `prefix`."""
+    def version(self) -> str:
+        """Another one whenever anyone has stored something since."""
         self._check_open()
-        return [run_id for run_id in reversed(self.store.runs) if run_id.startswith(prefix)]
+        return str(self.store.changes)
 
     def request_cancel(self, run_id: str) -> None:
         """Ask the owner to cancel the run."""
         run = self._find(run_id)
         run.cancel = run.status == "running"
+        self.store.changes += 1
 
     def cancel_requests(self) -> frozenset[str]:
         """Runs of ours that someone asked to cancel."""
@@ -142,27 +149,23 @@ class MemoryJournal:
                 raise ConflictError(f"run `{run_id}` is running and cannot be deleted")
         for run_id in known:
             self.store.runs.pop(run_id, None)
-
-    def cache_get(self, key: str) -> bytes | None:
-        """What a pure step wrote for this key."""
-        self._check_open()
-        data = self.store.cache.pop(key, None)
-        if data is not None:
-            self.store.cache[key] = data
-        return data
-
-    def cache_put(self, key: str, data: bytes) -> None:
-        """Remember what a pure step wrote; what was not used for longest makes room."""
-        self._check_open()
-        store = self.store
-        store.cache_size += len(data) - len(store.cache.pop(key, b""))
-        store.cache[key] = data
-        while store.cache_size > self._cache_bytes:
-            store.cache_size -= len(store.cache.pop(next(iter(store.cache))))
+        self.store.changes += 1
 
     def close(self) -> None:
         """Let go of everything; runs still owned become orphans."""
         self.closed = True
+
+    def _is_wanted(self, info: RunInfo, query: RunQuery) -> bool:
+        records = self.store.runs[info.run_id].records
+        return (
+            query.workflow in (None, info.workflow)
+            and query.status in (None, info.status)
+            and info.run_id.startswith(query.prefix)
+            and (
+                not query.text
+                or mentions(query.text, info.workflow, info.run_id, last=lambda: records[-1] if records else None)
+            )
+        )
 
     def _find(self, run_id: str) -> _Run:
         self._check_open()

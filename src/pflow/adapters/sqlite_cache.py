@@ -4,34 +4,66 @@ from __future__ import annotations
 
 import sqlite3
 
+from pflow.adapters.sqlite_database import Database
+from pflow.adapters.sqlite_file import DATABASE_ERRORS, is_broken
+from pflow.adapters.sqlite_row import transaction
+
 CACHE_BYTES = 64 << 20
 
 _REMEMBERED = 10_000
 
 
-class Cache:
-    """The cache as one process sees it. Uses are remembered and written with the next entry, not one by one."""
+class SqliteCache:
+    """See `pflow.engine.ports.Cache`. Uses are remembered and written with the next entry, not one by one."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, database: Database, *, limit: int = CACHE_BYTES) -> None:
+        self._database = database
         self._limit = limit
         self._used: dict[str, None] = {}
         self._unchecked = limit
 
-    def get(self, database: sqlite3.Connection, key: str) -> bytes | None:
-        """The entry of that key."""
-        row = database.execute("SELECT data FROM cache WHERE key = ?", (key,)).fetchone()
-        if row is None or not isinstance(row[0], bytes):
-            return None
-        if len(self._used) < _REMEMBERED:
-            self._used.pop(key, None)
-            self._used[key] = None
-        return row[0]
+    def get(self, key: str) -> bytes | None:
+        """What was put under this key; nothing where the cache is damaged, which runs need not suffer from."""
+        with self._database.reading() as database:
+            try:
+                row = database.execute("SELECT data FROM cache WHERE key = ?", (key,)).fetchone()
+            except DATABASE_ERRORS as error:
+                if not is_broken(error):
+                    raise
+                return None
+            if row is None or not isinstance(row[0], bytes):
+                return None
+            if len(self._used) < _REMEMBERED:
+                self._used.pop(key, None)
+                self._used[key] = None
+            return row[0]
 
-    def put(self, database: sqlite3.Connection, key: str, data: bytes) -> None:
-        """Store an entry, inside a transaction of the caller."""
-        if len(data) > self._limit:
-            return
-        self.flush(database)
+    def put(self, key: str, data: bytes) -> None:
+        """Keep it; what was not used for longest makes room."""
+        with self._database.writing() as database:
+            if len(data) > self._limit:
+                return
+            try:
+                with transaction(database):
+                    self._insert(database, key, data)
+            except DATABASE_ERRORS as error:
+                if not is_broken(error):
+                    raise
+
+    def close(self) -> None:
+        """Store which entries were used, while the journal is still open."""
+        with self._database.lock:
+            database = self._database.connection
+            if database is None or not self._used:
+                return
+            try:
+                with transaction(database):
+                    self._flush(database)
+            except DATABASE_ERRORS:
+                pass  # which entries were used is not worth a failure at the end
+
+    def _insert(self, database: sqlite3.Connection, key: str, data: bytes) -> None:
+        self._flush(database)
         database.execute(
             "INSERT OR REPLACE INTO cache (key, data, size, used) "
             "VALUES (?, ?, ?, (SELECT coalesce(max(used), 0) + 1 FROM cache))",
@@ -43,18 +75,10 @@ class Cache:
             self._unchecked = 0
             self._make_room(database)
 
-    def flush(self, database: sqlite3.Connection) -> None:
-        """Store which entries were used, inside a transaction of the caller."""
+    def _flush(self, database: sqlite3.Connection) -> None:
         for key in self._used:
-            database.execute(
-                "UPDATE cache SET used = (SELECT max(used) + 1 FROM cache) WHERE key = ?",
-                (key,),
-            )
+            database.execute("UPDATE cache SET used = (SELECT max(used) + 1 FROM cache) WHERE key = ?", (key,))
         self._used.clear()
-
-    def has_news(self) -> bool:
-        """Whether there is something to flush."""
-        return bool(self._used)
 
     def _make_room(self, database: sqlite3.Connection) -> None:
         over = database.execute("SELECT coalesce(sum(size), 0) FROM cache").fetchone()[0] - self._limit

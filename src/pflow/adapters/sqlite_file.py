@@ -259,23 +259,27 @@ def _connect(path: Path, notices: list[str], full_sync: bool, schema: Sequence[s
 
 def _check(path: Path, database: sqlite3.Connection, schema: Sequence[str]) -> int:
     """Look closely enough to know that the file is ours and whole; its version."""
+    try:
+        return _version(path, database, schema)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+            raise _broken("its format or its tables are not ours") from error
+        raise
+
+
+def _version(path: Path, database: sqlite3.Connection, schema: Sequence[str]) -> int:
     _check_whole(path, database)
     version = _pragma(database, "user_version")
     if _pragma(database, "application_id") != APPLICATION or version < 1:
-        raise _broken("this is no journal")
+        raise _broken("this is not a journal")
     if version > len(schema):
         raise StorageError(
             f"the journal `{path}` has version {version}; this pflow knows up to {len(schema)}",
             suggestions=["update pflow, or set PFLOW_HOME to another folder"],
         )
-    try:
-        for table, columns in _COLUMNS.items():
-            database.execute(f"SELECT {columns} FROM {table} LIMIT 0").fetchone()
-        database.execute("SELECT max(key) FROM runs").fetchone()
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
-            raise _broken("its tables are not ours") from error
-        raise
+    for table, columns in _COLUMNS.items():
+        database.execute(f"SELECT {columns} FROM {table} LIMIT 0").fetchone()
+    database.execute("SELECT max(key) FROM runs").fetchone()
     return version
 
 

@@ -6,27 +6,16 @@ else from the next checkpoint on. A run belongs to whoever holds the lease that 
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from pflow.adapters.lease import Lease, is_alive
-from pflow.adapters.sqlite_cache import CACHE_BYTES, Cache
-from pflow.adapters.sqlite_file import (
-    DATABASE_ERRORS,
-    file_identity,
-    is_broken,
-    open_database,
-    open_empty,
-    open_readonly,
-    set_aside_database,
-    sqlite_error,
-)
+from pflow.adapters.sqlite_database import Database
+from pflow.adapters.sqlite_file import DATABASE_ERRORS, is_broken
 from pflow.adapters.sqlite_row import (
-    SELECT,
     Row,
     append_all,
     append_plainly,
@@ -35,7 +24,9 @@ from pflow.adapters.sqlite_row import (
     find_run,
     insert,
     is_text,
+    last_record,
     run_info,
+    select_runs,
     taken_over,
     transaction,
 )
@@ -50,7 +41,8 @@ from pflow.core.errors import (
     UsageError,
 )
 from pflow.core.file.file_name import show
-from pflow.engine.ports import Record, RunInfo, Status
+from pflow.engine.codec import mentions
+from pflow.engine.ports import ALL_RUNS, Record, RunInfo, RunQuery, Status
 
 _FREED_PAGES = 8192
 
@@ -58,26 +50,21 @@ _FREED_PAGES = 8192
 class SqliteJournal:
     """See `pflow.engine.ports.Journal`. `notices` tells what had to be put right with the file."""
 
-    def __init__(self, path: Path, *, sync: str = "normal", cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, path: Path, *, sync: str = "normal") -> None:
         if sync not in ("normal", "full"):
-            raise UsageError(f"`{show(sync)}` is no way to sync a journal", suggestions=["use `normal` or `full`"])
+            raise UsageError(f"`{show(sync)}` is not a way to sync a journal", suggestions=["use `normal` or `full`"])
         self.path = path
-        self._name = os.fspath(path)
-        self.notices: list[str] = []
+        self.database = Database(path, full_sync=sync == "full", on_loss=self._lose_runs)
+        self.notices = self.database.notices
+        self._lock = self.database.lock
         self._owners = path.parent / "owners"
-        self._full_sync = sync == "full"
-        self._database: sqlite3.Connection | None = None
-        self._file: tuple[int, int] | None = None
         self._lease: Lease | None = None
         self._owned: dict[str, _Owned] = {}
         self._lost: set[str] = set()
-        self._cache = Cache(cache_bytes)
-        self._lock = threading.RLock()
-        self._closed = False
 
     def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
         """Begin a run, owned by this journal."""
-        with self._writing() as database:
+        with self.database.writing() as database:
             owner = self._owner()
             with transaction(database):
                 try:
@@ -95,7 +82,7 @@ class SqliteJournal:
 
     def claim(self, run_id: str) -> int:
         """Become the owner of an ended or orphaned run."""
-        with self._writing() as database:
+        with self.database.writing() as database:
             owner = self._owner()
             with transaction(database):
                 key, _, _, status, _, _, holder = find_run(database, run_id)
@@ -117,8 +104,8 @@ class SqliteJournal:
     def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
         """Store records from `seq` on, all or none."""
         with self._lock:
-            owned, database, lease = self._owned.get(run_id), self._database, self._lease
-            if database is not None and not database.in_transaction and self._is_moved():
+            owned, database, lease = self._owned.get(run_id), self.database.connection, self._lease
+            if database is not None and not database.in_transaction and self.database.is_moved():
                 owned = None  # what is appended to a file that nobody finds again is not stored
             if owned is None or database is None or lease is None:
                 raise self._not_ours(run_id)
@@ -132,7 +119,7 @@ class SqliteJournal:
                 del self._owned[run_id]
                 raise taken_over() from None
             except DATABASE_ERRORS as error:
-                raise self._failed(error) from error
+                raise self.database.failure(error) from error
             owned.following += len(records)
             if ended:
                 del self._owned[run_id]
@@ -140,12 +127,12 @@ class SqliteJournal:
     @contextmanager
     def together(self) -> Iterator[None]:
         """One transaction for several appends."""
-        with self._writing() as database, transaction(database):
+        with self.database.writing() as database, transaction(database):
             yield
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Record]:
         """The run's records from `start` on."""
-        with self._reading() as database:
+        with self.database.reading() as database:
             key, _, _, status, *_ = find_run(database, run_id)
             try:
                 rows = database.execute(
@@ -168,7 +155,7 @@ class SqliteJournal:
 
     def value(self, run_id: str, digest: str) -> bytes:
         """A large value of the run."""
-        with self._reading() as database:
+        with self.database.reading() as database:
             key = find_run(database, run_id)[0]
             try:
                 row = database.execute(
@@ -185,35 +172,33 @@ class SqliteJournal:
 
     def info(self, run_id: str) -> RunInfo:
         """One run."""
-        with self._reading() as database:
+        with self.database.reading() as database:
             return self._info(database, find_run(database, run_id))
 
-    def runs(self, limit: int = 50) -> Sequence[RunInfo]:
-        """The newest runs first."""
-        with self._reading() as database:
-            rows = database.execute(f"{SELECT} ORDER BY key DESC LIMIT ?", (limit,)).fetchall()
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[RunInfo]:
+        """The runs that `query` asks for, newest first."""
+        with self.database.reading() as database:
+            before = None if query.before is None else find_run(database, query.before)[0]
+            if not is_text(f"{query.workflow}{query.prefix}"):
+                return []
+            rows = select_runs(database, query, before)
+            if query.text:
+                rows = list(islice((row for row in rows if self._mentions(database, row, query.text)), query.limit))
             return [self._info(database, row) for row in rows]
 
-    def find(self, prefix: str) -> Sequence[str]:
-        """Ids of runs that start with `prefix`, newest first."""
-        with self._reading() as database:
-            if not is_text(prefix):
-                return []
-            rows = database.execute(
-                "SELECT run_id FROM runs WHERE run_id >= ? AND run_id < ? ORDER BY key DESC",
-                (prefix, prefix + "\U0010ffff"),
-            ).fetchall()
-            return [run_id for (run_id,) in rows]
+    def version(self) -> str:
+        """Another one whenever anyone has stored something since."""
+        return self.database.version()
 
     def request_cancel(self, run_id: str) -> None:
         """Ask the owner, in whatever process, to cancel the run."""
-        with self._writing() as database:
+        with self.database.writing() as database:
             key = find_run(database, run_id)[0]
             database.execute("UPDATE runs SET cancel = 1 WHERE key = ? AND status = 'running'", (key,))
 
     def cancel_requests(self) -> frozenset[str]:
         """Runs of ours that someone asked to cancel."""
-        with self._reading() as database:
+        with self.database.reading() as database:
             if self._lease is None:
                 return frozenset()
             rows = database.execute(
@@ -221,11 +206,11 @@ class SqliteJournal:
             ).fetchall()
             return frozenset(run_id for (run_id,) in rows)
 
-    def delete(self, runevent_ids: Iterable[str]) -> None:
+    def delete(self, run_ids: Iterable[str]) -> None:
         """Forget runs and their values; none of them if one is running."""
-        with self._writing() as database:
+        with self.database.writing() as database:
             with transaction(database):
-                for run_id in runevent_ids:
+                for run_id in run_ids:
                     try:
                         key, _, _, _, _, _, holder = find_run(database, run_id)
                     except NotFoundError:
@@ -238,95 +223,16 @@ class SqliteJournal:
             # A step per page, and only a script takes more than the first.
             database.executescript(f"PRAGMA incremental_vacuum({_FREED_PAGES})")
 
-    def cache_get(self, key: str) -> bytes | None:
-        """What a pure step wrote for this key; nothing where the cache is damaged, which runs need not suffer from."""
-        with self._reading() as database:
-            try:
-                return self._cache.get(database, key)
-            except DATABASE_ERRORS as error:
-                if not is_broken(error):
-                    raise
-                return None
-
-    def cache_put(self, key: str, data: bytes) -> None:
-        """Remember what a pure step wrote; what was not used for longest makes room."""
-        with self._writing() as database:
-            try:
-                with transaction(database):
-                    self._cache.put(database, key, data)
-            except DATABASE_ERRORS as error:
-                if not is_broken(error):
-                    raise
-
     def close(self) -> None:
         """Let go of everything; runs still owned become orphans that can be claimed."""
         with self._lock:
-            self._closed = True
             self._owned.clear()
-            if self._database is not None:
-                try:
-                    if self._cache.has_news():
-                        with transaction(self._database):
-                            self._cache.flush(self._database)
-                except DATABASE_ERRORS:
-                    pass  # which entries were used is not worth a failure at the end
-                self._database.close()
-                self._database = None
+            self.database.close()
             if self._lease is not None:
                 self._lease.release()
                 self._lease = None
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            try:
-                yield self._open()
-            except DATABASE_ERRORS as error:
-                raise self._failed(error) from error
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """The database as far as it can be read; a home without one is not given one by looking."""
-        with self._lock:
-            borrowed: sqlite3.Connection | None = None
-            try:
-                if self._database is None and not self._closed and not os.path.lexists(self.path):
-                    database = borrowed = open_empty()
-                else:
-                    try:
-                        database = self._open()
-                    except StorageError:
-                        if self._closed or not self.path.exists():
-                            raise
-                        database = borrowed = open_readonly(self.path)
-                yield database
-            except DATABASE_ERRORS as error:
-                raise self._failed(error) from error
-            finally:
-                if borrowed is not None:
-                    borrowed.close()
-
-    def _open(self) -> sqlite3.Connection:
-        if self._closed:
-            raise StorageError("the journal is closed")
-        if self._database is not None and not self._is_moved():
-            return self._database
-        self._database = open_database(self.path, self.notices, full_sync=self._full_sync)
-        self._file = file_identity(self._name)
-        return self._database
-
-    def _is_moved(self) -> bool:
-        """Whether our file is not the journal any more; then it is let go of, with the runs in it."""
-        if self._file == file_identity(self._name):
-            return False
-        self.notices.append(f"the journal `{self.path}` was moved or deleted; a new one was begun")
-        self._let_go()
-        return True
-
-    def _let_go(self) -> None:
-        if self._database is not None:
-            self._database.close()
-        self._database = None
+    def _lose_runs(self) -> None:
         self._lost.update(self._owned)
         self._owned.clear()
 
@@ -349,10 +255,19 @@ class SqliteJournal:
             events = None
         return run_info(row, events, self._is_alive(row[-1]))
 
+    def _mentions(self, database: sqlite3.Connection, row: Row, text: str) -> bool:
+        key, run_id, workflow, *_ = row
+        try:
+            return mentions(text, str(workflow), str(run_id), last=lambda: last_record(database, key))
+        except DATABASE_ERRORS as error:
+            if not is_broken(error):
+                raise
+            return False
+
     def _mark_damaged(self, key: int) -> None:
         """Let lists show it too; not for a run that someone is still writing, nor at the price of an error."""
         try:
-            with self._writing() as database:
+            with self.database.writing() as database:
                 row = database.execute("SELECT owner FROM runs WHERE key = ?", (key,)).fetchone()
                 if row and not self._is_alive(row[0]):
                     database.execute("UPDATE runs SET status = 'damaged', owner = NULL WHERE key = ?", (key,))
@@ -360,7 +275,7 @@ class SqliteJournal:
             return
 
     def _not_ours(self, run_id: str) -> PflowError:
-        if self._closed:
+        if self.database.is_closed:
             return StorageError("the journal is closed")
         if run_id in self._lost:
             return CorruptError(
@@ -373,14 +288,6 @@ class SqliteJournal:
         except NotFoundError as error:
             return error
         return ConflictError(f"run `{run_id}` does not belong to this process")
-
-    def _failed(self, error: Exception) -> StorageError:
-        if not is_broken(error):
-            return sqlite_error(self.path, error)
-        # Moved before it is closed, or SQLite would still write its log into it.
-        corrupt = set_aside_database(self.path, self.notices)
-        self._let_go()
-        return corrupt
 
 
 class _Owned:

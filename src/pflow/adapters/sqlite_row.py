@@ -10,7 +10,7 @@ from typing import get_args
 
 from pflow.core.errors import ConflictError, NotFoundError
 from pflow.core.file.file_name import show
-from pflow.engine.ports import Record, RunInfo, Status
+from pflow.engine.ports import Record, RunInfo, RunQuery, Status
 
 _STATUSES: dict[object, Status] = {status: status for status in get_args(Status)}
 _SEQ_BITS = 32
@@ -98,6 +98,31 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
         if database.in_transaction:
             database.execute("ROLLBACK TO part" if nested else "ROLLBACK")
         raise
+
+
+def select_runs(database: sqlite3.Connection, query: RunQuery, before: int | None) -> list[Row]:
+    """The rows that a query asks for, newest first; its text is for the caller to look for, and its limit then too."""
+    tests: list[tuple[str, object]] = []
+    if query.workflow is not None:
+        tests.append(("workflow = ?", query.workflow))
+    if query.status is not None:
+        tests.append(("status = ?", query.status))
+    if query.prefix:
+        tests += [("run_id >= ?", query.prefix), ("run_id < ?", query.prefix + "\U0010ffff")]
+    if before is not None:
+        tests.append(("key < ?", before))
+    where = f" WHERE {' AND '.join(test for test, _ in tests)}" if tests else ""
+    limit = -1 if query.text or query.limit is None else query.limit
+    params = [*(value for _, value in tests), limit]
+    return database.execute(f"{SELECT}{where} ORDER BY key DESC LIMIT ?", params).fetchall()
+
+
+def last_record(database: sqlite3.Connection, key: int) -> Record | None:
+    """The last event of a run; None if there is none that can be read."""
+    row = database.execute(
+        "SELECT kind, data FROM events WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1", event_ids(key, 0)
+    ).fetchone()
+    return Record(*row) if row and isinstance(row[0], str) and isinstance(row[1], bytes) else None
 
 
 def find_run(database: sqlite3.Connection, run_id: str) -> Row:

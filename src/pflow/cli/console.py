@@ -86,7 +86,7 @@ class Console:
     def fail(self, error: PflowError) -> None:
         """Say why the command did not do it; a document's issues where they stand in its text."""
         if self.json and not self._deaf:
-            self.envelope({"success": False, "error": error_object(error)})
+            self.envelope({"success": False, "error": {name: part for name, part in error.as_dict().items() if part}})
             return
         if isinstance(error, InputError) and error.details.get("inputs"):
             from pflow.cli.text import render_inputs  # lazy: only for this error
@@ -142,18 +142,6 @@ def drop_stdout() -> None:
         pass
 
 
-def error_object(error: PflowError) -> dict[str, object]:
-    """An error as programs get it."""
-    found: dict[str, object] = {
-        "type": error.code,
-        "message": error.message,
-        "node": error.node,
-        "details": error.details,
-        "suggestions": list(error.suggestions),
-    }
-    return {name: value for name, value in found.items() if value or name in ("type", "message")}
-
-
 def _without_echo(error: PflowError) -> PflowError:
     """The error without the details that its message or its advice already tells."""
     told = " ".join([error.message, *error.suggestions])
@@ -162,7 +150,7 @@ def _without_echo(error: PflowError) -> PflowError:
         parts = value if isinstance(value, list | tuple) else [value]
         if not all(str(part) in told for part in parts):
             details[name] = value
-    return PflowError(error.message, node=error.node, details=details, suggestions=error.suggestions)
+    return PflowError(error.message, details=details, suggestions=error.suggestions)
 
 
 def shows_progress() -> bool:

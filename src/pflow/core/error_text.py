@@ -26,8 +26,6 @@ def render_error(error: PflowError, places: Places | None = None, *, source: str
         text = render_issues(error.issues, places, source=source)
     else:
         lines = [f"error: {escape(error.message)}"]
-        if error.node and f"`{error.node}`" not in error.message:
-            lines.append(f"  node: {escape(error.node)}")
         lines += [f"  {escape(name)}: {_show(value)}" for name, value in error.details.items() if name != "issues"]
         text = "\n".join(lines)
     hints = [f"hint: {escape(suggestion)}" for suggestion in error.suggestions]

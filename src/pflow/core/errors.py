@@ -41,15 +41,22 @@ class PflowError(Exception):
         self,
         message: str,
         *,
-        node: str | None = None,
         details: Mapping[str, object] | None = None,
         suggestions: Sequence[str] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.node = node
         self.details = dict(details or {})
         self.suggestions = tuple(suggestions)
+
+    def as_dict(self) -> dict[str, object]:
+        """The error as programs get it."""
+        return {
+            "type": self.code,
+            "message": self.message,
+            "details": self.details,
+            "suggestions": list(self.suggestions),
+        }
 
 
 class DocumentError(PflowError):
@@ -150,11 +157,10 @@ class StepError(PflowError):
         message: str,
         *,
         action: str = "error",
-        node: str | None = None,
         details: Mapping[str, object] | None = None,
         suggestions: Sequence[str] = (),
     ) -> None:
-        super().__init__(message, node=node, details=details, suggestions=suggestions)
+        super().__init__(message, details=details, suggestions=suggestions)
         self.action = action
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pflow.core.frozen import Frozen
-
-Json = Mapping[str, object]
+from pflow.core.json_type import JsonView
 
 
 class RunStarted(Frozen):
@@ -19,7 +18,7 @@ class RunStarted(Frozen):
 
     workflow: str
     document: object
-    inputs: Json
+    inputs: JsonView
     at: float
 
 
@@ -63,7 +62,7 @@ class StepFailed(Frozen):
     """A step failed. `retry_in` is set when another attempt follows; `action` when an error edge takes over."""
 
     step: str
-    error: Json
+    error: JsonView
     ms: float
     attempt: int = 1
     retry_in: float | None = None
@@ -92,21 +91,21 @@ class ItemFailed(Frozen):
 
     step: str
     item: int
-    error: Json
+    error: JsonView
     final: bool = True
 
 
 class RunCompleted(Frozen):
     """The run reached its end."""
 
-    outputs: Json
+    outputs: JsonView
     at: float
 
 
 class RunFailed(Frozen):
     """The run stopped at a failure. It can be resumed."""
 
-    error: Json
+    error: JsonView
     at: float
 
 

@@ -1,4 +1,4 @@
-"""What JSON calls values and types, in the words that messages use; knows no documents and no schemas."""
+"""JSON values and their types, in the words that documents and messages use; knows no schemas."""
 
 from __future__ import annotations
 
@@ -9,3 +9,56 @@ Json = dict[str, object]
 
 JsonView = Mapping[str, object]
 """A JSON object that is only read."""
+
+TYPES: Mapping[str, str] = {
+    "string": "string",
+    "str": "string",
+    "integer": "integer",
+    "int": "integer",
+    "number": "number",
+    "float": "number",
+    "boolean": "boolean",
+    "bool": "boolean",
+    "array": "array",
+    "list": "array",
+    "object": "object",
+    "dict": "object",
+    "any": "any",
+}
+"""Every way to write a type, and the word that pflow uses for it."""
+
+
+def type_of(value: object) -> str:
+    """The word for a value's type: `string`, `integer`, `null`; for what JSON cannot hold, the name of its class."""
+    if value is None:
+        return "null"
+    name = type(value).__name__
+    return TYPES.get(name) or (
+        "object" if isinstance(value, Mapping) else "array" if isinstance(value, tuple) else name
+    )
+
+
+def describe(value: object) -> str:
+    """What kind of value this is, without showing what may be long or secret: `a string`, `null`."""
+    return "an empty string" if value == "" else with_article(type_of(value))
+
+
+def with_article(word: str) -> str:
+    """A type in a sentence: `an integer`."""
+    return word if word == "null" else f"an {word}" if word[0] in "aio" else f"a {word}"
+
+
+def fits(value: object, kinds: str) -> bool:
+    """Whether a value is of one of the types in `kinds` (`integer`, `array|string`, `any`)."""
+    return overlaps(type_of(value), kinds)
+
+
+def overlaps(given: str, taken: str) -> bool:
+    """Whether a value of the types `given` may be one of the types `taken`."""
+    wanted = taken.split("|")
+    found = given.split("|")
+    return (
+        "any" in wanted
+        or "any" in found
+        or any(kind in wanted or (kind == "integer" and "number" in wanted) for kind in found)
+    )

@@ -19,9 +19,14 @@ def escape(text: str) -> str:
     )
 
 
+def cut(text: str, width: int = _VALUE) -> str:
+    """`text`, with an ellipsis at its end when it is longer than `width`."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
 def shorten(text: str, width: int = _VALUE) -> str:
-    """`text`, escaped, cut with an ellipsis when it is longer than `width`."""
-    return escape(text if len(text) <= width else f"{text[: width - 1]}…")
+    """`text`, cut and escaped."""
+    return escape(cut(text, width))
 
 
 def _code(letter: str) -> str:

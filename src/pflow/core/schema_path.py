@@ -9,6 +9,7 @@ import orjson
 
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Field
+from pflow.core.json_type import type_of
 
 Schema = Mapping[str, object]
 
@@ -170,8 +171,7 @@ def _value_paths(value: object, path: str, depth: int) -> Iterator[str]:
         for item in value[:1] if depth < _MAX_DEPTH else ():
             yield from _value_paths(item, f"{path}[0]", depth + 1)
     else:
-        kinds = {bool: "boolean", str: "string", int: "integer", float: "number", type(None): "null"}
-        yield f"{path}  {kinds.get(type(value), type(value).__name__)}"
+        yield f"{path}  {type_of(value)}"
 
 
 def _step(name: str) -> str:

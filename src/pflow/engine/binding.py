@@ -8,20 +8,13 @@ import orjson
 
 from pflow.core.document.document import Input
 from pflow.core.errors import InputError
+from pflow.core.json_type import describe, fits, with_article
 from pflow.core.suggest import nearest
 from pflow.engine.plan import Plan
 
 _TRUE = {"true", "1", "yes"}
 _FALSE = {"false", "0", "no"}
 _STRICTEST = ["boolean", "integer", "number", "array", "object", "any", "string"]
-_KINDS: Mapping[str, type | tuple[type, ...]] = {
-    "string": str,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
-    "array": (list, tuple),
-    "object": dict,
-}
 
 
 def bind_inputs(
@@ -46,7 +39,7 @@ def bind_inputs(
             try:
                 bound[name] = _coerce(params[name], declared.type) if text else _fit(params[name], declared.type)
             except ValueError as error:
-                problem = f"must be {_article(declared.type)}" if declared.secret else error
+                problem = f"must be {with_article(declared.type)}" if declared.secret else error
                 problems.append(f"input `{name}` {problem}")
         elif declared.secret and secrets and (name in secrets or name.upper() in secrets):
             bound[name] = secrets.get(name, secrets.get(name.upper()))
@@ -86,15 +79,10 @@ def _describe(declared: Input) -> str:
 
 
 def _fit(value: object, kind: str) -> object:
-    expected = _KINDS.get(kind)
-    if expected is None:
-        return value
-    if isinstance(value, bool) and kind != "boolean":
-        raise ValueError(f"must be {_article(kind)}, not a boolean")
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
-    if not isinstance(value, expected):
-        raise ValueError(f"must be {_article(kind)}, not {_shown(value)}")
+    if not fits(value, kind):
+        raise ValueError(f"must be {with_article(kind)}, not {describe(value)}")
     return value
 
 
@@ -114,7 +102,7 @@ def _coerce(value: object, kind: str) -> object:
         if kind in ("array", "object"):
             return _fit(orjson.loads(value), kind)
     except ValueError as error:
-        raise ValueError(f"must be {_article(kind)}, not `{value}`") from error
+        raise ValueError(f"must be {with_article(kind)}, not `{value}`") from error
     return value
 
 
@@ -132,19 +120,3 @@ def _finite(value: str) -> float:
 
 def _refuse(kind: str, value: str) -> object:
     raise ValueError(value)
-
-
-def _article(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "aio" else f"a {kind}"
-
-
-def _shown(value: object) -> str:
-    kinds = {
-        str: "string",
-        int: "integer",
-        float: "number",
-        list: "array",
-        dict: "object",
-        type(None): "null",
-    }
-    return _article(kinds.get(type(value), type(value).__name__))

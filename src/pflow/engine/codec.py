@@ -1,16 +1,16 @@
-"""Events to journal records and back. The one place where recorded text is stripped of secrets."""
+"""Events to journal records and back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import orjson
 
 from pflow.core.errors import DamagedError
 from pflow.core.event import EVENTS, Event, ItemCompleted, StepCompleted, StepStarted
 from pflow.engine.ports import Record
-from pflow.engine.value import Redacting, ValueTable
+from pflow.engine.value import ValueTable
 
 _MAPS = {
     "RunStarted": ("inputs",),
@@ -26,7 +26,17 @@ _VALUES = {"RunStarted": ("document",), "RunResumed": ("document",)}
 _NAMES = {kind: tuple(cls._fields) for kind, cls in EVENTS.items()}
 
 
-def encode_event(event: Event, values: ValueTable, redactor: Redacting) -> Record:
+class Reading(Protocol):
+    """How recorded values are read: as what they were (`ValueTable`), or as they are shown (`ShownValues`)."""
+
+    def unseal(self, data: bytes) -> bytes:
+        """The JSON of an event."""
+
+    def decode(self, encoded: object) -> object:
+        """What an encoded value stands for."""
+
+
+def encode_event(event: Event, values: ValueTable) -> Record:
     """One event as the journal keeps it."""
     blobs: list[tuple[str, bytes]] = []
     kind = type(event).__name__
@@ -58,7 +68,7 @@ def encode_event(event: Event, values: ValueTable, redactor: Redacting) -> Recor
             fields[name] = _fragment(fields[name], values, blobs)
         for name in _MAPS.get(kind, ()):
             fields[name] = _fragments(fields[name], values, blobs)
-    return Record(kind, redactor.data(orjson.dumps(fields)), tuple(blobs))
+    return Record(kind, values.seal(orjson.dumps(fields)), tuple(blobs))
 
 
 def _fragments(
@@ -74,10 +84,10 @@ def _fragment(value: object, values: ValueTable, blobs: list[tuple[str, bytes]])
     return orjson.Fragment(encoded.json)
 
 
-def decode_event(record: Record, values: ValueTable, redactor: Redacting) -> Event:
+def decode_event(record: Record, values: Reading) -> Event:
     """The event that a record holds; raises `DamagedError`."""
     try:
-        fields = orjson.loads(redactor.restore(record.data))
+        fields = orjson.loads(values.unseal(record.data))
         for name in _VALUES.get(record.kind, ()):
             fields[name] = values.decode(fields[name])
         for name in _MAPS.get(record.kind, ()):
@@ -85,10 +95,37 @@ def decode_event(record: Record, values: ValueTable, redactor: Redacting) -> Eve
         if "rerun" in fields:
             fields["rerun"] = tuple(fields["rerun"])
         return EVENTS[record.kind](**fields)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(record) from error
+
+
+def mentions(text: str, *names: str, last: Callable[[], Record | None]) -> bool:
+    """Whether a text stands in a run's names or in the error that its last record holds, in whatever case."""
+    wanted = text.casefold()
+    return any(wanted in name.casefold() for name in names) or wanted in _error_text(last()).casefold()
+
+
+def _error_text(record: Record | None) -> str:
+    if record is None or record.kind != "RunFailed":
+        return ""
+    try:
+        return str(orjson.loads(record.data)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def step_of(record: Record) -> str:
+    """The step of an event of a step or an item; raises `DamagedError`."""
+    try:
+        return str(orjson.loads(record.data)["step"])
     except (ValueError, KeyError, TypeError) as error:
-        raise DamagedError(f"the journal holds an event of kind `{record.kind}` that cannot be read") from error
+        raise _damaged(record) from error
 
 
-def decode_events(records: Sequence[Record], values: ValueTable, redactor: Redacting) -> list[Event]:
+def decode_events(records: Sequence[Record], values: Reading) -> list[Event]:
     """Several events, in order."""
-    return [decode_event(record, values, redactor) for record in records]
+    return [decode_event(record, values) for record in records]
+
+
+def _damaged(record: Record) -> DamagedError:
+    return DamagedError(f"the journal holds an event of kind `{record.kind}` that cannot be read")

@@ -14,7 +14,7 @@ from pflow.engine.codec import decode_events
 from pflow.engine.commit import Commits
 from pflow.engine.history import History, fold_history, in_doubt
 from pflow.engine.plan import Plan
-from pflow.engine.ports import Journal, Observer, Services
+from pflow.engine.ports import Cache, Journal, Observer, Services
 from pflow.engine.run import Run
 from pflow.engine.scope import Scope
 from pflow.engine.thread import Threads
@@ -60,13 +60,13 @@ class Executor:
         *,
         observer: Observer | None = None,
         redactor: Redacting | None = None,
-        use_cache: bool = True,
+        cache: Cache | None = None,
     ) -> None:
         self._journal = journal
         self._services = services
         self._observer = observer
         self._redactor = redactor or NoSecrets()
-        self._use_cache = use_cache
+        self._cache = cache
         self._threads = Threads()
         self._commits = Commits(journal)
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
@@ -92,7 +92,7 @@ class Executor:
     def history(self, run_id: str) -> History:
         """What a run did so far, for whoever wants to take it up."""
         values = ValueTable(self._redactor, lambda sha: self._journal.value(run_id, sha))
-        return fold_history(decode_events(self._journal.read(run_id), values, self._redactor))
+        return fold_history(decode_events(self._journal.read(run_id), values))
 
     async def resume(
         self,
@@ -113,7 +113,7 @@ class Executor:
         run = self._new_run(run_id)
         run.seq = self._journal.claim(run_id)
         try:
-            run.history = fold_history(decode_events(self._journal.read(run_id), run.values, self._redactor))
+            run.history = fold_history(decode_events(self._journal.read(run_id), run.values))
             _check_open(run.history, run_id, edited)  # another process may have ended it since
             doubts = in_doubt(plan, run.history)
             if doubts and not rerun_in_doubt:
@@ -182,7 +182,7 @@ class Executor:
             services=self._services,
             threads=self._threads,
             commits=self._commits,
-            use_cache=self._use_cache,
+            cache=self._cache,
         )
 
     async def _drive(self, run: Run, scope: Scope) -> RunResult:

@@ -51,15 +51,8 @@ def retry_wait(retry: Retry | None, attempt: int, error: BaseException) -> float
 def describe_failure(error: BaseException, node: str) -> dict[str, object]:
     """What an error event, a result and a trace say about a failure."""
     if isinstance(error, PflowError):
-        known: dict[str, object] = {
-            "type": error.code,
-            "message": error.message,
-            "node": node,
-            "action": error.action if isinstance(error, StepError) else "error",
-            "details": error.details,
-            "suggestions": list(error.suggestions),
-        }
-        return {key: value for key, value in known.items() if value}
+        action = error.action if isinstance(error, StepError) else "error"
+        return {key: part for key, part in {**error.as_dict(), "node": node, "action": action}.items() if part}
     frames = traceback.extract_tb(error.__traceback__)
     own = next((frame for frame in reversed(frames) if "/pocketflow/" not in frame.filename), None)
     message = str(error) or "no message"

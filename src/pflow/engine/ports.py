@@ -36,6 +36,25 @@ class RunInfo(Frozen):
     alive: bool
 
 
+class RunQuery(Frozen):
+    """Which runs to list: those for which everything that is given holds.
+
+    `text` stands somewhere in the workflow's name, the run's id or the error it failed with, in whatever case; `prefix`
+    begins the id. `before` is the id of a run after which the list goes on, and `limit` None means all.
+    """
+
+    workflow: str | None = None
+    status: Status | None = None
+    text: str = ""
+    prefix: str = ""
+    before: str | None = None
+    limit: int | None = 50
+
+
+ALL_RUNS = RunQuery()
+"""The newest runs, whatever they are."""
+
+
 class Journal(Protocol):
     """Durable, ordered, fenced storage of events. Calls are short and block."""
 
@@ -71,11 +90,11 @@ class Journal(Protocol):
     def info(self, run_id: str) -> RunInfo:
         """One run. Raises `NotFoundError`."""
 
-    def runs(self, limit: int = 50) -> Sequence[RunInfo]:
-        """The newest runs first."""
+    def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[RunInfo]:
+        """The runs that `query` asks for, newest first. Raises `NotFoundError` if `before` names no run."""
 
-    def find(self, prefix: str) -> Sequence[str]:
-        """Ids of runs that start with `prefix`, newest first."""
+    def version(self) -> str:
+        """Another one whenever anyone, in whatever process, has stored something since this journal last told it."""
 
     def request_cancel(self, run_id: str) -> None:
         """Ask the owner, in whatever process, to cancel the run."""
@@ -86,18 +105,28 @@ class Journal(Protocol):
     def delete(self, run_ids: Iterable[str]) -> None:
         """Forget ended runs and their values."""
 
-    def cache_get(self, key: str) -> bytes | None:
-        """What a pure step wrote for this key."""
-
-    def cache_put(self, key: str, data: bytes) -> None:
-        """Remember what a pure step wrote; the oldest entries make room."""
-
     def close(self) -> None:
         """Let go of everything; runs still owned become orphans that can be claimed."""
 
 
+class Cache(Protocol):
+    """Keeps what pure steps wrote, for other runs and processes. May forget anything at any time."""
+
+    def get(self, key: str) -> bytes | None:
+        """What was put under this key."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep it; what was not used for longest makes room."""
+
+    def close(self) -> None:
+        """Let go of everything, before the journal does."""
+
+
 class Observer(Protocol):
-    """Told of every event after it is durable and applied. Must not block or raise."""
+    """Told of every event after it is durable and applied. Must not block or raise.
+
+    Errors and reports, which are there to be shown, come without secrets; values come as they are.
+    """
 
     def notify(self, run_id: str, event: Event) -> None:
         """An event took effect."""
@@ -122,18 +151,10 @@ class ToolSessions(Protocol):
         """End all connections that were made on the running event loop."""
 
 
-class LLM(Protocol):
-    """Completes a prompt."""
-
-    async def complete(self, request: Mapping[str, object]) -> Mapping[str, object]:
-        """The provider's answer: `response`, `usage`, `cost`. Raises `StepError`."""
-
-
 class Services(Frozen):
-    """What steps may use. A process that lives on after a run has a `standby` child in waiting."""
+    """What steps may use. A process that lives on after a run keeps a `standby` child process ready."""
 
     home: Path
     settings: Mapping[str, str]
     tools: ToolSessions | None = None
-    llm: LLM | None = None
     standby: Standby | None = None

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from pflow.core.errors import PflowError
-from pflow.core.event import Event
+from pflow.core.event import Event, ItemFailed, RunFailed, StepFailed
 from pflow.engine.codec import encode_event
 from pflow.engine.commit import Commits
 from pflow.engine.context import StepContext, enter_step
 from pflow.engine.failure import describe_failure
 from pflow.engine.history import History
 from pflow.engine.plan import PlanNode
-from pflow.engine.ports import Journal, Observer, Record, Services, Status
+from pflow.engine.ports import Cache, Journal, Observer, Record, Services, Status
 from pflow.engine.thread import Threads
 from pflow.engine.value import Redacting, ValueTable
 
@@ -35,14 +35,14 @@ class Run:
         services: Services,
         threads: Threads,
         commits: Commits,
-        use_cache: bool,
+        cache: Cache | None,
     ) -> None:
         self.run_id = run_id
         self.journal = journal
-        self.redactor = redactor
+        self._redactor = redactor
         self.services = services
         self.threads = threads
-        self.use_cache = use_cache
+        self.cache = cache
         self.values = ValueTable(redactor, lambda sha: journal.value(run_id, sha))
         self.history = History()
         self.edited = False
@@ -62,7 +62,7 @@ class Run:
 
     def create(self, workflow: str, at: float, event: Event) -> None:
         """Begin the run with its first event."""
-        record = encode_event(event, self.values, self.redactor)
+        record = encode_event(event, self.values)
         self.journal.create(self.run_id, workflow, at, [record])
         self.seq = 1
         self._notify([event])
@@ -76,7 +76,7 @@ class Run:
 
     def encode(self, event: E) -> E:
         """Encode ahead what is emitted next, where a value that cannot be recorded is still a step's own failure."""
-        self._encoded[id(event)] = encode_event(event, self.values, self.redactor)
+        self._encoded[id(event)] = encode_event(event, self.values)
         return event
 
     def emit_grouped(self, *events: Event) -> asyncio.Future[None]:
@@ -118,7 +118,7 @@ class Run:
 
     def describe(self, error: BaseException, node: str) -> dict[str, object]:
         """What is recorded of a failure."""
-        return {name: self.redactor.ends(value) for name, value in describe_failure(error, node).items()}
+        return {name: self._redactor.ends(value) for name, value in describe_failure(error, node).items()}
 
     def instance(self, node: PlanNode) -> Any:
         """A copy of the plan node's PocketFlow node, one for each step, as PocketFlow itself makes them."""
@@ -139,17 +139,23 @@ class Run:
 
     def _report(self, step: str, message: str) -> None:
         if self._observer is not None:
-            self._observer.report(self.run_id, step, self.redactor.text(message))
+            self._observer.report(self.run_id, step, self._redactor.text(message))
 
     def _record(self, event: Event) -> Record:
         if id(event) in self._encoded:
             return self._encoded.pop(id(event))
-        return encode_event(event, self.values, self.redactor)
+        return encode_event(event, self.values)
 
     def _notify(self, events: Sequence[Event]) -> None:
         if self._observer is not None:
             for event in events:
-                self._observer.notify(self.run_id, event)
+                self._observer.notify(self.run_id, self._shown(event))
+
+    def _shown(self, event: Event) -> Event:
+        """An event as observers get it: what went wrong, which they show, without secrets."""
+        if isinstance(event, StepFailed | ItemFailed | RunFailed):
+            return event._replace(error={name: self._redactor.value(value) for name, value in event.error.items()})
+        return event
 
     def _append(self, events: Sequence[Event], status: Status | None) -> None:
         records = [self._record(event) for event in events]

@@ -258,11 +258,11 @@ class Scope:
                 return past.completed._replace(ms=0.0, source="reuse")
         if run.edited:
             run.reran.append((step, reason))
-        if node.purity == "pure" and run.use_cache and node.batch is None and node.child is None:
+        if node.purity == "pure" and run.cache is not None and node.batch is None and node.child is None:
             launch.cache_key = digest_all([node.node_hash.encode(), launch.inputs.encode()])
-            cached = run.journal.cache_get(launch.cache_key)
+            cached = run.cache.get(launch.cache_key)
             if cached is not None:
-                action, writes = orjson.loads(run.redactor.restore(cached))
+                action, writes = orjson.loads(run.values.unseal(cached))
                 return StepCompleted(step=step, action=action, writes=writes, ms=0.0, source="cache")
         return None
 
@@ -380,11 +380,13 @@ class Scope:
         return "default", scope.names.outputs(), {}
 
     def _remember(self, launch: Launch, action: str, writes: Mapping[str, object]) -> None:
+        if self.run.cache is None:
+            return
         try:
             data = orjson.dumps([action, writes], option=orjson.OPT_PASSTHROUGH_DATACLASS)
         except TypeError:
             return  # a value that lives only in this process cannot be remembered
-        self.run.journal.cache_put(launch.cache_key, self.run.redactor.data(data))
+        self.run.cache.put(launch.cache_key, self.run.values.seal(data))
 
     async def _abandon(self) -> None:
         tasks = list(self._tasks.values())

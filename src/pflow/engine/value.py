@@ -7,6 +7,8 @@ An encoded value is one of
 - `{"opaque": type}`: an object that lives only in the process that made it;
 - `{"deleted": true}`: a key that a step removed;
 - `{"items": true}`: a batch's results, which its item events hold.
+
+Everything that is stored passes `ValueTable.seal`, the one place where what is recorded loses its secrets.
 """
 
 from __future__ import annotations
@@ -43,6 +45,9 @@ class Redacting(Protocol):
     def text(self, text: str) -> str:
         """A text for people without secrets."""
 
+    def value(self, value: object) -> object:
+        """An error for people without secrets."""
+
     def ends(self, value: object) -> object:
         """An error without what cuts left of secrets."""
 
@@ -62,6 +67,10 @@ class NoSecrets:
     def text(self, text: str) -> str:
         """The text as it is."""
         return text
+
+    def value(self, value: object) -> object:
+        """The error as it is."""
+        return value
 
     def ends(self, value: object) -> object:
         """The error as it is."""
@@ -126,6 +135,14 @@ class ValueTable:
         self._stored: set[str] = set()
         self._decoded: dict[str, object] = {}
 
+    def seal(self, data: bytes) -> bytes:
+        """Encoded JSON as it may be stored: without secrets."""
+        return self._redactor.data(data)
+
+    def unseal(self, data: bytes) -> bytes:
+        """What was sealed, with the secrets that are known now."""
+        return self._redactor.restore(data)
+
     def encode(self, value: object) -> Encoded:
         """What stands for `value` in an event."""
         known = self._large.get(id(value))
@@ -146,7 +163,7 @@ class ValueTable:
             raise StepError("the result holds a number that JSON does not have (NaN or Infinity)")
         if len(plain) <= INLINE_BYTES:
             return Encoded(b'{"tagged":%b}' % plain if tagged else b"[%b]" % plain, plain)
-        data = self._redactor.data(plain)
+        data = self.seal(plain)
         sha = digest(data)
         shown = {"sha": sha, "size": len(data), **({"tagged": True} if tagged else {})}
         # What holds a secret is known by what it is, not by what is left of it: another secret is another value.
@@ -196,7 +213,7 @@ class ValueTable:
         sha = str(encoded["sha"])
         if sha not in self._decoded:
             data = check_value(self._load(sha), sha)
-            plain = self._redactor.restore(data)
+            plain = self.unseal(data)
             value: object = orjson.loads(plain)
             if encoded.get("tagged"):
                 value = _untag(value)
@@ -205,6 +222,28 @@ class ValueTable:
             key = sha if plain is data else digest(plain)
             self._large[id(value)] = (value, Encoded(orjson.dumps(encoded), key.encode()))
         return self._decoded[sha]
+
+
+class ShownValues:
+    """Recorded values as a trace shows them: large ones by reference, secrets as markers. Loads nothing."""
+
+    def unseal(self, data: bytes) -> bytes:
+        """The bytes as they were stored."""
+        return data
+
+    def decode(self, encoded: object) -> object:
+        """What to show for an encoded value; `{"$value": digest, "size": bytes}` for a large one."""
+        if isinstance(encoded, list):
+            return encoded[0]
+        if not isinstance(encoded, dict):
+            return encoded
+        if "sha" in encoded:
+            return {"$value": encoded["sha"], "size": encoded["size"]}
+        if "tagged" in encoded:
+            return encoded["tagged"]
+        if "items" in encoded:
+            return {"$items": "see the step's items"}
+        return {f"${key}": value for key, value in encoded.items()}
 
 
 def _tag(item: object) -> object:

@@ -8,6 +8,7 @@ from typing import Protocol
 from pflow.core.document.document import Document, NodeSpec
 from pflow.core.document.position import Path
 from pflow.core.interface import ERROR_ACTIONS, Field, Interface
+from pflow.core.json_type import fits, type_of
 from pflow.core.suggest import nearest
 from pflow.engine.plan import Plan
 
@@ -23,7 +24,7 @@ def check_constant(spec: NodeSpec, field: Field, value: object, path: Path, repo
     if not _fits(value, field):
         report(
             "wrong-type",
-            f"parameter `{field.name}` of node `{spec.id}` ({spec.type}) must be {field.type}, not {_kind(value)}",
+            f"parameter `{field.name}` of node `{spec.id}` ({spec.type}) must be {field.type}, not {type_of(value)}",
             path,
         )
     elif field.slot == "raw" and isinstance(value, str) and field.name == "code":
@@ -124,17 +125,8 @@ def _schema(field: Field) -> Mapping[str, object]:
     return {} if field.type == "any" else {"type": field.type.split("|")}
 
 
-def _kind(value: object) -> str:
-    kinds = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
-    return kinds.get(type(value), "null")
-
-
 def _fits(value: object, field: Field) -> bool:
-    kinds = set(field.type.split("|"))
-    if "any" in kinds:
-        return True
-    kind = _kind(value)
-    if kind == "null":
+    if value is None and "any" not in field.type:
         named = field.schema.get("type") if field.schema is not None else None
         return not field.required or (isinstance(named, list) and "null" in named)
-    return kind in kinds or (kind == "integer" and "number" in kinds)
+    return fits(value, field.type)

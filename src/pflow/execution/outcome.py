@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import orjson
 
+from pflow.core.json_type import type_of
 from pflow.engine.executor import RunResult
 
 PREVIEW = 400
@@ -98,5 +99,4 @@ def shape_of(value: object, depth: int = 3) -> object:
         return {**shown, "…": f"{len(value) - _SHAPE_KEYS} more"} if len(value) > _SHAPE_KEYS else shown
     if isinstance(value, list | tuple):
         return [shape_of(value[0], depth - 1) if value and depth else "…", f"{len(value)} items"]
-    kinds = {bool: "boolean", str: "string", int: "integer", float: "number"}
-    return kinds.get(type(value), "null" if value is None else type(value).__name__)
+    return type_of(value)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pflow.core.document.document import Document
 from pflow.core.document.position import Path
 from pflow.core.interface import MISSING, Field, Interface
+from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
 from pflow.core.template.compiled import Reference
@@ -87,7 +88,7 @@ class References:
         names = [*self._document.inputs, *self.natural_names(index)]
         close = nearest(field.name, names, limit=1)
         if not close:
-            alike = [f"`${{{name}}}`" for name in names if _may_be(self._type_of(index, name), field.type)]
+            alike = [f"`${{{name}}}`" for name in names if overlaps(self._type_of(index, name), field.type)]
             return f"give `{field.name}` in `params`" + (f", such as {' or '.join(alike[-3:])}" if alike else "")
         mapping = f'"mappings": {{"{node}": {{"input_mappings": {{"{field.name}": "{close[0]}"}}}}}}'
         return f"{mapping} would feed it `{close[0]}`"
@@ -196,8 +197,3 @@ class References:
         if index is None:
             return list(range(count))
         return [other for other in range(count) if self._after[other] >> index & 1]
-
-
-def _may_be(kind: str, wanted: str) -> bool:
-    kinds, wants = set(kind.split("|")), set(wanted.split("|"))
-    return "any" in kinds or "any" in wants or bool(kinds & wants)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import time
 
-from pflow.core.errors import NotFoundError, StorageError
+from pflow.core.errors import StorageError
 from pflow.core.file.atomic import write_atomic
 from pflow.core.file.home import Home
-from pflow.engine.ports import Journal
+from pflow.engine.ports import Journal, RunQuery
 
 DAY = 86_400
 
@@ -36,19 +36,12 @@ def clean_home(home: Home, journal: Journal, *, runs_days: int, drafts_days: int
         WorkflowManager.for_drafts(home).clean(drafts_days * DAY)
     # A run's id begins with the moment it began. Ids that a program chose say nothing, so those runs stay.
     oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - runs_days * DAY))
-    old = [run_id for run_id in journal.find("") if run_id < oldest and run_id != keep and _DATED.fullmatch(run_id)]
-    gone = [run_id for run_id in old[-_AT_ONCE:] if not _is_running(journal, run_id)]
+    ended = [run.run_id for run in journal.runs(RunQuery(limit=None)) if not run.alive and run.run_id != keep]
+    gone = [run_id for run_id in ended if run_id < oldest and _DATED.fullmatch(run_id)][-_AT_ONCE:]
     if gone:
         journal.delete(gone)
         _delete_files(home, gone)
     return gone
-
-
-def _is_running(journal: Journal, run_id: str) -> bool:
-    try:
-        return journal.info(run_id).alive
-    except NotFoundError:
-        return False
 
 
 def _delete_files(home: Home, run_ids: list[str]) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pflow.core.errors import NotFoundError, UsageError
-from pflow.engine.ports import Journal
+from pflow.engine.ports import Journal, RunQuery
 
 
 def find_run(journal: Journal, reference: str) -> str:
     """The run's id; raises `NotFoundError`, and `UsageError` where several runs are meant."""
-    if reference == "latest":
-        found = [info.run_id for info in journal.runs(limit=1)]
-    else:
-        found = list(journal.find(reference)) if reference else []
+    query = RunQuery(limit=1) if reference == "latest" else RunQuery(prefix=reference, limit=None)
+    found = [info.run_id for info in journal.runs(query)] if reference else []
     if reference in found:
         return reference
     if len(found) == 1:

@@ -5,17 +5,32 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
 
 from pflow.core.errors import DamagedError, NotFoundError, SecurityError, StorageError
+from pflow.core.event import (
+    Event,
+    ItemFailed,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+    StepCompleted,
+    StepFailed,
+    StepStarted,
+)
 from pflow.core.file.atomic import read_private, sweep_temps, write_atomic
+from pflow.engine.codec import decode_event, step_of
 from pflow.engine.ports import Journal, Record
+from pflow.engine.value import ShownValues
 from pflow.execution.run_lookup import find_run
 
-_ITEM_KINDS = frozenset({"ItemStarted", "ItemCompleted"})
+_SHOWN = ShownValues()
 _PREFIX = "workflow-trace-"
 _LIMIT = 64 << 20
 _FEW = 100
@@ -29,14 +44,13 @@ def build_trace(run_id: str, records: Sequence[Record]) -> dict[str, object]:
     steps: dict[str, dict[str, object]] = {}
     done: dict[str, int] = {}
     for record in records:
-        if record.kind in _ITEM_KINDS:
-            if record.kind == "ItemCompleted":
-                step = _step_of(record.data)
-                done[step] = done.get(step, 0) + 1
-            continue
         try:
-            _add(trace, steps, record.kind, orjson.loads(record.data))
-        except (ValueError, KeyError, TypeError) as error:
+            if record.kind == "ItemCompleted":  # of the many items a trace tells no more than their number
+                step = step_of(record)
+                done[step] = done.get(step, 0) + 1
+            elif record.kind != "ItemStarted":
+                _add(trace, steps, decode_event(record, _SHOWN))
+        except DamagedError as error:
             raise DamagedError(f"the journal of run `{run_id}` cannot be read to its end") from error
     for step, count in done.items():
         steps.setdefault(step, {"step": step})["items_completed"] = count
@@ -44,84 +58,64 @@ def build_trace(run_id: str, records: Sequence[Record]) -> dict[str, object]:
     return trace
 
 
-def _step_of(data: bytes) -> str:
-    return str(orjson.loads(data)["step"])
+def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], event: Event) -> None:
+    match event:
+        case StepStarted() | StepCompleted() | StepFailed() | ItemFailed():
+            _add_step(steps, event)
+        case RunStarted():
+            trace.update(workflow=event.workflow, started_at=event.at, inputs=event.inputs)
+        case RunResumed():
+            trace["resumed"] = [*_list(trace.get("resumed")), event.at]
+            trace["status"] = "running"
+            trace.pop("error", None)
+            if event.document is not None:
+                trace["edited"] = True
+        case RunCompleted():
+            _end(trace, "completed", event.at)
+            trace["outputs"] = event.outputs
+        case RunFailed():
+            _end(trace, "failed", event.at)
+            trace["error"] = event.error
+        case RunStopped():
+            _end(trace, "stopped", event.at)
+            trace["reason"] = event.reason
+        case RunCancelled():
+            _end(trace, "cancelled", event.at)
 
 
-def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], kind: str, event: dict[str, object]) -> None:
-    if kind == "RunStarted":
-        trace.update(workflow=event["workflow"], started_at=event["at"], inputs=_show_all(event["inputs"]))
-    elif kind == "RunResumed":
-        trace["resumed"] = [*_list(trace.get("resumed")), event["at"]]
-        trace["status"] = "running"
-        trace.pop("error", None)
-        if event.get("document") not in (None, [None]):
-            trace["edited"] = True
-    elif kind == "StepStarted":
-        step = str(event["step"])
-        steps.pop(step, None)
-        steps[step] = {
-            "step": step,
-            "node": event["node"],
-            "status": "in_doubt",
-            "started_at": event["at"],
-            "attempt": event["attempt"],
-        }
-    elif kind == "StepCompleted":
-        shown = _show_all(event["writes"])
-        entry = steps.setdefault(str(event["step"]), {"step": event["step"]})
-        entry.update(status="completed", ms=event["ms"], action=event["action"], source=event["source"], outputs=shown)
-    elif kind == "StepFailed":
-        entry = steps.setdefault(str(event["step"]), {"step": event["step"]})
-        retrying = event["retry_in"] is not None
-        entry.update(status="retrying" if retrying else "failed", ms=event["ms"], error=event["error"])
-        if event["action"] is not None:
-            entry.update(action=event["action"])
-        if not retrying:
-            entry["params"] = _show_all(event["params"])
-    elif kind == "ItemFailed":
-        entry = steps.setdefault(str(event["step"]), {"step": event["step"]})
-        entry["item_errors"] = [
-            *_list(entry.get("item_errors")),
-            {"index": event["item"], "error": event["error"]},
-        ]
-    else:
-        ends = {"RunCompleted": "completed", "RunFailed": "failed", "RunCancelled": "cancelled"}
-        trace.update(status=ends.get(kind, "stopped"), ended_at=event["at"])
-        started = trace.get("started_at")
-        if isinstance(started, float) and isinstance(event["at"], float):
-            trace["duration_ms"] = round((event["at"] - started) * 1000, 3)
-        for name in ("error", "reason"):
-            if name in event:
-                trace[name] = event[name]
-        if "outputs" in event:
-            trace["outputs"] = _show_all(event["outputs"])
+def _add_step(
+    steps: dict[str, dict[str, object]], event: StepStarted | StepCompleted | StepFailed | ItemFailed
+) -> None:
+    if isinstance(event, StepStarted):
+        steps.pop(event.step, None)
+        about = {"node": event.node, "status": "in_doubt", "started_at": event.at, "attempt": event.attempt}
+        steps[event.step] = {"step": event.step, **about}
+        return
+    entry = steps.setdefault(event.step, {"step": event.step})
+    match event:
+        case StepCompleted():
+            entry.update(status="completed", ms=event.ms, action=event.action, source=event.source)
+            entry["outputs"] = event.writes
+        case StepFailed():
+            entry.update(status="failed" if event.retry_in is None else "retrying", ms=event.ms, error=event.error)
+            if event.action is not None:
+                entry["action"] = event.action
+            if event.retry_in is None:
+                entry["params"] = event.params
+        case ItemFailed():
+            failed = {"index": event.item, "error": event.error}
+            entry["item_errors"] = [*_list(entry.get("item_errors")), failed]
 
 
-def _show_all(encoded: object) -> dict[str, object]:
-    return {str(key): _show(value) for key, value in _dict(encoded).items()}
-
-
-def _show(encoded: object) -> object:
-    if isinstance(encoded, list):
-        return encoded[0]
-    if isinstance(encoded, dict):
-        if "sha" in encoded:
-            return {"$value": encoded["sha"], "size": encoded["size"]}
-        if "tagged" in encoded:
-            return encoded["tagged"]
-        if "items" in encoded:
-            return {"$items": "see the step's items"}
-        return {f"${key}": value for key, value in encoded.items()}
-    return encoded
+def _end(trace: dict[str, object], status: str, at: float) -> None:
+    trace.update(status=status, ended_at=at)
+    started = trace.get("started_at")
+    if isinstance(started, float) and isinstance(at, float):
+        trace["duration_ms"] = round((at - started) * 1000, 3)
 
 
 def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
-
-
-def _dict(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
 
 
 def write_trace(folder: Path, run_id: str, records: Sequence[Record], *, keep_days: float, max_mb: float) -> Path:

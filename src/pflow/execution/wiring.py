@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from pflow.core.event import Event, ItemFailed, RunFailed, StepFailed
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.settings import Settings
 from pflow.engine.executor import Executor
-from pflow.engine.ports import Journal, Observer, Services
+from pflow.engine.ports import Cache, Journal, Observer, Services
 from pflow.mcp.pool import Connections, Pool
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
+    from pflow.adapters.sqlite_journal import SqliteJournal
     from pflow.process.standby import Standby
     from pflow.registry.observed import Observed
 
@@ -29,6 +29,7 @@ class Parts(TypedDict, total=False):
 
     environ: Mapping[str, str]
     journal: Journal
+    cache: Cache
     pool: Pool
     standby: Standby
     registry: Callable[[], Registry]
@@ -69,11 +70,24 @@ class Wiring:
     @cached_property
     def journal(self) -> Journal:
         """Where runs are kept."""
+        return self._parts.get("journal") or self._own_journal
+
+    @cached_property
+    def cache(self) -> Cache:
+        """Where results of pure steps are kept: beside the runs, or, if those are somebody else's, in memory."""
+        if "cache" in self._parts:
+            return self._parts["cache"]
         if "journal" in self._parts:
-            return self._parts["journal"]
-        from pflow.adapters.sqlite_journal import (
-            SqliteJournal,  # lazy: listing and validating open no database
-        )
+            from pflow.adapters.memory_cache import MemoryCache  # lazy: for tests and throw-away runs
+
+            return MemoryCache()
+        from pflow.adapters.sqlite_cache import SqliteCache  # lazy: listing and validating open no database
+
+        return SqliteCache(self._own_journal.database)
+
+    @cached_property
+    def _own_journal(self) -> SqliteJournal:
+        from pflow.adapters.sqlite_journal import SqliteJournal  # lazy: listing and validating open no database
 
         return SqliteJournal(self.home.journal, sync=str(self.settings.option("journal.sync")))
 
@@ -108,8 +122,8 @@ class Wiring:
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
-        watched = None if observer is None else _Discreet(observer, self.redactor)
-        return Executor(self.journal, self.services, observer=watched, redactor=self.redactor, use_cache=use_cache)
+        cache = self.cache if use_cache else None
+        return Executor(self.journal, self.services, observer=observer, redactor=self.redactor, cache=cache)
 
     def notices(self) -> list[str]:
         """What the parts that were used have to say, each thing once."""
@@ -136,26 +150,10 @@ class Wiring:
         self._said.append(self.redactor.text(warning))
 
     def close(self) -> None:
-        """Let the journal go, unless it is somebody else's."""
-        journal = self.__dict__.pop("journal", None)
-        if journal is not None and "journal" not in self._parts:
+        """Let cache and journal go, unless they are somebody else's."""
+        cache, journal = self.__dict__.pop("cache", None), self.__dict__.pop("_own_journal", None)
+        self.__dict__.pop("journal", None)
+        if cache is not None and "cache" not in self._parts:
+            cache.close()
+        if journal is not None:
             journal.close()
-
-
-class _Discreet:
-    """Passes on to whoever watches, without the secrets in what went wrong and in what steps say."""
-
-    def __init__(self, observer: Observer, redactor: Redactor) -> None:
-        self._observer = observer
-        self._redactor = redactor
-
-    def notify(self, run_id: str, event: Event) -> None:
-        """An event took effect."""
-        if isinstance(event, StepFailed | ItemFailed | RunFailed):
-            shown = {name: self._redactor.value(value) for name, value in event.error.items()}
-            event = event._replace(error=shown)
-        self._observer.notify(run_id, event)
-
-    def report(self, run_id: str, step: str, message: str) -> None:
-        """A step says what it is doing."""
-        self._observer.report(run_id, step, self._redactor.text(message))

@@ -182,9 +182,9 @@ class Answer:
         except StepError:
             pass
         finally:
-            await self.close()
+            await self.aclose()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Let go of the answer; what it would still say is not waited for."""
         await self._response.aclose()
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
-from pflow.core.printable import escape, shorten
+from pflow.core.json_type import Json
+from pflow.core.printable import cut, escape, shorten
 from pflow.execution.outcome import Outcome
-
-Json = dict[str, object]
 
 _MOST_SUGGESTIONS = 10
 _MOST_ISSUES = 10
@@ -58,17 +57,7 @@ def succeed(data: Mapping[str, object], text: str, **more: object) -> Reply:
 
 def fail(error: PflowError) -> Reply:
     """The one way in which an error becomes an answer."""
-    return failure(error_object(error))
-
-
-def error_object(error: PflowError) -> Json:
-    """The `error` of an envelope."""
-    found: Json = {"type": error.code, "message": error.message}
-    if error.node:
-        found["node"] = error.node
-    found["details"] = error.details
-    found["suggestions"] = list(error.suggestions)
-    return found
+    return failure(error.as_dict())
 
 
 def failure(error: Mapping[str, object], **more: object) -> Reply:
@@ -129,7 +118,7 @@ def end_of(outcome: Outcome, text: str) -> Reply:
 def _cut(value: object) -> object:
     """As much of what is known about an error as anyone reads."""
     if isinstance(value, str):
-        return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+        return cut(value, _LONGEST + 1)
     if isinstance(value, Mapping):
         return {str(key): _cut(value[key]) for key in list(value)[:_MOST_ITEMS]}
     if isinstance(value, list | tuple):

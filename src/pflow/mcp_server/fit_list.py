@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import orjson
 
-Json = dict[str, object]
+from pflow.core.json_type import Json
+from pflow.core.printable import cut
 
 
 def fit(entries: Sequence[Json], limit: int) -> tuple[list[Json], int]:
@@ -40,4 +41,4 @@ def _cut(entry: Json, width: int | None) -> Json:
         return dict(entry)
     if not width:
         return {name: value for name, value in entry.items() if name != "description"}
-    return {**entry, "description": f"{description[: width - 1]}…"}
+    return {**entry, "description": cut(description, width)}

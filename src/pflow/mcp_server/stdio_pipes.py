@@ -61,7 +61,22 @@ class StdioStreams:
         self.input = Input(source, self.output, on_end, limit)
 
 
-class Input:
+class _Closing:
+    """Closes what inherits it when its `async with` ends."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        raise NotImplementedError
+
+
+class Input(_Closing):
     """The messages that a client sends. What is none is answered here; reading goes on after it."""
 
     def __init__(self, source: int, output: Output, on_end: Callable[[], None], limit: int) -> None:
@@ -120,14 +135,6 @@ class Input:
             return await self.receive()
         except EndOfStream:
             raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def _listen(self) -> None:
         self._paused = False
@@ -221,7 +228,7 @@ class Input:
             self._waiter.set_result(None)
 
 
-class Output:
+class Output(_Closing):
     """The messages to a client. Whoever sends one waits while the client does not read."""
 
     def __init__(self, target: int) -> None:
@@ -258,14 +265,6 @@ class Output:
         if self._drained is not None:
             await asyncio.wait([self._drained], timeout=0.5)
         self._stop()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def _drain(self) -> None:
         while (drained := self._drained) is not None:

@@ -37,7 +37,7 @@ DAY_MS = 86_400_000
 
 _ENDED = {"completed": "completed", "failed": "completed", "cancelled": "cancelled", "stopped": "cancelled"}
 
-Json = dict[str, Any]
+_Task = dict[str, Any]
 
 
 class Tasks(Extension):
@@ -93,13 +93,13 @@ class Tasks(Extension):
         except UsageError:
             pass  # it has ended already, which is what was wanted
 
-    def _describe(self, task_id: str, *, brief: bool = False) -> Json:
+    def _describe(self, task_id: str, *, brief: bool = False) -> _Task:
         workspace = self._workspace()
         run = _find(workspace, task_id)
         began = run.get("started_at")
         seen = [step.get("started_at") for step in run["steps"] if isinstance(step, dict)]
         times = [each for each in (began, run.get("ended_at"), *seen) if isinstance(each, float | int)]
-        task: Json = {
+        task: _Task = {
             "taskId": task_id,
             "status": _ENDED.get(run["status"], "working" if run["status"] == "running" else "failed"),
             "createdAt": _moment(began),
@@ -114,7 +114,7 @@ class Tasks(Extension):
         elif task["status"] == "failed":
             advice = f"the run was cut off; workflow_execute(resume='{task_id}') goes on from there"
             task["error"] = {"code": INTERNAL_ERROR, "message": advice}
-        return cast("Json", workspace.redact(task))
+        return cast("_Task", workspace.redact(task))
 
 
 def _admit(ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> None:
@@ -131,10 +131,10 @@ def _knows_tasks(ctx: ServerRequestContext[Any, Any]) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and bool(declared) and IDENTIFIER in (declared or {})
 
 
-def _find(workspace: Workspace, task_id: str) -> Json:
+def _find(workspace: Workspace, task_id: str) -> _Task:
     """The run that a task is, by its whole id."""
     try:
-        run: Json = workspace.show_run(task_id)
+        run: _Task = workspace.show_run(task_id)
     except PflowError:
         run = {}
     if run.get("run_id") != task_id:
@@ -147,10 +147,10 @@ def _days(workspace: Workspace) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _result(workspace: Workspace, run: Mapping[str, Any]) -> Json:
+def _result(workspace: Workspace, run: Mapping[str, Any]) -> _Task:
     """What the tool would have answered, had someone waited."""
     reply = _reply(workspace, run)
-    found: Json = {"content": [{"type": "text", "text": reply.text}], "structuredContent": dict(reply.envelope)}
+    found: _Task = {"content": [{"type": "text", "text": reply.text}], "structuredContent": dict(reply.envelope)}
     return {**found, "isError": True} if reply.is_error else found
 
 

@@ -12,9 +12,10 @@ import orjson
 from pocketflow import AsyncNode
 
 from pflow.core.errors import StepError, StepTimeout
+from pflow.core.printable import cut
 from pflow.core.template.shell_text import ShellCommand, check_env_name
 from pflow.engine.context import current_step
-from pflow.nodes.file.path import describe, path_param
+from pflow.nodes import param
 from pflow.process.command import Finished, child_environment, run_process
 
 LIMIT = 10 << 20
@@ -24,7 +25,7 @@ _TAIL = 2000
 _LINES = 3
 _LINE = 200
 _LARGE = 1 << 20
-_LONGEST = 30 * 86_400.0
+_LONGEST_SECONDS = 30 * 86_400.0
 
 
 class Shell(AsyncNode):
@@ -62,9 +63,9 @@ class Shell(AsyncNode):
         call = {
             "argv": ["/bin/sh", "-c", text],
             "stdin": _stdin(params.get("stdin")),
-            "env": child_environment({**_env(params.get("env")), **values}),
-            "cwd": None if params.get("cwd") is None else path_param(params, "cwd"),
-            "timeout": _timeout(params.get("timeout")),
+            "env": child_environment({**_env(params), **values}),
+            "cwd": None if params.get("cwd") is None else param.path(params, "cwd"),
+            "timeout": param.seconds(params, "timeout", None, most=_LONGEST_SECONDS),
             "limit": LIMIT,
         }
         return call, _ok_codes(params.get("ok_codes", [0]))
@@ -94,7 +95,7 @@ def _command(value: object) -> tuple[str, Mapping[str, str]]:
     """The text for the shell and the variables that stand for its templates."""
     text, values = (value.text, value.env) if isinstance(value, ShellCommand) else (value, {})
     if not isinstance(text, str):
-        raise StepError(f"`command` must be a command line, not {describe(text)}")
+        raise param.wrong("command", "a command line", text)
     if not text.strip():
         raise StepError("`command` is empty", suggestions=["give the command line to run"])
     if "\0" in text:
@@ -115,13 +116,9 @@ def _stdin(value: object) -> bytes:
         raise StepError(f"`stdin` is neither text nor JSON: {error}") from None
 
 
-def _env(value: object) -> dict[str, str]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise StepError(f"`env` must be an object of variables, not {describe(value)}")
+def _env(params: param.Params) -> dict[str, str]:
     env: dict[str, str] = {}
-    for name, item in value.items():
+    for name, item in param.mapping(params, "env", "variables").items():
         problem = check_env_name(str(name))
         if problem:
             raise StepError(f"`env` has a variable `{name}` that cannot be set", suggestions=[problem])
@@ -132,15 +129,6 @@ def _env(value: object) -> dict[str, str]:
         if "\0" in env[name]:
             raise StepError(f"the variable `{name}` in `env` holds a NUL character, which no variable can carry")
     return env
-
-
-def _timeout(value: object) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _LONGEST:
-        shown = value if isinstance(value, int | float) else describe(value)
-        raise StepError(f"`timeout` must be a number of seconds above 0 and at most {_LONGEST:,.0f}, not {shown}")
-    return value
 
 
 def _ok_codes(value: object) -> frozenset[int]:
@@ -157,8 +145,8 @@ def _texts(finished: Finished) -> tuple[str, str]:
 
 
 def _report_cuts(finished: Finished) -> None:
-    for stream, cut in (("stdout", finished.stdout_cut), ("stderr", finished.stderr_cut)):
-        if cut:
+    for stream, was_cut in (("stdout", finished.stdout_cut), ("stderr", finished.stderr_cut)):
+        if was_cut:
             try:
                 current_step().report(f"{stream} is longer than {LIMIT >> 20} MiB; the rest was dropped")
             except LookupError:
@@ -169,16 +157,14 @@ def _failure(code: int, stdout: str, stderr: str) -> StepError:
     """What went wrong, with the last of what the command said about it."""
     ended = f"the command was ended by {_signal(-code)}" if code < 0 else f"the command ended with exit code {code}"
     last = stderr[-_LINES * 1000 :]
-    lines = [_cut(line.strip()) for line in (last if last == stderr else f"…{last}").splitlines() if line.strip()]
+    lines = [
+        cut(line.strip(), _LINE + 1) for line in (last if last == stderr else f"…{last}").splitlines() if line.strip()
+    ]
     return StepError(
         ": ".join([ended, "; ".join(lines[-_LINES:])] if lines else [ended]),
         details={"exit_code": code, "stdout": stdout[-_TAIL:], "stderr": stderr[-_TAIL:]},
         suggestions=[_advice(code)] if code > 0 else [],
     )
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _LINE else f"{line[:_LINE]}…"
 
 
 def _advice(code: int) -> str:

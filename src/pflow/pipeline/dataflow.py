@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pflow.core.document.issue import Issue
 from pflow.core.interface import Field, Interface
+from pflow.core.json_type import overlaps
 from pflow.pipeline.flag import flag_name, kinds
 
 Stdin = str | Callable[[], str]
@@ -206,9 +207,4 @@ def _is_code(target: Field) -> bool:
 
 
 def _fits(source: str | None, target: Field) -> bool:
-    if source is None:
-        return False
-    given, taken = set(source.split("|")), set(kinds(target))
-    if "integer" in given:
-        given.add("number")
-    return "any" in given or "any" in taken or not given.isdisjoint(taken)
+    return source is not None and overlaps(source, "|".join(kinds(target)))

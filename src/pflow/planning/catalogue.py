@@ -16,6 +16,7 @@ from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.printable import cut
 from pflow.mcp.tools.entry import WRAPPER
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
@@ -105,7 +106,7 @@ class Catalogue:
 
 def shorten_text(text: str) -> str:
     """As much of a text as anyone reads."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return cut(text, _LONGEST)
 
 
 def _stamp(entry: Entry) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pflow.core.document.inputs_outputs import TYPES
+from pflow.core.json_type import TYPES
 
 TYPE_NAMES: Mapping[str, str] = {
     **TYPES,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from shutil import which
 
 from pflow.core.errors import PflowError
+from pflow.core.json_type import Json
 from pflow.mcp.connection import Surroundings, connect
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.consent import check_consent
@@ -16,8 +17,6 @@ from pflow.mcp.server.secret_scan import advise
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.sync import plan_sync
 from pflow.registry.registry import Registry
-
-Json = dict[str, object]
 
 
 def check_servers(around: Surroundings, registry: Registry, servers: Sequence[ServerConfig]) -> list[Json]:

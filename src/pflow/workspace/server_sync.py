@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from pflow.core.errors import PflowError, SecurityError, ServerError
 from pflow.core.file.home import Home
+from pflow.core.json_type import Json
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.mcp.connection import Opened, Surroundings, connect
 from pflow.mcp.server.config import ServerConfig
@@ -15,8 +16,6 @@ from pflow.mcp.server.consent import check_consent, describe_change, grant
 from pflow.mcp.server.launcher import find_launch
 from pflow.mcp.tools.sync import apply_sync, plan_sync, touched
 from pflow.registry.registry import Registry
-
-Json = dict[str, object]
 
 Agree = Callable[[str], bool]
 """Shows a person what would be started or talked to, and says whether they want that."""
@@ -128,12 +127,4 @@ def _saved(home: Home) -> list[tuple[str, Json]]:
 
 def report_failure(name: str, error: PflowError) -> Json:
     """The report about a server whose tools could not be read."""
-    return {
-        "server": name,
-        "error": {
-            "type": error.code,
-            "message": error.message,
-            "details": error.details,
-            "suggestions": list(error.suggestions),
-        },
-    }
+    return {"server": name, "error": error.as_dict()}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from pflow.core.errors import NotFoundError, PflowError, SecurityError, UsageError
 from pflow.core.file.home import absolute
+from pflow.core.json_type import Json
 from pflow.core.suggest import nearest
 from pflow.execution.wiring import Wiring
 from pflow.mcp.server.address import has_reference
@@ -22,8 +23,6 @@ from pflow.mcp.server.server_state import ServerStates
 if TYPE_CHECKING:
     from pflow.mcp.connection import Surroundings
     from pflow.registry.entry import Entry
-
-Json = dict[str, object]
 
 
 class Servers:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pflow.core.file.home import Home
 from pflow.core.setting.settings import Settings
-from pflow.engine.ports import Journal, Observer
+from pflow.engine.ports import Cache, Journal, Observer
 from pflow.execution.wiring import Wiring
 from pflow.mcp.pool import Pool
 from pflow.process.standby import Standby
@@ -24,26 +24,26 @@ class Resident:
         self.notices: list[str] = []
         self._environ = dict(os.environ)  # each look into the real one decodes it
         self._lock = threading.Lock()
-        self._journal: Journal | None = None
+        self._wiring = Wiring(home)
         self._registry: Registry | None = None
         self._standby = Standby()
         self._pool = Pool(home, variables=self._variables, warn=self.notices.append)
 
     @property
-    def journal(self) -> Journal:
-        """The one journal, so that what it recovers and locks is done once."""
+    def stores(self) -> tuple[Journal, Cache]:
+        """The one journal and its cache, so that what the journal recovers and locks is done once."""
         with self._lock:
-            if self._journal is None:
-                self._journal = Wiring(self.home).journal
-            return self._journal
+            return self._wiring.journal, self._wiring.cache
 
     def workspace(self, observer: Observer | None = None) -> Workspace:
         """A fresh workspace; closing it is not needed, and keeps what is shared."""
+        journal, cache = self.stores
         return Workspace(
             self.home,
             observer=observer,
             environ=self._environ,
-            journal=self.journal,
+            journal=journal,
+            cache=cache,
             pool=self._pool,
             standby=self._standby,
             registry=self._load_registry,
@@ -57,8 +57,7 @@ class Resident:
         """Let the journal go, and the child in waiting."""
         self._standby.close()
         with self._lock:
-            if self._journal is not None:
-                self._journal.close()
+            self._wiring.close()
 
     def _load_registry(self) -> Registry:
         kept = self._registry

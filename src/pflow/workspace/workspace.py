@@ -12,7 +12,7 @@ from pflow.core.errors import UsageError
 from pflow.core.file.home import Home, find_home
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.setting.settings import Settings
-from pflow.engine.ports import Observer, RunInfo
+from pflow.engine.ports import Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
 from pflow.execution.check import Checked, check_source
 from pflow.execution.outcome import Outcome
@@ -170,11 +170,11 @@ class Workspace:
 
     def runs(self, limit: int = 50) -> list[RunInfo]:
         """The newest runs first."""
-        return list(self._wiring.journal.runs(limit))
+        return list(self._wiring.journal.runs(RunQuery(limit=limit)))
 
     def find_runs(self, prefix: str) -> list[str]:
         """Ids of runs that begin with `prefix`."""
-        return list(self._wiring.journal.find(prefix))
+        return [run.run_id for run in self._wiring.journal.runs(RunQuery(prefix=prefix, limit=None))]
 
     def find_run(self, reference: str) -> str:
         """The one run that `reference` means: `latest`, an id, or the beginning of one."""

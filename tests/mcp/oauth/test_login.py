@@ -32,6 +32,19 @@ def test_a_person_logs_in_once_and_later_requests_are_signed(in_world: Callable[
     in_world(work)
 
 
+def test_a_login_uses_no_proxy_of_the_environment(
+    in_world: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+
+    async def work(world: World) -> None:
+        await world.login(world.server())
+        assert len(world.provider.authorized) == 1
+
+    in_world(work)
+
+
 def test_a_login_uses_pkce_a_state_the_resource_and_a_loopback_address(in_world: Callable[..., Any]) -> None:
     async def work(world: World) -> None:
         await world.login(world.server({"type": "oauth", "scopes": ["read"]}))

@@ -182,7 +182,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(host: str) -> None
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ([], "server `s` is a list; it should be an object with `command` or `url`"),
+        ([], "server `s` is an array; it should be an object with `command` or `url`"),
         ({}, "server `s` with the transport `stdio` needs a command to start"),
         ({"transport": "sse"}, "server `s` with the transport `sse` needs a URL"),
         ({"transport": "uds"}, "server `s` with the transport `uds` needs the path of a socket"),
@@ -194,19 +194,19 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(host: str) -> None
             {"url": "https://x.org", "env": {"A": "b"}},
             "server `s` with the transport `stream-http` takes no `env`",
         ),
-        ({"command": ["x"]}, "`command` of server `s` is a list; it should be a text"),
-        ({"command": "x", "args": "-y"}, "`args` of server `s` is a text; it should be a list of texts"),
-        ({"command": "x", "args": [1]}, "`args[0]` of server `s` is a number; it should be a text"),
-        ({"command": "x", "env": {"A": 1}}, "`env.A` of server `s` is a number; it should be a text"),
+        ({"command": ["x"]}, "`command` of server `s` is an array; it should be a string"),
+        ({"command": "x", "args": "-y"}, "`args` of server `s` is a string; it should be an array of strings"),
+        ({"command": "x", "args": [1]}, "`args[0]` of server `s` is an integer; it should be a string"),
+        ({"command": "x", "env": {"A": 1}}, "`env.A` of server `s` is an integer; it should be a string"),
         ({"command": "x", "env": {"A=B": ""}}, "`A=B` cannot be the name of an environment variable"),
         ({"url": "https://x.org", "headers": {"A B": ""}}, "`A B` cannot be the name of a header"),
-        ({"command": "x", "insecure": "no"}, "`insecure` of server `s` is a text; it should be `true` or `false`"),
+        ({"command": "x", "insecure": "no"}, "`insecure` of server `s` is a string; it should be `true` or `false`"),
         ({"command": "x", "cwd": "sub/x"}, "`cwd` of server `s` is `sub/x`; give an absolute path"),
         (
             {"command": "x", "timeout": 0},
-            "`timeout` of server `s` is a number; it should be a number of seconds, more than 0 and at most 86400",
+            "`timeout` of server `s` is an integer; it should be a number of seconds, more than 0 and at most 86400",
         ),
-        ({"command": "x\0"}, "`command` of server `s` is a text; it should be without NUL, and at most 32768 bytes"),
+        ({"command": "x\0"}, "`command` of server `s` is a string; it should be without NUL, and at most 32768 bytes"),
         (
             {"url": "https://x.org", "auth": {"token_env": "ghp_0123 456"}},
             "`auth.token_env` is the name of the variable that holds the token, such as `GITHUB_TOKEN`",
@@ -250,7 +250,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(host: str) -> None
         ),
         (
             {"url": "https://x.org", "auth": "T"},
-            "`auth` of server `s` is a text; it should be an object with `token_env`, or with a `type`",
+            "`auth` of server `s` is a string; it should be an object with `token_env`, or with a `type`",
         ),
     ],
 )
@@ -330,7 +330,7 @@ def test_a_bearer_token_is_the_default_and_needs_no_type() -> None:
         (["--api-key=abc123"], ["--api-key=********"]),
         (["GITHUB_TOKEN=abc123"], ["GITHUB_TOKEN=********"]),
         (["ghp_0123456789abcdefghij"], ["********"]),
-        (["--header", "Authorization: Bearer sk-0123456789abcd"], ["--header", "********"]),
+        (["--header", "Authorization: Bearer sk-0123456789abcd"], ["--header", "Authorization:********"]),
         (["postgres://ada:hunter2@db/x"], ["postgres://ada:********@db/x"]),
     ],
 )

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pflow.http.header import read_wait
 from pflow.mcp.transport.http_header import encode_value, read_mirrored, routing_headers
-from pflow.mcp.transport.http_refusal import read_wait
 from pflow.mcp.transport.sse import Events
 
 LINE = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=20)

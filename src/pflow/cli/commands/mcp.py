@@ -16,9 +16,8 @@ from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
 from pflow.cli.text import columns, quote
 from pflow.core.errors import UsageError
 from pflow.core.file.home import absolute
+from pflow.core.json_type import JsonView
 from pflow.core.printable import escape
-
-Json = Mapping[str, object]
 
 
 @click.group(cls=LazyGroup)
@@ -120,7 +119,7 @@ mcp.add_command(serve_mcp, "serve")
 def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool) -> int:
     """Take over the servers that another program has configured, or those in FILE."""
     found = console.workspace().servers.import_from(source, dry_run=dry_run, overwrite=overwrite)
-    added = cast("list[Json]", found["added"])
+    added = cast("list[JsonView]", found["added"])
     verb = "would add" if dry_run else "added"
     lines = [f"{verb} server `{server['name']}`: {_target(server)}" for server in added]
     kept = cast("list[str]", found["kept"])
@@ -173,16 +172,16 @@ def _pair(text: str, mark: str, key: str) -> tuple[str, str]:
     return (name, value) if key == "env" else (name.strip(), value.strip())
 
 
-def _transport(server: Json) -> str:
+def _transport(server: JsonView) -> str:
     return f"{server['transport']}, insecure" if server.get("insecure") else str(server["transport"])
 
 
-def _choice(server: Json) -> str:
+def _choice(server: JsonView) -> str:
     tools = cast("list[str]", server.get("tools", []))
     return f"  (only {', '.join(escape(tool) for tool in tools)})" if tools else ""
 
 
-def _target(server: Json) -> str:
+def _target(server: JsonView) -> str:
     """What is started or talked to, whole and escaped."""
     if "command" not in server:
         return escape(str(server.get("url") or server.get("socket")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 import click
@@ -13,9 +13,8 @@ from pflow.cli.console import Console
 from pflow.cli.lazy_group import json_option, pass_console
 from pflow.cli.text import columns, show_details, show_fact
 from pflow.core.errors import UsageError
+from pflow.core.json_type import JsonView
 from pflow.core.printable import escape, shorten
-
-Json = Mapping[str, object]
 
 _MARKS = {True: "ok", False: "FAILED", None: "note"}
 
@@ -56,7 +55,7 @@ def doctor(console: Console, names: tuple[str, ...]) -> int:
     return 0 if all(report["ok"] for report in reports) else 1
 
 
-def say_none(console: Console, reports: Sequence[Json]) -> None:
+def say_none(console: Console, reports: Sequence[JsonView]) -> None:
     """Say that there is nothing to talk about, if so."""
     if not reports and not console.json:
         console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
@@ -76,7 +75,7 @@ def asking(console: Console, yes: bool) -> Callable[[str], bool] | None:
     return ask
 
 
-def show_sync(console: Console, reports: Iterable[Json], *, dry_run: bool = False) -> int:
+def show_sync(console: Console, reports: Iterable[JsonView], *, dry_run: bool = False) -> int:
     """Print what came of a sync; returns the exit code."""
     reports = list(reports)
     failed = [report for report in reports if "error" in report]
@@ -90,13 +89,15 @@ def show_sync(console: Console, reports: Iterable[Json], *, dry_run: bool = Fals
         for position, report in enumerate(failed):
             if position:
                 console.say("")
-            console.say(_report_failure(str(report["server"]), cast("Json", report["error"])))
-    return 0 if not failed else 3 if all(cast("Json", r["error"])["type"] == "security" for r in failed) else 1
+            console.say(_report_failure(str(report["server"]), cast("JsonView", report["error"])))
+    return 0 if not failed else 3 if all(cast("JsonView", r["error"])["type"] == "security" for r in failed) else 1
 
 
-def _report_failure(server: str, error: Json) -> str:
+def _report_failure(server: str, error: JsonView) -> str:
     message = str(error["message"])
-    known = {key: value for key, value in cast("Json", error["details"]).items() if (key, value) != ("server", server)}
+    known = {
+        key: value for key, value in cast("JsonView", error["details"]).items() if (key, value) != ("server", server)
+    }
     named = message if f"server `{server}`" in message else f"server `{server}`: {message}"
     hints = [f"hint: {escape(hint)}" for hint in cast("list[str]", error["suggestions"])]
     return "\n".join(
@@ -104,7 +105,7 @@ def _report_failure(server: str, error: Json) -> str:
     )
 
 
-def _report_sync(report: Json, dry_run: bool) -> str:
+def _report_sync(report: JsonView, dry_run: bool) -> str:
     tools, listed = cast("int", report["tools_registered"]), cast("int", report["tools_discovered"])
     number = f"{tools:,} of {listed:,}" if tools != listed else f"{tools:,}"
     counts = [f"{number} tool{'s' * (listed != 1)}"]
@@ -114,13 +115,13 @@ def _report_sync(report: Json, dry_run: bool) -> str:
             counts.append(f"{len(found):,} {word}")
     verb = "would have" if dry_run else "has"
     lines = [f"{report['server']} {verb} {', '.join(counts)} ({report['seconds']:.2f} s)"]
-    added = cast("list[Json]", report["added"])
+    added = cast("list[JsonView]", report["added"])
     lines += columns([(f"+ {escape(str(a['name']))}", shorten(str(a["description"]), 80)) for a in added])
-    for change in cast("list[Json]", report["changed"]):
+    for change in cast("list[JsonView]", report["changed"]):
         lines.append(f"  ~ {escape(str(change['name']))}")
         lines += [f"      {escape(text)}" for text in cast("list[str]", change["differences"])]
     lines += [f"  - {escape(str(name))}" for name in cast("list[str]", report["removed"])]
-    for touch in cast("list[Json]", report["touched"]):
+    for touch in cast("list[JsonView]", report["touched"]):
         lines.append(
             f"  ! workflow `{escape(str(touch['workflow']))}`, node `{escape(str(touch['node']))}`: "
             f"{escape(str(touch['problem']))}"
@@ -129,13 +130,13 @@ def _report_sync(report: Json, dry_run: bool) -> str:
     return "\n".join(lines)
 
 
-def _report_check(report: Json) -> str:
+def _report_check(report: JsonView) -> str:
     lines = [f"{escape(str(report['server']))}: {'works' if report['ok'] else 'does not work'}"]
-    for check in cast("list[Json]", report["checks"]):
+    for check in cast("list[JsonView]", report["checks"]):
         took = f" ({check['ms']} ms)" if "ms" in check else ""
         mark = _MARKS[cast("bool | None", check["ok"])]
         lines.append(f"  {mark:<7} {check['check']}: {escape(str(check['found']))}{took}")
-        for name, value in cast("Json", check.get("details", {})).items():
+        for name, value in cast("JsonView", check.get("details", {})).items():
             lines += [f"          {line}" for line in show_fact(name, value)]
         lines += [f"          hint: {escape(hint)}" for hint in cast("list[str]", check["hints"])]
     return "\n".join(lines)

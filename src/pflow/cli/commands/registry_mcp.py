@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import cast
 
 import click
@@ -14,9 +14,8 @@ from pflow.cli.console import Console
 from pflow.cli.lazy_group import json_option, pass_console
 from pflow.cli.text import columns
 from pflow.core.errors import UsageError
+from pflow.core.json_type import JsonView
 from pflow.core.printable import escape
-
-Json = Mapping[str, object]
 
 
 @click.command("add-mcp")
@@ -73,7 +72,7 @@ def migrate_mcp(console: Console, source: str, backup: bool) -> int:
     servers = console.workspace().servers
     copy = servers.back_up(source) if backup else None
     found = servers.import_from(source)
-    added = [str(server["name"]) for server in cast("list[Json]", found["added"])]
+    added = [str(server["name"]) for server in cast("list[JsonView]", found["added"])]
     if not console.json:
         if copy is not None:
             console.say(f"kept a copy as `{escape(copy)}`")
@@ -97,8 +96,8 @@ def test_connections(console: Console) -> int:
     return 0 if all(report["ok"] for report in reports) else 1
 
 
-def _last(report: Json) -> str:
-    checks = cast("list[Json]", report["checks"])
+def _last(report: JsonView) -> str:
+    checks = cast("list[JsonView]", report["checks"])
     return escape(str(checks[-1]["found"])) if checks else ""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from pflow.core.document.position import Issues, Path, show_path
+from pflow.core.json_type import describe
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 
@@ -65,17 +66,13 @@ _CARRIED = frozenset({"nodes", "edges", "inputs", "id", "type", "params", "from"
 """Fields that many other checks lean on: without the guess, one typing mistake would cause many issues."""
 
 
-def describe(value: object) -> str:
-    """What kind of value this is, for a message: `the string `30``, `an array`."""
+def show_value(value: object) -> str:
+    """A value that is short, and else what kind of value it is: `the string `30``, `an array`."""
     if isinstance(value, str):
         return f"the string `{shorten(value, 40)}`"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if value is None:
-        return "null"
-    if isinstance(value, int | float):
-        return f"the number {value}"
-    return "an array" if isinstance(value, list) else "an object"
+    return f"the number {value}" if isinstance(value, int | float) else describe(value)
 
 
 def label(path: Path) -> str:
@@ -87,7 +84,7 @@ def label(path: Path) -> str:
 
 def wrong_type(issues: Issues, path: Path, wanted: str, value: object, hint: str = "") -> None:
     """The value at `path` should have been `wanted`."""
-    issues.add("wrong-type", f"{label(path)} must be {wanted}, not {describe(value)}", path, hint=hint)
+    issues.add("wrong-type", f"{label(path)} must be {wanted}, not {show_value(value)}", path, hint=hint)
 
 
 def check_name(issues: Issues, name: str, path: Path, what: str, *, key: bool = False) -> None:

@@ -2,39 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pflow.core.document.document import Input, Output
-from pflow.core.document.fields import Fields, check_name, describe, wrong_type
+from pflow.core.document.fields import Fields, check_name, show_value, wrong_type
 from pflow.core.document.position import Path
+from pflow.core.json_type import TYPES, fits, with_article
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
-
-TYPES: Mapping[str, str] = {
-    "string": "string",
-    "str": "string",
-    "integer": "integer",
-    "int": "integer",
-    "number": "number",
-    "float": "number",
-    "boolean": "boolean",
-    "bool": "boolean",
-    "array": "array",
-    "list": "array",
-    "object": "object",
-    "dict": "object",
-    "any": "any",
-}
-"""Every way to write a type, and the one that the document's values use."""
-
-_ARTICLES: Mapping[str, str] = {
-    "string": "a string",
-    "integer": "an integer",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "an array",
-    "object": "an object",
-}
 
 _INPUT = dict.fromkeys(("type", "required", "default", "description", "secret"))
 _OUTPUT = dict.fromkeys(("type", "description", "source"))
@@ -76,7 +49,7 @@ def read_inputs(top: Fields) -> dict[str, Input]:
         if default is not None and not fits(default, kind):
             top.issues.add(
                 "bad-default",
-                f"the default of `{shorten(name)}` must be {_ARTICLES[kind]}, not {describe(default)}",
+                f"the default of `{shorten(name)}` must be {with_article(kind)}, not {show_value(default)}",
                 (*path, "default"),
                 hint="change the default or the type",
             )
@@ -132,11 +105,3 @@ def describe_input(declared: Input) -> dict[str, object]:
     if declared.secret:
         shown["secret"] = True
     return shown
-
-
-def fits(value: object, kind: str) -> bool:
-    """Whether a JSON value is of one of the document's types."""
-    if kind in ("integer", "number"):
-        return not isinstance(value, bool) and isinstance(value, int if kind == "integer" else int | float)
-    wanted = {"string": str, "boolean": bool, "array": list, "object": dict}.get(kind, object)
-    return isinstance(value, wanted)

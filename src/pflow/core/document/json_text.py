@@ -9,6 +9,7 @@ import orjson
 
 from pflow.core.document.plain_copy import NUMBER_HINT
 from pflow.core.document.position import Issues, Path, Spot
+from pflow.core.printable import cut
 
 _TOKEN = r"""[ \t\r\n]*(?:([{}\[\],:])|("[^"\\]*(?:\\.[^"\\]*)*")|([^ \t\r\n{}\[\],:"]+))"""
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9.eE+-])|-?(?:Infinity|NaN)\b"
@@ -104,8 +105,8 @@ def _decode(token: str) -> str:
 def _explain(text: str, offset: int, problem: str, issues: Issues) -> None:
     number = re.compile(_NUMBER).match(text, offset)
     if number:
-        shown = number[0] if len(number[0]) <= 40 else f"{number[0][:40]}…"
-        issues.stop("bad-number", f"a document cannot hold the number `{shown}`", offset, hint=NUMBER_HINT)
+        message = f"a document cannot hold the number `{cut(number[0], 41)}`"
+        issues.stop("bad-number", message, offset, hint=NUMBER_HINT)
         return
     if "depth" in problem:
         issues.stop("too-deep", "the document is nested far too deeply", offset)

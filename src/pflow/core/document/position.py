@@ -6,8 +6,10 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from typing import TypedDict, Unpack
 
 from pflow.core.document.issue import Issue
+from pflow.core.printable import cut
 
 Path = tuple[str | int, ...]
 
@@ -24,8 +26,7 @@ def show_path(path: Sequence[str | int]) -> str:
         elif _PLAIN.fullmatch(part) and len(part) <= _LONGEST_KEY:
             text += f".{part}" if text else part
         else:
-            short = part if len(part) <= _LONGEST_KEY else f"{part[:_LONGEST_KEY]}…"
-            text += f"[{json.dumps(short, ensure_ascii=False)}]"
+            text += f"[{json.dumps(cut(part, _LONGEST_KEY + 1), ensure_ascii=False)}]"
     return text
 
 
@@ -152,6 +153,15 @@ class Places:
         return self._starts
 
 
+class _More(TypedDict, total=False):
+    """What `Places.issue` may be told besides."""
+
+    known: Sequence[str]
+    hint: str
+    key: bool
+    offset: int | None
+
+
 class Issues:
     """Collects the issues of one document: the first thousand, then only their number.
 
@@ -173,22 +183,12 @@ class Issues:
         """Whether further issues are only counted, so that finding a suggestion would be wasted."""
         return len(self._found) >= self.LIMIT
 
-    def add(
-        self,
-        code: str,
-        message: str,
-        path: Path = (),
-        *,
-        known: Sequence[str] = (),
-        hint: str = "",
-        key: bool = False,
-        offset: int | None = None,
-    ) -> None:
+    def add(self, code: str, message: str, path: Path = (), **more: Unpack[_More]) -> None:
         """Remember an issue; see `Places.issue`."""
         if self.full:
             self._more += 1
             return
-        self._found.append(self.places.issue(code, message, path, known=known, hint=hint, key=key, offset=offset))
+        self._found.append(self.places.issue(code, message, path, **more))
 
     def stop(self, code: str, message: str, offset: int | None = None, *, hint: str = "") -> None:
         """Remember an issue that makes the rest unreadable."""

@@ -10,14 +10,13 @@ import orjson
 
 from pflow.core.errors import DocumentError
 from pflow.core.file.file_name import show
+from pflow.core.json_type import Json
 
 if TYPE_CHECKING:
     from pflow.core.document.issue import Issue
 
 MAX_DOCUMENT = 5 << 20
 """Bytes of a normalised document: more than an author may write, since every node may have gained an edge."""
-
-Json = dict[str, object]
 
 
 def encode_file(document: Mapping[str, object], metadata: Mapping[str, object]) -> bytes:

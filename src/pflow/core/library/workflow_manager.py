@@ -34,7 +34,8 @@ from pflow.core.file.home import Home, absolute, find_home
 from pflow.core.file.os_call import Calls, storage_error
 from pflow.core.file.state_file import StateFile
 from pflow.core.frozen import Frozen
-from pflow.core.library.workflow_file import Json, decode_file, encode_file, now_text
+from pflow.core.json_type import Json
+from pflow.core.library.workflow_file import decode_file, encode_file, now_text
 from pflow.core.suggest import nearest
 
 MAX_FILE = 32 << 20

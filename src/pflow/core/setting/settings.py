@@ -15,15 +15,13 @@ from pflow.core.file.state_file import StateFile
 from pflow.core.json_type import Json, JsonView
 from pflow.core.setting.option import OPTIONS, find_option, parse_option
 from pflow.core.setting.redactor import MIN_SECRET
+from pflow.core.setting.secret_name import is_secret_name
 
 VERSION = 1
 MAX_VALUE = 64 << 10
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _NAME = _LETTERS | frozenset("0123456789_")
-_SECRET_WORDS = frozenset(
-    "TOKEN SECRET PASSWORD PASSWD PASSPHRASE CREDENTIAL CREDENTIALS PAT KEY APIKEY".split()  # noqa: SIM905
-)
 
 
 class Settings:
@@ -112,11 +110,7 @@ class Settings:
     def secrets(self) -> Mapping[str, str]:
         """Values to keep out of everything that is shown or stored: our credentials, and what the environment
         holds under names such as `GITHUB_TOKEN`."""
-        found = {
-            name: value
-            for name, value in self._environ.items()
-            if value and not _SECRET_WORDS.isdisjoint(name.upper().split("_"))
-        }
+        found = {name: value for name, value in self._environ.items() if value and is_secret_name(name)}
         return {**found, **self._read()}
 
     def _read(self) -> dict[str, str]:

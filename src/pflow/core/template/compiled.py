@@ -9,6 +9,7 @@ import orjson
 
 from pflow.core.errors import StepError, UnresolvedError
 from pflow.core.interface import MISSING
+from pflow.core.json_type import type_of
 from pflow.core.suggest import nearest
 
 
@@ -47,6 +48,17 @@ class Compiled:
     def render(self, lookup: Lookup) -> object:
         """The value with every template filled in."""
         return self.value
+
+
+class Parts(Compiled):
+    """Text around templates, in its order; subclasses say how it is put together."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[str | Reference]) -> None:
+        super().__init__(None)
+        self.references = tuple(part for part in parts if isinstance(part, Reference))
+        self._parts = tuple(parts)
 
 
 class Refused(Compiled):
@@ -96,12 +108,14 @@ def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedEr
     hints: list[str] = []
     if isinstance(value, Mapping):
         names = [str(name) for name in value]
-        there = f"`{at}` is an object with " + (", ".join(f"{n} ({_kind(value[n])})" for n in names[:20]) or "no keys")
+        there = f"`{at}` is an object with " + (
+            ", ".join(f"{n} ({type_of(value[n])})" for n in names[:20]) or "no keys"
+        )
         hints = [f"did you mean `{near}`?" for near in nearest(str(key), names, limit=1)]
     elif isinstance(value, list | tuple):
         there = f"`{at}` is an array of {len(value)}"
     else:
-        there = f"`{at}` is {_kind(value)}"
+        there = f"`{at}` is {type_of(value)}"
         if isinstance(value, str):
             hints = ["parse it in a `code` step first"]
     return UnresolvedError(
@@ -109,8 +123,3 @@ def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedEr
         details={"missing": [reference.text[2:-1]]},
         suggestions=hints,
     )
-
-
-def _kind(value: object) -> str:
-    kinds = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
-    return kinds.get(type(value), "null" if value is None else type(value).__name__)

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from pflow.core.interface import MISSING, Slot
-from pflow.core.template.compiled import Compiled, Lookup, Problem, Reference, as_text
+from pflow.core.printable import cut
+from pflow.core.template.compiled import Compiled, Lookup, Parts, Problem, Reference, as_text
 
 _OPEN = re.compile(r"\$\$\{|\$\{")
 _BODY = re.compile(
@@ -35,13 +36,8 @@ class _Single(Compiled):
         return lookup(self._reference)
 
 
-class _Text(Compiled):
-    __slots__ = ("_parts",)
-
-    def __init__(self, parts: Sequence[str | Reference]) -> None:
-        super().__init__(None)
-        self.references = tuple(part for part in parts if isinstance(part, Reference))
-        self._parts = tuple(parts)
+class _Text(Parts):
+    __slots__ = ()
 
     def render(self, lookup: Lookup) -> object:
         return "".join(part if isinstance(part, str) else as_text(lookup(part)) for part in self._parts)
@@ -101,7 +97,7 @@ def _compile(value: object, path: tuple[str | int, ...], problems: list[Problem]
             if isinstance(key, str) and "${" in key:
                 problems.append(
                     Problem(
-                        f"templates do not apply in keys: `{_cut(key)}`",
+                        f"templates do not apply in keys: `{cut(key)}`",
                         "write `$${` for a literal `${`",
                         path,
                     )
@@ -188,19 +184,15 @@ def _unquote(text: str) -> str:
 def _problem(shown: str, offset: int, *, closed: bool) -> Problem:
     literal = "write `$${` for a literal `${`"
     if not closed:
-        return Problem(f"`{_cut(shown)}` opens a template that never ends", literal, (), offset)
+        return Problem(f"`{cut(shown)}` opens a template that never ends", literal, (), offset)
     inner = shown[2:].removesuffix("}")
     if inner.startswith("__"):
-        return Problem(f"`{_cut(shown)}`: names that start with `__` are reserved", literal, (), offset)
+        return Problem(f"`{cut(shown)}`: names that start with `__` are reserved", literal, (), offset)
     if "${" in inner:
-        return Problem(f"`{_cut(shown)}`: templates do not nest", "give each value a name of its own", (), offset)
+        return Problem(f"`{cut(shown)}`: templates do not nest", "give each value a name of its own", (), offset)
     return Problem(
-        f"`{_cut(shown)}` is not a template: only names, `.key`, `[0]` and `:-default` are",
+        f"`{cut(shown)}` is not a template: only names, `.key`, `[0]` and `:-default` are",
         f"compute it in a `code` step, or {literal}",
         (),
         offset,
     )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

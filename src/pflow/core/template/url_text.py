@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from pflow.core.errors import StepError
 from pflow.core.printable import shorten
-from pflow.core.template.compiled import Compiled, Lookup, Problem, Reference, Refused, as_text
+from pflow.core.template.compiled import Compiled, Lookup, Parts, Problem, Reference, Refused, as_text
 
 Region = Literal["host", "path", "query", "fragment"]
 
@@ -33,13 +33,8 @@ _HOST = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|{_IPV6}){_PORT}")
 _HOST_PART = re.compile(rf"(?:[A-Za-z0-9_.-]+|{_IPV6}){_PORT}")
 
 
-class _Url(Compiled):
-    __slots__ = ("_parts",)
-
-    def __init__(self, parts: Sequence[str | Reference]) -> None:
-        super().__init__(None)
-        self.references = tuple(part for part in parts if isinstance(part, Reference))
-        self._parts = tuple(parts)
+class _Url(Parts):
+    __slots__ = ()
 
     def render(self, lookup: Lookup) -> object:
         writer = _Writer()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
+from pflow.core.json_type import type_of
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 
@@ -32,6 +33,7 @@ def describe(error: ValueError, schema: Mapping[str, object], arguments: object)
     path: Sequence[str | int] = getattr(error, "instance_path", ())
     facts: Mapping[str, object] = kind.as_dict() if kind is not None else {}
     place = _name(path)
+    given = type_of(getattr(error, "instance", None))
     if keyword == "required":
         name = str(facts["property"])
         meant = nearest(name, _undeclared(error, schema, arguments), limit=1)
@@ -43,7 +45,7 @@ def describe(error: ValueError, schema: Mapping[str, object], arguments: object)
             hint = f"; did you mean {_name([*path, *meant])}?" if meant else ""
             yield f"{_name([*path, name])} is not known{hint}"
     elif keyword == "type":
-        yield f"{place} must be {_list(_texts(facts.get('types')))}, not {_kind(error)}"
+        yield f"{place} must be {_list(_texts(facts.get('types')))}, not {given}"
     elif keyword == "enum":
         yield f"{place} must be {_list([_show(option) for option in _items(facts.get('options'))])}"
     elif keyword == "const":
@@ -57,7 +59,7 @@ def describe(error: ValueError, schema: Mapping[str, object], arguments: object)
     elif keyword in ("falseSchema", ""):
         yield f"{place} may not be given"
     elif keyword in ("anyOf", "oneOf"):
-        yield f"{place} {_alternatives(facts.get('context'), schema, arguments, path, _kind(error))}"
+        yield f"{place} {_alternatives(facts.get('context'), schema, arguments, path, given)}"
     else:
         yield f"{place} does not fit `{shorten(keyword)}` of the tool's input schema"
 
@@ -124,14 +126,6 @@ def _name(path: Sequence[str | int]) -> str:
         return "the set of arguments"
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{shorten(part, 40)}" for part in path)
     return f"`{shorten(text.removeprefix('.'), 120)}`"
-
-
-def _kind(error: ValueError) -> str:
-    value = getattr(error, "instance", None)
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else "boolean"
-    kinds = {dict: "object", list: "array", str: "string", int: "integer"}
-    return kinds.get(type(value), "number")
 
 
 def _list(words: Sequence[str]) -> str:

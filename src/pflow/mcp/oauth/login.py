@@ -12,7 +12,6 @@ from pflow.mcp.server.credential import auth_failed, check_credentials, client_s
 from pflow.mcp.server.token_store import TokenStore, forget
 
 if TYPE_CHECKING:
-    from pflow.http.authorization import Signer
     from pflow.mcp.oauth.client import OAuthClient
 
 PATIENCE = 300.0
@@ -45,16 +44,36 @@ def oauth_for(
     timeout: float = PATIENCE,
     open_url: Open | None = None,
     learn: Callable[[str], None] | None = None,
-) -> Signer:
+    fresh: bool = False,
+) -> OAuthClient:
     """What signs the requests of an HTTP client to an expanded server.
 
     Raises a `StepError` with the action `auth_failed`, now or while a request is sent, if there is no token and none
     can be had. Only if `interactive` is a person asked to log in, at an address that is told to `say` and opened.
-    `learn` is told every token before it is used, in any thread.
+    `learn` is told every token before it is used, in any thread; `fresh` ignores the login there is.
     """
-    opener = (open_url or _open_browser) if interactive else None
-    client = _client(server, home, variables, say, opener, timeout, learn=learn, fresh=False)
-    if uses_oauth(server) and not interactive:
+    from pflow.mcp.oauth.client import OAuthClient, Person  # lazy: httpx2 costs 120 ms
+
+    if server.auth is None or not uses_oauth(server):
+        raise UsageError(
+            f"server `{server.name}` has no OAuth in its configuration",
+            suggestions=['give it `"auth": {"type": "oauth"}`, or `"client_credentials"` for a program of its own'],
+        )
+
+    def show_url(url: str) -> None:
+        say(f"to let pflow use server `{server.name}`, open this address and log in: {url}")
+        (open_url or _open_browser)(url)
+
+    client = OAuthClient(
+        server,
+        server.auth,
+        TokenStore(home, server, say),
+        secret=client_secret(server, variables),
+        person=Person(show_url, timeout) if interactive and server.auth.type == "oauth" else None,
+        learn=learn or (lambda secret: None),
+        fresh=fresh,
+    )
+    if not interactive:
         client.check_login()
     return client
 
@@ -71,7 +90,16 @@ async def login(
     """Log in to an expanded server anew, whatever is known of it, and keep the tokens."""
     from pflow.mcp.transport.http_channel import Channel  # lazy: httpx2 costs 120 ms
 
-    client = _client(server, home, variables, say, open_url or _open_browser, timeout, learn=None, fresh=True)
+    client = oauth_for(
+        server,
+        home=home,
+        variables=variables,
+        interactive=True,
+        say=say,
+        timeout=timeout,
+        open_url=open_url,
+        fresh=True,
+    )
     headers = check_credentials(server, variables).headers
     channel = Channel(server.url, headers, insecure=server.insecure, pin_file=server.pin_file, auth=client)
     method, body = ("GET", None) if server.transport == "sse" else ("POST", _PROBE)
@@ -99,45 +127,6 @@ async def login(
 def logout(name: str, *, home: Home) -> bool:
     """Forget the tokens of a server; whether there were any. They stay good until they expire."""
     return forget(home, name)
-
-
-def _client(
-    server: ServerConfig,
-    home: Home,
-    variables: Mapping[str, str],
-    say: Say,
-    open_url: Open | None,
-    timeout: float,
-    *,
-    learn: Callable[[str], None] | None,
-    fresh: bool,
-) -> OAuthClient:
-    from pflow.mcp.oauth.client import OAuthClient, Person  # lazy: httpx2 costs 120 ms
-
-    if server.auth is None or not uses_oauth(server):
-        raise UsageError(
-            f"server `{server.name}` has no OAuth in its configuration",
-            suggestions=['give it `"auth": {"type": "oauth"}`, or `"client_credentials"` for a program of its own'],
-        )
-    person = None
-    if open_url is not None and server.auth.type == "oauth":
-        opener = open_url
-
-        def show_url(url: str) -> None:
-            say(f"to let pflow use server `{server.name}`, open this address and log in: {url}")
-            opener(url)
-
-        person = Person(show_url, timeout)
-    secret = client_secret(server, variables)
-    return OAuthClient(
-        server,
-        server.auth,
-        TokenStore(home, server, say),
-        secret=secret,
-        person=person,
-        learn=learn or (lambda secret: None),
-        fresh=fresh,
-    )
 
 
 def _open_browser(url: str) -> None:

@@ -14,6 +14,7 @@ from typing import TypedDict, Unpack
 import orjson
 
 from pflow.core.errors import ServerError, ServerGone, StepError, StepTimeout
+from pflow.core.json_type import JsonView
 from pflow.core.printable import shorten
 from pflow.mcp.protocol.json_line import decode, find_reply_id
 from pflow.mcp.protocol.rpc_reply import INVALID, read_progress, read_reply
@@ -105,12 +106,7 @@ class Rpc:
         self._loop = asyncio.get_running_loop()
 
     async def request(
-        self,
-        method: str,
-        params: Mapping[str, object],
-        *,
-        meta: Mapping[str, object] | None = None,
-        **patience: Unpack[Patience],
+        self, method: str, params: JsonView, *, meta: JsonView | None = None, **patience: Unpack[Patience]
     ) -> dict[str, object]:
         """The result of a request. With `meta`, it goes out with that and a token for progress.
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 from pflow.core.errors import UsageError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import describe
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.server.address import check_address, has_reference
@@ -90,7 +91,7 @@ def read_server(name: str, fields: object) -> ServerConfig:
     """A checked server from the object that a file holds; a `UsageError` or `SecurityError` says what is wrong."""
     check_server_name(name)
     if not isinstance(fields, dict):
-        raise UsageError(f"server `{name}` is {_kind(fields)}; it should be an object with `command` or `url`")
+        raise UsageError(f"server `{name}` is {describe(fields)}; it should be an object with `command` or `url`")
     read = _Reader(name, fields)
     transport = read_transport(name, read.text("transport") or _infer(fields))
     config = ServerConfig(
@@ -202,11 +203,6 @@ def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _kind(value: object) -> str:
-    kinds = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", type(None): "null"}
-    return kinds.get(type(value), "a number")
-
-
 class _Reader:
     """The fields of a server in their types; a wrong one is an error that names it and never shows its value."""
 
@@ -228,7 +224,7 @@ class _Reader:
     def pairs(self, field: str) -> dict[str, str]:
         def read(value: object) -> dict[str, str]:
             if not isinstance(value, dict):
-                raise self._wrong(field, value, "an object of texts")
+                raise self._wrong(field, value, "an object of strings")
             return {self._text(field, key): self._text(f"{field}.{key}", item) for key, item in value.items()}
 
         return self._read(field, {}, read)
@@ -272,12 +268,12 @@ class _Reader:
 
     def _texts(self, field: str, value: object) -> tuple[str, ...]:
         if not isinstance(value, list):
-            raise self._wrong(field, value, "a list of texts")
+            raise self._wrong(field, value, "an array of strings")
         return tuple(self._text(f"{field}[{index}]", item) for index, item in enumerate(value))
 
     def _text(self, field: str, value: object) -> str:
         if not isinstance(value, str):
-            raise self._wrong(field, value, "a text")
+            raise self._wrong(field, value, "a string")
         try:
             size = len(value.encode())
         except UnicodeEncodeError:
@@ -287,4 +283,4 @@ class _Reader:
         return value
 
     def _wrong(self, field: str, value: object, wanted: str) -> UsageError:
-        return UsageError(f"`{show(field)}` of server `{self._server}` is {_kind(value)}; it should be {wanted}")
+        return UsageError(f"`{show(field)}` of server `{self._server}` is {describe(value)}; it should be {wanted}")

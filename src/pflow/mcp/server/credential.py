@@ -10,8 +10,8 @@ import orjson
 from pflow.core.errors import StepError
 from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
+from pflow.core.setting.secret_name import is_secret_name
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.secret_scan import is_secret_name
 
 _FORBIDDEN = re.compile(r"[^\x21-\x7e]")
 _SCHEME = re.compile(r"bearer\s+", re.IGNORECASE)
@@ -47,7 +47,7 @@ def check_credentials(server: ServerConfig, variables: Mapping[str, str]) -> Cre
         sent = next((value for name, value in headers.items() if name.lower() == "authorization"), "")
         if _SCHEME.match(sent):
             check_scopes(server, scopes_of(_SCHEME.sub("", sent, count=1)), where="")
-    shown = [value for name, value in headers.items() if _is_secret(name)]
+    shown = [value for name, value in headers.items() if is_secret_name(name)]
     parts = [value.partition(" ")[2].strip() for value in shown]
     secrets = [text for text in (*shown, *parts, token, secret) if text]
     return Credentials(headers=headers, secrets=list(dict.fromkeys(secrets)))
@@ -140,7 +140,3 @@ def _says_something(value: str) -> bool:
 
 def _is_oauth(server: ServerConfig) -> bool:
     return server.auth is not None and server.auth.type != "bearer"
-
-
-def _is_secret(name: str) -> bool:
-    return name.lower() in ("authorization", "proxy-authorization", "cookie") or is_secret_name(name)

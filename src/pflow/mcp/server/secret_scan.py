@@ -1,4 +1,4 @@
-"""What of a server's configuration others could see: warnings about secrets in it, and a view without them."""
+"""Secrets in a server's configuration that other users could read: warnings about them, and a view without them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from pflow.core.file.file_name import show
+from pflow.core.setting.secret_name import is_secret_name
 from pflow.mcp.server.address import has_reference
 from pflow.mcp.server.config import ServerConfig
 
@@ -16,17 +17,9 @@ _LOOKED_AT = 4096
 _SECRET = re.compile(
     r"(?<![\w-])(?:gh[opsur]_|github_pat_|glpat-|sk-|rk_live_|xox[abeprs]-|AKIA|ASIA|AIza|npm_|hf_|pypi-Ag|eyJ[\w-]+\.)[\w.-]{8,}"
 )
-_SECRET_WORD = r"token|secret|passwd|password|passphrase|credentials?|pat|api[-_]?key|access[-_]?key|auth"
-_SECRET_FLAG = re.compile(rf"--?(?:[\w-]*[-_])?(?:{_SECRET_WORD})\Z", re.IGNORECASE)
-_ASSIGNED = re.compile(rf"(--?)?((?:[\w-]*[-_])?(?:{_SECRET_WORD}))[=:](.+)\Z", re.IGNORECASE | re.DOTALL)
+_ASSIGNED = re.compile(r"([\w-]+)[=:](.+)\Z", re.DOTALL)
 _IN_URL = re.compile(r"(?<=://)[^/@\s]*:([^/@\s]+)(?=@)")
-_SECRET_NAME = re.compile(rf"(?:.*_)?(?:{_SECRET_WORD}|key)s?\Z", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)")
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a variable or header is called like something secret."""
-    return _SECRET_NAME.match(name.replace("-", "_")) is not None
 
 
 def password_in(value: str) -> str:
@@ -77,9 +70,7 @@ def _advise(config: ServerConfig) -> Iterator[str]:
             f"argument {index + 1} of server `{name}` looks like a secret; every program on this machine can see it. "
             "Store it with `pflow settings set NAME` and pass it as `--env NAME='${NAME}'`"
         )
-    named = dict.fromkeys(
-        found for arg in config.args for found in _REFERENCE.findall(arg) if _SECRET_NAME.match(found)
-    )
+    named = dict.fromkeys(found for arg in config.args for found in _REFERENCE.findall(arg) if is_secret_name(found))
     for variable in named:
         yield (
             f"server `{name}` gets `${{{variable}}}` as an argument, where every program on this machine can see it; "
@@ -87,7 +78,7 @@ def _advise(config: ServerConfig) -> Iterator[str]:
         )
     for part, pairs in (("header", config.headers), ("variable", config.env)):
         for key, value in pairs.items():
-            secret = _SECRET.search(value[:_LOOKED_AT]) or _SECRET_NAME.match(key) or key.lower() == "authorization"
+            secret = _SECRET.search(value[:_LOOKED_AT]) or is_secret_name(key)
             if secret and value and not has_reference(value):
                 yield (
                     f"the value of the {part} `{show(key)}` of server `{name}` is stored in clear; "
@@ -111,18 +102,23 @@ def _secret_args(config: ServerConfig) -> set[int]:
         if has_reference(arg):
             continue
         flag = config.args[index - 1] if index else ""
-        follows = bool(_SECRET_FLAG.match(flag)) and not arg.startswith("-")
-        assigned = _ASSIGNED.match(arg)
+        follows = flag.startswith("-") and is_secret_name(flag) and "=" not in flag and not arg.startswith("-")
         begin = arg[:_LOOKED_AT]
-        if follows or assigned or _SECRET.search(begin) or _IN_URL.search(begin):
+        if follows or _assigned(arg) or _SECRET.search(begin) or _IN_URL.search(begin):
             found.add(index)
     return found
 
 
+def _assigned(arg: str) -> re.Match[str] | None:
+    """A secret that is given by its name, as in `--token=…` or `API_KEY:…`."""
+    found = _ASSIGNED.match(arg)
+    return found if found and is_secret_name(found[1]) else None
+
+
 def _hidden(arg: str) -> str:
-    assigned = _ASSIGNED.match(arg)
+    assigned = _assigned(arg)
     if assigned:
-        return arg[: assigned.start(3)] + HIDDEN
+        return arg[: assigned.start(2)] + HIDDEN
     in_url = _IN_URL.search(arg[:_LOOKED_AT])
     if in_url:
         return arg[: in_url.start(1)] + HIDDEN + arg[in_url.end(1) :]

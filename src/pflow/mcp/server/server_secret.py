@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from pflow.core.errors import PflowError
 from pflow.core.file.home import Home
+from pflow.core.setting.secret_name import is_secret_name
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.config_file import ServerBook
-from pflow.mcp.server.secret_scan import is_secret_name, password_in
+from pflow.mcp.server.secret_scan import password_in
 from pflow.mcp.server.variable import expand, references
 
 
@@ -41,7 +42,7 @@ def server_secrets(home: Home, variables: Mapping[str, str]) -> dict[str, str]:
 def _given(config: ServerConfig, server: ServerConfig) -> Iterator[tuple[str, str]]:
     for part, pairs in (("env", server.env), ("headers", server.headers)):
         for name, value in pairs.items():
-            if is_secret_name(name) or name.lower() in ("authorization", "cookie", "proxy-authorization"):
+            if is_secret_name(name):
                 scheme, _, token = value.partition(" ")
                 # A credential counts without the scheme in front of it, too.
                 yield (

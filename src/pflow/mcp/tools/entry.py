@@ -10,6 +10,7 @@ import orjson
 
 from pflow.core.errors import ServerError
 from pflow.core.file.file_name import show
+from pflow.core.printable import cut
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.tools.schema import Parameters, SchemaReader
 
@@ -111,7 +112,7 @@ def _description(definition: Mapping[str, object]) -> str:
         if len(text) >= _ENOUGH_PROSE:
             break
     if text:
-        return text if len(text) <= _MOST_PROSE else f"{text[: _MOST_PROSE - 1]}…"
+        return cut(text, _MOST_PROSE)
     title = definition.get("title") or _mapping(definition.get("annotations")).get("title")
     return str(title if isinstance(title, str) and title.strip() else definition["name"])[:_MOST_PROSE].strip()
 

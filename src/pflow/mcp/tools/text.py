@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import orjson
 
 from pflow.core.interface import MISSING, Field
-from pflow.core.printable import escape
+from pflow.core.printable import cut, escape, shorten
 from pflow.registry.entry import interface_from_json
 
 _LONGEST_PROSE = 1_000
@@ -36,7 +36,7 @@ def describe_value(schema: Mapping[str, object]) -> str:
 def one_line(text: str, width: int = _LONGEST_PROSE) -> str:
     """Prose on one line, cut where nobody reads on."""
     line = " ".join(text[: 4 * width].split())
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+    return cut(line, width)
 
 
 def docstring(entry: Mapping[str, object]) -> str:
@@ -69,7 +69,7 @@ def _read(field: Field) -> str:
 
 def _param(field: Field) -> str:
     default = orjson.dumps(field.default).decode()
-    return f"{escape(field.name)}: {_python(field)} (default {escape(_cut(default))}){_prose(field)}"
+    return f"{escape(field.name)}: {_python(field)} (default {shorten(default, _LONGEST_VALUE)}){_prose(field)}"
 
 
 def _shared(field: Field) -> str:
@@ -128,8 +128,4 @@ def _number(schema: Mapping[str, object], word: str) -> int | float | None:
 
 
 def _value(value: object) -> str:
-    return _cut(value if isinstance(value, str) else orjson.dumps(value).decode())
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+    return cut(value if isinstance(value, str) else orjson.dumps(value).decode(), _LONGEST_VALUE)

@@ -5,7 +5,6 @@ Nothing here has a time limit unless the caller gives one. Importing it costs ab
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from pflow.core.errors import SecurityError, ServerError, ServerGone, UsageError
@@ -16,11 +15,11 @@ from pflow.http.authorization import Signer
 from pflow.http.client import AGENT, MAX_REDIRECTS, Answer, Client, Hop, Policy
 from pflow.http.connection import Trust
 from pflow.http.failure import Failure, Kind
+from pflow.http.header import UNSAFE
 from pflow.mcp.protocol.session import Warn
 from pflow.mcp.server.address import is_inside, is_loopback
 
 _KEEP_METHOD = frozenset((307, 308))
-_WRONG = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _SHORTEST_SECRET = 6
 
 _BROKEN = "the exchange with the MCP server at `{place}` broke off"
@@ -112,7 +111,7 @@ class Channel:
         sent = {**AGENT, **self._headers, **headers}
         hop = Hop(method=method, url=self._url, headers=sent, content=content, signed=True, patience=patience)
         answer = await self._client.exchange(hop)
-        await answer.close()
+        await answer.aclose()
         return answer.status
 
     def resolve(self, text: str) -> str:
@@ -174,7 +173,7 @@ def _check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     checked: dict[str, str] = {}
     for name, value in headers.items():
         value = value.strip(" \t")
-        if _WRONG.search(value):
+        if UNSAFE.search(value):
             raise UsageError(
                 f"the value of header `{show(name)}` holds a line break or another control character",
                 suggestions=["look at the variable that it comes from: a token that was pasted may end with one"],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pflow.core.errors import ServerError, ServerGone
 from pflow.core.file.file_name import show
 from pflow.core.printable import shorten
+from pflow.http.header import read_wait
 from pflow.mcp.protocol.json_line import decode
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ _EXCERPT = 16 << 10
 """Bytes of a body that are looked at for what it says."""
 
 _SHOWN = 500
-_LONGEST_WAIT = 7 * 24 * 3600.0
 
 
 async def read_refusal(reply: Answer, channel: Channel) -> tuple[str, dict[str, object]]:
@@ -83,23 +83,6 @@ def _credential(given: Sequence[str], logs_in: bool) -> str:
 def ends_session(status: int, said: str, *, in_session: bool) -> bool:
     """Whether a server does not know our session any more; some say so with 400 and words."""
     return in_session and (status in (404, 410) or (status == 400 and "session" in said.lower()))
-
-
-def read_wait(text: str) -> float | None:
-    """Seconds to wait, from a `Retry-After` of either form."""
-    if not text or len(text) > 100:
-        return None
-    if text.isascii() and text.isdigit():
-        return min(float(text), _LONGEST_WAIT)
-    from datetime import UTC, datetime  # lazy: only for a date, which few servers send
-    from email.utils import parsedate_to_datetime
-
-    try:
-        at = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    left = (at if at.tzinfo else at.replace(tzinfo=UTC)) - datetime.now(UTC)
-    return min(max(round(left.total_seconds(), 1), 0.0), _LONGEST_WAIT)
 
 
 async def misfit(reply: Answer, channel: Channel) -> ServerError:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from pflow.core.errors import ReplyError, ServerError, ServerGone
+from pflow.core.json_type import JsonView
 from pflow.core.printable import shorten
 from pflow.mcp.protocol.handshake import LEGACY
 from pflow.mcp.protocol.json_line import LINE_LIMIT
@@ -65,12 +66,7 @@ class HttpWire(Rpc):
         self._mirrored: dict[str, Mirrored] = {}
 
     async def request(
-        self,
-        method: str,
-        params: Mapping[str, object],
-        *,
-        meta: Mapping[str, object] | None = None,
-        **patience: Unpack[Patience],
+        self, method: str, params: JsonView, *, meta: JsonView | None = None, **patience: Unpack[Patience]
     ) -> dict[str, object]:
         """The result of a request; what the server says of itself in some is remembered for those that follow."""
         modern = meta is not None and VERSION_KEY in meta
@@ -103,7 +99,7 @@ class HttpWire(Rpc):
         """Tell the server that the session is over."""
         if self._session is not None:
             reply = await self._channel.send("DELETE", self._legacy_headers(), session=self._session)
-            await reply.close()
+            await reply.aclose()
 
     async def close(self) -> None:
         """End whatever is still under way; what is in flight must have been failed."""
@@ -154,23 +150,21 @@ class HttpWire(Rpc):
         await self._wait_for_greeting()
         session = None if modern or call.method == "initialize" else self._session
         events = Events(self._limit)
-        reply = await self._channel.send("POST", headers, data, session=session)
         try:
-            if not reply.succeeded:
-                await self._take_refusal(number, reply, in_session=session is not None)
-            elif reply.kind == JSON:
-                self._note_session(call, reply)
-                self._take(await self._read(reply), number)
-            elif reply.kind == STREAM:
-                self._note_session(call, reply)
-                await self._read_events(number, reply, events)
-            else:
-                raise await misfit(reply, self._channel)
+            async with aclosing(await self._channel.send("POST", headers, data, session=session)) as reply:
+                if not reply.succeeded:
+                    await self._take_refusal(number, reply, in_session=session is not None)
+                elif reply.kind == JSON:
+                    self._note_session(call, reply)
+                    self._take(await self._read(reply), number)
+                elif reply.kind == STREAM:
+                    self._note_session(call, reply)
+                    await self._read_events(number, reply, events)
+                else:
+                    raise await misfit(reply, self._channel)
         except ServerGone:
             if modern or not events.last_id or not self.is_open:
                 raise
-        finally:
-            await reply.close()
         if number in self._calls and events.last_id and not modern:
             await self._resume(number, events)
 
@@ -244,14 +238,11 @@ class HttpWire(Rpc):
 
     async def _read_rest(self, number: int, events: Events) -> int:
         headers = {"accept": STREAM, "last-event-id": events.last_id, **self._legacy_headers()}
-        reply = await self._channel.send("GET", headers, session=self._session)
-        try:
+        async with aclosing(await self._channel.send("GET", headers, session=self._session)) as reply:
             if reply.succeeded and reply.kind == STREAM:
                 await self._read_events(number, reply, events)
                 return reply.status
             return max(reply.status, 300)
-        finally:
-            await reply.close()
 
     # ---- what an older server says outside of requests
 
@@ -268,8 +259,7 @@ class HttpWire(Rpc):
             before = size
             try:
                 headers = {"accept": STREAM, **last, **self._legacy_headers()}
-                reply = await self._channel.send("GET", headers, session=self._session)
-                try:
+                async with aclosing(await self._channel.send("GET", headers, session=self._session)) as reply:
                     if not reply.succeeded or reply.kind != STREAM:
                         return
                     async with aclosing(reply.chunks()) as chunks:
@@ -278,8 +268,6 @@ class HttpWire(Rpc):
                             self._take_events(events.feed(chunk))
                             if events.overlong or size > STREAM_LIMIT:
                                 break
-                finally:
-                    await reply.close()
             except ServerError:
                 self.dropped["stream"] += 1
             idle = idle + 1 if size == before else 0

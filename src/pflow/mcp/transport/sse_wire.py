@@ -35,8 +35,8 @@ class SseWire(HttpWire):
         """There is no other stream than the one."""
 
     async def _listen(self, named: asyncio.Future[None]) -> None:
-        reply = await self._channel.send("GET", {"accept": STREAM, "cache-control": "no-store"})
-        try:
+        headers = {"accept": STREAM, "cache-control": "no-store"}
+        async with aclosing(await self._channel.send("GET", headers)) as reply:
             if not reply.succeeded:
                 said, _ = await read_refusal(reply, self._channel)
                 raise refusal(reply, self._channel, said)
@@ -53,8 +53,6 @@ class SseWire(HttpWire):
                             self._take_events([(kind, data)])
                     if events.overlong:
                         raise ServerGone(f"the MCP server sent an event of more than {self._limit:,} bytes")
-        finally:
-            await reply.close()
 
     def _listened(self, task: asyncio.Task[None], named: asyncio.Future[None]) -> None:
         if task.cancelled():
@@ -69,14 +67,11 @@ class SseWire(HttpWire):
 
     async def _exchange(self, number: int, call: Call, headers: Mapping[str, str], data: bytes, modern: bool) -> None:
         await self._wait_for_greeting()
-        reply = await self._channel.send("POST", headers, data, url=self._endpoint)
-        try:
+        async with aclosing(await self._channel.send("POST", headers, data, url=self._endpoint)) as reply:
             if reply.succeeded:
                 await reply.discard()
             else:
                 await self._take_refusal(number, reply, in_session=True)
-        finally:
-            await reply.close()
 
     def _exchanged(self, number: int, task: asyncio.Task[None]) -> None:
         if task.cancelled() or task.exception() is not None:

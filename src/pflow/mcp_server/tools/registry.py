@@ -9,7 +9,7 @@ from pflow.core.printable import shorten
 from pflow.core.schema_path import calls_seen, paths, paths_of
 from pflow.engine.ports import Observer
 from pflow.execution.live_run import LiveRun
-from pflow.mcp_server.envelope import Reply, end_of, error_object, succeed
+from pflow.mcp_server.envelope import Reply, end_of, succeed
 from pflow.mcp_server.fit_list import fit, within
 from pflow.mcp_server.signature import signature
 from pflow.mcp_server.tool_spec import Arguments, Desk, ToolSpec, changes, gives, in_thread, reads, takes, text
@@ -70,7 +70,7 @@ def describe(workspace: Workspace, arguments: Arguments) -> Reply:
         for line in (f"{each['name']}  {shorten(str(each['description']), 100)}", f"  {signature(each)}")
     ]
     if missing:
-        data["missing"] = [error_object(error) for error in missing]
+        data["missing"] = [error.as_dict() for error in missing]
         lines += [" ".join([error.message, *error.suggestions]) for error in missing]
     return succeed(data, "\n".join(lines))
 

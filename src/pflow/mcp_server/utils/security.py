@@ -6,9 +6,9 @@ import os
 
 from pflow.core.errors import SecurityError
 from pflow.core.setting.option import OPTIONS
+from pflow.core.setting.secret_name import is_secret_name
 from pflow.core.setting.settings import is_credential
 from pflow.core.template.env_name import check_env_name
-from pflow.mcp.server.secret_scan import is_secret_name
 from pflow.workspace import Workspace
 
 

@@ -19,13 +19,12 @@ from pflow.core.errors import StepError, StepTimeout
 from pflow.core.suggest import nearest
 from pflow.core.template.python_text import check_code, source_lines
 from pflow.engine.context import current_step
-from pflow.nodes.file.path import describe
+from pflow.nodes import param
 from pflow.process.command import Finished, child_environment, run_process
 
 MAX_RESULT = 32 * 1024 * 1024
 MAX_STDOUT = 1024 * 1024
 _LARGE = 1024 * 1024
-_LONGEST = 86_400.0
 _LEAST_MEMORY = 64
 """Megabytes without which Python itself does not start."""
 
@@ -54,18 +53,16 @@ class Code(AsyncNode):
         """Check the parameters."""
         code = self.params.get("code")
         if not isinstance(code, str):
-            raise StepError(f"`code` must be Python source, not {describe(code)}")
-        inputs = self.params.get("inputs") or {}
-        if not isinstance(inputs, Mapping):
-            raise StepError(f"`inputs` must be an object of variables, not {describe(inputs)}")
+            raise param.wrong("code", "Python source", code)
+        inputs = param.mapping(self.params, "inputs", "variables")
         for name in inputs:
             if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
                 raise StepError(
                     f"input `{name}` cannot be a variable in the code",
                     suggestions=["use letters, digits and `_`, and no word that Python keeps for itself"],
                 )
-        timeout = _number(self.params, "timeout", 60, _LONGEST)
-        memory = _number(self.params, "memory_mb", 1024, 1 << 24, _LEAST_MEMORY)
+        timeout = param.seconds(self.params, "timeout", 60.0)
+        memory = param.number(self.params, "memory_mb", 1024.0, most=1 << 24, least=_LEAST_MEMORY)
         return {"code": code, "inputs": dict(inputs), "timeout": timeout, "memory": int(memory * 1024 * 1024)}
 
     async def exec_async(self, prep_res: dict[str, Any]) -> tuple[object, str]:
@@ -124,15 +121,6 @@ async def _run(request: bytes, timeout: float) -> Finished:
     finally:
         if standby is not None:
             standby.want(ready, env)
-
-
-def _number(params: Mapping[str, Any], name: str, default: float, most: float, least: float = 0.001) -> float:
-    value = params.get(name, default)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise StepError(f"`{name}` must be a number, not {describe(value)}")
-    if not least <= value <= most:
-        raise StepError(f"`{name}` must be between {least:g} and {most:,.0f}, not {value:g}")
-    return value
 
 
 @cache

@@ -21,7 +21,8 @@ import orjson
 from pocketflow import Node
 
 from pflow.core.errors import StepError
-from pflow.nodes.file.path import describe, file_error, is_folder, not_regular, path_param
+from pflow.nodes import param
+from pflow.nodes.file.path import file_error, is_folder, not_regular
 from pflow.nodes.file.policy import check_change, check_read, real_path
 from pflow.nodes.file.read import unknown_encoding
 
@@ -53,13 +54,9 @@ class WriteFile(Node):
         """Check the parameters."""
         if "content" not in self.params:
             raise StepError("`content` is missing", suggestions=['give `content`, or "" for an empty file'])
-        append = self.params.get("append", False)
-        if not isinstance(append, bool):
-            raise StepError(f"`append` must be true or false, not {describe(append)}")
-        encoding = self.params.get("encoding", "utf-8")
-        if not isinstance(encoding, str):
-            raise StepError(f"`encoding` must be a text such as `utf-8`, not {describe(encoding)}")
-        return path_param(self.params, "path"), encode(self.params["content"], encoding), append
+        append = param.flag(self.params, "append")
+        encoding = param.text(self.params, "encoding", "utf-8", such_as="utf-8")
+        return param.path(self.params, "path"), encode(self.params["content"], encoding), append
 
     def exec(self, prep_res: tuple[str, bytes, bool]) -> tuple[str, int]:
         """Write."""
@@ -92,7 +89,7 @@ class _FromTo(Node):
 
     def prep(self, shared: Shared) -> tuple[str, str]:
         """Check the parameters."""
-        source, target = path_param(self.params, "from"), path_param(self.params, "to")
+        source, target = param.path(self.params, "from"), param.path(self.params, "to")
         try:
             if Path(target).is_dir():
                 target = str(Path(target) / Path(source).name)
@@ -167,7 +164,7 @@ class DeleteFile(Node):
 
     def exec(self, prep_res: Any) -> str:
         """Delete."""
-        path = path_param(self.params, "path")
+        path = param.path(self.params, "path")
         try:
             check_change("delete", real_path(path, follow=False))
             if stat.S_ISDIR(Path(path).lstat().st_mode):

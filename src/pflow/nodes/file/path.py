@@ -1,34 +1,13 @@
-"""From a parameter to a path, and from an operating system's refusal to a step's error."""
+"""From an operating system's refusal to a step's error that says which path it is about."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from pflow.core.errors import StepError
 from pflow.core.suggest import nearest
-
-
-def path_param(params: Mapping[str, object], name: str, default: str | None = None) -> str:
-    """The path that a parameter holds, `~` expanded, otherwise as the author wrote it."""
-    value = params.get(name, default)
-    if not isinstance(value, str) or not value:
-        raise StepError(f"`{name}` must be a path, not {describe(value)}")
-    if "\0" in value:
-        raise StepError(f"`{name}` holds a NUL character, so it is no path")
-    return os.path.expanduser(value) if value.startswith("~") else value  # noqa: PTH111 keeps unknown users
-
-
-def describe(value: object) -> str:
-    """A wrong value in words, without showing what may be long or secret."""
-    if value is None:
-        return "null"
-    if value == "":
-        return "an empty text"
-    kinds = {str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "an array"}
-    return kinds.get(type(value), "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}")
 
 
 def file_error(doing: str, path: str, error: OSError) -> StepError:

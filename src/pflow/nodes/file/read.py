@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import stat
+import sys
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,8 @@ from typing import Annotated, Any
 from pocketflow import Node
 
 from pflow.core.errors import StepError
-from pflow.nodes.file.path import describe, file_error, is_folder, not_regular, path_param
+from pflow.nodes import param
+from pflow.nodes.file.path import file_error, is_folder, not_regular
 from pflow.nodes.file.pattern import Pattern
 from pflow.nodes.file.policy import check_read, real_path
 
@@ -40,13 +42,9 @@ class ReadFile(Node):
 
     def prep(self, shared: MutableMapping[str, Any]) -> tuple[str, str, int]:
         """Check the parameters."""
-        encoding = self.params.get("encoding", "utf-8")
-        if not isinstance(encoding, str):
-            raise StepError(f"`encoding` must be a text such as `utf-8`, not {describe(encoding)}")
-        limit = self.params.get("max_size", MAX_SIZE)
-        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
-            raise StepError(f"`max_size` must be a number of bytes, not {describe(limit)}")
-        return path_param(self.params, "path"), encoding, limit
+        encoding = param.text(self.params, "encoding", "utf-8", such_as="utf-8")
+        limit = param.integer(self.params, "max_size", MAX_SIZE, most=sys.maxsize)
+        return param.path(self.params, "path"), encoding, limit
 
     def exec(self, prep_res: tuple[str, str, int]) -> tuple[str, str, int]:
         """Read and decode."""
@@ -81,10 +79,8 @@ class ListFiles(Node):
 
     def prep(self, shared: MutableMapping[str, Any]) -> tuple[str, Pattern]:
         """Check the parameters."""
-        pattern = self.params.get("pattern", "*")
-        if not isinstance(pattern, str):
-            raise StepError(f"`pattern` must be a text such as `*.md`, not {describe(pattern)}")
-        return path_param(self.params, "path", "."), Pattern(pattern)
+        pattern = param.text(self.params, "pattern", "*", such_as="*.md")
+        return param.path(self.params, "path", "."), Pattern(pattern)
 
     def exec(self, prep_res: tuple[str, Pattern]) -> tuple[list[str], int]:
         """Walk the folders that the pattern can reach."""

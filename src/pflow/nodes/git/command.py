@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pflow.core.errors import StepError
-from pflow.nodes.file.path import describe, path_param
+from pflow.nodes import param
 from pflow.nodes.file.policy import check_change, real_path
 from pflow.process.command import Finished, child_environment, run_process
 
@@ -58,8 +58,8 @@ class Repository:
     """A place where git runs. `changing` lets hooks run and networks be used, as the person's own git would."""
 
     def __init__(self, params: Mapping[str, Any], *, changing: bool = False) -> None:
-        self.path = path_param(params, "path", ".")
-        self._timeout = _timeout(params)
+        self.path = param.path(params, "path", ".")
+        self._timeout = param.seconds(params, "timeout", 60.0)
         self._changing = changing
         if changing:
             check_change("change the repository", real_path(self.path))
@@ -110,11 +110,7 @@ class Repository:
 
 def revision(params: Mapping[str, Any], name: str) -> str:
     """A commit, branch, tag or range; empty without one. One that git would take for an option is refused."""
-    value = params.get(name)
-    if value is None or value == "":
-        return ""
-    if not isinstance(value, str):
-        raise StepError(f"`{name}` needs a text, not {describe(value)}")
+    value = param.text(params, name)
     if value.startswith("-"):
         raise StepError(
             f"`{name}` is {value[:100]!r}, which git would take for an option",
@@ -124,7 +120,7 @@ def revision(params: Mapping[str, Any], name: str) -> str:
 
 
 def names(params: Mapping[str, Any], name: str) -> list[str]:
-    """File names, from an array or a single text."""
+    """File names, from an array or a single string."""
     value = params.get(name)
     listed = [value] if isinstance(value, str) else value or []
     if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
@@ -133,23 +129,9 @@ def names(params: Mapping[str, Any], name: str) -> list[str]:
 
 
 def option(params: Mapping[str, Any], name: str, flag: str) -> list[str]:
-    """A text as the value of a flag, in one word, so that it cannot be an option of its own."""
-    value = params.get(name)
-    if value is None or value == "":
-        return []
-    if not isinstance(value, str):
-        raise StepError(f"`{name}` needs a text, not {describe(value)}")
-    return [f"{flag}={value}"]
-
-
-def count(params: Mapping[str, Any], name: str, default: int, highest: int) -> int:
-    """A whole number from 0 on."""
-    value = params.get(name)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= highest:
-        raise StepError(f"`{name}` needs a whole number from 0 to {highest}")
-    return value
+    """A string as the value of a flag, in one word, so that it cannot be an option of its own."""
+    value = param.text(params, name)
+    return [f"{flag}={value}"] if value else []
 
 
 def _check_word(value: str) -> None:
@@ -159,12 +141,3 @@ def _check_word(value: str) -> None:
         encoded = b"\0"
     if b"\0" in encoded:
         raise StepError("a value for git holds a character that no argument can hold")
-
-
-def _timeout(params: Mapping[str, Any]) -> float:
-    value = params.get("timeout")
-    if value is None:
-        return 60.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86400:
-        raise StepError("`timeout` needs a number of seconds above 0 and up to 86400")
-    return float(value)

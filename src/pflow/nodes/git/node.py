@@ -9,7 +9,8 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from pocketflow import AsyncNode
 
 from pflow.core.errors import StepError
-from pflow.nodes.git.command import Repository, count, names, option, revision
+from pflow.nodes import param
+from pflow.nodes.git.command import Repository, names, option, revision
 from pflow.nodes.git.output import COMMIT_FORMAT, parse_commits, parse_numstat, parse_status
 
 _AUTHOR = re.compile(r"[^<>\0\r\n]*[^<>\0\r\n\s] <[^<>\0\r\n]*>")
@@ -112,7 +113,7 @@ class GitLog(AsyncNode):
     async def exec_async(self, prep_res: object) -> list[dict[str, Any]]:
         """Ask git."""
         params = self.params
-        limit = count(params, "limit", 20, 1_000_000)
+        limit = param.integer(params, "limit", 20, most=1_000_000)
         filters = [
             *option(params, "since", "--since"),
             *option(params, "until", "--until"),
@@ -167,7 +168,7 @@ class GitDiff(AsyncNode):
                 "`target` is compared with `base`" + (", not with the index" if staged else ", which is missing"),
                 suggestions=["Give `base` and `target`, or neither"],
             )
-        context = count(params, "context", 3, 10_000)
+        context = param.integer(params, "context", 3, most=10_000)
         what = [*(["--cached"] if staged else []), *filter(None, (base, target)), "--", *names(params, "files")]
         repository = Repository(params)
         # outside of a repository, git would compare any two files
@@ -209,9 +210,7 @@ class GitCommit(AsyncNode):
     async def exec_async(self, prep_res: object) -> tuple[dict[str, Any], str | None]:
         """Stage what is asked for, then commit."""
         params = self.params
-        message = params.get("message")
-        if not isinstance(message, str) or not message.strip():
-            raise StepError("`message` is empty", suggestions=["Say what the commit changes"])
+        message = param.required_text(params, "message", "Say what the commit changes")
         files, everything = names(params, "files"), params.get("all") is True
         if files and everything:
             raise StepError("`files` and `all` are both given", suggestions=["Keep the one that is meant"])

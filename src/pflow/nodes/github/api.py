@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import orjson
-
 from pflow.core.errors import SecurityError, StepError
+from pflow.nodes import param
 from pflow.nodes.http.message import Reply, Request, body_value, check_headers, masked, secrets_in
 from pflow.nodes.http.network_policy import NetworkPolicy
-from pflow.nodes.http.node import call, network_policy, positive, query_pairs, settings
+from pflow.nodes.http.node import call, encode_json, network_policy, query_pairs, settings
 
 DEFAULT_BASE = "https://api.github.com"
 PAGE = 100
@@ -33,7 +32,7 @@ class GitHub:
     """The API as one step sees it: address, token and policy are settled once."""
 
     def __init__(self, params: Mapping[str, Any]) -> None:
-        self._timeout = positive(params, "timeout", 30.0, 86400.0)
+        self._timeout = param.seconds(params, "timeout", 30.0)
         self._base, ambient = _base_url(params)
         self._policy = _policy(self._base) if ambient else network_policy()
         self._token, self._token_name = _token(params, ambient)
@@ -71,7 +70,7 @@ class GitHub:
         content = None
         if body is not None:
             headers["content-type"] = "application/json"
-            content = _encode(body)
+            content = encode_json(body, "body")
         request = Request(
             method=method,
             url=self._base + path,
@@ -190,13 +189,6 @@ def _token(params: Mapping[str, Any], ambient: bool) -> tuple[str, str]:
         return "", ""
     token = settings().get("GITHUB_TOKEN") or os.environ.get("GITHUB_TOKEN") or ""
     return token.strip(), "GITHUB_TOKEN"
-
-
-def _encode(body: object) -> bytes:
-    try:
-        return orjson.dumps(body)
-    except TypeError as error:
-        raise StepError(f"the body cannot be sent as JSON: {error}") from error
 
 
 def _words(request: Request, reply: Reply) -> str:

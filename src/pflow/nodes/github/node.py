@@ -12,10 +12,14 @@ from typing import Annotated, Any, TypedDict
 from pocketflow import AsyncNode
 
 from pflow.core.errors import StepError
+from pflow.nodes import param
 from pflow.nodes.github.api import MOST, GitHub, api_path, repo_path
 from pflow.nodes.http.message import check_method
 
 _ACTIONS = ("default", "error", "timeout", "rate_limited", "auth_failed", "resource_missing")
+_HIGHEST = 10**12
+"""More than any issue's number."""
+
 _STATES = ("open", "closed", "all")
 
 
@@ -79,7 +83,7 @@ class GithubGetIssue(AsyncNode):
 
     async def exec_async(self, prep_res: object) -> dict[str, Any]:
         """Make the call."""
-        path = f"{repo_path(self.params)}/issues/{_number(self.params, 'issue_number')}"
+        path = f"{repo_path(self.params)}/issues/{_number(self.params, 'issue_number', None, _HIGHEST)}"
         api = GitHub(self.params)
         return _issue(api.object(await api.get(path), path))
 
@@ -114,10 +118,10 @@ class GithubListIssues(AsyncNode):
         """Make as many calls as there are pages."""
         params = self.params
         query = {
-            "state": _choice(params, "state", _STATES),
-            "labels": ",".join(_names(params, "labels") or []) or None,
-            "assignee": _text(params, "assignee") or None,
-            "since": _text(params, "since") or None,
+            "state": param.choice(params, "state", _STATES),
+            "labels": ",".join(param.strings(params, "labels", "names") or []) or None,
+            "assignee": param.text(params, "assignee") or None,
+            "since": param.text(params, "since") or None,
         }
         found = await GitHub(params).list(f"{repo_path(params)}/issues", query, _limit(params), without="pull_request")
         return [_issue(one) for one in found]
@@ -154,10 +158,10 @@ class GithubCreateIssue(AsyncNode):
         """Make the call."""
         params, path = self.params, f"{repo_path(self.params)}/issues"
         body = {
-            "title": _required(params, "title"),
-            "body": _text(params, "body") or None,
-            "labels": _names(params, "labels"),
-            "assignees": _names(params, "assignees"),
+            "title": param.required_text(params, "title"),
+            "body": param.text(params, "body") or None,
+            "labels": param.strings(params, "labels", "names"),
+            "assignees": param.strings(params, "assignees", "names"),
         }
         api = GitHub(params)
         return _issue(api.object(await api.post(path, body), path))
@@ -192,9 +196,9 @@ class GithubListPrs(AsyncNode):
         """Make as many calls as there are pages."""
         params = self.params
         query = {
-            "state": _choice(params, "state", _STATES),
-            "head": _text(params, "head") or None,
-            "base": _text(params, "base") or None,
+            "state": param.choice(params, "state", _STATES),
+            "head": param.text(params, "head") or None,
+            "base": param.text(params, "base") or None,
         }
         found = await GitHub(params).list(f"{repo_path(params)}/pulls", query, _limit(params))
         return [_pull_request(one) for one in found]
@@ -232,10 +236,10 @@ class GithubCreatePr(AsyncNode):
         """Make the call."""
         params, path = self.params, f"{repo_path(self.params)}/pulls"
         body = {
-            "title": _required(params, "title"),
-            "head": _required(params, "head"),
-            "base": _text(params, "base") or "main",
-            "body": _text(params, "body") or None,
+            "title": param.required_text(params, "title"),
+            "head": param.required_text(params, "head"),
+            "base": param.text(params, "base") or "main",
+            "body": param.text(params, "body") or None,
             "draft": True if params.get("draft") is True else None,
         }
         api = GitHub(params)
@@ -271,9 +275,7 @@ class Github(AsyncNode):
     async def exec_async(self, prep_res: object) -> tuple[Any, int]:
         """Make the call, or as many as there are pages."""
         params, path = self.params, api_path(self.params)
-        body, query = params.get("body"), params.get("params") or {}
-        if not isinstance(query, Mapping):
-            raise StepError("`params` needs an object")
+        body, query = params.get("body"), param.mapping(params, "params")
         method = check_method(str(params.get("method") or ("GET" if body is None else "POST")))
         api = GitHub(params)
         if params.get("limit"):
@@ -338,45 +340,15 @@ def _parts(raw: object, name: str) -> list[Any]:
     return [_part(one, name) for one in raw] if isinstance(raw, list) else []
 
 
-def _number(params: Mapping[str, Any], name: str) -> int:
-    value = params.get(name)
+def _number(params: param.Params, name: str, default: int | None, most: int) -> int:
+    value = params.get(name, default)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise StepError(f"`{name}` needs a whole number from 1 on")
-    return value
+    number = param.integer({name: value}, name, default, least=1, most=most)
+    if number is None:
+        raise StepError(f"`{name}` is missing")
+    return number
 
 
-def _limit(params: Mapping[str, Any]) -> int:
-    limit = _number(params, "limit") if params.get("limit") is not None else 30
-    if limit > MOST:
-        raise StepError(f"`limit` is {limit}; at most {MOST} can be listed")
-    return limit
-
-
-def _text(params: Mapping[str, Any], name: str) -> str:
-    value = params.get(name)
-    if value is not None and not isinstance(value, str):
-        raise StepError(f"`{name}` needs a text")
-    return value or ""
-
-
-def _required(params: Mapping[str, Any], name: str) -> str:
-    value = _text(params, name)
-    if not value.strip():
-        raise StepError(f"`{name}` is empty")
-    return value
-
-
-def _names(params: Mapping[str, Any], name: str) -> list[str] | None:
-    value = params.get(name)
-    if value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
-        return value
-    raise StepError(f"`{name}` needs an array of names")
-
-
-def _choice(params: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
-    value = params.get(name) or known[0]
-    if value not in known:
-        raise StepError(f"`{name}` is {str(value)[:50]!a}", suggestions=[f"Use {', '.join(known)}"])
-    return str(value)
+def _limit(params: param.Params) -> int:
+    return _number(params, "limit", 30, MOST)

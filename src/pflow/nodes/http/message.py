@@ -11,34 +11,21 @@ from dataclasses import dataclass, field
 import orjson
 
 from pflow.core.errors import SecurityError, StepError
+from pflow.core.printable import cut
+from pflow.core.setting.secret_name import is_secret_name
+from pflow.http.header import UNSAFE, read_wait
 
 MAX_BYTES = 10 * 1024 * 1024
 PREVIEW = 1000
 """Characters of a body that an error shows."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
-_UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _FRAMING = frozenset({"connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
-_SECRET_HEADER = re.compile(r"auth|cookie|token|key|secret|password|signature|credential", re.IGNORECASE)
 _TEXT_TYPE = re.compile(
     r"text/|application/(.*\+)?(json|xml|yaml|javascript|ecmascript|graphql|sql|toml|x-ndjson|x-yaml|"
     r"x-www-form-urlencoded|x-sh|xhtml\+xml)\b"
 )
-_TEXT_CODECS = (
-    "utf",
-    "ascii",
-    "iso",
-    "cp",
-    "latin",
-    "koi8",
-    "mac",
-    "gb",
-    "big5",
-    "shift_jis",
-    "euc",
-    "hz",
-    "tis",
-)
+_TEXT_CODECS = ("utf", "ascii", "iso", "cp", "latin", "koi8", "mac", "gb", "big5", "shift_jis", "euc", "hz", "tis")
 _SHORTEST_SECRET = 4
 
 
@@ -95,7 +82,7 @@ def check_headers(headers: Mapping[str, object]) -> dict[str, str]:
         if not isinstance(value, str | int | float):
             raise StepError(f"the header `{name}` needs text, not {type(value).__name__}")
         text = (str(value).lower() if isinstance(value, bool) else str(value)).strip(" \t")
-        if _UNSAFE.search(text):
+        if UNSAFE.search(text):
             raise SecurityError(
                 f"the value of the header `{name}` holds a line break or another control character",
                 suggestions=["Remove it, or send the text in the body"],
@@ -113,7 +100,7 @@ def secrets_in(headers: Mapping[str, str], values: Sequence[str] = ()) -> tuple[
     """The texts of a call that its errors must not repeat, longest first."""
     found = set(values)
     for name, value in headers.items():
-        if _SECRET_HEADER.search(name):
+        if is_secret_name(name):
             found.add(value)
             found.add(value.partition(" ")[2])
     return tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True))
@@ -215,21 +202,14 @@ def body_preview(request: Request, reply: Reply) -> str:
         # a secret that the cut went through is not recognised, but it can only stand at the end
         text = text[: -3 * len(request.secrets[0])]
     text = text.strip()
-    return text if len(text) <= PREVIEW else text[:PREVIEW] + "…"
+    return cut(text, PREVIEW + 1)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that a server asks to wait: `Retry-After` in both its forms, else when the quota refills."""
     text = headers.get("retry-after", "").strip()
     if text:
-        if text.isascii() and text.isdigit():
-            return float(text[:9])
-        from email.utils import parsedate_to_datetime  # lazy: the rare form, and it costs 10 ms
-
-        try:
-            return max(0.0, round(parsedate_to_datetime(text).timestamp() - time.time(), 1))
-        except (ValueError, OverflowError):
-            return None
+        return read_wait(text)
     reset = headers.get("x-ratelimit-reset", "").strip()
     if headers.get("x-ratelimit-remaining", "").strip() == "0" and reset.isascii() and reset.isdigit():
         number = float(reset[:12])

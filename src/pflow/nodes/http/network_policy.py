@@ -20,53 +20,22 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
-_METADATA = frozenset(
-    ip_address(text)
-    for text in (
-        "169.254.169.254",
-        "169.254.170.2",
-        "169.254.170.23",
-        "169.254.42.42",
-        "169.254.0.23",
-        "100.100.100.200",
-        "168.63.129.16",
-        "192.0.0.192",
-        "fd00:ec2::254",
-        "fd00:ec2::23",
-        "fd20:ce::254",
-    )
-)
+_METADATA_TEXT = """
+    169.254.169.254 169.254.170.2 169.254.170.23 169.254.42.42 169.254.0.23 100.100.100.200 168.63.129.16 192.0.0.192
+    fd00:ec2::254 fd00:ec2::23 fd20:ce::254
+"""
+_METADATA = frozenset(map(ip_address, _METADATA_TEXT.split()))
 
-_SPECIAL: tuple[tuple[Network, str], ...] = tuple(
-    (ip_network(text), kind)
-    for kind, texts in {
-        "an unspecified address": ("0.0.0.0/8", "::/128"),
-        "a loopback address": ("127.0.0.0/8", "::1/128"),
-        "a link-local address": ("169.254.0.0/16", "fe80::/10"),
-        "a private address": (
-            "10.0.0.0/8",
-            "100.64.0.0/10",
-            "172.16.0.0/12",
-            "192.168.0.0/16",
-            "fc00::/7",
-            "fec0::/10",
-        ),
-        "a multicast address": ("224.0.0.0/4", "ff00::/8"),
-        "a reserved address": (
-            "192.0.0.0/24",
-            "192.0.2.0/24",
-            "192.88.99.0/24",
-            "198.18.0.0/15",
-            "198.51.100.0/24",
-            "203.0.113.0/24",
-            "240.0.0.0/4",
-            "2001::/23",
-            "2001:db8::/32",
-            "3fff::/20",
-        ),
-    }.items()
-    for text in texts
-)
+_SPECIAL_TEXT = {
+    "an unspecified address": "0.0.0.0/8 ::/128",
+    "a loopback address": "127.0.0.0/8 ::1/128",
+    "a link-local address": "169.254.0.0/16 fe80::/10",
+    "a private address": "10.0.0.0/8 100.64.0.0/10 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10",
+    "a multicast address": "224.0.0.0/4 ff00::/8",
+    "a reserved address": "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24"
+    " 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20",
+}
+_SPECIAL = [(ip_network(text), kind) for kind, texts in _SPECIAL_TEXT.items() for text in texts.split()]
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
@@ -206,7 +175,7 @@ def _parse_address(text: str) -> Address:
     try:
         address = ip_address(text)
     except ValueError as error:
-        raise SecurityError(f"the resolver answered {text!r}, which is no address") from error
+        raise SecurityError(f"the resolver answered {text!r}, which is not an address") from error
     return address
 
 
@@ -229,7 +198,7 @@ def _parse_entry(entry: str) -> tuple[str | Network, int | None]:
 
 def _bad_entry(entry: str) -> SecurityError:
     return SecurityError(
-        f"setting `http.allow_hosts` holds {entry!r}, which is no host, host:port, address or CIDR",
+        f"setting `http.allow_hosts` holds {entry!r}, which is not a host, host:port, address or CIDR",
         suggestions=["pflow settings set http.allow_hosts intranet.example:8080,10.0.0.0/8"],
     )
 

@@ -15,6 +15,7 @@ from pocketflow import AsyncNode
 from pflow.core.errors import StepError
 from pflow.core.file.atomic import write_atomic
 from pflow.engine.context import current_step
+from pflow.nodes import param
 from pflow.nodes.http.message import (
     Reply,
     Request,
@@ -27,7 +28,6 @@ from pflow.nodes.http.message import (
 )
 from pflow.nodes.http.network_policy import NetworkPolicy
 
-_LONGEST_TIMEOUT = 86400.0
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -134,13 +134,13 @@ def make_request(params: Mapping[str, Any]) -> Request:
     url = params.get("url")
     if not isinstance(url, str) or not url.strip():
         raise StepError("`url` is empty", suggestions=["Give the address that the step should call"])
-    headers = check_headers(_mapping(params, "headers"))
+    headers = check_headers(param.mapping(params, "headers"))
     content, content_type = _content(params, headers.get("content-type", ""))
     if content is not None:
         headers.setdefault("content-type", content_type)
     headers.update(_auth_headers(params.get("auth")))
     method = check_method(str(params.get("method") or ("GET" if content is None else "POST")))
-    query = query_pairs(_mapping(params, "params"))
+    query = query_pairs(param.mapping(params, "params"))
     if method in ("POST", "PATCH"):
         key = _idempotency_key(method, url, query, content or b"")
         if key:
@@ -151,29 +151,10 @@ def make_request(params: Mapping[str, Any]) -> Request:
         headers=headers,
         params=query,
         content=content,
-        timeout=positive(params, "timeout", Http.Params.timeout, _LONGEST_TIMEOUT),
-        max_bytes=int(positive(params, "max_bytes", Http.Params.max_bytes, 2**31)),
+        timeout=param.seconds(params, "timeout", Http.Params.timeout),
+        max_bytes=int(param.number(params, "max_bytes", Http.Params.max_bytes, most=2**31)),
         secrets=secrets_in(headers, [*_auth_values(params.get("auth")), *_query_values(url, query)]),
     )
-
-
-def positive(params: Mapping[str, Any], name: str, default: float, highest: float) -> float:
-    """A parameter that is a number above zero."""
-    value = params.get(name)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= highest:
-        raise StepError(f"`{name}` is {str(value)[:50]!r}; it needs a number above 0 and up to {highest:.0f}")
-    return value
-
-
-def _mapping(params: Mapping[str, Any], name: str) -> Mapping[str, object]:
-    value = params.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise StepError(f"`{name}` needs an object, not {type(value).__name__}")
-    return value
 
 
 def _content(params: Mapping[str, Any], content_type: str) -> tuple[bytes | None, str]:
@@ -182,7 +163,7 @@ def _content(params: Mapping[str, Any], content_type: str) -> tuple[bytes | None
     if body is not None and value is not None:
         raise StepError("`body` and `json` are both given", suggestions=["Keep the one that should be sent"])
     if value is not None:
-        return _json(value, "json"), "application/json"
+        return encode_json(value, "json"), "application/json"
     if body is None:
         return None, ""
     if isinstance(body, str):
@@ -194,10 +175,11 @@ def _content(params: Mapping[str, Any], content_type: str) -> tuple[bytes | None
         from urllib.parse import urlencode  # lazy: only forms need it
 
         return urlencode(query_pairs(body)).encode(), _FORM
-    return _json(body, "body"), "application/json"
+    return encode_json(body, "body"), "application/json"
 
 
-def _json(value: object, name: str) -> bytes:
+def encode_json(value: object, name: str) -> bytes:
+    """A value as JSON. Raises `StepError` that calls it `name`."""
     try:
         return orjson.dumps(value)
     except TypeError as error:
@@ -212,7 +194,7 @@ def query_pairs(values: Mapping[str, object]) -> list[tuple[str, str]]:
             if isinstance(one, str):
                 pairs.append((str(name), one))
             elif one is not None:
-                pairs.append((str(name), _json(one, name).decode()))
+                pairs.append((str(name), encode_json(one, name).decode()))
     return pairs
 
 

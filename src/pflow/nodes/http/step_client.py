@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from functools import partial
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
@@ -62,11 +63,8 @@ class StepClient:
         hop = Hop(method=request.method, url=url, headers=headers, content=request.content)
         try:
             async with asyncio.timeout(request.timeout):
-                answer = await self._client.send(hop, _follow)
-                try:
+                async with aclosing(await self._client.send(hop, _follow)) as answer:
                     return await _read(answer, request)
-                finally:
-                    await answer.close()
         except TimeoutError as error:
             raise StepTimeout(
                 f"`{request.method} {place(url)}` took longer than {request.timeout:g} s",

@@ -1,0 +1,124 @@
+"""What every observer does: takes whatever a run tells, from any thread, and never gets in its way."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pflow.cli.progress import Progress
+from pflow.core.event import (
+    EVENTS,
+    Event,
+    ItemCompleted,
+    ItemFailed,
+    ItemStarted,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+    StepCompleted,
+    StepFailed,
+    StepStarted,
+)
+from pflow.core.file.home import Home
+from pflow.engine.ports import Observer
+from pflow.execution.null_output import NullOutput
+from pflow.mcp_server.progress import Beginning, ProgressFeed
+from pflow.testing import RecordingObserver
+from pflow.workspace import Workspace
+
+ERROR = {"type": "execution", "message": "no"}
+TOLD: list[Event] = [
+    RunStarted(workflow="", document=None, inputs={}, at=1.0),
+    RunResumed(at=1.0),
+    StepStarted(step="a", node="a", definition="", inputs="", at=1.0),
+    StepStarted(step="b", node="b", definition="", inputs="", at=1.0, attempt=2, items=3),
+    ItemStarted(step="b", item=0),
+    ItemCompleted(step="b", item=0, writes={}),
+    ItemFailed(step="b", item=1, error={}, final=False),
+    ItemFailed(step="b", item=1, error=ERROR),
+    StepFailed(step="a", error=ERROR, ms=0.0, retry_in=1.0),
+    StepFailed(step="a", error={}, ms=0.0, action="error"),
+    StepCompleted(step="b", action="default", writes={}, ms=0.0, source="cache"),
+    RunFailed(error={}, at=1.0),
+    RunStopped(reason="interrupted", at=1.0),
+    RunCancelled(at=1.0),
+    RunCompleted(outputs={}, at=1.0),
+]
+
+
+async def send(progress: float, total: float | None, message: str) -> None:
+    """Nobody listens."""
+
+
+MADE: dict[str, Callable[[], Observer]] = {
+    "recording": RecordingObserver,
+    "null": NullOutput,
+    "terminal": lambda: Progress(io.StringIO()),
+    "tool": lambda: ProgressFeed(send),
+    "beginning": Beginning,
+}
+
+
+@pytest.fixture(params=MADE)
+def make(request: pytest.FixtureRequest) -> Callable[[], Observer]:
+    """Makes an observer; some want a running event loop."""
+    return MADE[request.param]
+
+
+def test_the_events_told_here_are_all_there_are() -> None:
+    assert {type(event).__name__ for event in TOLD} == set(EVENTS)
+
+
+@pytest.mark.parametrize("events", [TOLD, TOLD[::-1], TOLD * 2], ids=["in order", "backwards", "twice"])
+def test_whatever_is_told_it_does_not_raise(make: Callable[[], Observer], events: list[Event]) -> None:
+    async def work() -> None:
+        observer = make()
+        for event in events:
+            observer.notify("run", event)
+            observer.report("run", "b[1]", "half \x1b[31m done")
+            observer.report("other", "unknown", "")
+
+    asyncio.run(work())
+
+
+def test_it_may_be_told_by_another_thread(make: Callable[[], Observer]) -> None:
+    async def work() -> None:
+        observer = make()
+        await asyncio.to_thread(lambda: [observer.notify("run", event) for event in TOLD])
+        await asyncio.to_thread(observer.report, "run", "a", "still there")
+
+    asyncio.run(work())
+
+
+def test_a_run_goes_the_same_way_whoever_watches(make: Callable[[], Observer], home: Path) -> None:
+    document = {
+        "outputs": {"results": {"source": "${each.results}"}},
+        "nodes": [{"id": "each", "type": "echo", "params": {"n": "${item}"}, "batch": {"items": [1, 2]}}],
+    }
+
+    async def work() -> object:
+        with Workspace(Home(home), observer=make()) as workspace:
+            return (await workspace.begin(document).finish()).outputs
+
+    assert asyncio.run(work()) == {"results": [{"n": 1}, {"n": 2}]}
+
+
+def test_a_recording_observer_keeps_everything_in_order(home: Path) -> None:
+    observer = RecordingObserver()
+    with Workspace(Home(home), observer=observer) as workspace:
+        outcome = workspace.run({"nodes": [{"id": "say", "type": "echo", "params": {"text": "hi"}}]})
+    assert [type(event).__name__ for run_id, event in observer.events if run_id == outcome.run_id] == [
+        "RunStarted",
+        "StepStarted",
+        "StepCompleted",
+        "RunCompleted",
+    ]
+    observer.report("run", "say", "half done")
+    assert observer.reports == [("run", "say", "half done")]
