@@ -17,6 +17,7 @@ from bench.measure import Figures, in_fresh_process
 from bench.row import Row
 from pflow.core.file.home import Home
 from pflow.workspace import Workspace
+from pflow.workspace.server_report import SyncReport
 
 SERVER = str(Path(__file__).with_name("echo_server.py"))
 STEPS = 300
@@ -68,7 +69,7 @@ def probe(home: Path) -> Figures:
         argv = {"command": sys.executable, "args": ["-S", SERVER, str(pids)]}
         workspace.servers.add("bare", {**argv, "env": {"PYTHONPATH": orjson_folder()}})
         [report] = workspace.servers.sync(["bare"], agree=None)
-        assert "error" not in report, report
+        assert isinstance(report, SyncReport), report
         pids.write_text("")
         with one_cpu():
             least = asyncio.run(measure(workspace, one_by_one()))

@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from pflow.core.errors import SecurityError
 from tests.core.file.forking import in_child, killed_while, together
 
 
-def test_a_lease_lives_until_it_is_released(tmp_path: Any) -> None:
+def test_a_lease_lives_until_it_is_released(tmp_path: Path) -> None:
     lease = Lease(tmp_path / "owners")
     path = tmp_path / "owners" / f"{lease.owner}.lock"
     assert is_alive(tmp_path / "owners", lease.owner)
@@ -26,12 +27,12 @@ def test_a_lease_lives_until_it_is_released(tmp_path: Any) -> None:
     assert not path.exists()
 
 
-def test_the_lease_of_a_killed_process_is_dead_at_once_and_its_file_goes(tmp_path: Any) -> None:
+def test_the_lease_of_a_killed_process_is_dead_at_once_and_its_file_goes(tmp_path: Path) -> None:
     def work(ready: Callable[..., Any]) -> None:
         Lease(tmp_path)
         ready()
 
-    names = []
+    names: list[str] = []
 
     def look() -> None:
         names.extend(path.stem for path in tmp_path.iterdir())
@@ -42,7 +43,7 @@ def test_the_lease_of_a_killed_process_is_dead_at_once_and_its_file_goes(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_stopped_process_is_not_a_dead_one(tmp_path: Any) -> None:
+def test_a_stopped_process_is_not_a_dead_one(tmp_path: Path) -> None:
     def work(ready: Callable[..., Any]) -> None:
         Lease(tmp_path)
         ready()
@@ -56,14 +57,14 @@ def test_a_stopped_process_is_not_a_dead_one(tmp_path: Any) -> None:
     killed_while(work, look)
 
 
-def holder(path: Any) -> str:
+def holder(path: Path) -> str:
     """The process that holds a lock, as the kernel lists it."""
     inode = path.stat().st_ino
     with open("/proc/locks") as locks:
         return next(line.split()[4] for line in locks if line.split()[5].endswith(f":{inode}"))
 
 
-def test_looking_at_the_same_moment_gives_everybody_the_same_answer(tmp_path: Any) -> None:
+def test_looking_at_the_same_moment_gives_everybody_the_same_answer(tmp_path: Path) -> None:
     lease = Lease(tmp_path / "owners")
 
     def work(index: int) -> object:
@@ -80,7 +81,7 @@ def test_looking_at_the_same_moment_gives_everybody_the_same_answer(tmp_path: An
     lease.release()
 
 
-def test_leases_taken_and_swept_at_the_same_moment_all_hold(tmp_path: Any) -> None:
+def test_leases_taken_and_swept_at_the_same_moment_all_hold(tmp_path: Path) -> None:
     def work(index: int) -> object:
         for _ in range(20):
             lease = Lease(tmp_path)  # sweeps the others' on the way
@@ -92,7 +93,7 @@ def test_leases_taken_and_swept_at_the_same_moment_all_hold(tmp_path: Any) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_lease_sweeps_the_files_of_the_dead_and_nothing_else(tmp_path: Any) -> None:
+def test_a_new_lease_sweeps_the_files_of_the_dead_and_nothing_else(tmp_path: Path) -> None:
     living = Lease(tmp_path)
     (tmp_path / f"{'a' * 32}.lock").touch()
     (tmp_path / "notes.txt").touch()
@@ -110,11 +111,11 @@ def test_a_new_lease_sweeps_the_files_of_the_dead_and_nothing_else(tmp_path: Any
 
 
 @pytest.mark.parametrize("owner", [None, 5, "", "../x", "x" * 32, "a" * 31, "A" * 32, "a" * 32 + "/"])
-def test_what_is_no_owner_is_not_alive(tmp_path: Any, owner: int | str | None) -> None:
+def test_what_is_no_owner_is_not_alive(tmp_path: Path, owner: int | str | None) -> None:
     assert not is_alive(tmp_path, owner)
 
 
-def test_a_link_in_place_of_a_lease_is_not_followed(tmp_path: Any) -> None:
+def test_a_link_in_place_of_a_lease_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("kept")
     (tmp_path / f"{'a' * 32}.lock").symlink_to(tmp_path / "target")
     assert not is_alive(tmp_path, "a" * 32)

@@ -91,7 +91,8 @@ def test_whatever_is_told_it_does_not_raise(make: Callable[[], Observer], events
 def test_it_may_be_told_by_another_thread(make: Callable[[], Observer]) -> None:
     async def work() -> None:
         observer = make()
-        await asyncio.to_thread(lambda: [observer.notify("run", event) for event in TOLD])
+        for event in TOLD:
+            await asyncio.to_thread(observer.notify, "run", event)
         await asyncio.to_thread(observer.report, "run", "a", "still there")
 
     asyncio.run(work())

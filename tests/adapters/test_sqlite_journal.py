@@ -34,7 +34,7 @@ MEGABYTE = 1 << 20
 
 
 @pytest.fixture
-def path(tmp_path: Any) -> Path:
+def path(tmp_path: Path) -> Path:
     return tmp_path / "h" / "runs.db"
 
 
@@ -320,7 +320,7 @@ def test_eight_processes_set_a_broken_journal_aside_once(path: Path) -> None:
         journal.create(f"r{index}", "w", 1.0, [A])
         return len([notice for notice in journal.notices if "set aside" in notice])
 
-    assert sum(together(8, work)) == 1
+    assert together(8, work).count(True) == 1
     journal = SqliteJournal(path)
     assert len(journal.runs()) == 8
     assert sum(".corrupt-" in file.name for file in path.parent.iterdir()) == 1
@@ -492,7 +492,7 @@ def test_a_journal_deleted_while_open_is_begun_anew(journal: SqliteJournal, path
 
 @pytest.mark.parametrize("name", ["runs.db", "runs.db-wal", "runs.db-shm", "runs.db-journal"])
 @pytest.mark.parametrize("kind", ["link", "hard link"])
-def test_a_planted_link_is_not_followed(path: Path, tmp_path: Any, name: str, kind: str) -> None:
+def test_a_planted_link_is_not_followed(path: Path, tmp_path: Path, name: str, kind: str) -> None:
     if name != "runs.db":
         filled(path)
     path.parent.mkdir(exist_ok=True, mode=0o700)
@@ -606,7 +606,7 @@ def test_eight_processes_upgrade_once(path: Path) -> None:
         database.execute("SELECT note FROM runs").fetchall()
         return len(notices)
 
-    assert sum(together(8, work)) == 1
+    assert together(8, work).count(True) == 1
 
 
 def test_an_upgrade_that_fails_changes_nothing(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ def test_a_path_is_left_to_the_shell(offered: Callable[..., Any]) -> None:
 
 
 def test_what_cannot_be_found_out_offers_nothing(
-    offered: Callable[..., Any], write: Callable[..., str], tmp_path: Any
+    offered: Callable[..., Any], write: Callable[..., str], tmp_path: Path
 ) -> None:
     (tmp_path / "bad.json").write_text("{")
     assert offered("run", "bad.json", "") == []
@@ -73,7 +74,7 @@ def test_what_cannot_be_found_out_offers_nothing(
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_is_one_that_its_shell_can_read(pflow: Pflow, shell: str, tmp_path: Any) -> None:
+def test_the_script_is_one_that_its_shell_can_read(pflow: Pflow, shell: str, tmp_path: Path) -> None:
     script = pflow("completion", shell).out
     assert "_PFLOW_COMPLETE" in script
     program = shutil.which(shell)

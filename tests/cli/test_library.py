@@ -119,7 +119,7 @@ def test_describe_shows_inputs_graph_and_outputs(pflow: Pflow, saved: Any) -> No
     assert data["inputs"] == {"name": {"type": "string", "required": True, "description": "Who"}}
 
 
-def test_describe_draws_mermaid_and_svg(pflow: Pflow, saved: Any, tmp_path: Any) -> None:
+def test_describe_draws_mermaid_and_svg(pflow: Pflow, saved: Any, tmp_path: Path) -> None:
     assert pflow("describe", "hello", "--mermaid").out.startswith("flowchart TD\n")
     said = pflow("describe", "hello", "--svg", "hello.svg")
     assert (said.code, said.out, said.err) == (0, "", "drawn to hello.svg\n")

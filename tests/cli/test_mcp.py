@@ -54,12 +54,12 @@ def test_an_address_is_a_server(pflow: Pflow, servers: Callable[..., Any]) -> No
     assert servers()["remote"]["headers"] == {"Authorization": "Bearer ${TOKEN}"}
 
 
-def test_a_socket_is_a_server(pflow: Pflow, servers: Callable[..., Any], tmp_path: Any) -> None:
+def test_a_socket_is_a_server(pflow: Pflow, servers: Callable[..., Any], tmp_path: Path) -> None:
     assert pflow("mcp", "add", "local", "--socket", "run/x.sock").code == 0
     assert servers()["local"] == {"transport": "uds", "socket": str(tmp_path / "run/x.sock")}
 
 
-def test_paths_mean_the_same_from_anywhere(pflow: Pflow, servers: Callable[..., Any], tmp_path: Any) -> None:
+def test_paths_mean_the_same_from_anywhere(pflow: Pflow, servers: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "serve.py").write_text("")
     said = pflow("mcp", "add", "a", "--", sys.executable, "serve.py")
     assert said.err == "note: it starts in this folder, where `serve.py` is; `--cwd` chooses another\n"
@@ -155,7 +155,7 @@ def test_a_damaged_file_is_reported_and_set_aside(pflow: Pflow, home: Path) -> N
 
 
 def test_the_servers_of_another_program_are_taken_over(
-    pflow: Pflow, servers: Callable[..., Any], tmp_path: Any
+    pflow: Pflow, servers: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor" / "mcp.json").write_text(
@@ -175,7 +175,7 @@ def test_the_servers_of_another_program_are_taken_over(
     assert pflow("mcp", "import", "cursor").out == "kept as configured: git-hub\n"
 
 
-def test_an_import_replaces_nothing_unless_told(pflow: Pflow, servers: Callable[..., Any], tmp_path: Any) -> None:
+def test_an_import_replaces_nothing_unless_told(pflow: Pflow, servers: Callable[..., Any], tmp_path: Path) -> None:
     pflow("mcp", "add", "a", "--", sys.executable, "-V")
     (tmp_path / "m.json").write_text(json.dumps({"mcpServers": {"a": {"command": sys.executable}}}))
     said = pflow("mcp", "import", "m.json", "--json")
@@ -190,7 +190,7 @@ def test_an_import_replaces_nothing_unless_told(pflow: Pflow, servers: Callable[
     assert "args" not in servers()["a"]
 
 
-def test_an_import_of_nothing_says_so(pflow: Pflow, tmp_path: Any) -> None:
+def test_an_import_of_nothing_says_so(pflow: Pflow, tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text('{"mcpServers": {}}')
     assert pflow("mcp", "import", "m.json").out == "no servers to take over\n"
     said = pflow("mcp", "import", "some/none.json")
@@ -199,7 +199,7 @@ def test_an_import_of_nothing_says_so(pflow: Pflow, tmp_path: Any) -> None:
 
 @pytest.mark.requirement("client:scope-6")
 def test_files_in_the_current_folder_configure_nothing(
-    pflow: Pflow, tmp_path: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+    pflow: Pflow, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evil = json.dumps({"mcpServers": {"evil": {"command": "touch"}}, "servers": {"evil": {"command": "touch"}}})
     project = tmp_path / "project"
@@ -218,4 +218,5 @@ def test_files_in_the_current_folder_configure_nothing(
 def test_python_programs_see_servers_without_their_secrets(home: Path) -> None:
     with Workspace(Home(home)) as workspace:
         workspace.servers.add("a", {"command": "x", "env": {"API_KEY": "abcdef123456"}})
-        assert workspace.servers.show("a") == {"name": "a", "transport": "stdio", "command": "x", "env": ["API_KEY"]}
+        shown = workspace.servers.show("a").as_dict()
+        assert shown == {"name": "a", "transport": "stdio", "command": "x", "env": ["API_KEY"]}

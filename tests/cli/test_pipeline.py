@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +13,14 @@ requirement = pytest.mark.requirement
 
 
 @requirement("security:6.3-4")
-def test_nodes_are_chained_in_one_quoted_word(pflow: Pflow, tmp_path: Any) -> None:
+def test_nodes_are_chained_in_one_quoted_word(pflow: Pflow, tmp_path: Path) -> None:
     said = pflow("echo --text=hi >> write-file --path=out.txt --content='${echo.text}!'")
     assert (said.code, said.out, said.err) == (0, "out.txt\n", "")
     assert (tmp_path / "out.txt").read_text() == "hi!"
 
 
 @requirement("security:6.3-4")
-def test_nodes_are_chained_by_a_word_of_their_own(pflow: Pflow, tmp_path: Any) -> None:
+def test_nodes_are_chained_by_a_word_of_their_own(pflow: Pflow, tmp_path: Path) -> None:
     said = pflow("shell", "--command=echo 'a >> b'", ">>", "write-file", "--path", "out.txt")
     assert said.code == 0
     assert (tmp_path / "out.txt").read_text() == "a >> b"
@@ -31,7 +32,7 @@ def test_one_node_runs_by_its_name(pflow: Pflow) -> None:
 
 
 @requirement("security:6.3-3")
-def test_stdin_is_the_input_of_the_first_node(pflow: Pflow, tmp_path: Any) -> None:
+def test_stdin_is_the_input_of_the_first_node(pflow: Pflow, tmp_path: Path) -> None:
     assert pflow("shell", "--command=tr a-z A-Z", stdin="piped\n").out == "PIPED\n"
     assert pflow("write-file", "--path=x", stdin="content").code == 0
     assert (tmp_path / "x").read_text() == "content"
@@ -49,7 +50,7 @@ def test_an_empty_stdin_is_no_input(pflow: Pflow) -> None:
     )
 
 
-def test_code_finds_what_came_before_under_its_name(pflow: Pflow, tmp_path: Any) -> None:
+def test_code_finds_what_came_before_under_its_name(pflow: Pflow, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("")
     assert pflow("list-files --path=. --pattern=*.txt >> code --code='result = len(files)'").out == "1\n"
 
@@ -78,7 +79,7 @@ def test_a_flag_of_the_node_wins_over_an_option_of_pflow(pflow: Pflow) -> None:
     assert pflow("echo", "--json=5").out == "5\n"
 
 
-def test_a_dry_run_says_how_the_nodes_are_connected(pflow: Pflow, tmp_path: Any) -> None:
+def test_a_dry_run_says_how_the_nodes_are_connected(pflow: Pflow, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x")
     said = pflow("--dry-run", "read-file --path=a >> write-file --path=b")
     assert said.err == "note: `write-file` takes `content` from `${read-file.content}`\n"

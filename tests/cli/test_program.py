@@ -28,7 +28,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_stops_the_run_and_its_children_resumable(tmp_path: Any, number: Any, code: int) -> None:
+def test_a_signal_stops_the_run_and_its_children_resumable(tmp_path: Path, number: Any, code: int) -> None:
     (tmp_path / "slow.json").write_text(json.dumps(SLOW))
     os.mkfifo(tmp_path / "gate")
     process = spawn("run", "slow.json", cwd=tmp_path)
@@ -44,7 +44,7 @@ def test_a_signal_stops_the_run_and_its_children_resumable(tmp_path: Any, number
         os.kill(child, 0)
 
 
-def test_a_reader_that_leaves_is_no_reason_for_a_traceback(tmp_path: Any) -> None:
+def test_a_reader_that_leaves_is_no_reason_for_a_traceback(tmp_path: Path) -> None:
     process = spawn("registry", "list", cwd=tmp_path)
     assert process.stdout is not None
     process.stdout.close()
@@ -54,14 +54,14 @@ def test_a_reader_that_leaves_is_no_reason_for_a_traceback(tmp_path: Any) -> Non
     assert process.wait() == 141
 
 
-def test_a_result_that_cannot_be_written_is_an_error(tmp_path: Any) -> None:
+def test_a_result_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         process = spawn("echo", "--x=1", "--json", cwd=tmp_path, stdout=full)
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (1, b"error: the result cannot be printed: No space left on device\n")
 
 
-def test_closed_streams_do_not_crash(tmp_path: Any) -> None:
+def test_closed_streams_do_not_crash(tmp_path: Path) -> None:
     script = (
         f'"{sys.executable}" -m pflow echo --x=1 >&- 2>&-; echo $?; "{sys.executable}" -m pflow nope 2>&- <&-; echo $?'
     )
@@ -71,18 +71,18 @@ def test_closed_streams_do_not_crash(tmp_path: Any) -> None:
     assert (done.stdout, done.stderr) == ("1\n2\n", "")
 
 
-def test_a_poor_locale_changes_no_data(tmp_path: Any) -> None:
+def test_a_poor_locale_changes_no_data(tmp_path: Path) -> None:
     words = ("echo", "--x=héllo ✓")
     for locale in ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "ascii"}):
         code, out, err = finish(spawn(*words, cwd=tmp_path, env=locale))
         assert (code, out, err) == (0, "héllo ✓\n", "")
 
 
-def test_messages_survive_a_poor_locale(tmp_path: Any) -> None:
+def test_messages_survive_a_poor_locale(tmp_path: Path) -> None:
     code, _, err = finish(spawn("shell", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"}))
     assert code == 2
     assert err.endswith("hint: write `shell --command=\\u2026`\n")
 
 
-def test_the_version_is_one_line(tmp_path: Any) -> None:
+def test_the_version_is_one_line(tmp_path: Path) -> None:
     assert finish(spawn("--version", cwd=tmp_path)) == (0, "pflow 0.1.0\n", "")

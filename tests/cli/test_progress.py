@@ -8,7 +8,7 @@ import os
 import pty
 import struct
 import termios
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -141,7 +141,7 @@ def test_a_terminal_that_went_away_does_not_disturb_the_run() -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 24])
-def test_a_real_terminal_is_left_as_it_should_be(tmp_path: Any, columns: int) -> None:
+def test_a_real_terminal_is_left_as_it_should_be(tmp_path: Path, columns: int) -> None:
     os.mkfifo(tmp_path / "gate")
     command = "echo --x=1 >> shell --command='cat gate; printf \"done \\033[31mred\"'"
     leader, follower = pty.openpty()

@@ -107,7 +107,7 @@ def test_stdin_that_is_not_text_is_refused(pflow: Pflow, write: Callable[..., st
     )
 
 
-def test_inputs_can_come_from_a_file_and_words_win(pflow: Pflow, write: Callable[..., str], tmp_path: Any) -> None:
+def test_inputs_can_come_from_a_file_and_words_win(pflow: Pflow, write: Callable[..., str], tmp_path: Path) -> None:
     document = write("a.json", {"id": "echo", "params": {"x": "${a} ${b}"}}, inputs={"a": {}, "b": {}})
     (tmp_path / "in.yaml").write_text("a: 1\nb: [2]\n")
     assert pflow("run", document, "-i", "in.yaml", "b=3").out == "1 3\n"
@@ -231,7 +231,7 @@ def test_code_over_several_lines_is_shown_as_a_block(pflow: Pflow, write: Callab
     assert "      1 / 0\n" in said.err
 
 
-def test_a_malformed_document_shows_the_line_and_a_caret(pflow: Pflow, tmp_path: Any, home: Path) -> None:
+def test_a_malformed_document_shows_the_line_and_a_caret(pflow: Pflow, tmp_path: Path, home: Path) -> None:
     (tmp_path / "bad.json").write_text('{\n  "nodes": [\n    {"id" "a"}\n  ]\n}\n')
     said = pflow("run", "bad.json")
     assert said.code == 2
@@ -240,7 +240,7 @@ def test_a_malformed_document_shows_the_line_and_a_caret(pflow: Pflow, tmp_path:
     assert not (home / "runs.db").exists()
 
 
-def test_all_issues_are_shown_at_once_where_they_stand(pflow: Pflow, tmp_path: Any) -> None:
+def test_all_issues_are_shown_at_once_where_they_stand(pflow: Pflow, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(
         "nodes:\n- id: a\n  type: ech\n- id: b\n  type: echo\n  parms: {}\n"
         "edges: [{from: a, to: b}, {from: a, to: c}]\n"
@@ -258,7 +258,7 @@ def test_all_issues_are_shown_at_once_where_they_stand(pflow: Pflow, tmp_path: A
     assert [issue["line"] for issue in envelope["error"]["details"]["issues"]] == [6, 7, 3]
 
 
-def test_a_dry_run_draws_and_runs_nothing(pflow: Pflow, write: Callable[..., str], tmp_path: Any, home: Path) -> None:
+def test_a_dry_run_draws_and_runs_nothing(pflow: Pflow, write: Callable[..., str], tmp_path: Path, home: Path) -> None:
     document = write("a.json", {"id": "touch", "type": "shell", "params": {"command": "touch made"}})
     said = pflow("run", document, "--dry-run")
     assert (said.code, said.out) == (0, "a\n\n●   touch  shell\n")

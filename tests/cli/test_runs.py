@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_a_run_is_shown_with_its_steps_and_how_to_go_on(pflow: Pflow, failed: st
     assert pflow("runs", "show", failed, "--json").json["data"]["status"] == "failed"
 
 
-def test_a_resumed_run_does_only_what_is_missing(pflow: Pflow, failed: str, tmp_path: Any) -> None:
+def test_a_resumed_run_does_only_what_is_missing(pflow: Pflow, failed: str, tmp_path: Path) -> None:
     (tmp_path / "later.txt").write_text("here now\n")
     said = pflow("runs", "resume", failed, "--json")
     assert (said.code, said.json["data"]["steps"]) == (0, 1)

@@ -184,7 +184,7 @@ async def reconnects(request: Request) -> Json:
 
 async def needs_sampling(request: Request) -> Json:
     if not request.can("sampling"):
-        data = {"requiredCapabilities": {"sampling": {}}}
+        data: dict[str, Any] = {"requiredCapabilities": {"sampling": {}}}
         raise MCPError(code=MISSING_REQUIRED_CLIENT_CAPABILITY, message="sampling is needed", data=data)
     return text("sampling is there")
 
@@ -426,9 +426,9 @@ class FixtureServer(PflowServer):
     def _tool_input_schema(self, name: str) -> Json | None:
         return SCHEMAS.get(name)
 
-    async def call_tool(
+    async def call_tool(  # type: ignore[override]
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:  # type: ignore[override]
+    ) -> CallToolResult | InputRequiredResult:
         assert context is not None
         if name == "test_trigger_tool_change":
             self._extra += 1
@@ -495,9 +495,9 @@ class FixtureServer(PflowServer):
         ]
         return ListPromptsResult(prompts=[*listed.prompts, *mine])
 
-    async def get_prompt(
+    async def get_prompt(  # type: ignore[override]
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
-    ) -> GetPromptResult | InputRequiredResult:  # type: ignore[override]
+    ) -> GetPromptResult | InputRequiredResult:
         if name not in PROMPTS:
             return await super().get_prompt(name, arguments, context)
         assert context is not None

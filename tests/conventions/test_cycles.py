@@ -30,7 +30,7 @@ def run_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Everything below a node that can run, so nothing under `if TYPE_CHECKING`."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
-            children = child.orelse
+            children: list[ast.stmt] | list[ast.AST] = child.orelse
         else:
             children = [child]
         for kept in children:

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ AS_KNOWN = {
 class Checkout:
     """A copy of what runs the suite, with node and npm on the path."""
 
-    def __init__(self, folder: Any) -> None:
+    def __init__(self, folder: Path) -> None:
         self.root = folder / "checkout"
         (self.root / "docs").mkdir(parents=True)
         (self.root / "tests" / "conformance").mkdir(parents=True)
@@ -82,7 +83,7 @@ class Checkout:
 
 
 @pytest.fixture
-def checkout(tmp_path: Any) -> Checkout:
+def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ ALL = sorted([GIT, SQLITE, TIME, "npm server-everything server-filesystem server
 class Checkout:
     """A copy of the installer, with uv, node and npm on the path."""
 
-    def __init__(self, folder: Any) -> None:
+    def __init__(self, folder: Path) -> None:
         self.root = folder / "checkout"
         self.servers = self.root / ".cache" / "servers"
         self.root.mkdir()
@@ -50,7 +51,7 @@ class Checkout:
             (self.bin / name).write_text(text)
             (self.bin / name).chmod(0o755)
         for name in ("sh", "mkdir", "ln", "sed", "touch", "dirname", "basename", "grep", "tr"):
-            (self.bin / name).symlink_to(shutil.which(name))
+            (self.bin / name).symlink_to(str(shutil.which(name)))
 
     def install(self, **environment: Any) -> tuple[Any, ...]:
         """What was installed, and how the installer ended."""
@@ -71,7 +72,7 @@ class Checkout:
 
 
 @pytest.fixture
-def checkout(tmp_path: Any) -> Checkout:
+def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_hello_greets() -> None:
     assert outputs("examples/hello.json", "name=Ada") == {"greeting": "Hello, Ada!", "louder": "HELLO, ADA!"}
 
 
-def test_longest_ranks_files_by_lines(tmp_path: Any) -> None:
+def test_longest_ranks_files_by_lines(tmp_path: Path) -> None:
     for name, lines in {"a.py": 1, "b.py": 3, "c.py": 2, "d.txt": 9}.items():
         (tmp_path / name).write_text("x\n" * lines)
     ranked = outputs("examples/longest.yaml", f"folder={tmp_path}")["longest"]
@@ -56,7 +56,7 @@ def test_longest_ranks_files_by_lines(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(("content", "words"), [("one two three", "3"), (None, "2")])
-def test_fallback_starts_from_a_default(tmp_path: Any, content: str | None, words: str) -> None:
+def test_fallback_starts_from_a_default(tmp_path: Path, content: str | None, words: str) -> None:
     notes = tmp_path / "notes.txt"
     if content is not None:
         notes.write_text(content)

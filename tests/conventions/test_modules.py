@@ -50,7 +50,7 @@ def opens_with_a_sentence(path: str) -> bool:
     if path.endswith("__init__.py") and not text_of(path):
         return True
     docstring = ast.get_docstring(tree_of(path))
-    return bool(docstring) and docstring.splitlines()[0].endswith((".", ":", "?"))
+    return docstring is not None and docstring.splitlines()[0].endswith((".", ":", "?"))
 
 
 def test_a_module_is_short_enough_to_read() -> None:

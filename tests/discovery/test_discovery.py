@@ -64,7 +64,8 @@ def test_a_workflow_is_found_with_what_it_takes_and_gives(ws: Workspace) -> None
     ws.save(CHANGELOG, "generate-changelog")
     ws.save({"description": "Say hello", "nodes": [{"id": "echo", "params": {"text": "hi"}}]}, "greet")
     found = ws.discovery.discover_workflows("changes since the last release")
-    [hit] = found.to_json()["matches"]
+    matches: Any = found.to_json()["matches"]
+    [hit] = matches
     assert 0 < hit.pop("score") < 1
     assert hit == {
         "name": "generate-changelog",
@@ -87,13 +88,15 @@ def test_a_workflow_is_found_with_what_it_takes_and_gives(ws: Workspace) -> None
 )
 def test_the_name_of_a_workflow_in_other_words_is_as_good_as_certain(ws: Workspace, query: str) -> None:
     ws.save(CHANGELOG, "generate-changelog")
-    [hit] = ws.discovery.discover_workflows(query).hits
+    matches: Any = ws.discovery.discover_workflows(query).hits
+    [hit] = matches
     assert hit.score >= 0.95
 
 
 @requirement("server13:registry_discover-2")
 def test_a_node_type_is_found_with_its_whole_interface(ws: Workspace) -> None:
-    [hit] = ws.discovery.discover_nodes("read-file", limit=1).to_json()["matches"]
+    matches: Any = ws.discovery.discover_nodes("read-file", limit=1).to_json()["matches"]
+    [hit] = matches
     whole = dict(ws.node_type("read-file").data["interface"])
     assert hit["description"] == whole.pop("description")
     assert (hit["kind"], hit["score"], hit["interface"]) == ("node type", 1.0, whole)
@@ -138,7 +141,8 @@ def test_a_person_s_own_nodes_are_found(ws: Workspace, place: Home) -> None:
 def test_drafts_are_found_when_asked_for(ws: Workspace) -> None:
     ws.save(CHANGELOG, "changes-draft", draft=True)
     assert names(ws.discovery.discover_workflows("release")) == []
-    [hit] = ws.discovery.discover_workflows("release", drafts=True).hits
+    matches: Any = ws.discovery.discover_workflows("release", drafts=True).hits
+    [hit] = matches
     assert (hit.kind, hit.name) == ("draft", "changes-draft")
 
 
@@ -159,7 +163,7 @@ def test_drafts_are_found_when_asked_for(ws: Workspace) -> None:
 )
 def test_word_forms_and_ways_to_write_identifiers_do_not_matter(place: Home, name: str, query: str) -> None:
     node_type = add_tool(place, name, "Does something.", server="zz")
-    assert node_type in names(Discovery(place).find(query, kinds=("node",), limit=10))
+    assert node_type in names(Discovery(place).find(query, kinds=["node"], limit=10))
 
 
 def test_chinese_is_found_without_spaces(place: Home) -> None:
@@ -197,7 +201,7 @@ def test_at_most_as_many_as_asked_for(tools: Home) -> None:
 
 
 def test_a_mistyped_word_is_answered_with_what_it_may_have_meant(tools: Home) -> None:
-    found = Discovery(tools).find("elastcsearch", kinds=("node",))
+    found = Discovery(tools).find("elastcsearch", kinds=["node"])
     assert found.hits == ()
     assert "`mcp-elasticsearch-" in found.advice[0]
 
@@ -331,7 +335,7 @@ def test_somebody_else_s_database_is_no_index(place: Home) -> None:
     assert names(Discovery(place).find("read file"))[0] == "read-file"
 
 
-def test_a_link_is_not_followed(place: Home, tmp_path: Any) -> None:
+def test_a_link_is_not_followed(place: Home, tmp_path: Path) -> None:
     (place.root / "discovery.db").symlink_to(tmp_path / "elsewhere")
     assert names(Discovery(place).find("read file"))[0] == "read-file"
     assert not (tmp_path / "elsewhere").exists()
@@ -379,7 +383,8 @@ def test_the_discovery_node_works_off_the_event_loop(ws: Workspace, place: Home)
     ws.save(CHANGELOG, "generate-changelog")
     shared = {"user_input": "write a changelog", "workflow_manager": WorkflowManager(place)}
     assert asyncio.run(asyncio.to_thread(WorkflowDiscoveryNode().run, shared)) == "default"
-    [match] = shared["discovery_result"]
+    matches: Any = shared["discovery_result"]
+    [match] = matches
     assert match == ws.discovery.discover_workflows("write a changelog").to_json()["matches"][0]
 
 
@@ -411,6 +416,6 @@ class Alphabet:
 
 
 def test_another_ranking_can_stand_behind_the_same_door(place: Home) -> None:
-    found = Discovery(place, ranking=Alphabet()).find("copy", kinds=("node",))
+    found = Discovery(place, ranking=Alphabet()).find("copy", kinds=["node"])
     assert (names(found), found.ranking) == (["copy-file"], "the alphabet")
     assert not (place.root / "discovery.db").exists()

@@ -1,6 +1,7 @@
 """Nothing that is asked and nothing that is described makes discovery fail or flood its reader."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -79,7 +80,8 @@ def test_a_hostile_description_is_bounded(place: Home) -> None:
         f'    """Penguin \\x1b[31m{"red " * 100_000}.\n\n    Interface:\n'
         f'    - Params: a: str - {"z" * 400_000}\n    """\n'
     )
-    [hit] = Discovery(place).find("penguin").hits
+    matches: Any = Discovery(place).find("penguin").hits
+    [hit] = matches
     assert hit.name == "big"
     assert len(json.dumps(hit.to_json())) < 20_000
 

@@ -32,7 +32,7 @@ def test_no_other_words_make_a_wrong_tool_look_right(tools: Home, labels: dict[s
     """A score that an agent acts on without looking is one that only the right tool has."""
     discovery = Discovery(tools)
     for query in DATA["queries"]:
-        for hit in discovery.find(query["query"], kinds=("node",)).hits:
+        for hit in discovery.find(query["query"], kinds=["node"]).hits:
             assert hit.score < 0.95 or labels.get(hit.name) in query["expected"], (query["query"], hit.name)
 
 

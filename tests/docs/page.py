@@ -47,7 +47,7 @@ def blocks_of(text: str) -> list[Block]:
         found = _FENCE.match(line)
         if not fence and found:
             indent, fence = len(found[1]), found[2]
-            start, words, lines = number, tuple(found[3].split()), []
+            start, words, lines = number, tuple(found[3].split()), list[str]()
         elif fence and found and found[2] == fence and not found[3].strip():
             blocks.append(Block(start, words, "".join(f"{one}\n" for one in lines)))
             fence = ""

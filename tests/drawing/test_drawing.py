@@ -28,7 +28,7 @@ def plan(edges: dict[str, dict[str, Any]], starts: tuple[str, ...] = (), **more:
             id=name,
             number=number,
             type="echo",
-            params=compile_value({}),
+            params=compile_value({})[0],
             definition="",
             node_hash="",
             edges={
@@ -74,7 +74,9 @@ def test_a_sequence_shows_everything_that_decides_how_it_runs() -> None:
         outputs={"path": compile_value("${nested.path}")},
         special={
             "show": {
-                "batch": PlanBatch(items=compile_value("${log.commits}"), name="item", concurrency=8, keep_going=True),
+                "batch": PlanBatch(
+                    items=compile_value("${log.commits}")[0], name="item", concurrency=8, keep_going=True
+                ),
                 "retry": Retry(attempts=3),
                 "timeout": 30.0,
             },

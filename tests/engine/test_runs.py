@@ -149,7 +149,7 @@ def test_a_retry_counts_attempts_and_starts_each_from_nothing() -> None:
     document = {"nodes": [{"id": "a", "type": "flaky", "retry": {"attempts": 3}}]}
     assert run_plan(plan_of(document, flaky=Flaky)).outputs == {"half": True, "tries": 3}
     tries.clear()
-    document["nodes"][0]["retry"] = {"attempts": 2}  # type: ignore[assignment]
+    document["nodes"][0]["retry"] = {"attempts": 2}
     result = run_plan(plan_of(document, flaky=Flaky))
     assert result.status == "failed" and len(tries) == 2
 
@@ -158,7 +158,7 @@ def test_a_retry_counts_attempts_and_starts_each_from_nothing() -> None:
 def test_a_step_that_takes_too_long_follows_its_timeout_edge(base: type) -> None:
     stuck = threading.Event()
 
-    class Hang(base):  # type: ignore[misc, valid-type]
+    class Hang(base):  # type: ignore[misc]
         actions = ("default", "timeout")
 
         def exec(self, _: object) -> None:
@@ -236,11 +236,11 @@ class TestBatch:
         assert (error["index"], error["item"], error["error"]["message"]) == (1, 3, "3 is odd")
 
     def test_without_on_error_the_first_failure_fails_the_step(self) -> None:
-        node = {**self.document["nodes"][0], "batch": {"items": "${items}"}}  # type: ignore[dict-item]
+        node = {**self.document["nodes"][0], "batch": {"items": "${items}"}}
         result = run_plan(plan_of({**self.document, "nodes": [node]}, half=self.Half), {"items": [8, 3, 4]})
         assert result.status == "failed"
         assert result.error is not None and result.error["message"] == "item 1 of `each` failed: 3 is odd"
-        assert result.error["details"]["completed_items"] == 1  # type: ignore[index]
+        assert result.error["details"]["completed_items"] == 1
 
     def test_items_that_are_running_finish_before_the_step_fails(self) -> None:
         release = asyncio.Event()
@@ -254,7 +254,7 @@ class TestBatch:
                 await release.wait()
                 finished.append(self.params["n"])
 
-        node = {**self.document["nodes"][0], "batch": {"items": "${items}", "concurrency": 3}}  # type: ignore[dict-item]
+        node = {**self.document["nodes"][0], "batch": {"items": "${items}", "concurrency": 3}}
         result = run_plan(plan_of({**self.document, "nodes": [node]}, half=Race), {"items": [0, 1, 2, 3, 4]})
         assert result.status == "failed" and sorted(finished) == [0, 2]
 
@@ -353,7 +353,7 @@ class TestStore:
                 shared["list"].append(self.params["add"])
 
         document = {"nodes": [{"id": f"a{n}", "type": "append", "params": {"add": n}} for n in range(3)]}
-        seed = {"list": []}
+        seed: dict[str, list[int]] = {"list": []}
         result = run_plan(plan_of(document, append=Append), seed=seed)
         assert result.outputs == {"list": [0, 1, 2]}
         assert seed == {"list": []}

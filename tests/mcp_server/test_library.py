@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,7 +62,7 @@ def test_the_guide_is_short_and_its_examples_are_valid(stocked: Client) -> None:
         assert stocked.call("workflow_validate", workflow=example).data["errors"] == []
 
 
-def test_the_examples_of_the_guide_run(stocked: Client, tmp_path: Any) -> None:
+def test_the_examples_of_the_guide_run(stocked: Client, tmp_path: Path) -> None:
     guide = read(stocked, "pflow://guide")
     words, greetings, handled = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
     (tmp_path / "text").write_text("one two three")
@@ -144,7 +145,7 @@ def test_no_address_leads_out_of_the_library(stocked: Client, uri: str) -> None:
 def test_an_unknown_workflow_is_named_with_its_neighbours(stocked: Client) -> None:
     error = refused(stocked, "resources/read", uri="pflow://workflows/helo")
     assert error.details["code"] == -32602
-    assert "there is no workflow `helo`" in error.details["server_says"]
+    assert "there is no workflow `helo`" in str(error.details["server_says"])
 
 
 def test_saved_workflows_are_prompts_without_their_secrets(stocked: Client) -> None:
@@ -182,12 +183,12 @@ def test_a_prompt_that_cannot_be_filled_says_why(
 ) -> None:
     error = refused(stocked, "prompts/get", name=name, arguments=arguments)
     assert error.details["code"] == -32602
-    assert said in error.details["server_says"]
+    assert said in str(error.details["server_says"])
 
 
 @pytest.mark.parametrize("toolset", ["full", "core"])
 def test_a_server_says_in_five_lines_what_it_is_for_and_names_only_tools_that_it_has(
-    start: Iterator[Callable[..., Client]], toolset: str
+    start: Callable[..., Client], toolset: str
 ) -> None:
     client = start("--toolset", toolset, era="legacy")
     opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -199,9 +200,7 @@ def test_a_server_says_in_five_lines_what_it_is_for_and_names_only_tools_that_it
     assert len(named) >= 4
 
 
-def test_a_prompt_of_the_smaller_toolset_asks_for_its_own_tool(
-    start: Iterator[Callable[..., Client]], tmp_path: Any
-) -> None:
+def test_a_prompt_of_the_smaller_toolset_asks_for_its_own_tool(start: Callable[..., Client], tmp_path: Path) -> None:
     home = tmp_path / ".pflow"
     with Workspace(find_home({"PFLOW_HOME": str(home)})) as workspace:
         workspace.save(HELLO, "hello")
@@ -210,7 +209,7 @@ def test_a_prompt_of_the_smaller_toolset_asks_for_its_own_tool(
     assert """execute(name='hello', inputs={"name":"Ada"})""" in found["messages"][0]["content"]["text"]
 
 
-def test_lists_come_in_pages(start: Iterator[Callable[..., Client]], tmp_path: Any) -> None:
+def test_lists_come_in_pages(start: Callable[..., Client], tmp_path: Path) -> None:
     client = start(home=tmp_path / ".pflow")
     (tmp_path / ".pflow" / "workflows").mkdir(parents=True, mode=0o700, exist_ok=True)
     client.call("workflow_save", workflow=HELLO, name="w000", description="Greet")
@@ -259,7 +258,7 @@ class Wire:
 
 
 @pytest.fixture
-def wire(tmp_path: Any) -> Iterator[Wire]:
+def wire(tmp_path: Path) -> Iterator[Wire]:
     opened = Wire(str(tmp_path / ".pflow"))
     yield opened
     opened.close()

@@ -282,7 +282,7 @@ def test_a_process_that_dies_is_a_failure(code: str, message: str) -> None:
     assert fail(code).message == message
 
 
-def test_nothing_around_the_step_is_imported(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_around_the_step_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hostile = "raise SystemExit('hostile module was imported')"
     for name in ("json", "enum", "site", "os", "resource", "sitecustomize", "usercustomize", "marshal"):
         (tmp_path / f"{name}.py").write_text(hostile)
@@ -305,7 +305,7 @@ def test_installed_packages_can_be_imported() -> None:
     assert run("import orjson\nresult = orjson.loads('[1]')")["result"] == [1]
 
 
-def test_files_that_the_code_leaves_open_are_complete(tmp_path: Any) -> None:
+def test_files_that_the_code_leaves_open_are_complete(tmp_path: Path) -> None:
     target = tmp_path / "out.txt"
     run("file = open(path, 'w')\nfile.write('x' * 100)", {"path": str(target)})
     assert target.read_text() == "x" * 100
@@ -324,7 +324,7 @@ def test_classes_and_dataclasses_work() -> None:
     assert run(code)["result"] == [{"x": 1, "y": 2}, "__main__"]
 
 
-def test_processes_that_the_code_leaves_behind_are_ended(tmp_path: Any) -> None:
+def test_processes_that_the_code_leaves_behind_are_ended(tmp_path: Path) -> None:
     code = """
         import subprocess
         result = subprocess.Popen(["sleep", "600"]).pid
@@ -360,7 +360,7 @@ def test_an_installation_that_cannot_be_written_runs_code_as_well() -> None:
     ],
     ids=["open file", "last act", "thread", "log"],
 )
-def test_what_the_code_leaves_open_is_written_before_the_step_ends(tmp_path: Any, code: str) -> None:
+def test_what_the_code_leaves_open_is_written_before_the_step_ends(tmp_path: Path, code: str) -> None:
     path = tmp_path / "file"
     run(code, {"path": str(path)})
     assert path.read_text().strip() == "kept"

@@ -56,7 +56,7 @@ def test_a_text_file_is_read_to_the_byte(folder: Path) -> None:
     assert run(ReadFile, path="a.txt") == {"content": text, "path": "a.txt", "size": len(text.encode())}
 
 
-def test_a_tilde_is_the_home_folder(tmp_path: Any) -> None:
+def test_a_tilde_is_the_home_folder(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     assert run(ReadFile, path="~/notes.txt")["path"] == str(tmp_path / "notes.txt")
 

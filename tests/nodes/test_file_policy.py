@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -79,7 +78,7 @@ def test_protected_places_are_not_written(work: Path, path: str, place: str) -> 
 
 
 @pytest.mark.parametrize("target", [".ssh", ".pflow", ".bashrc"])
-def test_protected_files_are_not_deleted_or_moved_away(tmp_path: Any, target: str) -> None:
+def test_protected_files_are_not_deleted_or_moved_away(tmp_path: Path, target: str) -> None:
     place = tmp_path / target
     if not target.endswith("rc"):
         place.mkdir()
@@ -93,7 +92,7 @@ def test_protected_files_are_not_deleted_or_moved_away(tmp_path: Any, target: st
     assert place.read_text() == "precious"
 
 
-def test_a_link_into_a_protected_place_does_not_help(work: Path, tmp_path: Any) -> None:
+def test_a_link_into_a_protected_place_does_not_help(work: Path, tmp_path: Path) -> None:
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh/config").write_text("precious")
     (work / "folder").symlink_to(tmp_path / ".ssh")
@@ -113,14 +112,14 @@ def test_a_link_into_a_protected_place_does_not_help(work: Path, tmp_path: Any) 
     assert (tmp_path / ".ssh/config").read_text() == "precious"
 
 
-def test_a_link_of_ours_to_a_protected_file_can_be_deleted(work: Path, tmp_path: Any) -> None:
+def test_a_link_of_ours_to_a_protected_file_can_be_deleted(work: Path, tmp_path: Path) -> None:
     (tmp_path / ".bashrc").write_text("x")
     (work / "link").symlink_to(tmp_path / ".bashrc")
     run(DeleteFile, path="link")
     assert (tmp_path / ".bashrc").exists()
 
 
-def test_the_file_behind_a_protected_link_is_protected(tmp_path: Any) -> None:
+def test_the_file_behind_a_protected_link_is_protected(tmp_path: Path) -> None:
     dotfiles = tmp_path / "dotfiles"
     dotfiles.mkdir()
     (dotfiles / "bashrc").write_text("x")
@@ -131,7 +130,7 @@ def test_the_file_behind_a_protected_link_is_protected(tmp_path: Any) -> None:
 
 
 def test_a_home_of_pflow_elsewhere_is_protected_as_well(
-    work: Path, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PFLOW_HOME", str(tmp_path / "elsewhere"))
     with refused("pflow's own folder"):
@@ -143,7 +142,7 @@ def test_a_home_of_pflow_elsewhere_is_protected_as_well(
 @pytest.mark.parametrize(
     "path", ["~/.pflowers", "~/.sshx/a", "~/bashrc", "config", "git/hooks/x", "x.github/hooks", "dev/x"]
 )
-def test_names_that_only_look_protected_are_free(work: Path, tmp_path: Any, path: str) -> None:
+def test_names_that_only_look_protected_are_free(work: Path, tmp_path: Path, path: str) -> None:
     run(WriteFile, path=path, content="x")
     assert Path(os.path.expanduser(path)).read_text() == "x"
 
@@ -158,14 +157,14 @@ def in_step(home: Path, kind: type, **params: object) -> None:
     copy_context().run(step)
 
 
-def test_the_home_of_the_running_step_is_protected(tmp_path: Any) -> None:
+def test_the_home_of_the_running_step_is_protected(tmp_path: Path) -> None:
     home = tmp_path / "of-the-step"
     with refused("pflow's own folder"):
         in_step(home, WriteFile, path=str(home / "runs.db"), content="x")
     run(WriteFile, path=str(home / "runs.db"), content="x")
 
 
-def test_a_step_may_move_files_out_of_its_own_run(work: Path, tmp_path: Any) -> None:
+def test_a_step_may_move_files_out_of_its_own_run(work: Path, tmp_path: Path) -> None:
     home = tmp_path / "of-the-step"
     for name in ("r1", "r2"):
         (home / "runs" / name).mkdir(parents=True)
@@ -189,7 +188,7 @@ def test_settings_cannot_be_read_or_copied(work: Path, home: Path) -> None:
     run(ReadFile, path="~/.pflow/workflow.json")
 
 
-def test_a_refusal_does_not_repeat_the_path(tmp_path: Any) -> None:
+def test_a_refusal_does_not_repeat_the_path(tmp_path: Path) -> None:
     with pytest.raises(SecurityError) as caught:
         run(WriteFile, path="~/.ssh/hidden-name", content="x")
     assert "hidden-name" not in str(caught.value.message) + str(caught.value.details) + str(caught.value.suggestions)

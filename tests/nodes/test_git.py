@@ -63,7 +63,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture
-def repo(template: Any, tmp_path: Any) -> Any:
+def repo(template: Any, tmp_path: Path) -> Any:
     return Repo(shutil.copytree(template, tmp_path / "repo"))
 
 
@@ -107,7 +107,7 @@ def test_every_kind_of_change_is_listed(repo: Any) -> None:
     assert status["clean"] is False
 
 
-def test_the_distance_to_the_upstream_is_told(repo: Any, tmp_path: Any) -> None:
+def test_the_distance_to_the_upstream_is_told(repo: Any, tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "--quiet", repo.path, tmp_path / "clone"], check=True)
     repo.git("commit", "--quiet", "--allow-empty", "--message=theirs")
     clone = ["git", "-C", str(tmp_path / "clone"), "-c", "user.name=A", "-c", "user.email=a@b"]
@@ -141,7 +141,7 @@ def test_an_odd_file_name_arrives_as_it_is(repo: Any, name: Any) -> None:
     assert [c["subject"] for c in repo.run(GitLog, files=[name])["commits"]] == ["odd"]
 
 
-def test_a_repository_without_commits_has_a_status_and_an_empty_log(tmp_path: Any) -> None:
+def test_a_repository_without_commits_has_a_status_and_an_empty_log(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", tmp_path / "empty"], check=True)
     step = Step(tmp_path / ".pflow")
     status = asyncio.run(step.run(GitStatus, path=str(tmp_path / "empty")))["status"]
@@ -307,7 +307,7 @@ def test_an_author_is_taken_as_given(repo: Any) -> None:
     assert (written["commit"]["author"], written["commit"]["email"]) == ("Grace Hopper", "grace@example.org")
 
 
-def test_the_identity_of_the_environment_counts(repo: Any, monkeypatch: Any) -> None:
+def test_the_identity_of_the_environment_counts(repo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_AUTHOR_NAME", "From Environment")
     assert repo.run(GitCommit, message="x", allow_empty=True)["commit"]["author"] == "From Environment"
 
@@ -368,7 +368,7 @@ def test_switching_tells_where_it_came_from(repo: Any) -> None:
     assert repo.run(GitCheckout, ref="old", create=True, start="feature~1")["sha"] == first
 
 
-def test_a_branch_of_the_remote_is_found_by_its_name(repo: Any, tmp_path: Any) -> None:
+def test_a_branch_of_the_remote_is_found_by_its_name(repo: Any, tmp_path: Path) -> None:
     repo.git("branch", "theirs")
     subprocess.run(["git", "clone", "--quiet", repo.path, tmp_path / "clone"], check=True)
     assert repo.run(GitCheckout, ref="theirs", path=str(tmp_path / "clone"))["branch"] == "theirs"
@@ -409,7 +409,7 @@ def test_a_checkout_that_cannot_be_is_explained(repo: Any, params: Any, words: A
 
 
 @pytest.mark.parametrize("node", [GitStatus, GitLog, GitDiff, GitCommit, GitCheckout])
-def test_a_folder_that_is_no_repository_is_a_missing_resource(tmp_path: Any, node: type[Any]) -> None:
+def test_a_folder_that_is_no_repository_is_a_missing_resource(tmp_path: Path, node: type[Any]) -> None:
     (tmp_path / "plain").mkdir()
     for path, words in (("plain", "is not in a git repository"), ("nowhere", "is not a folder that exists")):
         with pytest.raises(StepError) as caught:
@@ -429,7 +429,7 @@ def test_an_unknown_revision_is_a_missing_resource(repo: Any, node: Any) -> None
     assert (error.action, error.details["path"]) == ("resource_missing", str(repo.path))
 
 
-def test_a_repository_in_pflows_own_folder_is_not_changed(repo: Any, tmp_path: Any, home: Path) -> None:
+def test_a_repository_in_pflows_own_folder_is_not_changed(repo: Any, tmp_path: Path, home: Path) -> None:
     shutil.move(repo.path, home)
     for node, params in ((GitCommit, {"message": "x", "allow_empty": True}), (GitCheckout, {"ref": "main"})):
         with pytest.raises(SecurityError):
@@ -454,7 +454,9 @@ def test_a_repository_in_pflows_own_folder_is_not_changed(repo: Any, tmp_path: A
         (GitCheckout, "start", {"ref": "new", "create": True}),
     ],
 )
-def test_no_revision_is_an_option(repo: Any, monkeypatch: Any, node: Any, slot: Any, others: Any, value: Any) -> None:
+def test_no_revision_is_an_option(
+    repo: Any, monkeypatch: pytest.MonkeyPatch, node: Any, slot: Any, others: Any, value: Any
+) -> None:
     monkeypatch.chdir(repo.path)
     error = repo.fail(node, **{slot: value}, **others)
     assert "which git would take for an option" in error.message
@@ -478,7 +480,9 @@ def test_no_revision_is_an_option(repo: Any, monkeypatch: Any, node: Any, slot: 
         (GitCommit, "author"),
     ],
 )
-def test_no_other_value_is_an_option(repo: Any, monkeypatch: Any, node: Any, slot: Any, value: Any) -> None:
+def test_no_other_value_is_an_option(
+    repo: Any, monkeypatch: pytest.MonkeyPatch, node: Any, slot: Any, value: Any
+) -> None:
     monkeypatch.chdir(repo.path)
     before = repo.git("rev-parse", "HEAD")
     params = {"message": "x", slot: value}
@@ -572,7 +576,9 @@ def test_looking_writes_nothing_into_the_repository(repo: Any) -> None:
     assert index.read_bytes() != before
 
 
-def test_the_environment_of_a_hook_does_not_redirect_git(repo: Any, tmp_path: Any, monkeypatch: Any) -> None:
+def test_the_environment_of_a_hook_does_not_redirect_git(
+    repo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "nowhere"))
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -78,7 +79,7 @@ def reply(value: Any, status: int = 200, **headers: Any) -> bytes:
 
 
 @pytest.fixture
-def github(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Runs a node against a GitHub that answers with `handler`, which the person has set up."""
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
     monkeypatch.delenv("GITHUB_API_URL", raising=False)
@@ -99,9 +100,7 @@ def github(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
 
 @pytest.fixture
 def fail(github: Callable[..., Any]) -> Callable[..., Any]:
-    def start(
-        handler: Callable[..., Any], node: type[Any] = GithubGetIssue, **params: Any
-    ) -> SecurityError | StepError:
+    def start(handler: Callable[..., Any], node: type[Any] = GithubGetIssue, **params: Any) -> PflowError:
         with pytest.raises(PflowError) as caught:
             github(handler, node, **{"repo": REPO, "issue_number": 7, **params})
         assert TOKEN not in repr((caught.value.message, caught.value.details, caught.value.suggestions))
@@ -411,7 +410,7 @@ def test_odd_fields_do_not_break_an_issue(github: Callable[..., Any], raw: dict[
 # Where the token goes
 
 
-def test_the_token_of_the_person_does_not_follow_an_address_in_a_document(tmp_path: Any) -> None:
+def test_the_token_of_the_person_does_not_follow_an_address_in_a_document(tmp_path: Path) -> None:
     async def scenario() -> list[Received]:
         async with LocalServer(lambda _: reply(issue(7))) as evil:
             settings = {"GITHUB_TOKEN": TOKEN, "http.allow_hosts": "127.0.0.1"}
@@ -426,7 +425,7 @@ def test_the_token_of_the_person_does_not_follow_an_address_in_a_document(tmp_pa
     assert own.headers["authorization"] == "Bearer its-own-token"
 
 
-def test_an_address_in_a_document_is_subject_to_the_policy(tmp_path: Any) -> None:
+def test_an_address_in_a_document_is_subject_to_the_policy(tmp_path: Path) -> None:
     async def scenario() -> list[Any]:
         async with LocalServer(lambda _: reply(issue(7))) as server:
             with pytest.raises(SecurityError):
@@ -436,7 +435,7 @@ def test_an_address_in_a_document_is_subject_to_the_policy(tmp_path: Any) -> Non
     assert asyncio.run(scenario()) == []
 
 
-def test_an_address_in_a_document_that_equals_the_configured_one_is_as_good(tmp_path: Any) -> None:
+def test_an_address_in_a_document_that_equals_the_configured_one_is_as_good(tmp_path: Path) -> None:
     async def scenario() -> list[Received]:
         async with LocalServer(lambda _: reply(issue(7))) as server:
             step = Step(tmp_path, {"github.base_url": server.url("/api/v3"), "GITHUB_TOKEN": TOKEN})
@@ -447,7 +446,7 @@ def test_an_address_in_a_document_that_equals_the_configured_one_is_as_good(tmp_
     assert received.headers["authorization"] == f"Bearer {TOKEN}"
 
 
-def test_a_configured_address_opens_no_other_door(tmp_path: Any) -> None:
+def test_a_configured_address_opens_no_other_door(tmp_path: Path) -> None:
     async def scenario() -> list[str]:
         async with LocalServer(lambda _: reply(issue(7))) as server:
             step = Step(tmp_path, {"github.base_url": server.url()})
@@ -459,7 +458,7 @@ def test_a_configured_address_opens_no_other_door(tmp_path: Any) -> None:
     assert asyncio.run(scenario()) == [f"/repos/{REPO}/issues/7"]
 
 
-def test_address_and_token_may_come_from_the_environment(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_and_token_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> list[Received]:
         async with LocalServer(lambda _: reply(issue(7))) as server:
             monkeypatch.setenv("GITHUB_API_URL", server.url("/env"))
@@ -472,7 +471,7 @@ def test_address_and_token_may_come_from_the_environment(tmp_path: Any, monkeypa
     assert received.headers["authorization"] == f"Bearer {TOKEN}"
 
 
-def test_the_token_does_not_follow_a_redirect_to_another_origin(tmp_path: Any) -> None:
+def test_the_token_does_not_follow_a_redirect_to_another_origin(tmp_path: Path) -> None:
     async def scenario() -> list[Received]:
         async with LocalServer(lambda _: reply(issue(7))) as other:
             moved = answer(302, b"", {"Location": other.url("/steal")})

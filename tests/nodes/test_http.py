@@ -25,7 +25,7 @@ TOKEN = "s3cr3t-T0ken+with/odd=chars"
 
 
 @pytest.fixture
-def run(tmp_path: Any) -> Callable[..., Any]:
+def run(tmp_path: Path) -> Callable[..., Any]:
     """Call a server that answers with `handler`; gives what the node wrote and what the server received."""
 
     def start(
@@ -150,7 +150,7 @@ def test_credentials_of_an_unknown_form_are_explained_without_their_values(
     assert "hunter2" not in everything(error)
 
 
-def test_a_repeated_post_carries_the_same_idempotency_key_and_another_call_another(tmp_path: Any) -> None:
+def test_a_repeated_post_carries_the_same_idempotency_key_and_another_call_another(tmp_path: Path) -> None:
     async def scenario() -> list[Any]:
         async with LocalServer(lambda _: answer()) as server:
             step = Step(tmp_path)
@@ -279,7 +279,7 @@ def test_a_text_body_becomes_a_value(
     ],
 )
 def test_a_binary_body_becomes_a_private_file_of_the_run(
-    run: Callable[..., Any], tmp_path: Any, headers: dict[str, Any], body: bytes
+    run: Callable[..., Any], tmp_path: Path, headers: dict[str, Any], body: bytes
 ) -> None:
     written, _ = run(lambda _: answer(200, body, headers))
     reference = written["response"]
@@ -469,7 +469,7 @@ def test_any_waiting_header_is_understood_or_ignored(headers: dict[str, Any]) ->
     assert wait is None or wait >= 0
 
 
-def test_nothing_listening_is_said_plainly(tmp_path: Any) -> None:
+def test_nothing_listening_is_said_plainly(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with LocalServer(lambda _: answer()) as server:
             url = server.url("/x?key=hunter2")
@@ -488,7 +488,7 @@ def test_a_server_that_breaks_off_fails_the_step(fail: Callable[..., Any], raw: 
 
 
 @pytest.mark.parametrize("begin", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"])
-def test_a_slow_server_takes_the_timeout_action(tmp_path: Any, begin: bytes) -> None:
+def test_a_slow_server_takes_the_timeout_action(tmp_path: Path, begin: bytes) -> None:
     async def scenario() -> None:
         waiting = asyncio.Event()
 
@@ -505,7 +505,7 @@ def test_a_slow_server_takes_the_timeout_action(tmp_path: Any, begin: bytes) -> 
     assert caught.value.message.endswith("/slow` took longer than 0.05 s")
 
 
-def test_a_cancelled_call_lets_go_of_its_connection(tmp_path: Any) -> None:
+def test_a_cancelled_call_lets_go_of_its_connection(tmp_path: Path) -> None:
     async def scenario() -> None:
         arrived, waiting = asyncio.Event(), asyncio.Event()
 
@@ -527,7 +527,7 @@ def test_a_cancelled_call_lets_go_of_its_connection(tmp_path: Any) -> None:
 # Policy and connections
 
 
-def test_this_machine_is_not_called_unless_settings_say_so(tmp_path: Any) -> None:
+def test_this_machine_is_not_called_unless_settings_say_so(tmp_path: Path) -> None:
     async def scenario() -> int:
         async with LocalServer(lambda _: answer()) as server:
             with pytest.raises(SecurityError):
@@ -542,7 +542,7 @@ def test_this_machine_is_not_called_unless_settings_say_so(tmp_path: Any) -> Non
     assert asyncio.run(scenario()) == 1
 
 
-def test_what_one_policy_connected_to_stays_closed_to_another(tmp_path: Any) -> None:
+def test_what_one_policy_connected_to_stays_closed_to_another(tmp_path: Path) -> None:
     async def scenario() -> int:
         async with LocalServer(lambda _: answer()) as server:
             await Step(tmp_path, {"http.allow_private": "true"}).run(Http, url=server.url())
@@ -553,7 +553,7 @@ def test_what_one_policy_connected_to_stays_closed_to_another(tmp_path: Any) -> 
     assert asyncio.run(scenario()) == 1
 
 
-def test_steps_share_a_connection_and_no_cookies(tmp_path: Any) -> None:
+def test_steps_share_a_connection_and_no_cookies(tmp_path: Path) -> None:
     async def scenario() -> list[Received]:
         async with LocalServer(lambda _: answer(headers={"Set-Cookie": "session=1"})) as server:
             for _ in range(3):
@@ -571,13 +571,13 @@ def test_proxies_of_the_environment_are_ignored(run: Callable[..., Any], monkeyp
     assert run(lambda _: answer())[0]["status_code"] == 200
 
 
-def test_a_netrc_of_the_person_is_not_used(run: Callable[..., Any], tmp_path: Any) -> None:
+def test_a_netrc_of_the_person_is_not_used(run: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login ada password hunter2\n")
     _, (received,) = run(lambda _: answer())
     assert "authorization" not in received.headers
 
 
-def test_many_calls_at_once_all_arrive(tmp_path: Any) -> None:
+def test_many_calls_at_once_all_arrive(tmp_path: Path) -> None:
     async def scenario() -> list[str]:
         async with LocalServer(lambda r: json_answer(f'"{r.target}"')) as server:
             step = Step(tmp_path)

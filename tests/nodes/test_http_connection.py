@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,8 +83,8 @@ def test_no_address_that_answers_is_said_plainly() -> None:
         asyncio.run(scenario())
 
 
-def test_connections_close_with_the_loop(tmp_path: Any) -> None:
-    ended = []
+def test_connections_close_with_the_loop(tmp_path: Path) -> None:
+    ended: list[Any] = []
 
     def serve() -> None:
         with listening.accept()[0] as connection:
@@ -102,7 +103,7 @@ def test_connections_close_with_the_loop(tmp_path: Any) -> None:
     assert ended == [b""]
 
 
-def test_each_loop_has_connections_of_its_own(tmp_path: Any) -> None:
+def test_each_loop_has_connections_of_its_own(tmp_path: Path) -> None:
     for _ in range(2):
 
         async def scenario() -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ def chain(received: Received) -> bytes:
 
 
 def follow(
-    tmp_path: Any, handler: Callable[..., Any], path: str = "/", settings: Any = None, **params: Any
+    tmp_path: Path, handler: Callable[..., Any], path: str = "/", settings: Any = None, **params: Any
 ) -> tuple[dict[str, Any], list[Received]]:
     async def scenario() -> tuple[dict[str, Any], list[Received]]:
         async with LocalServer(handler) as server:
@@ -42,7 +43,7 @@ def follow(
 
 
 @pytest.mark.parametrize("hops", range(6))
-def test_up_to_five_redirects_are_followed(tmp_path: Any, hops: int) -> None:
+def test_up_to_five_redirects_are_followed(tmp_path: Path, hops: int) -> None:
     written, requests = follow(tmp_path, chain, f"/{hops}")
     assert written["response"] == "here"
     assert written["url"].endswith("/0")
@@ -50,7 +51,7 @@ def test_up_to_five_redirects_are_followed(tmp_path: Any, hops: int) -> None:
 
 
 @pytest.mark.parametrize("hops", [6, 7, 20])
-def test_more_than_five_redirects_fail(tmp_path: Any, hops: int) -> None:
+def test_more_than_five_redirects_fail(tmp_path: Path, hops: int) -> None:
     with pytest.raises(StepError, match="redirected more than 5 times"):
         follow(tmp_path, chain, f"/{hops}")
 
@@ -69,7 +70,7 @@ def test_more_than_five_redirects_fail(tmp_path: Any, hops: int) -> None:
     ],
 )
 def test_within_an_origin_method_and_body_follow_the_status(
-    tmp_path: Any, status: int, sent: str, then: str, body: bytes
+    tmp_path: Path, status: int, sent: str, then: str, body: bytes
 ) -> None:
     _, requests = follow(
         tmp_path,
@@ -84,7 +85,7 @@ def test_within_an_origin_method_and_body_follow_the_status(
     assert ("content-type" in requests[1].headers) == bool(body)
 
 
-def test_a_head_stays_a_head(tmp_path: Any) -> None:
+def test_a_head_stays_a_head(tmp_path: Path) -> None:
     _, requests = follow(
         tmp_path,
         lambda r: answer(303, b"", {"Location": "/b"}) if r.path == "/a" else answer(),
@@ -94,7 +95,7 @@ def test_a_head_stays_a_head(tmp_path: Any) -> None:
     assert [received.method for received in requests] == ["HEAD", "HEAD"]
 
 
-def across(tmp_path: Any, status: int, **params: Any) -> list[Received]:
+def across(tmp_path: Path, status: int, **params: Any) -> list[Received]:
     """A call to one server that redirects to another one; gives what the second received."""
 
     async def scenario() -> list[Received]:
@@ -118,14 +119,14 @@ def across(tmp_path: Any, status: int, **params: Any) -> list[Received]:
         },
     ],
 )
-def test_another_origin_sees_no_credentials(tmp_path: Any, status: int, params: dict[str, Any]) -> None:
+def test_another_origin_sees_no_credentials(tmp_path: Path, status: int, params: dict[str, Any]) -> None:
     (received,) = across(tmp_path, status, **params)
     assert "hunter2" not in repr(received)
     assert received.headers["accept"] == "text/plain"
 
 
 @pytest.mark.parametrize("status", [307, 308])
-def test_another_origin_gets_no_body(tmp_path: Any, status: int) -> None:
+def test_another_origin_gets_no_body(tmp_path: Path, status: int) -> None:
     with pytest.raises(SecurityError) as caught:
         across(tmp_path, status, body="hunter2-hunter2")
     assert "which may not see the body" in caught.value.message
@@ -133,13 +134,13 @@ def test_another_origin_gets_no_body(tmp_path: Any, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])
-def test_a_post_that_becomes_a_get_leaves_its_body_behind(tmp_path: Any, status: int) -> None:
+def test_a_post_that_becomes_a_get_leaves_its_body_behind(tmp_path: Path, status: int) -> None:
     (received,) = across(tmp_path, status, body="hunter2-hunter2", auth="hunter2-hunter2")
     assert (received.method, received.body) == ("GET", b"")
     assert "hunter2" not in repr(received)
 
 
-def test_credentials_do_not_come_back_when_the_redirect_does(tmp_path: Any) -> None:
+def test_credentials_do_not_come_back_when_the_redirect_does(tmp_path: Path) -> None:
     async def scenario() -> list[Received]:
         async with LocalServer(lambda _: redirect(first.url("/back"))) as other:
             async with LocalServer(lambda r: redirect(other.url("/away")) if r.path == "/start" else answer()) as first:
@@ -170,21 +171,21 @@ def test_credentials_do_not_come_back_when_the_redirect_does(tmp_path: Any) -> N
         "\\\\127.0.0.1:1/",
     ],
 )
-def test_every_hop_is_checked(tmp_path: Any, location: str) -> None:
+def test_every_hop_is_checked(tmp_path: Path, location: str) -> None:
     with pytest.raises(SecurityError) as caught:
         follow(tmp_path, lambda _: redirect(location))
     assert "hunter2" not in repr(caught.value)
 
 
 @pytest.mark.parametrize("location", ["http://[", "http://\x01/", "http://a..b/", "http://x:99999/", "http:///"])
-def test_a_redirect_to_nonsense_fails_the_step(tmp_path: Any, location: str) -> None:
+def test_a_redirect_to_nonsense_fails_the_step(tmp_path: Path, location: str) -> None:
     with pytest.raises(PflowError) as caught:
         follow(tmp_path, lambda _: redirect(location))
     assert "cannot be reached" not in caught.value.message
     assert caught.value.message.isprintable()
 
 
-def test_a_large_body_of_a_redirect_is_not_read(tmp_path: Any) -> None:
+def test_a_large_body_of_a_redirect_is_not_read(tmp_path: Path) -> None:
     def handler(received: Received) -> bytes:
         if received.path == "/b":
             return answer(200, b"ok", {"Content-Type": "text/plain"})
@@ -194,7 +195,7 @@ def test_a_large_body_of_a_redirect_is_not_read(tmp_path: Any) -> None:
     assert written["response"] == "ok"
 
 
-def test_a_hop_that_cannot_be_reached_is_the_one_that_is_named(tmp_path: Any) -> None:
+def test_a_hop_that_cannot_be_reached_is_the_one_that_is_named(tmp_path: Path) -> None:
     async def scenario() -> tuple[str, StepError]:
         async with LocalServer(lambda _: answer()) as gone:
             there = gone.url("/there")

@@ -5,6 +5,7 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from pflow.nodes.http.node import Http
 from pflow.nodes.http.step_client import StepClient
 from tests.nodes.local_http import LocalServer, Step, answer
 
-openssl = shutil.which("openssl")
+openssl = shutil.which("openssl") or ""
 pytestmark = pytest.mark.skipif(openssl is None, reason="certificates are made with the openssl program")
 
 LOOPBACK = NetworkPolicy(allow_private=True)
@@ -105,7 +106,7 @@ def test_a_certificate_of_no_known_authority_is_refused(certificates: Callable[.
 
 
 def test_an_expired_certificate_is_refused(
-    certificates: Callable[..., Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    certificates: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, key = certificates("pinned.test")
     request, config = tmp_path / "r.csr", tmp_path / "ca.cnf"
@@ -145,7 +146,7 @@ def test_an_old_protocol_is_refused(certificates: Callable[..., Any], monkeypatc
         call(context, "pinned.test")
 
 
-def test_plain_http_where_tls_is_expected_fails_the_step(tmp_path: Any) -> None:
+def test_plain_http_where_tls_is_expected_fails_the_step(tmp_path: Path) -> None:
     async def plain(reader: Any, writer: Any) -> None:
         await reader.read(1)
         writer.write(answer(400))
@@ -161,7 +162,7 @@ def test_plain_http_where_tls_is_expected_fails_the_step(tmp_path: Any) -> None:
         asyncio.run(scenario())
 
 
-def test_a_node_can_go_without_verification_and_says_so(certificates: Callable[..., Any], tmp_path: Any) -> None:
+def test_a_node_can_go_without_verification_and_says_so(certificates: Callable[..., Any], tmp_path: Path) -> None:
     step = Step(tmp_path)
 
     async def scenario() -> Any:
@@ -177,7 +178,7 @@ def test_a_node_can_go_without_verification_and_says_so(certificates: Callable[.
     assert step.reports == ["TLS certificates are not verified for GET of this step"]
 
 
-def test_a_redirect_does_not_lead_from_https_to_http(certificates: Callable[..., Any], tmp_path: Any) -> None:
+def test_a_redirect_does_not_lead_from_https_to_http(certificates: Callable[..., Any], tmp_path: Path) -> None:
     async def scenario() -> Any:
         async with LocalServer(lambda _: answer()) as plain:
             moved = answer(302, b"", {"Location": plain.url("/x?key=hunter2")})

@@ -52,7 +52,7 @@ async def resolve(host: str, port: int) -> list[str]:
     if host in NAMES:
         return NAMES[host]
     answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    return [answer[4][0] for answer in answers]
+    return [str(answer[4][0]) for answer in answers]
 
 
 PRIVATE_TEXT = """

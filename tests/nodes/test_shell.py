@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,7 +71,7 @@ def test_a_tolerated_exit_code_is_an_output() -> None:
     assert run("kill -9 $$", ok_codes=[-9])["exit_code"] == -9
 
 
-def test_long_output_is_cut_and_the_run_is_told(tmp_path: Any) -> None:
+def test_long_output_is_cut_and_the_run_is_told(tmp_path: Path) -> None:
     listener = Listener()
     document = {
         "nodes": [
@@ -88,7 +89,7 @@ def test_long_output_is_cut_and_the_run_is_told(tmp_path: Any) -> None:
 # What the command gets
 
 
-def test_templates_reach_the_command_as_values(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_templates_reach_the_command_as_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     document = {
         "inputs": {"name": {"type": "string"}, "list": {"type": "array"}},
@@ -135,7 +136,7 @@ def test_variables_are_added_to_a_bare_environment(monkeypatch: pytest.MonkeyPat
     assert "canary" not in seen
 
 
-def test_the_command_runs_in_its_folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_runs_in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a folder").mkdir()
     assert stdout("pwd", cwd=str(tmp_path / "a folder")) == f"{tmp_path}/a folder"
     assert stdout("pwd", cwd="~/a folder") == f"{tmp_path}/a folder"
@@ -179,7 +180,7 @@ def test_a_missing_program_is_named() -> None:
     assert error.suggestions == ("a program in the command was not found: install it, or give its full path",)
 
 
-def test_a_program_that_is_not_executable_is_named(tmp_path: Any) -> None:
+def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
     (tmp_path / "tool").write_text("echo hi")
     error = fail("./tool", cwd=str(tmp_path))
     assert error.details["exit_code"] == 126
@@ -194,7 +195,7 @@ def test_signals_have_names() -> None:
     assert shell._signal(63) == "signal 63"
 
 
-def test_a_timeout_ends_the_command_and_takes_its_own_edge(tmp_path: Any) -> None:
+def test_a_timeout_ends_the_command_and_takes_its_own_edge(tmp_path: Path) -> None:
     error = fail("echo $$ > pid; echo begun; exec sleep 60", timeout=0.3, cwd=str(tmp_path))
     assert isinstance(error, StepTimeout)
     assert error.message == "the command took longer than 0.3 s and was ended"
@@ -203,7 +204,7 @@ def test_a_timeout_ends_the_command_and_takes_its_own_edge(tmp_path: Any) -> Non
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_a_run_follows_the_edges_of_a_failed_command(tmp_path: Any) -> None:
+def test_a_run_follows_the_edges_of_a_failed_command(tmp_path: Path) -> None:
     document = {
         "nodes": [
             {"id": "slow", "type": "shell", "params": {"command": "exec sleep 60", "timeout": 0.05}},
@@ -265,7 +266,7 @@ def test_windows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fail("true").message == "`shell` steps need a POSIX shell, which Windows has not"
 
 
-def test_cancelling_the_step_ends_the_command(tmp_path: Any) -> None:
+def test_cancelling_the_step_ends_the_command(tmp_path: Path) -> None:
     async def main() -> int:
         node = Shell()
         node.set_params({"command": "echo $$ > pid; exec sleep 60", "cwd": str(tmp_path)})
@@ -283,7 +284,7 @@ def test_cancelling_the_step_ends_the_command(tmp_path: Any) -> None:
         os.kill(pid, 0)
 
 
-def test_the_registry_knows_its_interface(tmp_path: Any) -> None:
+def test_the_registry_knows_its_interface(tmp_path: Path) -> None:
     with Workspace(Home(tmp_path / "home")) as workspace:
         interface = workspace.node_type("shell").interface
     assert [(field.name, field.type, field.required, field.slot) for field in interface.params] == [

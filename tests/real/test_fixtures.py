@@ -5,6 +5,7 @@ import hashlib
 import json
 import sqlite3
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from examples.tasks import fixtures
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: Any) -> Any:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return fixtures.make(tmp_path_factory.mktemp("fixtures"))
 
 
@@ -49,7 +50,7 @@ def test_they_are_the_same_everywhere(made: Any) -> None:
     }
 
 
-def test_making_them_again_changes_nothing(made: Any, tmp_path: Any) -> None:
+def test_making_them_again_changes_nothing(made: Any, tmp_path: Path) -> None:
     again = fixtures.make(tmp_path / "again")
     once = contents(again)
     (again / "tickets" / "ticket-001.json").write_text("{}")
@@ -65,7 +66,7 @@ def test_the_repository_has_forty_commits_of_three_files_each(made: Any) -> None
     assert git(made, "status", "--porcelain") == ""
 
 
-def test_nobodys_git_settings_matter(made: Any, tmp_path: Any, monkeypatch: Any) -> None:
+def test_nobodys_git_settings_matter(made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".gitconfig").write_text(
         "[commit]\n\tgpgsign = true\n[core]\n\tautocrlf = true\n\thooksPath = /nowhere\n"
     )

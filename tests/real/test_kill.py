@@ -86,6 +86,7 @@ def started(home: Path, mark: str) -> list[int]:
     return [int(line) for line in pids.read_text().splitlines()] if pids.exists() else []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_no_process_is_left(home: Path) -> None:
     """Some are killed while pflow starts, the others when one, two or three servers run, and a while later."""

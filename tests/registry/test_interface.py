@@ -88,7 +88,7 @@ class FetchIssues(AsyncNode):
 '''
 
 
-def test_typed_attributes_become_an_interface(tmp_path: Any) -> None:
+def test_typed_attributes_become_an_interface(tmp_path: Path) -> None:
     found = only(tmp_path, TYPED)
     assert found.description == "Fetch issues."
     assert brief(found.params) == snapshot(
@@ -120,7 +120,7 @@ def test_typed_attributes_become_an_interface(tmp_path: Any) -> None:
     assert not found.open_params
 
 
-def test_a_node_inherits_what_a_base_class_of_its_file_declares(tmp_path: Any) -> None:
+def test_a_node_inherits_what_a_base_class_of_its_file_declares(tmp_path: Path) -> None:
     found = interfaces(
         tmp_path,
         '''
@@ -165,7 +165,7 @@ class McpGithubSearchCodeNode(Node):
 
 
 @pytest.mark.requirement("security:5.2-2")
-def test_a_docstring_becomes_an_interface(tmp_path: Any) -> None:
+def test_a_docstring_becomes_an_interface(tmp_path: Path) -> None:
     found = interfaces(tmp_path, SEED)["mcp-github-search-code"]
     assert found.description == "Search code in GitHub repositories via MCP."
     assert brief(found.reads) == [
@@ -303,16 +303,16 @@ def test_a_class_name_becomes_a_node_type(class_name: str, name: str) -> None:
         ("class A(Node):\n    pass", "impure"),
     ],
 )
-def test_purity_is_what_the_class_declares(tmp_path: Any, head: str, purity: str) -> None:
+def test_purity_is_what_the_class_declares(tmp_path: Path, head: str, purity: str) -> None:
     assert only(tmp_path, head).purity == purity
 
 
-def test_a_node_that_declares_nothing_takes_and_gives_anything(tmp_path: Any) -> None:
+def test_a_node_that_declares_nothing_takes_and_gives_anything(tmp_path: Path) -> None:
     found = only(tmp_path, "import pocketflow\nclass Mine(pocketflow.Node):\n    '''Mine.'''")
     assert found == Interface(description="Mine.", open_params=True, open_outputs=True)
 
 
-def test_only_node_classes_count(tmp_path: Any) -> None:
+def test_only_node_classes_count(tmp_path: Path) -> None:
     found = interfaces(
         tmp_path,
         "class _Base(AsyncNode): pass\nclass One(_Base): pass\nclass Two(BatchNode): name = None\n"

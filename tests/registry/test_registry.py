@@ -98,7 +98,7 @@ def test_a_persons_own_node_is_found_and_can_run(place: Home) -> None:
     assert shared["loud"] == "HI"
 
 
-def test_scanning_runs_none_of_the_code(place: Home, tmp_path: Any) -> None:
+def test_scanning_runs_none_of_the_code(place: Home, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     (place.nodes / "loud.py").write_text(f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n{SHOUT}")
     registry = Registry.load(place)
@@ -239,7 +239,7 @@ def test_a_file_that_fails_to_import_says_why(place: Home) -> None:
         {"module": "", "class_name": "Evil", "file_path": "{home}/nodes/../../evil.py"},
     ],
 )
-def test_a_registry_file_cannot_name_code_elsewhere(place: Home, tmp_path: Any, planted: dict[str, Any]) -> None:
+def test_a_registry_file_cannot_name_code_elsewhere(place: Home, tmp_path: Path, planted: dict[str, Any]) -> None:
     (tmp_path / "evil.py").write_text("raise SystemExit('ran')")
     Registry.load(place)
     data = stored(place)
@@ -334,7 +334,7 @@ def test_a_registry_damaged_meanwhile_is_set_aside_when_saving(place: Home) -> N
     assert any(".corrupt-" in path.name for path in place.root.iterdir())
 
 
-def test_a_registry_that_is_a_link_is_not_followed(place: Home, tmp_path: Any) -> None:
+def test_a_registry_that_is_a_link_is_not_followed(place: Home, tmp_path: Path) -> None:
     target = tmp_path / "elsewhere.json"
     target.write_bytes(b"{}")
     place.registry.symlink_to(target)
@@ -343,7 +343,7 @@ def test_a_registry_that_is_a_link_is_not_followed(place: Home, tmp_path: Any) -
     assert target.read_bytes() == b"{}"
 
 
-def test_a_home_that_cannot_be_written_still_has_its_nodes(tmp_path: Any) -> None:
+def test_a_home_that_cannot_be_written_still_has_its_nodes(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     registry = Registry.load(Home(blocked / "home"))

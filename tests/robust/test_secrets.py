@@ -305,6 +305,7 @@ def test_a_stored_github_token_is_used_and_not_shown(home: Path, tmp_path: Path,
     search(home)
 
 
+@pytest.mark.slow
 def test_output_that_is_cut_within_a_secret_shows_no_part_of_it(place: Path, tmp_path: Path) -> None:
     """What commands say is cut to its last characters; the cut may go through a canary at any place."""
     parts = [GIVEN[:size] for size in range(8, len(GIVEN))] + [GIVEN[-size:] for size in range(8, len(GIVEN))]

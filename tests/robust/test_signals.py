@@ -178,6 +178,7 @@ def test_a_second_interrupt_does_not_wait_for_those_who_will_not_end(home: Path,
     all_gone(tmp_path)
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment_loses_no_completed_step_and_leaves_no_process(home: Path, tmp_path: Path) -> None:
     """Killed when a step has just begun to have its effect, and once more at every such moment of the rest."""
     for moment in (1, 2, 4, 6):

@@ -316,6 +316,7 @@ def look(home: Home, run_id: str) -> object:
             return "aside"
 
 
+@pytest.mark.slow
 def test_a_page_that_was_overwritten_never_shows_something_wrong(home: Path, tmp_path: Path) -> None:
     """Every page of the journal in turn is overwritten: each run is whole, or said to be damaged or set aside."""
     original = Home(tmp_path / "original")
@@ -647,6 +648,7 @@ def test_eight_first_runs_of_a_home_that_does_not_exist_are_all_recorded(home: P
     assert asides(home / "runs.db") == asides(home / "registry.json") == []
 
 
+@pytest.mark.slow
 def test_eight_processes_of_every_kind_lose_nothing(lived_in: Path, tmp_path: Path) -> None:
     file = tmp_path / "doc.json"
     file.write_text(document({"id": "a", "type": "echo", "params": {"x": 1}}))

@@ -6,6 +6,7 @@ import ast
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -32,6 +33,7 @@ def load_entries() -> list[Entry]:
     ]
 
 
+@cache
 def load_claims() -> dict[str, list[str]]:
     """Which tests name which entry, read from the sources: the same whatever part of the suite runs."""
     claims: dict[str, list[str]] = {}

@@ -140,7 +140,7 @@ def test_a_workflow_declares_what_it_takes_and_gives(ws: Workspace) -> None:
         "outputs": {"text": {"type": "string", "source": "${a.text}"}},
     }
     described = ws.describe(document)
-    assert described["inputs"] == {
+    assert described.inputs == {
         "who": {"type": "string", "required": True, "description": "a name"},
         "times": {"type": "integer", "required": False, "description": "", "default": 2},
     }
@@ -181,7 +181,7 @@ def test_an_edge_for_an_action_that_never_comes_is_an_issue(ws: Workspace) -> No
 
 
 @requirement("server13:workflow_validate-1")
-def test_validating_executes_nothing(ws: Workspace, tmp_path: Any) -> None:
+def test_validating_executes_nothing(ws: Workspace, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     document = tmp_path / "touch.json"
     document.write_text(json.dumps({"nodes": [{"id": "t", "type": "touch", "params": {"path": str(mark)}}]}))
@@ -316,7 +316,7 @@ def test_validating_the_registry_finds_nodes_that_cannot_load(ws: Workspace, hom
 @requirement("security:7.2-1", "security:7.2-3")
 @pytest.mark.parametrize("action", ["rate_limited", "auth_failed", "resource_missing", "timeout", "error"])
 def test_a_failure_follows_the_edge_of_its_action_and_the_flow_goes_on(
-    ws: Workspace, tmp_path: Any, action: Any
+    ws: Workspace, tmp_path: Path, action: Any
 ) -> None:
     document = {
         "nodes": [
@@ -331,7 +331,7 @@ def test_a_failure_follows_the_edge_of_its_action_and_the_flow_goes_on(
 
 
 @requirement("security:7.2-2")
-def test_an_error_edge_can_lead_back_to_the_failed_node(ws: Workspace, tmp_path: Any) -> None:
+def test_an_error_edge_can_lead_back_to_the_failed_node(ws: Workspace, tmp_path: Path) -> None:
     path = str(tmp_path / "token")
     document = {
         "nodes": [
@@ -357,7 +357,7 @@ def counted(kind: str, path: Path, **params: object) -> dict[str, Any]:
 
 
 @requirement("security:9.1-2", "security:9.2-4")
-def test_a_node_that_promised_nothing_always_runs(ws: Workspace, tmp_path: Any) -> None:
+def test_a_node_that_promised_nothing_always_runs(ws: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "count"
     for _ in range(3):
         outputs(ws, counted("counted", path))
@@ -365,7 +365,7 @@ def test_a_node_that_promised_nothing_always_runs(ws: Workspace, tmp_path: Any) 
 
 
 @requirement("security:9.2-3")
-def test_a_pure_node_runs_once_per_code_params_and_inputs(ws: Workspace, home: Path, tmp_path: Any) -> None:
+def test_a_pure_node_runs_once_per_code_params_and_inputs(ws: Workspace, home: Path, tmp_path: Path) -> None:
     path = tmp_path / "count"
     for _ in range(3):
         outputs(ws, counted("pure-counted", path))
@@ -395,7 +395,7 @@ def failing(tmp_path: Path) -> dict[str, Any]:
 @requirement(
     "server5:rule-10", "server5:error-4", "server5:state-3", "server5:test-24", "server5:nfr-3", "server13:response-3"
 )
-def test_a_failed_run_returns_its_checkpoint(ws: Workspace, tmp_path: Any) -> None:
+def test_a_failed_run_returns_its_checkpoint(ws: Workspace, tmp_path: Path) -> None:
     envelope = json.loads(json.dumps(ws.run(failing(tmp_path)).envelope()))
     assert envelope["success"] is False
     assert envelope["error"]["type"] == "execution"
@@ -405,7 +405,7 @@ def test_a_failed_run_returns_its_checkpoint(ws: Workspace, tmp_path: Any) -> No
 
 
 @requirement("server5:state-4")
-def test_a_run_resumes_from_its_checkpoint_with_a_fixed_document(ws: Workspace, tmp_path: Any) -> None:
+def test_a_run_resumes_from_its_checkpoint_with_a_fixed_document(ws: Workspace, tmp_path: Path) -> None:
     outcome = ws.run(failing(tmp_path))
     fixed = failing(tmp_path)
     fixed["nodes"][1] = echo("fetch", text="fixed")
@@ -428,14 +428,15 @@ def test_missing_inputs_are_named_all_together(ws: Workspace) -> None:
 
 
 @requirement("server13:workflow_execute-4")
-def test_every_run_leaves_a_trace(ws: Workspace, home: Path, tmp_path: Any) -> None:
-    kept = [Path(ws.run(document).trace_path) for document in (counted("counted", tmp_path / "c"), failing(tmp_path))]
+def test_every_run_leaves_a_trace(ws: Workspace, home: Path, tmp_path: Path) -> None:
+    documents = (counted("counted", tmp_path / "c"), failing(tmp_path))
+    kept = [Path(str(ws.run(document).trace_path)) for document in documents]
     assert sorted(kept) == sorted((home / "debug").glob("workflow-trace-*.json"))
     assert all(json.loads(path.read_bytes()) for path in kept)
 
 
 @requirement("server5:constraint-6", "server5:nfr-4", "server5:test-25")
-def test_a_secret_input_is_nowhere_in_what_is_kept_or_shown(ws: Workspace, home: Path, tmp_path: Any) -> None:
+def test_a_secret_input_is_nowhere_in_what_is_kept_or_shown(ws: Workspace, home: Path, tmp_path: Path) -> None:
     secret = "s3cr3t-value-of-the-token"
     document = {
         "inputs": {"token": {"type": "string", "secret": True}},
@@ -460,7 +461,7 @@ def test_a_secret_input_is_nowhere_in_what_is_kept_or_shown(ws: Workspace, home:
 
 
 @requirement("server5:require-1", "server5:test-11")
-def test_executing_with_null_output_is_silent(ws: Workspace, home: Path, capfd: Any) -> None:
+def test_executing_with_null_output_is_silent(ws: Workspace, home: Path, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = execute_workflow(
         workflow_ir={"inputs": {"n": {"type": "integer"}}, "nodes": [echo("a", n="${n}")], "outputs": {"n": {}}},
         execution_params={"n": 3},
@@ -472,7 +473,7 @@ def test_executing_with_null_output_is_silent(ws: Workspace, home: Path, capfd: 
 
 
 @requirement("server5:test-12")
-def test_without_repair_a_failure_stays_a_failure(ws: Workspace, tmp_path: Any) -> None:
+def test_without_repair_a_failure_stays_a_failure(ws: Workspace, tmp_path: Path) -> None:
     outcome = execute_workflow(failing(tmp_path), output=NullOutput(), enable_repair=False)
     assert (outcome.status, outcome.failed_node, outcome.notices) == ("failed", "fetch", ())
     with pytest.raises(DocumentError):
@@ -484,7 +485,7 @@ def test_a_saved_workflow_counts_its_runs_and_their_duration(ws: Workspace) -> N
     ws.save({"nodes": [echo("a", text="x")]}, "counted-one")
     outcome = ws.run("counted-one")
     assert outcome.duration_ms > 0
-    assert ws.describe("counted-one")["statistics"]["execution_count"] == 1
+    assert ws.describe("counted-one").statistics.runs == 1
 
 
 # ---- registry and library
@@ -505,11 +506,11 @@ def test_the_registry_gives_a_nodes_metadata(ws: Workspace) -> None:
 def test_the_library_can_be_searched(ws: Workspace) -> None:
     ws.save({"nodes": [echo("a", text="x")]}, "pr-analyzer", "Looks at pull requests")
     ws.save({"nodes": [echo("a", text="x")]}, "other", "Something else")
-    assert [found["name"] for found in ws.workflows("pull")] == ["pr-analyzer"]
+    assert [found.name for found in ws.workflows("pull")] == ["pr-analyzer"]
 
 
 @requirement("server5:impact-2")
 def test_drafts_have_a_manager_of_their_own(ws: Workspace) -> None:
     ws.save({"nodes": [echo("a", text="x")]}, "sketch", draft=True)
     assert ws.workflows() == []
-    assert [found["name"] for found in ws.workflows(drafts=True)] == ["sketch"]
+    assert [found.name for found in ws.workflows(drafts=True)] == ["sketch"]

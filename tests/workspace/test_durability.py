@@ -96,6 +96,7 @@ def run_until_killed(place: Home, effects: Path, fatal: int, *, after: bool) -> 
     return in_child(work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_kill_at_every_event_boundary_of_a_run_with_side_effects(place: Home, tmp_path: Path, after: bool) -> None:
     """Every write of the journal in turn is the last thing the process does, or the first it fails to do."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ def standby() -> Iterator[Any]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Any, standby: Any) -> Iterator[Any]:
+def workspace(tmp_path: Path, standby: Any) -> Iterator[Any]:
     with Workspace(Home(tmp_path / "home"), standby=standby) as workspace:
         yield workspace
 
@@ -69,7 +70,7 @@ def test_a_worker_that_died_while_it_waited_is_not_missed(workspace: Any, standb
 
 @pytest.mark.parametrize("change", ["folder", "environment"])
 def test_a_worker_that_was_started_in_other_surroundings_is_not_used(
-    workspace: Any, standby: Any, tmp_path: Any, monkeypatch: Any, change: Any
+    workspace: Any, standby: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any
 ) -> None:
     run(workspace, standby)
     ready = waiting(standby)
@@ -94,7 +95,7 @@ def test_closing_leaves_no_worker_and_starts_none(workspace: Any, standby: Any) 
     assert waiting(standby) == []
 
 
-def test_without_a_spare_nothing_waits(tmp_path: Any) -> None:
+def test_without_a_spare_nothing_waits(tmp_path: Path) -> None:
     others = set(GUARDIAN.groups)
     with Workspace(Home(tmp_path / "home")) as workspace:
         run(workspace)

@@ -30,6 +30,7 @@ from pflow.adapters.sqlite_row import (
     taken_over,
     transaction,
 )
+from pflow.core.advice import Advice
 from pflow.core.errors import (
     ConflictError,
     CorruptError,
@@ -87,10 +88,8 @@ class SqliteJournal:
             with transaction(database):
                 key, _, _, status, _, _, holder = find_run(database, run_id)
                 if self._is_alive(holder):
-                    raise ConflictError(
-                        f"run `{run_id}` is already running",
-                        suggestions=[f"wait for it, or stop it with `pflow runs cancel {run_id}`"],
-                    )
+                    advice = Advice("wait for it, or stop it with `{cancel_run}`", run=run_id)
+                    raise ConflictError(f"run `{run_id}` is already running", suggestions=[advice])
                 if status == "damaged":
                     raise _damaged(run_id)
                 following = count_events(database, key)

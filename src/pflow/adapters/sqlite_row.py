@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import get_args
 
+from pflow.core.advice import Advice
 from pflow.core.errors import ConflictError, NotFoundError
 from pflow.core.file.file_name import show
 from pflow.engine.ports import Record, RunInfo, RunQuery, Status
@@ -131,7 +132,7 @@ def find_run(database: sqlite3.Connection, run_id: str) -> Row:
     if is_text(run_id):
         row = database.execute(f"{SELECT} WHERE run_id = ?", (run_id,)).fetchone()
     if row is None:
-        raise NotFoundError(f"there is no run `{show(run_id)}`", suggestions=["`pflow runs list` shows the latest"])
+        raise NotFoundError(f"there is no run `{show(run_id)}`", suggestions=[Advice("`{list_runs}` shows the latest")])
     return row
 
 

@@ -59,7 +59,7 @@ def complete_start(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
 
 def _workflows(console: Console, *, drafts: bool = True) -> Offer:
     for found in console.workspace().workflows(drafts=drafts):
-        yield str(found.get("name", "")), str(found.get("description") or "workflow")
+        yield found.name, found.description or "workflow"
 
 
 def _node_types(console: Console) -> Offer:
@@ -95,7 +95,7 @@ def _inputs(console: Console, ctx: click.Context) -> Offer:
 
 def _settings(console: Console, ctx: click.Context) -> Offer:
     for found in console.workspace().settings():
-        yield str(found["key"]), str(found.get("description") or ("credential" if found["secret"] else ""))
+        yield found.key, found.description or ("credential" if found.secret else "")
 
 
 def _servers(console: Console, ctx: click.Context) -> Offer:

@@ -9,10 +9,9 @@ from pflow.cli.text import quote
 from pflow.core.errors import InputError
 from pflow.core.interface import Field
 from pflow.core.suggest import nearest
-from pflow.engine.binding import coerce_text
 
 if TYPE_CHECKING:
-    from pflow.registry.entry import Entry
+    from pflow.workspace import Entry
 
 
 def required(entry: Entry) -> list[Field]:
@@ -53,6 +52,8 @@ def _meant(name: str, fields: Mapping[str, Field]) -> str:
 
 
 def _wrong(field: Field, value: str) -> str:
+    from pflow.workspace import coerce_text  # lazy: help and completion read no values
+
     try:
         coerce_text(value, field.type, field.name)
     except InputError as error:

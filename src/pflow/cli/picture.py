@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from pflow.cli.console import Console, speaks_unicode
 from pflow.core.errors import StorageError
 from pflow.core.printable import escape
-from pflow.engine.plan import Plan
+
+if TYPE_CHECKING:
+    from pflow.workspace import Plan
 
 F = TypeVar("F", bound=Callable[..., Any])
 

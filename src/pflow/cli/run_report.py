@@ -11,10 +11,8 @@ from pflow.core.errors import InputError
 from pflow.core.printable import escape
 
 if TYPE_CHECKING:
-    from pflow.engine.plan import Plan
-    from pflow.execution.live_run import LiveRun
-    from pflow.execution.outcome import Outcome
-    from pflow.workspace import Workspace
+    from pflow.workspace import Outcome, Plan, Workspace
+    from pflow.workspace.serving import LiveRun
 
 
 def run_watched(console: Console, begin: Callable[[Workspace], LiveRun]) -> Outcome:
@@ -56,21 +54,22 @@ def main_output(outcome: Outcome) -> object:
 
 def check_given(plan: Plan, given: Mapping[str, object]) -> None:
     """Refuse inputs that do not fit; a graph can be drawn while others are missing."""
-    from pflow.engine.binding import bind_inputs  # lazy: only for a dry run
+    from pflow.workspace import bind_inputs  # lazy: only for a dry run
 
     try:
         bind_inputs(plan, given, text=True)
     except InputError as error:
-        problems = [text for text in _names(error.details.get("problems")) if not text.startswith("missing input")]
-        if problems:
-            details = {**error.details, "missing": [], "problems": problems}
-            raise InputError(problems[0], details=details, suggestions=error.suggestions) from None
+        if error.wrong:
+            details = {**error.details, "missing": [], "problems": list(error.wrong)}
+            raise InputError(
+                error.wrong[0], details=details, suggestions=error.suggestions, wrong=error.wrong
+            ) from None
 
 
 def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence[str]) -> InputError:
     """The error with the inputs in question described, and the command line that would work."""
-    missing = [name for name in _names(error.details.get("missing")) if name in plan.inputs]
-    problems = [text for text in _names(error.details.get("problems")) if not text.startswith("missing input")]
+    missing = [name for name in error.missing if name in plan.inputs]
+    problems = list(error.wrong)
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         problems.append(f"{len(missing)} input{'s' * (len(missing) > 1)} missing: {names}")
@@ -97,10 +96,6 @@ def _unless_secret(plan: Plan, word: str) -> str:
     """A word as a shell takes it; of a secret input only its name."""
     name = word.partition("=")[0]
     return f"{name}=…" if name in plan.inputs and plan.inputs[name].secret else quote(word)
-
-
-def _names(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
 
 
 def _changes(outcome: Outcome) -> list[str]:

@@ -10,7 +10,7 @@ from pflow.core.errors import InputError
 from pflow.core.printable import escape, shorten
 
 if TYPE_CHECKING:
-    from pflow.execution.outcome import Outcome
+    from pflow.workspace import Outcome
 
 _PARAM = 200
 _LINES = 20
@@ -111,15 +111,17 @@ def show_details(error: Mapping[str, object], params: object = None) -> list[str
     lines: list[str] = []
     for name, value in details.items() if isinstance(details, Mapping) else ():
         hidden = name in _HIDDEN and not (name == "cause" and isinstance(value, str))
-        told = hidden or value in (None, "", [], {}) or _tells(message, name, value) or given.get(name) == value
+        # The small number of an exit code may stand in a message and mean something else.
+        fact = f"code {value}" if name == "exit_code" else str(value)
+        told = hidden or value in (None, "", [], {}) or tells(message, fact) or given.get(name) == value
         if not told:
             lines += [f"  {line}" for line in show_fact(name, value)]
     return lines
 
 
-def _tells(message: str, name: object, value: object) -> bool:
-    """Whether a message says it already. The small number of an exit code may stand there and mean something else."""
-    return (f"code {value}" if name == "exit_code" else str(value)) in message
+def tells(message: str, fact: str) -> bool:
+    """Whether a message says it already, so that it need not be shown twice."""
+    return fact in message
 
 
 def show_fact(name: object, value: object) -> list[str]:

@@ -13,6 +13,10 @@ from pflow.core.printable import escape, shorten
 
 _WIDTH = 100
 _KNOWN = 24
+_PARTS = frozenset(
+    ("unknown-field", "unknown-flag", "unknown-input", "unknown-output", "unknown-param", "unknown-path")
+)
+"""Codes of issues about a part that something does not have; `known` are the parts that it has."""
 
 
 def render_issues(issues: Iterable[Issue], places: Places | None = None, *, source: str = "") -> str:
@@ -35,7 +39,7 @@ def render_error(error: PflowError, places: Places | None = None, *, source: str
 def _render_issue(issue: Issue, places: Places | None, source: str) -> str:
     lines = [f"{issue.severity}: {escape(issue.message)}"]
     if issue.known:
-        label = "it has" if " has no " in issue.message else "known"
+        label = "it has" if issue.code in _PARTS else "known"
         names = [escape(name) for name in issue.known[:_KNOWN]]
         if len(issue.known) > _KNOWN:
             names.append(f"… and {len(issue.known) - _KNOWN:,} more")

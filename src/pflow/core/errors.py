@@ -45,7 +45,7 @@ class PflowError(Exception):
         suggestions: Sequence[str] = (),
     ) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = str(message)  # plain, also where it was made from advice
         self.details = dict(details or {})
         self.suggestions = tuple(suggestions)
 
@@ -76,10 +76,23 @@ class DocumentError(PflowError):
 
 
 class InputError(PflowError):
-    """Workflow inputs that are missing or of the wrong type."""
+    """Workflow inputs that are missing, by name, or wrong, each in a sentence."""
 
     code = "template_error"
     exit_code = 2
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: Mapping[str, object] | None = None,
+        suggestions: Sequence[str] = (),
+        missing: Sequence[str] = (),
+        wrong: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, details=details, suggestions=suggestions)
+        self.missing = tuple(missing)
+        self.wrong = tuple(wrong)
 
 
 class UsageError(PflowError):
@@ -165,12 +178,13 @@ class StepError(PflowError):
 
 
 class StepTimeout(StepError):
-    """A step took longer than it may."""
+    """A step took longer than it may. `waited` ends a sentence that begins with the name of the request."""
 
     code = "timeout"
 
-    def __init__(self, message: str, *, details: Mapping[str, object] | None = None) -> None:
+    def __init__(self, message: str, *, details: Mapping[str, object] | None = None, waited: str = "") -> None:
         super().__init__(message, action="timeout", details=details)
+        self.waited = waited
 
 
 class UnresolvedError(StepError):

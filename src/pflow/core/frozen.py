@@ -6,6 +6,7 @@ tuples, costs more start-up time than all the work of a short run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
 
@@ -47,6 +48,21 @@ class Frozen:
         """Every field with its value, those at their defaults too."""
         return {name: getattr(self, name) for name in self._fields}
 
+    def as_dict(self) -> dict[str, object]:
+        """The value as JSON: its fields by name, without those that have their defaults."""
+        shown = self._asdict().items()
+        required, defaults = self._required, type(self)
+        return {name: _plain(value) for name, value in shown if name in required or value != getattr(defaults, name)}
+
     def _replace(self, **changes: Any) -> Self:
         """The same value with some fields changed."""
         return type(self)(**{**self.__dict__, **changes})
+
+
+def _plain(value: object) -> object:
+    """A part of a value as JSON has it."""
+    if isinstance(value, Frozen):
+        return value.as_dict()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value

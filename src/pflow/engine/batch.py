@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pflow.core.advice import to_text
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
 from pflow.core.template.compiled import Reference
@@ -122,7 +123,7 @@ class _Batch:
 
     def outputs(self) -> Mapping[str, object]:
         errors = [
-            {"index": index, "item": self.launch.items[index], "error": self.errors[index]}
+            {"index": index, "item": self.launch.items[index], "error": to_text(self.errors[index])}
             for index in sorted(self.errors)
         ]
         return {"results": self.results, "errors": errors, "count": len(self.results)}

@@ -49,6 +49,7 @@ def bind_inputs(
             missing.append(name)
         else:
             bound[name] = None
+    wrong = tuple(problems)
     problems.extend(f"missing input `{name}` ({_describe(plan.inputs[name])})" for name in missing)
     if problems:
         raise InputError(
@@ -59,6 +60,8 @@ def bind_inputs(
                 "inputs": {n: _describe(i) for n, i in plan.inputs.items()},
             },
             suggestions=hints,
+            missing=missing,
+            wrong=wrong,
         )
     return bound
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from pflow.core.advice import from_data, to_data
 from pflow.core.errors import DamagedError
 from pflow.core.event import EVENTS, Event, ItemCompleted, StepCompleted, StepStarted
 from pflow.engine.ports import Record
@@ -68,6 +69,8 @@ def encode_event(event: Event, values: ValueTable) -> Record:
             fields[name] = _fragment(fields[name], values, blobs)
         for name in _MAPS.get(kind, ()):
             fields[name] = _fragments(fields[name], values, blobs)
+        if "error" in fields:
+            fields["error"] = to_data(fields["error"])
     return Record(kind, values.seal(orjson.dumps(fields)), tuple(blobs))
 
 
@@ -92,6 +95,8 @@ def decode_event(record: Record, values: Reading) -> Event:
             fields[name] = values.decode(fields[name])
         for name in _MAPS.get(record.kind, ()):
             fields[name] = {key: values.decode(value) for key, value in fields[name].items()}
+        if "error" in fields:
+            fields["error"] = from_data(fields["error"])
         if "rerun" in fields:
             fields["rerun"] = tuple(fields["rerun"])
         return EVENTS[record.kind](**fields)

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Mapping
 
+from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, InDoubtError, InputError, PflowError, RunError, StorageError
 from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
 from pflow.core.frozen import Frozen
@@ -121,7 +122,7 @@ class Executor:
                     f"{_count(doubts)} in flight when the run was cut off, and may or may not have taken effect: "
                     + ", ".join(f"`{step}`" for step in doubts),
                     details={"steps": doubts, "run_id": run_id},
-                    suggestions=[f"pflow runs resume {run_id} --rerun-in-doubt   to run them again"],
+                    suggestions=[Advice("{resume_in_doubt}   to run them again", run=run_id)],
                 )
         except PflowError:
             if run.history.finished or run.history.cancelled:
@@ -215,7 +216,7 @@ class Executor:
         except StorageError as failure:
             if not isinstance(failure, CorruptError):  # what the journal took before it failed is where to go on
                 failure.details["run_id"] = run.run_id
-                failure.suggestions = (*failure.suggestions, f"then go on with `pflow runs resume {run.run_id}`")
+                failure.suggestions = (*failure.suggestions, Advice("then go on with `{resume}`", run=run.run_id))
             raise
         if outer_cancel:
             raise asyncio.CancelledError
@@ -282,7 +283,7 @@ def _check_open(history: History, run_id: str, edited: bool) -> None:
     if history.finished and not edited:
         raise RunError(
             f"run `{run_id}` is complete; there is nothing to resume",
-            suggestions=[f"pflow runs resume {run_id} --with WORKFLOW   to continue with an edited document"],
+            suggestions=[Advice("{resume_edited}   to continue with an edited document", run=run_id)],
         )
 
 
@@ -294,7 +295,7 @@ def _check_known(unknown: set[str]) -> None:
         raise InputError(
             f"the run holds values that were secret and are not known now: {names}",
             details={"secrets": missing},
-            suggestions=[f"`pflow settings set {missing[0]}` stores it, or set it in the environment as it was"],
+            suggestions=[Advice("`{set_setting}` stores it, or set it in the environment as it was", name=missing[0])],
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pflow.core.advice import to_text
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.engine.plan import Plan
 from pflow.engine.value import DELETED
@@ -72,7 +73,7 @@ class ScopeState:
             self.running.pop(index, None)
             self.failed[index] = event
         else:
-            self._finish(index, {"error": event.error}, event.action)
+            self._finish(index, {"error": to_text(event.error)}, event.action)
 
     def ready(self) -> list[int]:
         """Reached nodes that no other live node can still reach, in document order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pflow.core.advice import Advice
 from pflow.core.errors import UsageError
 from pflow.engine.binding import bind_inputs
 from pflow.engine.executor import new_run_id
@@ -121,5 +122,5 @@ def _check_recorded(plan: Plan, params: Params) -> None:
     if unknown:
         raise UsageError(
             f"the inputs of a run are recorded; `{unknown[0]}` cannot change on a plain resume",
-            suggestions=["add `--with WORKFLOW` to continue with other inputs"],
+            suggestions=[Advice("{add_workflow} to continue with other inputs")],
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
@@ -26,6 +26,9 @@ from pflow.execution.node_check import check_actions, check_child_inputs, check_
 from pflow.execution.node_param import NodeParams, advise_type, find_tool, tool_params
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
+
+if TYPE_CHECKING:
+    from pflow.registry.entry import ToolConfig
 
 
 class Load(Protocol):
@@ -51,8 +54,8 @@ class TypeEntry(Protocol):
         """Whether it is a person's own node."""
 
     @property
-    def data(self) -> Mapping[str, object]:
-        """The entry as the registry keeps it."""
+    def tool(self) -> ToolConfig | None:
+        """The tool of an MCP server that it stands for."""
 
     def node_class(self) -> type:
         """The class, imported."""
@@ -353,7 +356,7 @@ class _Compiler:
         mapping = self.document.mappings.get(spec.id)
         node_hash = entry.node_hash if child is None else digest(orjson.dumps(child.raw))
         definition, former = define(spec, node_hash, mapping)
-        added = tool_params(entry.data)
+        added = tool_params(entry.tool)
         return PlanNode(
             id=spec.id,
             number=index,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pflow.core.advice import Advice
 from pflow.core.document.document import NodeSpec
 from pflow.core.interface import MCP_SERVER, MCP_TOOL
 from pflow.core.suggest import nearest
@@ -13,6 +14,7 @@ from pflow.core.template.compiled import Compiled
 if TYPE_CHECKING:
     from pflow.execution.node_check import Report
     from pflow.mcp.tools.sync import TypeEntry, Types
+    from pflow.registry.entry import ToolConfig
 
 E = TypeVar("E", bound="TypeEntry")
 
@@ -30,19 +32,16 @@ class NodeParams(Compiled):
         return {**rendered, **self._added} if self._added else rendered
 
 
-def tool_params(data: Mapping[str, object]) -> dict[str, str]:
+def tool_params(tool: ToolConfig | None) -> dict[str, str]:
     """What is added to the parameters of a node so that its code knows which tool it is; nothing for other nodes."""
-    config = data.get("mcp_config")
-    if not isinstance(config, dict):
-        return {}
-    return {MCP_SERVER: str(config.get("server_id")), MCP_TOOL: str(config.get("tool_name"))}
+    return {MCP_SERVER: tool.server, MCP_TOOL: tool.tool} if tool else {}
 
 
 def advise_type(name: str) -> str:
     """What to do about a node type that does not exist."""
     if name.startswith("mcp-"):
-        return "`pflow mcp list` shows the servers there are, and `pflow mcp sync` makes their tools node types"
-    return "`pflow registry list` shows the node types there are"
+        return Advice("`{list_servers}` shows the servers there are, and `{sync_servers}` makes their tools node types")
+    return Advice("`{list_nodes}` shows the node types there are")
 
 
 def find_tool(index: int, spec: NodeSpec, types: Types[E], report: Report) -> E | None:
@@ -61,6 +60,8 @@ def find_tool(index: int, spec: NodeSpec, types: Types[E], report: Report) -> E 
             else f"no tools of server `{spec.mcp_server}` are known",
             ("nodes", index, "mcp_metadata", "tool_name" if known else "server_id"),
             known=tuple(near),
-            hint=f"did you mean `{near[0]}`?" if near else f"`pflow mcp sync {spec.mcp_server}` reads its tools",
+            hint=f"did you mean `{near[0]}`?"
+            if near
+            else Advice("`{sync_server}` reads its tools", server=spec.mcp_server),
         )
     return entry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pflow.core.advice import Advice
 from pflow.core.document.document import Document
 from pflow.core.document.position import Path
 from pflow.core.interface import MISSING, Field, Interface
@@ -167,9 +168,10 @@ class References:
         wanted = f"[{end.wanted}]" if isinstance(end.wanted, int) else f"`{end.wanted}`"
         hint = f"did you mean `{near[0]}`?" if near else ""
         if end.seen and not near:
-            hint = (
-                f"if it may be there at times, give a default (`{reference.text[:-1]}:-…}}`), "
-                "or call the tool again with `pflow call`, which teaches what its results look like"
+            hint = Advice(
+                "if it may be there at times, give a default (`{template}`), "
+                "or {call_tool_again}, which teaches what its results look like",
+                template=f"{reference.text[:-1]}:-…}}",
             )
         self._report(
             "unknown-path",

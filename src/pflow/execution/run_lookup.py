@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, UsageError
 from pflow.engine.ports import Journal, RunQuery
 
@@ -17,5 +18,5 @@ def find_run(journal: Journal, reference: str) -> str:
     if found:
         raise UsageError(f"`{reference}` is the beginning of {len(found)} runs", suggestions=found[:5])
     if reference == "latest":
-        raise NotFoundError("there is no run yet", suggestions=["pflow run WORKFLOW"])
-    raise NotFoundError(f"there is no run `{reference}`", suggestions=["`pflow runs list` shows what there is"])
+        raise NotFoundError("there is no run yet", suggestions=[Advice("{run_workflow}")])
+    raise NotFoundError(f"there is no run `{reference}`", suggestions=[Advice("`{list_runs}` shows what there is")])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from pflow.core.advice import Advice
 from pflow.core.errors import DamagedError, NotFoundError, SecurityError, StorageError
 from pflow.core.event import (
     Event,
@@ -166,7 +167,7 @@ def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, obje
     if len(name.parts) > 1 and not name.is_absolute():
         raise SecurityError("a trace is `latest`, a run id, or a file in the trace folder")
     if not (name.name.startswith(_PREFIX) and name.suffix == ".json"):
-        raise NotFoundError("there is no such trace", suggestions=["pflow runs list"])
+        raise NotFoundError("there is no such trace", suggestions=[Advice("{list_runs}")])
     data = read_private(folder / name.name, _LIMIT)
     try:
         loaded = orjson.loads(data)

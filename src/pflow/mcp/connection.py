@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from pflow.core.advice import Advice
 from pflow.core.errors import ServerError, StepError, StepTimeout
 from pflow.core.file.home import Home
 from pflow.mcp.call.tool_result import unknown_tool
@@ -171,7 +172,7 @@ class Connection:
             await self._opened.close()
         config, state = around.find(name)
         check_consent(config, state)
-        known: Era | None = cast("Era", state.era) if state.era in ("modern", "legacy") else None
+        known: Era | None = "modern" if state.era == "modern" else "legacy" if state.era == "legacy" else None
         launch = state.launch if state.launch_of == config.fingerprint() and usable(state.launch) else ()
         try:
             opened = await connect(config, around, launch=launch, era=known)
@@ -233,12 +234,12 @@ async def connect(
         late = StepTimeout(f"server `{config.name}` did not answer within {limit:g} s", details=known)
         late.suggestions = (
             f"`timeout` of server `{config.name}` in `mcp-servers.json` is how many seconds it has",
-            f"pflow mcp doctor {config.name}",
+            Advice("{check_server}", server=config.name),
         )
         raise late from error
     except StepError as error:
         error.details.setdefault("server", config.name)
-        error.suggestions = (*error.suggestions, f"pflow mcp doctor {config.name}")
+        error.suggestions = (*error.suggestions, Advice("{check_server}", server=config.name))
         raise
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pflow.core.advice import Advice
 from pflow.core.errors import (
     InputNeeded,
     NotFoundError,
@@ -161,12 +162,11 @@ class Connections:
             raise read_failure(error, server=tool.server, tool=tool.name, tools=opened.tools) from error
         except InputNeeded as error:
             error.message = f"tool `{tool.name}` of server `{tool.server}` asks for input, which a run cannot give"
-            error.suggestions = (f"`pflow registry describe {tool.node_type}` shows what can be given ahead",)
+            error.suggestions = (Advice("`{describe_node}` shows what can be given ahead", node=tool.node_type),)
             raise
         except StepTimeout as error:
-            error.message = error.message.replace(
-                "`tools/call`", f"the call of `{tool.name}` on server `{tool.server}`"
-            )
+            if error.waited:
+                error.message = f"the call of `{tool.name}` on server `{tool.server}` {error.waited}"
             error.suggestions = (
                 "Try again, or give the step a `retry` or an edge for `timeout`",
                 f"`timeout` of server `{tool.server}` in `mcp-servers.json` is how many seconds it may be silent",
@@ -180,7 +180,7 @@ class Connections:
             if entry is None:
                 raise NotFoundError(
                     f"tool `{tool}` of server `{server}` is not known",
-                    suggestions=[f"pflow mcp sync {server}"],
+                    suggestions=[Advice("{sync_server}", server=server)],
                 )
             found = self._tools[server, tool] = _Tool(entry)
         return found
@@ -193,15 +193,13 @@ class _Tool:
     """A tool as it was synced."""
 
     def __init__(self, entry: Entry) -> None:
-        config = entry.data.get("mcp_config")
-        assert isinstance(config, dict)
+        assert entry.tool is not None
         self._entry = entry
         self.node_type = entry.name
-        self.server = str(config.get("server_id"))
-        self.name = str(config.get("tool_name"))
-        self.hash = str(config.get("manifest_hash"))
-        definition = config.get("definition")
-        self.definition: Mapping[str, object] = definition if isinstance(definition, dict) else {}
+        self.server = entry.tool.server
+        self.name = entry.tool.tool
+        self.hash = entry.tool.manifest_hash
+        self.definition = entry.tool.definition
         schema = self.definition.get("inputSchema")
         required = schema.get("required") if isinstance(schema, dict) else None
         self.required = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
@@ -219,7 +217,7 @@ class _Tool:
             raise ServerError(
                 f"`{self.name}` of server `{self.server}` does not take these arguments: {problems[0]}",
                 details={"problems": problems},
-                suggestions=[f"pflow registry describe {self.node_type}"],
+                suggestions=[Advice("{describe_node}", node=self.node_type)],
             )
 
     def changed(self, server: ServerConfig, live: Mapping[str, object]) -> SecurityError:
@@ -235,7 +233,7 @@ class _Tool:
         return SecurityError(
             f"tool `{self.name}` of server `{self.server}` is not the one that was synced",
             details={"changed": list(found)},
-            suggestions=[f"`pflow mcp sync {self.server}` shows the difference and takes it over"],
+            suggestions=[Advice("`{sync_server}` shows the difference and takes it over", server=self.server)],
         )
 
     def may_repeat(self, opened: Opened) -> bool:

@@ -9,8 +9,8 @@ from concurrent.futures import Future
 
 from pflow.core.errors import RunError
 from pflow.core.file.home import Home
-from pflow.execution.live_run import LiveRun
-from pflow.execution.outcome import Outcome
+from pflow.workspace import Outcome
+from pflow.workspace.serving import LiveRun
 from pflow.workspace.warm_workspace import Resident
 
 MOST_RUNS = 200

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from pflow.core.advice import Advice, change_advice
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
 from pflow.core.printable import cut, escape, shorten
-from pflow.execution.outcome import Outcome
+from pflow.workspace import Outcome
 
 _MOST_SUGGESTIONS = 10
 _MOST_ISSUES = 10
@@ -17,25 +17,26 @@ _MOST_KNOWN = 10
 _MOST_ITEMS = 50
 _LONGEST = 2000
 
-# What a person would type, in the words of whoever has only tools.
-_IN_TOOLS = (
-    (r"pflow runs resume (\S+) --with WORKFLOW", r"workflow_execute(workflow=…, resume='\1')"),
-    (r"pflow runs resume (\S+) --rerun-in-doubt", r"workflow_execute(resume='\1', rerun_in_doubt=true)"),
-    (r"pflow runs resume ([^\s`]+)", r"workflow_execute(resume='\1')"),
-    (r"add `--with WORKFLOW`", "give `workflow` as well"),
-    (r"pflow runs (?:list|show)", "trace_read"),
-    (r"pflow workflow list", "workflow_list"),
-    (r"pflow workflow save", "workflow_save"),
-    (r"pflow workflow describe (\S+) --json", r"workflow_validate(workflow='\1')"),
-    (r"pflow workflow discover", "workflow_discover"),
-    (r"pflow registry list --filter TEXT", "registry_search"),
-    (r"pflow registry (list|discover|search)", r"registry_\1"),
-    (r"pflow registry describe ([^\s`]+)(?: --json)?", r"registry_describe(nodes=['\1'])"),
-    (r"pflow settings set ([A-Z][A-Z0-9_]*)", r"settings_set(key='\1', value=…)"),
-    (r"pflow settings (list|get)", "settings_get"),
-    (r"pflow run WORKFLOW", "workflow_execute"),
-    (r"call the tool again with `pflow call`", "run the node again with `registry_run`"),
-)
+IN_TOOLS = {
+    "add_workflow": "give `workflow` as well",
+    "call_tool_again": "run the node again with `registry_run`",
+    "describe_node": "registry_describe(nodes=['{node}'])",
+    "describe_node_as_json": "registry_describe(nodes=['{node}'])",
+    "describe_workflow": "workflow_validate(workflow='{workflow}')",
+    "discover_nodes": "registry_discover",
+    "list_nodes": "registry_list",
+    "list_runs": "trace_read",
+    "list_settings": "settings_get",
+    "list_workflows": "workflow_list",
+    "resume": "workflow_execute(resume='{run}')",
+    "resume_edited": "workflow_execute(workflow=…, resume='{run}')",
+    "resume_in_doubt": "workflow_execute(resume='{run}', rerun_in_doubt=true)",
+    "run_workflow": "workflow_execute",
+    "save_workflow": "workflow_save",
+    "search_nodes": "registry_search",
+    "set_setting": "settings_set(key='{name}', value=…)",
+}
+"""Advice by kind, for an agent that has only tools. What is missing here, only a person can do, at a shell."""
 
 
 class Reply(Frozen):
@@ -62,12 +63,12 @@ def fail(error: PflowError) -> Reply:
 
 def failure(error: Mapping[str, object], **more: object) -> Reply:
     """The answer that carries an error object, its advice in the words of the tools."""
+    error = change_advice(error, in_tools)
     advice = error.get("suggestions")
-    suggestions = [in_tools(str(each)) for each in advice[:_MOST_SUGGESTIONS]] if isinstance(advice, list) else []
+    suggestions = advice[:_MOST_SUGGESTIONS] if isinstance(advice, list) else []
     details = error.get("details") or {}
     found: list[str] = []
     if isinstance(details, Mapping) and isinstance(details.get("issues"), list):
-        details = {**details, "issues": issue_objects(details["issues"])}
         found = issue_lines(details["issues"])
     shown = {**error, "message": shorten(str(error.get("message")), _LONGEST), "details": _cut(details)}
     shown["suggestions"] = suggestions
@@ -80,7 +81,7 @@ def failure(error: Mapping[str, object], **more: object) -> Reply:
 
 def issue_objects(issues: Iterable[Mapping[str, object]]) -> list[Json]:
     """Issues of a document, their hints in the words of the tools."""
-    return [{**issue, "hint": in_tools(str(issue["hint"]))} if "hint" in issue else {**issue} for issue in issues]
+    return [{**issue, "hint": in_tools(issue["hint"])} if "hint" in issue else {**issue} for issue in issues]
 
 
 def issue_lines(issues: Sequence[Mapping[str, object]]) -> list[str]:
@@ -127,8 +128,6 @@ def _cut(value: object) -> object:
     return value
 
 
-def in_tools(advice: str) -> str:
-    """Advice for a person at a shell, as far as it can be said, for an agent with tools."""
-    for typed, meant in _IN_TOOLS:
-        advice = re.sub(typed, meant, advice)
-    return advice
+def in_tools(advice: object) -> str:
+    """Advice in the words of the tools; plain text as it is."""
+    return advice.said_with(IN_TOOLS) if isinstance(advice, Advice) else str(advice)

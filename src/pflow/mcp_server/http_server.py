@@ -20,10 +20,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from pflow.core.errors import UsageError
 from pflow.core.file.home import Home
 from pflow.core.setting.settings import Settings
-from pflow.execution.live_run import SIGNALS
 from pflow.mcp_server.http_gate import MOST_BYTES, Gate
 from pflow.mcp_server.listen_address import Address, listen, names_of
 from pflow.mcp_server.server import PflowServer, clean_drafts
+from pflow.workspace.serving import SIGNALS
 
 TOKEN = "PFLOW_MCP_TOKEN"
 """The variable or credential that holds the token; without it there is a new one each time."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from mcp.server import MCPServer
@@ -95,11 +95,9 @@ class LibraryServer(MCPServer[Any]):
         """The answer for an error, without secrets."""
         reply = fail(error)
         try:
-            workspace = self._workspace()
-            envelope, text = workspace.redact(dict(reply.envelope)), workspace.redact(reply.text)
+            return self._workspace().redact_report(reply)
         except PflowError as worse:
             return fail(worse)  # whatever hides secrets cannot be read, so nothing is repeated
-        return Reply(envelope=cast("dict[str, object]", envelope), text=str(text))
 
     async def tell_of_change(self) -> None:
         """Say that the library is another: to those who subscribed, and to every client of the older protocol."""
@@ -129,7 +127,8 @@ class LibraryServer(MCPServer[Any]):
         except PflowError as error:
             code = INVALID_PARAMS if isinstance(error, _ASKED_WRONGLY) else INTERNAL_ERROR
             reply = await asyncio.to_thread(self.refuse, error)
-        shown = cast("dict[str, Any]", reply.envelope["error"])
+        shown = reply.envelope["error"]
+        assert isinstance(shown, Mapping)
         raise MCPError(code=code, message=shown["message"], data={**about, "error": shown})
 
 

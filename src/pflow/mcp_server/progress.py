@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepStarted
 from pflow.core.printable import shorten
-from pflow.execution.null_output import NullOutput
+from pflow.workspace.serving import NullOutput
 
 HEARTBEAT = 8.0
 """Seconds of silence after which a client is told that the run still goes on. Some give up on a silent call."""

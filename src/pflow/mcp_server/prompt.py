@@ -16,9 +16,8 @@ from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.printable import escape, shorten
 from pflow.core.suggest import nearest
-from pflow.engine.binding import coerce_text
 from pflow.mcp_server.resource import page_of
-from pflow.workspace import Workspace
+from pflow.workspace import Workspace, coerce_text
 
 _DESCRIPTION = 300
 _MOST_ARGUMENTS = 50

@@ -19,10 +19,6 @@ from pflow import __version__
 from pflow.core.errors import DocumentError, PflowError
 from pflow.core.file.home import Home
 from pflow.core.suggest import nearest
-from pflow.engine.ports import Observer
-from pflow.execution.live_run import SIGNALS, LiveRun
-from pflow.execution.null_output import NullOutput
-from pflow.mcp.call.argument import ArgumentCheck
 from pflow.mcp_server.engine_thread import EngineThread
 from pflow.mcp_server.envelope import Reply, fail
 from pflow.mcp_server.instruction import INSTRUCTIONS
@@ -31,7 +27,8 @@ from pflow.mcp_server.progress import Beginning, ProgressFeed
 from pflow.mcp_server.stdio_pipes import StdioStreams
 from pflow.mcp_server.tool_spec import ToolSpec
 from pflow.mcp_server.tools import TOOLSETS
-from pflow.workspace import Outcome
+from pflow.workspace import Observer, Outcome
+from pflow.workspace.serving import SIGNALS, ArgumentCheck, LiveRun, NullOutput
 
 _logger = logging.getLogger("pflow")
 

@@ -28,7 +28,7 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
-from pflow.mcp.protocol.json_line import LINE_LIMIT, decode
+from pflow.workspace.serving import LINE_LIMIT, decode
 
 INTERNAL_ERROR = -32603
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.extension import Extension, MethodBinding
@@ -26,10 +26,10 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pflow.core.errors import PflowError, UsageError
-from pflow.execution.outcome import shorten_all
 from pflow.mcp_server.envelope import Reply, failure, succeed
 from pflow.mcp_server.tools.execution import output_lines
 from pflow.workspace import Workspace
+from pflow.workspace.serving import shorten_all
 
 IDENTIFIER = "io.modelcontextprotocol/tasks"
 POLL_MS = 1_000
@@ -114,7 +114,9 @@ class Tasks(Extension):
         elif task["status"] == "failed":
             advice = f"the run was cut off; workflow_execute(resume='{task_id}') goes on from there"
             task["error"] = {"code": INTERNAL_ERROR, "message": advice}
-        return cast("_Task", workspace.redact(task))
+        shown = workspace.redact(task)
+        assert isinstance(shown, dict)
+        return shown
 
 
 def _admit(ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> None:
@@ -143,7 +145,7 @@ def _find(workspace: Workspace, task_id: str) -> _Task:
 
 
 def _days(workspace: Workspace) -> int:
-    found = workspace.setting("runs.keep_days").get("value")
+    found = workspace.setting("runs.keep_days").value
     return found if isinstance(found, int) else 0
 
 

@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from pflow.core.frozen import Frozen
-from pflow.engine.ports import Observer
-from pflow.execution.live_run import LiveRun
 from pflow.mcp_server.engine_thread import EngineThread
 from pflow.mcp_server.envelope import Reply
-from pflow.workspace import Outcome, Workspace
+from pflow.workspace import Observer, Outcome, Workspace
+from pflow.workspace.serving import LiveRun
 
 Schema = dict[str, Any]
 Arguments = Mapping[str, Any]

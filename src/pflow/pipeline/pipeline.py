@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pflow.core.advice import Advice
 from pflow.core.document.document import IR_VERSION
 from pflow.core.document.issue import Issue
 from pflow.core.errors import InputError
@@ -109,7 +110,7 @@ class _Reader:
             self._issue(
                 "unknown-node-type",
                 f"there is no node type `{name}`",
-                hint=f"did you mean `{near[0]}`?" if near else "see `pflow registry list`",
+                hint=f"did you mean `{near[0]}`?" if near else Advice("see `{list_nodes}`"),
             )
             return
         count = sum(step.type == name for step in self.steps)
@@ -164,13 +165,13 @@ class _Reader:
             "unknown-flag",
             f"`{step.type}` has no flag `--{name}`",
             known=tuple(f"--{flag_name(field.name)} ({field.type})" for field in fields),
-            hint=f"did you mean `--{flag_name(near[0])}`?" if near else f"see `pflow registry describe {step.type}`",
+            hint=f"did you mean `--{flag_name(near[0])}`?" if near else Advice("see `{describe_node}`", node=step.type),
         )
 
     def _stray(self, step: Step, word: str) -> None:
         name, equals, value = word.lstrip("-").partition("=")
         if word.startswith("-"):
-            hint = f"flags are written `--name=value`; see `pflow registry describe {step.type}`"
+            hint: str = Advice("flags are written `--name=value`; see `{describe_node}`", node=step.type)
         elif equals and find_field(step.interface, name):
             hint = f"write `--{flag_name(name)}={value}`"
         else:

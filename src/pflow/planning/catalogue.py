@@ -9,6 +9,7 @@ from typing import Literal
 
 import orjson
 
+from pflow.core.advice import Advice
 from pflow.core.document.document import Document
 from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.document.parse import parse_value
@@ -88,7 +89,7 @@ class Catalogue:
         document, description = self._workflow(kind, name)
         inputs = {each: describe_input(declared) for each, declared in document.inputs.items()}
         about, is_whole = _fitted({"inputs": inputs, "outputs": document.raw.get("outputs", {})})
-        more = {} if is_whole else {"shortened": f"`pflow workflow describe {name} --json` has the rest"}
+        more = {} if is_whole else {"shortened": Advice("`{describe_workflow}` has the rest", workflow=name)}
         return {"description": shorten_text(description), **about, **more}
 
     def _manager(self, kind: str) -> WorkflowManager:
@@ -110,19 +111,14 @@ def shorten_text(text: str) -> str:
 
 
 def _stamp(entry: Entry) -> str:
-    config = entry.data.get("mcp_config")
-    manifest = config.get("manifest_hash") if isinstance(config, dict) else None
-    if isinstance(manifest, str) and manifest:
-        return manifest
-    return sha256(orjson.dumps(entry.data.get("interface"))).hexdigest()
+    return entry.manifest_hash or sha256(orjson.dumps(entry.data.get("interface"))).hexdigest()
 
 
 def _node_texts(entry: Entry) -> Texts:
     interface = entry.interface
     # What every tool has tells none of them from another, and would make its words count for nothing.
     common = ("result", "files") if entry.data.get("type") == WRAPPER else ()
-    config = entry.data.get("mcp_config")
-    raw = config.get("tool_name") if isinstance(config, dict) else ""
+    raw = entry.tool.tool if entry.tool else ""
     return Texts(
         name=f"{entry.name} {raw}",  # a node type has lost the capitals that tell words apart
         description=interface.description,
@@ -135,7 +131,7 @@ def _describe_node(entry: Entry) -> dict[str, object]:
     data = entry.data.get("interface")
     fields = {name: value for name, value in data.items() if name != "description"} if isinstance(data, dict) else {}
     about, is_whole = _fitted(fields)
-    more = {} if is_whole else {"shortened": f"`pflow registry describe {entry.name} --json` has the rest"}
+    more = {} if is_whole else {"shortened": Advice("`{describe_node_as_json}` has the rest", node=entry.name)}
     return {"description": shorten_text(entry.interface.description), "interface": about, **more}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, zip_longest
 
+from pflow.core.advice import Advice
 from pflow.core.errors import PflowError
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
@@ -134,13 +135,13 @@ class Discovery:
         if there:
             advice.append("say in a few words what it should do, and with what: `create issue`, `read file`")
         if "node" in kinds:
-            advice.append("`pflow registry list --filter TEXT` finds parts of words, `pflow registry list` shows all")
+            advice.append(Advice("`{search_nodes}` finds parts of words, `{list_nodes}` shows all"))
             if not any(name.startswith(PREFIX) for kind, name in there if kind == "node"):
-                advice.append("tools of MCP servers are found after `pflow mcp add` and `pflow mcp sync`")
+                advice.append(Advice("tools of MCP servers are found after `{add_server}` and `{sync_servers}`"))
         elif there:
-            advice.append("`pflow workflow list` shows all; `pflow registry discover` finds what to build one from")
+            advice.append(Advice("`{list_workflows}` shows all; `{discover_nodes}` finds what to build one from"))
         else:
-            advice.append("no workflow is saved yet; `pflow registry discover` finds what to build one from")
+            advice.append(Advice("no workflow is saved yet; `{discover_nodes}` finds what to build one from"))
         return advice
 
 

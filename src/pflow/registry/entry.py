@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import cast
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, SecurityError
-from pflow.core.interface import MISSING, Field, Interface, Purity
+from pflow.core.frozen import Frozen
+from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.schema_path import SEEN, Schema, kind_of
 from pflow.registry.type_name import canonical
 
@@ -20,16 +21,46 @@ Observations = Callable[[str, str], tuple[Schema, int] | None]
 """What was seen of a tool's results, by node type and hash of the definition: a schema, and in how many calls."""
 
 
+class ToolConfig(Frozen):
+    """The tool of an MCP server behind a node type: where it is, and as it was synced."""
+
+    server: str
+    tool: str
+    version: str = ""
+    manifest_hash: str = ""
+    definition: Mapping[str, object] = {}
+
+
+def tool_in(data: Mapping[str, object]) -> ToolConfig | None:
+    """The tool that an entry of `registry.json` stands for; None for other node types."""
+    config = data.get("mcp_config")
+    if not isinstance(config, dict):
+        return None
+    definition = config.get("definition")
+    return ToolConfig(
+        server=_text(config.get("server_id")),
+        tool=_text(config.get("tool_name")),
+        version=_text(config.get("version")),
+        manifest_hash=_text(config.get("manifest_hash")),
+        definition=definition if isinstance(definition, dict) else {},
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
 class Entry:
     """A node type. `data` is its form in `registry.json`; the interface is built from it on first use."""
 
-    __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "data", "name")
+    __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "_tool", "data", "name")
 
     def __init__(
         self, name: str, data: Mapping[str, object], folder: Path, observations: Observations | None = None
     ) -> None:
         self.name = name
         self.data = data
+        self._tool: ToolConfig | None = None
         self._folder = folder
         self._interface: Interface | None = None
         self._observations = observations
@@ -80,11 +111,16 @@ class Entry:
         return self._interface
 
     @property
+    def tool(self) -> ToolConfig | None:
+        """The tool of an MCP server that this node type is; None for everything else."""
+        if self._tool is None:
+            self._tool = tool_in(self.data)
+        return self._tool
+
+    @property
     def manifest_hash(self) -> str:
         """The hash of an MCP tool's definition; empty for everything else."""
-        config = self.data.get("mcp_config")
-        found = config.get("manifest_hash") if isinstance(config, dict) else None
-        return found if isinstance(found, str) else ""
+        return self.tool.manifest_hash if self.tool else ""
 
     @property
     def node_hash(self) -> str:
@@ -120,7 +156,7 @@ class Entry:
             except ModuleNotFoundError as error:
                 raise self._unusable(f"`{error.name}` is not installed") from error
         else:
-            raise SecurityError(f"node type `{self.name}` points outside of pflow; run `pflow registry scan`")
+            raise self._outside()
         node_class = getattr(module, self.class_name, None)
         if not isinstance(node_class, type):
             raise self._unusable(f"it defines no class `{self.class_name}`")
@@ -130,7 +166,7 @@ class Entry:
         path = Path(self.file_path)
         if path.parent != self._folder:
             # registry.json is data: it may describe the nodes in the folder, not name code elsewhere.
-            raise SecurityError(f"node type `{self.name}` points outside of pflow; run `pflow registry scan`")
+            raise self._outside()
         from importlib.util import (  # lazy: only for a person's own nodes
             module_from_spec,
             spec_from_file_location,
@@ -158,11 +194,16 @@ class Entry:
             raise self._unusable(f"{type(error).__name__}: {error}") from error
         return module
 
+    def _outside(self) -> SecurityError:
+        return SecurityError(
+            Advice("node type `{node}` points outside of pflow; run `{scan_nodes}`", node=self.name),
+        )
+
     def _unusable(self, cause: str) -> NotFoundError:
         where = Path(self.file_path).name if self.file_path else self.module
         return NotFoundError(
             f"node type `{self.name}` cannot be loaded from `{where}`: {cause}",
-            suggestions=["correct the file, then run `pflow registry scan`"] if self.is_user else (),
+            suggestions=[Advice("correct the file, then run `{scan_nodes}`")] if self.is_user else (),
         )
 
 
@@ -178,7 +219,7 @@ def interface_from_json(data: object) -> Interface:
         reads=_fields(data.get("reads", data.get("inputs"))),
         outputs=_fields(data.get("outputs")),
         actions=tuple(map(str, actions)) if isinstance(actions, list) else ("default", "error"),
-        purity=cast("Purity", purity) if purity in ("pure", "read") else "impure",
+        purity="pure" if purity == "pure" else "read" if purity == "read" else "impure",
         open_params=data.get("open_params") is True,
         open_outputs=data.get("open_outputs") is True,
         echo_params=data.get("echo_params") is True,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 
 from pflow import __version__
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, StorageError, UsageError
 from pflow.core.file.atomic import JSON_LIMIT, write_atomic
 from pflow.core.file.state_file import Damage, StateFile
@@ -143,7 +144,7 @@ class Registry:
             if len(data) > JSON_LIMIT:
                 raise StorageError(
                     f"`{path.name}` would have {len(data):,} bytes, and {JSON_LIMIT:,} are the most",
-                    suggestions=["remove MCP servers that you do not need with `pflow mcp remove`"],
+                    suggestions=[Advice("remove MCP servers that you do not need with `{remove_server}`")],
                 )
             if backup and (before := self._file.data()) is not None:
                 write_atomic(path.with_name(f"{path.name}.bak"), before)
@@ -161,7 +162,7 @@ class Registry:
                 raise NotFoundError(
                     f"there is no node type `{name}`",
                     details={"similar": near},
-                    suggestions=[f"did you mean `{near[0]}`?"] if near else ["see `pflow registry list`"],
+                    suggestions=[f"did you mean `{near[0]}`?"] if near else [Advice("see `{list_nodes}`")],
                 )
             entry = self._entries[name] = Entry(name, data, self._folder, self._observations)
         return entry
@@ -224,7 +225,7 @@ class Registry:
         """The entries that are still whole; without the head, so that source files are scanned again."""
         self.notices.append(
             f"`{damage.path.name}` was damaged; {damage.kept} and rebuilt from the source files. "
-            "Tools of MCP servers that are missing now come back with `pflow mcp sync`"
+            + Advice("Tools of MCP servers that are missing now come back with `{sync_servers}`")
         )
         return {name: data for name, data in _nodes_of(damage.rest).items() if name != HEAD}
 

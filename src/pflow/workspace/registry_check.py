@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from pflow.core.advice import Advice
 from pflow.core.document.issue import Issue
 from pflow.core.errors import PflowError
 from pflow.core.file.home import Home
-from pflow.registry.entry import Entry
+from pflow.registry.entry import Entry, ToolConfig
 from pflow.registry.registry import Registry
 
 
@@ -34,14 +35,14 @@ def _check(entry: Entry, servers: Collection[str]) -> Iterator[Issue]:
 def _check_tool(entry: Entry, servers: Collection[str]) -> None:
     """Raise `PflowError` for a tool that no run could call."""
     from pflow.mcp.call.argument import ArgumentCheck  # lazy: loads the validator
-    from pflow.mcp.tools.change import config_in, definition_in, tool_in
     from pflow.mcp.tools.entry import manifest_hash
 
-    server, definition = str(config_in(entry.data).get("server_id", "")), definition_in(entry.data)
+    found = entry.tool or ToolConfig(server="", tool="")
+    server, definition = found.server, found.definition
     if server not in servers:
         raise PflowError(f"Server {server} not configured")
-    if definition.get("name") != tool_in(entry.data) or manifest_hash(definition) != config_in(entry.data).get(
-        "manifest_hash"
-    ):
-        raise PflowError(f"its definition is not the one that was synced; `pflow mcp sync {server}` reads it again")
-    ArgumentCheck(definition.get("inputSchema"), server=server, tool=tool_in(entry.data))
+    if definition.get("name") != found.tool or manifest_hash(definition) != found.manifest_hash:
+        raise PflowError(
+            Advice("its definition is not the one that was synced; `{sync_server}` reads it again", server=server)
+        )
+    ArgumentCheck(definition.get("inputSchema"), server=server, tool=found.tool)

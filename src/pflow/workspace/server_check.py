@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from shutil import which
 
+from pflow.core.advice import Advice
 from pflow.core.errors import PflowError
-from pflow.core.json_type import Json
 from pflow.mcp.connection import Surroundings, connect
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.consent import check_consent
@@ -17,32 +17,28 @@ from pflow.mcp.server.secret_scan import advise
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.sync import plan_sync
 from pflow.registry.registry import Registry
+from pflow.workspace.server_report import Check, ServerCheck
 
 
-def check_servers(around: Surroundings, registry: Registry, servers: Sequence[ServerConfig]) -> list[Json]:
+def check_servers(around: Surroundings, registry: Registry, servers: Sequence[ServerConfig]) -> list[ServerCheck]:
     """A report per server: `ok`, and `checks` as far as they led. Every server is started, and ended again."""
 
-    async def check_all() -> list[Json]:
+    async def check_all() -> list[ServerCheck]:
         return await asyncio.gather(*(_Check(around, registry, server).run() for server in servers))
 
     return asyncio.run(check_all())
 
 
-def report_broken(name: str, error: PflowError) -> Json:
+def report_broken(name: str, error: PflowError) -> ServerCheck:
     """The report about a server whose configuration cannot be used."""
-    return {"server": name, "ok": False, "checks": [_failure("configuration", name, error)]}
+    return ServerCheck(server=name, ok=False, checks=(_failure("configuration", name, error),))
 
 
-def _failure(check: str, server: str, error: PflowError) -> Json:
+def _failure(check: str, server: str, error: PflowError) -> Check:
     known = {key: value for key, value in error.details.items() if (key, value) != ("server", server)}
-    hints = [hint for hint in error.suggestions if hint != f"pflow mcp doctor {server}"]  # it is what is being done
-    return {
-        "check": check,
-        "ok": False,
-        "found": error.message,
-        "hints": hints,
-        **({"details": known} if known else {}),
-    }
+    being_done = Advice("{check_server}", server=server)
+    hints = tuple(hint for hint in error.suggestions if hint != being_done)
+    return Check(check=check, ok=False, found=error.message, hints=hints, details=known)
 
 
 class _Check:
@@ -50,18 +46,18 @@ class _Check:
         self._around = around
         self._registry = registry
         self._server = server
-        self._checks: list[Json] = []
+        self._checks: list[Check] = []
         self._step = "configuration"
 
-    async def run(self) -> Json:
+    async def run(self) -> ServerCheck:
         """Everything, until something fails."""
         try:
             self._look()
             await self._dial()
         except PflowError as error:
             self._checks.append(_failure(self._step, self._server.name, error))
-        failed = any(check["ok"] is False for check in self._checks)
-        return {"server": self._server.name, "ok": not failed, "checks": self._checks}
+        failed = any(check.ok is False for check in self._checks)
+        return ServerCheck(server=self._server.name, ok=not failed, checks=tuple(self._checks))
 
     def _look(self) -> None:
         server, around = self._server, self._around
@@ -69,7 +65,7 @@ class _Check:
             self._note("configuration", None, warning)
         expanded = expand(server, around.variables())
         for warning in expanded.warnings:
-            self._note("variables", None, warning, hints=["`pflow settings set NAME` stores a value"])
+            self._note("variables", None, warning, hints=[Advice("`{set_setting}` stores a value", name="NAME")])
         if server.transport == "stdio":
             state = around.states.get(server.name)
             program = which(expanded.server.command)
@@ -103,8 +99,10 @@ class _Check:
             "tools",
             None if said else True,
             f"{count:,} tool{'s' * (count != 1)}" + (f"; since the last sync: {said}" if said else ", all as synced"),
-            hints=[f"pflow mcp sync {server.name}"] if said else [],
+            hints=[Advice("{sync_server}", server=server.name)] if said else [],
         )
 
-    def _note(self, check: str, ok: bool | None, found: str, *, hints: Sequence[str] = (), **more: object) -> None:
-        self._checks.append({"check": check, "ok": ok, "found": found, "hints": list(hints), **more})
+    def _note(
+        self, check: str, ok: bool | None, found: str, *, hints: Sequence[str] = (), ms: float | None = None
+    ) -> None:
+        self._checks.append(Check(check=check, ok=ok, found=found, hints=tuple(hints), ms=ms))

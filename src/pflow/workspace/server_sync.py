@@ -6,9 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
+from pflow.core.advice import Advice
 from pflow.core.errors import PflowError, SecurityError, ServerError
 from pflow.core.file.home import Home
-from pflow.core.json_type import Json
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.mcp.connection import Opened, Surroundings, connect
 from pflow.mcp.server.config import ServerConfig
@@ -16,6 +16,7 @@ from pflow.mcp.server.consent import check_consent, describe_change, grant
 from pflow.mcp.server.launcher import find_launch
 from pflow.mcp.tools.sync import apply_sync, plan_sync, touched
 from pflow.registry.registry import Registry
+from pflow.workspace.server_report import SyncFailure, SyncReport, report_failure, report_sync
 
 Agree = Callable[[str], bool]
 """Shows a person what would be started or talked to, and says whether they want that."""
@@ -42,9 +43,9 @@ class Sync:
         self._registry = registry
         self._dry_run = dry_run
 
-    def run(self, servers: Sequence[ServerConfig], agree: Agree | None) -> list[Json]:
+    def run(self, servers: Sequence[ServerConfig], agree: Agree | None) -> list[SyncReport | SyncFailure]:
         """A report per server; one that fails does not keep the others."""
-        reports: dict[str, Json] = {}
+        reports: dict[str, SyncReport | SyncFailure] = {}
         agreed: list[ServerConfig] = []
         for server in servers:
             try:
@@ -65,7 +66,10 @@ class Sync:
         except SecurityError as error:
             if agree is None:
                 error.suggestions = (
-                    f"`pflow mcp sync {server.name}` on a terminal shows what it is and asks; `--yes` agrees unseen",
+                    Advice(
+                        "`{sync_server}` on a terminal shows what it is and asks; `--yes` agrees unseen",
+                        server=server.name,
+                    ),
                 )
                 raise
             if not agree(describe_change(server, state)):
@@ -88,7 +92,7 @@ class Sync:
         finally:
             await opened.close()
 
-    def _take_over(self, server: ServerConfig, found: Listing) -> Json:
+    def _take_over(self, server: ServerConfig, found: Listing) -> SyncReport | SyncFailure:
         try:
             plan = plan_sync(server, found.tools, found.peer.release, self._registry, self._around.book.names())
         except ServerError as error:
@@ -104,18 +108,17 @@ class Sync:
                 synced_at=time.time(),
                 tools=len(found.tools),
             )
-        return {
-            "server": server.name,
-            **plan.as_dict(),
-            "touched": touched(plan, _saved(self._around.home)),
-            "seconds": found.seconds,
-            "protocol": found.peer.version,
-        }
+        return report_sync(
+            plan,
+            touched=touched(plan, _saved(self._around.home)),
+            seconds=found.seconds,
+            protocol=found.peer.version,
+        )
 
 
-def _saved(home: Home) -> list[tuple[str, Json]]:
+def _saved(home: Home) -> list[tuple[str, dict[str, object]]]:
     """Every workflow that is kept, as far as it can be read."""
-    found: list[tuple[str, Json]] = []
+    found: list[tuple[str, dict[str, object]]] = []
     for manager in (WorkflowManager(home), WorkflowManager.for_drafts(home)):
         for name in manager.names():
             try:
@@ -123,8 +126,3 @@ def _saved(home: Home) -> list[tuple[str, Json]]:
             except PflowError:
                 continue  # whoever runs it learns why
     return found
-
-
-def report_failure(name: str, error: PflowError) -> Json:
-    """The report about a server whose tools could not be read."""
-    return {"server": name, "error": error.as_dict()}

@@ -6,23 +6,27 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, PflowError, SecurityError, UsageError
 from pflow.core.file.home import absolute
-from pflow.core.json_type import Json
+from pflow.core.frozen import Frozen
 from pflow.core.suggest import nearest
 from pflow.execution.wiring import Wiring
 from pflow.mcp.server.address import has_reference
 from pflow.mcp.server.config import ServerConfig, read_server
 from pflow.mcp.server.config_file import ServerBook
 from pflow.mcp.server.consent import check_consent, grant
-from pflow.mcp.server.secret_scan import advise, view
+from pflow.mcp.server.secret_scan import ServerView, advise, view
 from pflow.mcp.server.server_state import ServerStates
 
 if TYPE_CHECKING:
     from pflow.mcp.connection import Surroundings
     from pflow.registry.entry import Entry
+    from pflow.workspace.server_report import ImportReport, ServerCheck, SyncFailure, SyncReport
+
+F = TypeVar("F", bound=Frozen)
 
 
 class Servers:
@@ -39,15 +43,15 @@ class Servers:
         """Every configured server."""
         return self._book.names()
 
-    def list(self) -> list[Json]:
+    def list(self) -> list[ServerView]:
         """Every server that can be used."""
         return [view(server) for server in self._book.servers()]
 
-    def show(self, name: str) -> Json:
+    def show(self, name: str) -> ServerView:
         """One server; raises `NotFoundError`."""
         return view(self._book.get(name))
 
-    def add(self, name: str, fields: Mapping[str, object], *, overwrite: bool = False) -> Json:
+    def add(self, name: str, fields: Mapping[str, object], *, overwrite: bool = False) -> ServerView:
         """Configure a server by its fields in `mcp-servers.json`; gives it back with `warnings`. Starts nothing.
 
         Whoever adds a server agrees to it. Paths that mean something in the current folder are made to mean the
@@ -56,7 +60,7 @@ class Servers:
         server, warnings = self._settle(read_server(name, {**fields}))
         self._book.add(server, overwrite=overwrite)
         grant(self._states, server)
-        return {**view(server), "warnings": [*warnings, *advise(server)]}
+        return view(server, [*warnings, *advise(server)])
 
     def remove(self, name: str) -> None:
         """Forget a server and its tools; raises `NotFoundError`."""
@@ -78,13 +82,15 @@ class Servers:
         agree: Callable[[str], bool] | None,
         dry_run: bool = False,
         trust_readonly: bool = False,
-    ) -> Sequence[Json]:
+    ) -> Sequence[SyncReport | SyncFailure]:
         """Start servers, all if none is named, and make their tools node types; a report for each.
 
         `agree` is asked about a server that nobody agreed to as it is now; without it such a server is refused. With
         `trust_readonly` the servers are believed which of their tools only read, from now on.
         """
-        from pflow.workspace.server_sync import Sync, report_failure  # lazy: most uses talk to no server
+        # lazy: most uses talk to no server
+        from pflow.workspace.server_report import report_failure
+        from pflow.workspace.server_sync import Sync
 
         servers, broken = self._chosen(names)
         if trust_readonly:
@@ -94,7 +100,7 @@ class Servers:
         reports = Sync(self._around(self._warn), self._wiring.registry, dry_run=dry_run).run(servers, agree)
         return self._discreet([*reports, *(report_failure(name, error) for name, error in broken.items())])
 
-    def check(self, names: Sequence[str] = ()) -> Sequence[Json]:
+    def check(self, names: Sequence[str] = ()) -> Sequence[ServerCheck]:
         """Look at servers, all if none is named, and at everything on the way to them; a report for each."""
         from pflow.workspace.server_check import check_servers, report_broken  # lazy: most uses talk to no server
 
@@ -141,7 +147,7 @@ class Servers:
         raise NotFoundError(
             f"Tool {tool} not found on server {name}" if known else f"the tools of server `{name}` are not known yet",
             details={"similar": near} if near else None,
-            suggestions=[f"did you mean `{near[0]}`?"] if near else [f"pflow mcp sync {name}"],
+            suggestions=[f"did you mean `{near[0]}`?"] if near else [Advice("{sync_server}", server=name)],
         )
 
     def variables(self) -> set[str]:
@@ -187,18 +193,20 @@ class Servers:
     def _warn(self, warning: str) -> None:
         self._notices.append(self._wiring.redactor.text(warning))
 
-    def _discreet(self, reports: Sequence[Json]) -> Sequence[Json]:
+    def _discreet(self, reports: Sequence[F]) -> Sequence[F]:
         """Reports without the secrets that servers were given and may have repeated."""
         from pflow.mcp.server.server_secret import server_secrets  # lazy: most uses talk to no server
 
         redactor = self._wiring.redactor
         for name, value in server_secrets(self._wiring.home, self._wiring.settings.variables()).items():
             redactor.add(name, value)
-        return [cast("Json", redactor.value(redactor.ends(report))) for report in reports]
+        return [redactor.report(report) for report in reports]
 
-    def import_from(self, source: str, *, overwrite: bool = False, dry_run: bool = False) -> Json:
-        """Take over the servers of another program, or of a file. Gives `added`, `kept` and `notes`. Starts nothing."""
-        from pflow.mcp.hosts.format import read_host  # lazy: importing is rare
+    def import_from(self, source: str, *, overwrite: bool = False, dry_run: bool = False) -> ImportReport:
+        """Take over the servers of another program, or of a file. Starts nothing."""
+        # lazy: importing is rare
+        from pflow.mcp.hosts.format import read_host
+        from pflow.workspace.server_report import ImportReport
 
         found = read_host(source, home=self._person(), environ=self._environ)
         present = {server.name: server for server in self._book.servers()}
@@ -218,7 +226,8 @@ class Servers:
             self._book.add_all(added, overwrite=overwrite)
             grant(self._states, *added)
         notes += [warning for server in added for warning in [*self._look(server), *advise(server)]]
-        return {"added": [view(server) for server in added], "kept": kept, "notes": notes, "dry_run": dry_run}
+        views = tuple(view(server) for server in added)
+        return ImportReport(added=views, kept=tuple(kept), notes=tuple(notes), dry_run=dry_run)
 
     def _settle(self, server: ServerConfig) -> tuple[ServerConfig, Sequence[str]]:
         if server.transport != "stdio" or server.cwd:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from pflow.core.document.issue import Issue
 from pflow.core.document.parse import Parsed, parse_text
 from pflow.core.errors import UsageError
 from pflow.core.file.home import Home, find_home
+from pflow.core.frozen import Frozen
+from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_manager import WorkflowManager
-from pflow.core.setting.settings import Settings
+from pflow.core.setting.settings import Setting, Settings
 from pflow.engine.ports import Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
 from pflow.execution.check import Checked, check_source
@@ -24,10 +26,13 @@ from pflow.registry.entry import Entry
 from pflow.workspace.one_step import one_step
 
 if TYPE_CHECKING:
+    from pflow.execution.describe import Description
     from pflow.execution.live_run import LiveRun
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
     from pflow.workspace.servers import Servers
+
+F = TypeVar("F", bound=Frozen)
 
 
 class Workspace:
@@ -205,18 +210,16 @@ class Workspace:
 
     # The library
 
-    def describe(self, workflow: Workflow) -> dict[str, object]:
+    def describe(self, workflow: Workflow) -> Description:
         """What a workflow takes, gives and does."""
         checked = self.check(workflow)
-        plan = checked.ready()
+        plan, source = checked.ready(), checked.source
         from pflow.execution.describe import describe_plan  # lazy: not for runs
 
-        found = describe_plan(plan)
-        source = checked.source
-        if source.library or source.draft:
-            manager = self._library() if source.library else WorkflowManager.for_drafts(self.home)
-            found["statistics"] = manager.load(source.library or source.draft).get("metadata", {})
-        return found
+        if not (source.library or source.draft):
+            return describe_plan(plan)
+        manager = self._library() if source.library else WorkflowManager.for_drafts(self.home)
+        return describe_plan(plan, manager.describe(source.library or source.draft))
 
     def document(self, workflow: Workflow) -> object:
         """The document that a reference means, as its author gave it, whether or not it is valid."""
@@ -250,14 +253,14 @@ class Workspace:
 
         return Drafts(self.home, self.check)
 
-    def workflows(self, query: str = "", *, drafts: bool = False) -> list[dict[str, object]]:
+    def workflows(self, query: str = "", *, drafts: bool = False) -> list[SavedWorkflow]:
         """Saved workflows, those that match `query`."""
-        library = self._library()
-        found = library.search(query) if query else library.list_all()
-        if drafts:
-            manager = WorkflowManager.for_drafts(self.home)
-            found = [*found, *(manager.search(query) if query else manager.list_all())]
-        return found
+        managers = [self._library(), *([WorkflowManager.for_drafts(self.home)] if drafts else [])]
+        return [
+            read_metadata(found, is_draft=manager.kind == "draft")
+            for manager in managers
+            for found in (manager.search(query) if query else manager.list_all())
+        ]
 
     def delete(self, name: str) -> None:
         """Remove a workflow from the library."""
@@ -302,11 +305,11 @@ class Workspace:
 
     # Settings and servers
 
-    def setting(self, key: str) -> dict[str, object]:
+    def setting(self, key: str) -> Setting:
         """One setting; a credential comes back masked."""
         return self._wiring.settings.get(key)
 
-    def settings(self) -> list[dict[str, object]]:
+    def settings(self) -> list[Setting]:
         """Every setting."""
         return self._wiring.settings.list()
 
@@ -333,6 +336,10 @@ class Workspace:
     def redact(self, value: object) -> object:
         """The value without any secret that is known here."""
         return self._wiring.redactor.value(value)
+
+    def redact_report(self, report: F) -> F:
+        """The same for an answer whose texts may have been cut in the middle of a secret."""
+        return self._wiring.redactor.report(report)
 
     def _library(self) -> WorkflowManager:
         return WorkflowManager(self.home)

@@ -38,14 +38,14 @@ def check(parsed: Parsed, *, text: bool = True) -> Parsed:
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.name)
-def test_a_broken_document_is_reported_by_its_code(path: Any) -> None:
+def test_a_broken_document_is_reported_by_its_code(path: Path) -> None:
     parsed = check(read_file(path))
     assert path.name.partition(".")[0] in {issue.code for issue in parsed.issues}
     assert parsed.issues[0].line >= 1
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.name)
-def test_a_valid_document_has_no_issues_and_survives_saving(path: Any) -> None:
+def test_a_valid_document_has_no_issues_and_survives_saving(path: Path) -> None:
     parsed = check(read_file(path))
     assert parsed.issues == ()
     saved = orjson.dumps(parsed.document.raw)
@@ -98,7 +98,7 @@ def mutants(data: bytes, count: int, seed: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.name)
-def test_mutated_documents_are_answered(path: Any) -> None:
+def test_mutated_documents_are_answered(path: Path) -> None:
     for data in mutants(path.read_bytes(), 150, seed=len(path.name)):
         check(parse_text(data, suffix=path.suffix))
 
@@ -160,9 +160,9 @@ def test_a_large_inline_document_is_refused(params: dict[str, Any]) -> None:
 
 
 def test_an_inline_document_that_contains_itself_is_refused() -> None:
-    deep = []
+    deep: Any = []
     deep.append(deep)
-    wide = []
+    wide: Any = []
     wide += [wide] * 10
     for value in (deep, wide):
         parsed = check(parse_value({"nodes": [{"id": "a", "params": {"x": value}}]}), text=False)

@@ -44,7 +44,7 @@ def files(folder: Path) -> set[str]:
 # Writing
 
 
-def test_a_written_file_holds_the_bytes_for_its_owner_alone(tmp_path: Any) -> None:
+def test_a_written_file_holds_the_bytes_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "home" / "deep" / "x.json"
     write_atomic(path, b"one")
     write_atomic(path, b"two")
@@ -55,7 +55,7 @@ def test_a_written_file_holds_the_bytes_for_its_owner_alone(tmp_path: Any) -> No
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077, 0o027])
-def test_permissions_do_not_depend_on_the_umask(tmp_path: Any, umask: int) -> None:
+def test_permissions_do_not_depend_on_the_umask(tmp_path: Path, umask: int) -> None:
     def work() -> object:
         os.umask(umask)
         StateFile(tmp_path / "h" / "x.json").update(lambda content: {**content, "a": 1})
@@ -64,7 +64,7 @@ def test_permissions_do_not_depend_on_the_umask(tmp_path: Any, umask: int) -> No
     assert in_child(work) == [0o700, 0o600, 0o600]
 
 
-def test_empty_and_large_contents_are_written_whole(tmp_path: Any) -> None:
+def test_empty_and_large_contents_are_written_whole(tmp_path: Path) -> None:
     for data in (b"", b"x" * 5_000_000):
         write_atomic(tmp_path / "x", data)
         assert read_private(tmp_path / "x", 10_000_000) == data
@@ -75,7 +75,7 @@ def call_counts() -> list[int]:
 
 
 @pytest.mark.parametrize("code", ERRNOS, ids=errno.errorcode.get)
-def test_a_write_that_fails_anywhere_leaves_the_old_content_or_the_new(tmp_path: Any, code: int) -> None:
+def test_a_write_that_fails_anywhere_leaves_the_old_content_or_the_new(tmp_path: Path, code: int) -> None:
     reached = 0
     for nth in call_counts():
         path = tmp_path / str(nth) / "x.json"
@@ -96,7 +96,7 @@ def test_a_write_that_fails_anywhere_leaves_the_old_content_or_the_new(tmp_path:
 
 
 @pytest.mark.parametrize("code", ERRNOS, ids=errno.errorcode.get)
-def test_a_first_write_that_fails_leaves_nothing_or_the_file(tmp_path: Any, code: int) -> None:
+def test_a_first_write_that_fails_leaves_nothing_or_the_file(tmp_path: Path, code: int) -> None:
     for nth in call_counts():
         path = tmp_path / str(nth) / "deep" / "x.json"
         calls = Faulty(nth, failing(code))
@@ -108,14 +108,14 @@ def test_a_first_write_that_fails_leaves_nothing_or_the_file(tmp_path: Any, code
             assert path.read_bytes() == b"new content"
 
 
-def test_a_write_that_is_killed_anywhere_leaves_the_old_content_or_the_new(tmp_path: Any) -> None:
+def test_a_write_that_is_killed_anywhere_leaves_the_old_content_or_the_new(tmp_path: Path) -> None:
     outcomes = set()
     for nth in call_counts():
         path = tmp_path / str(nth) / "x.json"
         path.parent.mkdir()
         path.write_bytes(b"old")
 
-        def work(path: Any = path, nth: int = nth) -> object:
+        def work(path: Path = path, nth: int = nth) -> object:
             calls = Faulty(nth, kill)
             write_atomic(path, b"new content", calls=calls)
             return calls.reached
@@ -130,7 +130,7 @@ def test_a_write_that_is_killed_anywhere_leaves_the_old_content_or_the_new(tmp_p
     assert outcomes == {("killed", b"old"), ("killed", b"new content"), (False, b"new content")}
 
 
-def test_a_disk_that_is_really_full_is_named_and_nothing_is_lost(tmp_path: Any) -> None:
+def test_a_disk_that_is_really_full_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     write_atomic(path, b"old")
 
@@ -190,7 +190,7 @@ KINDS = ["link", "dangling link", "hard link", "pipe", "folder", "loop", "socket
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_file_of_its_own_is_neither_read_nor_written(tmp_path: Any, kind: str) -> None:
+def test_what_is_no_file_of_its_own_is_neither_read_nor_written(tmp_path: Path, kind: str) -> None:
     outside = tmp_path / "outside"
     outside.write_bytes(b'{"secret": 1}')
     folder = tmp_path / "h"
@@ -209,7 +209,7 @@ def test_what_is_no_file_of_its_own_is_neither_read_nor_written(tmp_path: Any, k
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_lock_that_is_no_file_is_refused(tmp_path: Any, kind: str) -> None:
+def test_a_lock_that_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
     outside = tmp_path / "outside"
     outside.write_bytes(b"kept")
     plant(kind, tmp_path / ".x.lock", outside)
@@ -223,7 +223,7 @@ def test_a_lock_that_is_no_file_is_refused(tmp_path: Any, kind: str) -> None:
     assert outside.read_bytes() == b"kept"
 
 
-def test_a_folder_may_be_a_link_to_one_that_is_ours_alone(tmp_path: Any) -> None:
+def test_a_folder_may_be_a_link_to_one_that_is_ours_alone(tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.mkdir(mode=0o700)
     (tmp_path / "lib").symlink_to(real)
@@ -235,7 +235,7 @@ def test_a_folder_may_be_a_link_to_one_that_is_ours_alone(tmp_path: Any) -> None
     assert (real / "x").read_bytes() == b"1"
 
 
-def test_a_folder_that_is_a_dangling_link_or_a_file_is_a_clear_error(tmp_path: Any) -> None:
+def test_a_folder_that_is_a_dangling_link_or_a_file_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "lib").symlink_to(tmp_path / "nowhere")
     (tmp_path / "file").write_bytes(b"")
     for folder in ("lib", "file"):
@@ -247,14 +247,14 @@ def test_a_folder_that_is_a_dangling_link_or_a_file_is_a_clear_error(tmp_path: A
 # Reading
 
 
-def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Any) -> None:
+def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"12345")
     assert read_private(tmp_path / "x", 5) == b"12345"
     with pytest.raises(StorageError, match="larger than 4 bytes"):
         read_private(tmp_path / "x", 4)
 
 
-def test_a_missing_file_is_not_found(tmp_path: Any) -> None:
+def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
         read_private(tmp_path / "x", LIMIT)
     with pytest.raises(NotFoundError):
@@ -266,7 +266,7 @@ def test_an_endless_device_is_refused_at_once() -> None:
         read_private(Path("/dev/zero"), LIMIT)
 
 
-def test_permissions_of_others_are_taken_away_once(tmp_path: Any) -> None:
+def test_permissions_of_others_are_taken_away_once(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"")
     (tmp_path / "x").chmod(0o644)
     assert make_private(tmp_path / "x") is True
@@ -278,7 +278,7 @@ def test_permissions_of_others_are_taken_away_once(tmp_path: Any) -> None:
 # Temporary files
 
 
-def test_only_our_own_old_temporary_files_are_swept(tmp_path: Any) -> None:
+def test_only_our_own_old_temporary_files_are_swept(tmp_path: Path) -> None:
     ours = tmp_path / ".x.json.0123456789abcdef.tmp"
     fresh = tmp_path / ".x.json.fedcba9876543210.tmp"
     others = [".x.tmp", "x.0123456789abcdef.tmp", ".x.0123456789ABCDEF.tmp", ".x.json.0123.tmp", "a.tmp", ".x.lock"]
@@ -290,7 +290,7 @@ def test_only_our_own_old_temporary_files_are_swept(tmp_path: Any) -> None:
     assert files(tmp_path) == {fresh.name, "y", *others}
 
 
-def test_a_sweep_looks_at_a_bounded_number_of_files(tmp_path: Any) -> None:
+def test_a_sweep_looks_at_a_bounded_number_of_files(tmp_path: Path) -> None:
     for number in range(20):
         path = tmp_path / f".x.{number:016x}.tmp"
         path.write_bytes(b"")
@@ -303,7 +303,7 @@ def test_a_sweep_looks_at_a_bounded_number_of_files(tmp_path: Any) -> None:
 # Setting aside
 
 
-def test_a_corrupt_file_is_moved_to_a_name_of_its_own(tmp_path: Any) -> None:
+def test_a_corrupt_file_is_moved_to_a_name_of_its_own(tmp_path: Path) -> None:
     asides = set()
     for content in (b"one", b"two", b"three"):
         (tmp_path / "x.json").write_bytes(content)
@@ -316,7 +316,7 @@ def test_a_corrupt_file_is_moved_to_a_name_of_its_own(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("nth", range(1, 7))
-def test_setting_aside_never_loses_the_file(tmp_path: Any, nth: int) -> None:
+def test_setting_aside_never_loses_the_file(tmp_path: Path, nth: int) -> None:
     (tmp_path / "x.json").write_bytes(b"content")
     try:
         set_aside(tmp_path / "x.json", calls=Faulty(nth, failing(errno.EIO)))
@@ -328,7 +328,7 @@ def test_setting_aside_never_loses_the_file(tmp_path: Any, nth: int) -> None:
 # Locks
 
 
-def test_readers_see_whole_files_while_others_write(tmp_path: Any) -> None:
+def test_readers_see_whole_files_while_others_write(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     write_atomic(path, orjson.dumps({"n": 0, "pad": ""}))
 
@@ -344,7 +344,7 @@ def test_readers_see_whole_files_while_others_write(tmp_path: Any) -> None:
     assert together(4, work) == ["done"] * 4
 
 
-def test_a_lock_keeps_out_everybody_else_even_of_the_same_process(tmp_path: Any) -> None:
+def test_a_lock_keeps_out_everybody_else_even_of_the_same_process(tmp_path: Path) -> None:
     lock = tmp_path / ".x.lock"
 
     def is_free() -> bool:
@@ -360,7 +360,7 @@ def test_a_lock_keeps_out_everybody_else_even_of_the_same_process(tmp_path: Any)
     assert is_free()
 
 
-def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path: Any) -> None:
+def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
     def work(ready: Callable[..., Any]) -> None:
         with locked(tmp_path / "x"):
             ready()

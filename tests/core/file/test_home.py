@@ -43,7 +43,7 @@ def test_a_home_has_a_place_for_everything() -> None:
     ]
 
 
-def test_the_home_is_below_the_users_unless_the_environment_says_otherwise(tmp_path: Any) -> None:
+def test_the_home_is_below_the_users_unless_the_environment_says_otherwise(tmp_path: Path) -> None:
     assert find_home({"HOME": "/users/ada"}).root == Path("/users/ada/.pflow")
     assert find_home({"HOME": "/users/ada", "PFLOW_HOME": "/data/p"}).root == Path("/data/p")
     assert find_home({"HOME": "/users/ada", "PFLOW_HOME": "~/p"}).root == Path("/users/ada/p")
@@ -51,7 +51,7 @@ def test_the_home_is_below_the_users_unless_the_environment_says_otherwise(tmp_p
     assert find_home({"HOME": "/users/ada", "PFLOW_HOME": ""}).root == Path("/users/ada/.pflow")
 
 
-def test_a_relative_home_starts_at_the_current_folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_home_starts_at_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert find_home({"PFLOW_HOME": "here"}).root == tmp_path / "here"
 
@@ -70,7 +70,7 @@ def test_without_a_usable_home_the_error_says_what_to_set(environ: dict[str, Any
     assert "PFLOW_HOME" in caught.value.suggestions[0]
 
 
-def test_a_deleted_current_folder_is_a_clear_error(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_current_folder_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)

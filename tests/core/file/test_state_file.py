@@ -12,14 +12,14 @@ from pflow.core.file.state_file import StateFile
 from tests.core.file.forking import together
 
 
-def test_an_update_sees_what_the_last_one_wrote(tmp_path):
+def test_an_update_sees_what_the_last_one_wrote(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     assert StateFile(path).update(lambda content: {**content, "a": 1}) == {"a": 1}
     assert StateFile(path).update(lambda content: {**content, "b": 2}) == {"a": 1, "b": 2}
     assert orjson.loads(path.read_bytes()) == {"a": 1, "b": 2}
 
 
-def test_an_update_that_changes_nothing_writes_nothing(tmp_path):
+def test_an_update_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     StateFile(path).update(lambda content: {"a": 1})
     before = path.stat()
@@ -28,7 +28,7 @@ def test_an_update_that_changes_nothing_writes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"x"', b"\xff\xfe", b"\x80\x04}", b"{}garbage", b"null"])
-def test_a_corrupt_file_is_set_aside_and_then_raised_or_replaced(tmp_path, content):
+def test_a_corrupt_file_is_set_aside_and_then_raised_or_replaced(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(content)
     with pytest.raises(CorruptError) as caught:
@@ -43,7 +43,7 @@ def test_a_corrupt_file_is_set_aside_and_then_raised_or_replaced(tmp_path, conte
     assert len(list(tmp_path.glob("x.json.corrupt-*"))) == 2
 
 
-def test_eight_processes_lose_no_update(tmp_path):
+def test_eight_processes_lose_no_update(tmp_path: Path) -> None:
     path = tmp_path / "h" / "x.json"
 
     def work(index: int) -> object:
@@ -55,13 +55,13 @@ def test_eight_processes_lose_no_update(tmp_path):
     assert len(orjson.loads(path.read_bytes())) == 200
 
 
-def test_the_lock_is_let_go_when_an_update_raises(tmp_path):
+def test_the_lock_is_let_go_when_an_update_raises(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         StateFile(tmp_path / "x").update(lambda content: {"a": 1 / 0})
     assert StateFile(tmp_path / "x").update(lambda content: {"a": 1}) == {"a": 1}
 
 
-def test_what_is_still_whole_of_a_damaged_object_can_be_kept(tmp_path):
+def test_what_is_still_whole_of_a_damaged_object_can_be_kept(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(b'{"servers": [], "a": 1}')
     file = StateFile(
@@ -73,7 +73,7 @@ def test_what_is_still_whole_of_a_damaged_object_can_be_kept(tmp_path):
     assert file.read() is None
 
 
-def test_a_file_of_a_later_version_is_neither_read_nor_changed(tmp_path):
+def test_a_file_of_a_later_version_is_neither_read_nor_changed(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(b'{"version": 2}')
     file = StateFile(path, version=1)

@@ -7,7 +7,6 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -178,7 +177,10 @@ def test_lists_are_sorted_and_searches_look_into_names_and_descriptions(library:
     library.save("pr-analyzer", DOCUMENT, "Reads pull requests")
     library.save("folder-report", DOCUMENT, "Writes a report")
     assert [entry["name"] for entry in library.list_all()] == ["folder-report", "pr-analyzer", "zip-files"]
-    names = lambda query: [entry["name"] for entry in library.search(query)]  # noqa: E731
+
+    def names(query: str) -> list[object]:
+        return [entry["name"] for entry in library.search(query)]
+
     assert names("") == ["folder-report", "pr-analyzer", "zip-files"]
     assert names("folder") == ["folder-report", "zip-files"]
     assert names("REPORT folder") == ["folder-report"]
@@ -193,7 +195,7 @@ def test_a_home_without_a_library_has_an_empty_one(library: WorkflowManager, pla
 
 
 def test_files_that_cannot_be_read_are_reported_and_never_end_a_list(
-    library: WorkflowManager, place: Home, tmp_path: Any
+    library: WorkflowManager, place: Home, tmp_path: Path
 ) -> None:
     library.save("good", DOCUMENT, "Fine")
     folder = place.workflows
@@ -261,7 +263,7 @@ def test_overwriting_what_cannot_be_read_sets_it_aside(library: WorkflowManager,
     assert library.names() == ["x"]
 
 
-def test_a_library_that_others_can_change_is_refused(library: WorkflowManager, place: Home, tmp_path: Any) -> None:
+def test_a_library_that_others_can_change_is_refused(library: WorkflowManager, place: Home, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
@@ -299,7 +301,7 @@ def test_a_deleted_workflow_takes_its_statistics_with_it(library: WorkflowManage
     library.delete("greet")
     library.record_run("greet", True, 1)
     library.save("greet", DOCUMENT)
-    assert "execution_count" not in library.load("greet")["metadata"]
+    assert "execution_count" not in str(library.load("greet")["metadata"])
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"greet": 5}', b'{"greet": {"execution_count": "many"}}'])
@@ -407,7 +409,7 @@ def test_promoting_from_the_side_of_the_drafts_does_the_same(drafts: WorkflowMan
 
 
 @pytest.mark.parametrize("fault", ["killed", "failed"])
-def test_a_move_cut_short_anywhere_is_finished_by_doing_it_again(tmp_path: Any, fault: str) -> None:
+def test_a_move_cut_short_anywhere_is_finished_by_doing_it_again(tmp_path: Path, fault: str) -> None:
     cut = 0
     for nth in range(1, 60):
         place = Home(tmp_path / str(nth))
@@ -438,7 +440,7 @@ def test_a_move_cut_short_anywhere_is_finished_by_doing_it_again(tmp_path: Any, 
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS], ids=errno.errorcode.get)
-def test_a_save_that_fails_anywhere_keeps_the_old_workflow_or_stores_the_new(tmp_path: Any, code: int) -> None:
+def test_a_save_that_fails_anywhere_keeps_the_old_workflow_or_stores_the_new(tmp_path: Path, code: int) -> None:
     for nth in range(1, 30):
         place = Home(tmp_path / str(nth))
         WorkflowManager(place).save("x", DOCUMENT)

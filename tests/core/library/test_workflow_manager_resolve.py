@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ def place(home: Path) -> Home:
 
 
 @pytest.fixture
-def folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -39,7 +38,7 @@ def drafts(place: Home) -> WorkflowManager:
 
 
 def test_a_name_is_looked_for_in_the_library_first_and_then_among_the_drafts(
-    place: Home, library: WorkflowManager, drafts: WorkflowManager, folder: Any
+    place: Home, library: WorkflowManager, drafts: WorkflowManager, folder: Path
 ) -> None:
     drafts.save("greet", DOCUMENT)
     assert resolve("greet", place) == Resolved(kind="draft", name="greet", path=place.drafts / "greet.json")
@@ -52,7 +51,7 @@ def test_the_home_is_found_by_itself(library: WorkflowManager) -> None:
     assert resolve("greet").kind == "library"
 
 
-def test_a_bare_name_never_reads_the_current_folder(place: Home, folder: Any) -> None:
+def test_a_bare_name_never_reads_the_current_folder(place: Home, folder: Path) -> None:
     for name in ("greet", "greet.json"):
         (folder / name).write_text("{}")
     with pytest.raises(NotFoundError):
@@ -61,7 +60,7 @@ def test_a_bare_name_never_reads_the_current_folder(place: Home, folder: Any) ->
 
 @pytest.mark.requirement("paths:format-2", "paths:format-5", "paths:path-1", "paths:path-2", "paths:path-3")
 @pytest.mark.requirement("paths:scenario-a", "paths:scenario-b")
-def test_a_separator_a_tilde_or_a_suffix_makes_a_path(place: Home, folder: Any, tmp_path: Any) -> None:
+def test_a_separator_a_tilde_or_a_suffix_makes_a_path(place: Home, folder: Path, tmp_path: Path) -> None:
     for name in ("w.json", "w.yaml", "w.yml", "w.pflow.md", "plain"):
         (folder / name).write_text("{}")
     (tmp_path / "mine.json").write_text("{}")
@@ -82,7 +81,7 @@ def test_a_separator_a_tilde_or_a_suffix_makes_a_path(place: Home, folder: Any, 
 
 
 def test_a_name_with_json_is_the_draft_before_the_file_and_a_path_never_is(
-    place: Home, drafts: WorkflowManager, folder: Any
+    place: Home, drafts: WorkflowManager, folder: Path
 ) -> None:
     (folder / "try.json").write_text("{}")
     assert resolve("try.json", place).kind == "path"
@@ -91,7 +90,7 @@ def test_a_name_with_json_is_the_draft_before_the_file_and_a_path_never_is(
     assert resolve("./try.json", place).kind == "path"
 
 
-def test_a_library_name_with_json_is_no_reference_to_it(place: Home, library: WorkflowManager, folder: Any) -> None:
+def test_a_library_name_with_json_is_no_reference_to_it(place: Home, library: WorkflowManager, folder: Path) -> None:
     library.save("greet", DOCUMENT)
     with pytest.raises(NotFoundError):
         resolve("greet.json", place)
@@ -110,7 +109,7 @@ def test_nothing_found_lists_near_names_of_library_and_drafts(
     assert caught.value.details == {"available": ["pr-analyzer", "pr-analyser2"]}
 
 
-def test_a_missing_file_is_not_found(place: Home, folder: Any) -> None:
+def test_a_missing_file_is_not_found(place: Home, folder: Path) -> None:
     with pytest.raises(NotFoundError, match=r"no file `\./x\.json`"):
         resolve("./x.json", place)
     with pytest.raises(NotFoundError, match="not a file"):
@@ -134,7 +133,7 @@ def test_a_hostile_path_is_a_clear_error_in_one_line(place: Home, reference: str
     assert caught.value.message.isprintable()
 
 
-def test_a_path_in_a_deleted_folder_is_a_clear_error(place: Home, folder: Any, tmp_path: Any) -> None:
+def test_a_path_in_a_deleted_folder_is_a_clear_error(place: Home, folder: Path, tmp_path: Path) -> None:
     folder.rmdir()
     try:
         with pytest.raises(StorageError):
@@ -143,7 +142,7 @@ def test_a_path_in_a_deleted_folder_is_a_clear_error(place: Home, folder: Any, t
         os.chdir(tmp_path)
 
 
-def test_a_loop_of_links_is_a_clear_error(place: Home, folder: Any) -> None:
+def test_a_loop_of_links_is_a_clear_error(place: Home, folder: Path) -> None:
     (folder / "loop.json").symlink_to("loop.json")
     with pytest.raises(StorageError):
         resolve("./loop.json", place)

@@ -31,7 +31,7 @@ from pflow.core.setting.secret_name import is_secret_name
         "PATS",
     ],
 )
-def test_secrets_are_known_by_their_names(name):
+def test_secrets_are_known_by_their_names(name: str) -> None:
     assert is_secret_name(name)
 
 
@@ -51,5 +51,5 @@ def test_secrets_are_known_by_their_names(name):
         "XAUTHORITY",
     ],
 )
-def test_other_names_are_not_hidden(name):
+def test_other_names_are_not_hidden(name: str) -> None:
     assert not is_secret_name(name)

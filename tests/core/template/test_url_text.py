@@ -221,7 +221,7 @@ def test_a_value_that_would_lead_elsewhere_fails_the_step(text: str, value: obje
 
 
 def test_the_errors_say_what_to_do() -> None:
-    def error_of(text: str, value: str) -> tuple[str, tuple[str]]:
+    def error_of(text: str, value: str) -> tuple[str, tuple[str, ...]]:
         with pytest.raises(StepError) as caught:
             render(text, x=value)
         return caught.value.message, caught.value.suggestions

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -276,7 +277,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("key", ["$ref", "$dynamicRef"])
 @pytest.mark.parametrize("place", ["http://{}/x", "https://{}/x#/y", "file://{}", "../{}", "//{}/x", "x.json"])
-def test_nothing_outside_a_schema_is_ever_fetched(tmp_path: Any, offline: Any, key: Any, place: Any) -> None:
+def test_nothing_outside_a_schema_is_ever_fetched(tmp_path: Path, offline: Any, key: Any, place: Any) -> None:
     outside = tmp_path / "schema.json"
     outside.write_text('{"type": "string"}')
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -1,6 +1,6 @@
 """A tool that fails does so with the server's words, the edge it takes, and what to do next."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ def fail(*texts: str, tool: str = "create_issue", **more: Any) -> StepError:
     return caught.value
 
 
-def unexpected(data: Any, mime_type: Any) -> None:
+def unexpected(data: bytes, mime_type: str) -> NoReturn:
     raise AssertionError("a failure has no files")
 
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import stat
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -190,7 +191,7 @@ def test_more_bytes_than_a_result_may_hold_are_refused_before_they_are_decoded()
     )
 
 
-def test_a_file_is_private_and_named_by_its_content(tmp_path: Any) -> None:
+def test_a_file_is_private_and_named_by_its_content(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     save = save_file(folder)
     data = b"\x89PNG"
@@ -211,7 +212,7 @@ def test_a_file_is_private_and_named_by_its_content(tmp_path: Any) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_the_same_content_twice_is_one_file_that_is_written_once(tmp_path: Any) -> None:
+def test_the_same_content_twice_is_one_file_that_is_written_once(tmp_path: Path) -> None:
     save = save_file(tmp_path / "files")
     first = save(b"same", "text/plain")
     written = (tmp_path / "files").stat().st_mtime_ns, [p.stat().st_ino for p in (tmp_path / "files").iterdir()]
@@ -223,7 +224,7 @@ def test_the_same_content_twice_is_one_file_that_is_written_once(tmp_path: Any) 
 
 
 @pytest.mark.parametrize("damage", [b"", b"other", b"longer than it was"])
-def test_a_file_that_was_changed_is_written_again(tmp_path: Any, damage: bytes) -> None:
+def test_a_file_that_was_changed_is_written_again(tmp_path: Path, damage: bytes) -> None:
     save = save_file(tmp_path)
     path = tmp_path / str(save(b"right", "text/plain")["path"])
     path.write_bytes(damage)
@@ -231,7 +232,7 @@ def test_a_file_that_was_changed_is_written_again(tmp_path: Any, damage: bytes) 
     assert path.read_bytes() == b"right"
 
 
-def test_a_link_where_the_file_should_be_is_not_followed(tmp_path: Any) -> None:
+def test_a_link_where_the_file_should_be_is_not_followed(tmp_path: Path) -> None:
     save = save_file(tmp_path / "files")
     path = tmp_path / str(save(b"right", "text/plain")["path"])
     path.unlink()
@@ -245,7 +246,7 @@ def test_a_link_where_the_file_should_be_is_not_followed(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("mime_type", "ending"), [("image/jpeg", ".jpg"), ("application/x-sh", ".bin"), ("", ".bin"), ("../x", ".bin")]
 )
-def test_the_ending_of_a_file_comes_from_our_own_table(tmp_path: Any, mime_type: str, ending: str) -> None:
+def test_the_ending_of_a_file_comes_from_our_own_table(tmp_path: Path, mime_type: str, ending: str) -> None:
     block = {"type": "image", "data": "AAAA", "mimeType": mime_type}
     reference = read({"content": [block]}, save=save_file(tmp_path)).value
     assert reference["path"].endswith(ending)

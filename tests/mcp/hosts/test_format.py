@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from pflow.core.errors import NotFoundError, PflowError, StorageError, UsageError
 from pflow.mcp.hosts.format import Imported, read_host, read_host_file
 from pflow.mcp.hosts.jsonc import strip_comments
-from pflow.mcp.server.config import Auth
+from pflow.mcp.server.auth import Auth
 
 
 @pytest.fixture
-def take(tmp_path: Any) -> Callable[..., Any]:
+def take(tmp_path: Path) -> Callable[..., Any]:
     """Writes a host's file below a person's folder and reads its servers."""
 
     def write_and_read(name: str, content: Any) -> Imported:
@@ -63,14 +63,14 @@ def test_mcp_servers_of_a_project(take: Callable[..., Any]) -> None:
     assert found.notes == ()
 
 
-def test_relative_paths_of_a_project_start_from_its_folder(take: Callable[..., Any], tmp_path: Any) -> None:
+def test_relative_paths_of_a_project_start_from_its_folder(take: Callable[..., Any], tmp_path: Path) -> None:
     servers = {"a": {"command": "./run.sh"}, "b": {"command": "node", "args": ["../b.js"], "cwd": "sub"}}
     found = fields(take("project/.cursor/mcp.json", {"mcpServers": servers}))
     assert found["a"]["cwd"] == str(tmp_path / "project")
     assert found["b"]["cwd"] == str(tmp_path / "project" / "sub")
 
 
-def test_claude_has_servers_for_all_projects_and_for_each(take: Callable[..., Any], tmp_path: Any) -> None:
+def test_claude_has_servers_for_all_projects_and_for_each(take: Callable[..., Any], tmp_path: Path) -> None:
     found = take(
         ".claude.json",
         {
@@ -147,7 +147,7 @@ def test_a_server_that_claude_has_switched_off_in_a_project_is_left_there(take: 
     assert [server.name for server in found.servers] == ["b"]
 
 
-def test_vscode_asks_for_inputs_and_knows_folders(take: Callable[..., Any], tmp_path: Any) -> None:
+def test_vscode_asks_for_inputs_and_knows_folders(take: Callable[..., Any], tmp_path: Path) -> None:
     found = take(
         "project/.vscode/mcp.json",
         """{
@@ -304,7 +304,7 @@ def test_hostile_names_are_shown_escaped(take: Callable[..., Any]) -> None:
     assert note.startswith("`\\x1b[2J\\u202e` is not taken over")
 
 
-def test_what_is_no_file_is_not_waited_for(take: Callable[..., Any], tmp_path: Any) -> None:
+def test_what_is_no_file_is_not_waited_for(take: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
         read_host_file(tmp_path / "none.json", home=tmp_path)
     with pytest.raises(StorageError):
@@ -326,7 +326,7 @@ def test_what_is_no_file_is_not_waited_for(take: Callable[..., Any], tmp_path: A
         ("gemini", ".gemini/settings.json"),
     ],
 )
-def test_a_host_means_what_the_person_configured_there(host: str, file: str, tmp_path: Any) -> None:
+def test_a_host_means_what_the_person_configured_there(host: str, file: str, tmp_path: Path) -> None:
     path = tmp_path / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
@@ -336,13 +336,13 @@ def test_a_host_means_what_the_person_configured_there(host: str, file: str, tmp
     assert [server.name for server in found.servers] == ["s"]
 
 
-def test_codex_may_live_elsewhere(tmp_path: Any) -> None:
+def test_codex_may_live_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('[mcp_servers.s]\ncommand = "x"\n')
     found = read_host("codex", home=tmp_path / "none", environ={"CODEX_HOME": str(tmp_path)})
     assert [server.name for server in found.servers] == ["s"]
 
 
-def test_claude_and_its_desktop_app_are_read_together(tmp_path: Any) -> None:
+def test_claude_and_its_desktop_app_are_read_together(tmp_path: Path) -> None:
     desktop = tmp_path / ".config" / "Claude"
     desktop.mkdir(parents=True)
     (desktop / "claude_desktop_config.json").write_text(
@@ -355,7 +355,7 @@ def test_claude_and_its_desktop_app_are_read_together(tmp_path: Any) -> None:
         assert [(server.name, server.command) for server in found.servers] == [("a", "x"), ("a-2", "y"), ("b", "z")]
 
 
-def test_a_host_without_configuration_and_an_unknown_word_say_so(tmp_path: Any) -> None:
+def test_a_host_without_configuration_and_an_unknown_word_say_so(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="there is no configuration of cursor"):
         read_host("cursor", home=tmp_path, environ={})
     with pytest.raises(NotFoundError) as caught:

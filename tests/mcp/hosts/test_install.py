@@ -32,7 +32,7 @@ FILES = {
 
 
 @pytest.fixture
-def planned(tmp_path: Any) -> Callable[..., Any]:
+def planned(tmp_path: Path) -> Callable[..., Any]:
     """Writes a host's file, if there is one to write, and plans to install pflow there."""
 
     def plan(host: str, content: bytes | str | None = None, **options: Any) -> Installation:
@@ -49,7 +49,7 @@ def planned(tmp_path: Any) -> Callable[..., Any]:
 @pytest.mark.skipif(sys.platform != "linux", reason="places differ")
 @pytest.mark.parametrize("host", FILES)
 def test_what_is_installed_is_what_the_host_is_known_to_read(
-    planned: Callable[..., Any], tmp_path: Any, host: str
+    planned: Callable[..., Any], tmp_path: Path, host: str
 ) -> None:
     plan = planned(host)
     assert plan.path == tmp_path / FILES[host]
@@ -198,7 +198,7 @@ def test_another_server_of_that_name_is_replaced_only_when_that_is_said(planned:
     ],
 )
 def test_a_file_that_is_not_understood_is_left_alone_and_the_entry_shown(
-    planned: Callable[..., Any], tmp_path: Any, host: str, content: str
+    planned: Callable[..., Any], tmp_path: Path, host: str, content: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
         planned(host, content)
@@ -210,7 +210,7 @@ def test_a_file_that_is_not_understood_is_left_alone_and_the_entry_shown(
     "content", ["{", "not json", "[1]", b"\xff\xfe{}", '{"a": 1} {}', '{"a": 1,, "b": 2}', "{'a': 1}"]
 )
 def test_a_file_that_is_no_json_is_an_error_and_left_alone(
-    planned: Callable[..., Any], tmp_path: Any, content: bytes | str
+    planned: Callable[..., Any], tmp_path: Path, content: bytes | str
 ) -> None:
     with pytest.raises(PflowError):
         planned("cursor", content)
@@ -218,7 +218,7 @@ def test_a_file_that_is_no_json_is_an_error_and_left_alone(
     assert written == (content if isinstance(content, bytes) else content.encode())
 
 
-def test_a_linked_file_is_changed_where_it_is_and_keeps_its_mode(planned: Callable[..., Any], tmp_path: Any) -> None:
+def test_a_linked_file_is_changed_where_it_is_and_keeps_its_mode(planned: Callable[..., Any], tmp_path: Path) -> None:
     real = tmp_path / "dotfiles" / "mcp.json"
     real.parent.mkdir()
     real.write_text('{"mcpServers": {}}')
@@ -247,27 +247,28 @@ def test_every_backup_is_kept(planned: Callable[..., Any]) -> None:
     assert first.stat().st_mode & 0o077 == 0
 
 
-def test_a_home_of_its_own_and_a_toolset_go_into_the_entry(planned: Callable[..., Any], tmp_path: Any) -> None:
+def test_a_home_of_its_own_and_a_toolset_go_into_the_entry(planned: Callable[..., Any], tmp_path: Path) -> None:
     plan = planned("gemini", environ={"PFLOW_HOME": str(tmp_path / "p")}, toolset="core", name="flows")
     entry = json.loads(plan.after)["mcpServers"]["flows"]
     assert entry["env"] == {"PFLOW_HOME": str(tmp_path / "p")}
     assert entry["args"][-2:] == ["--toolset", "core"]
 
 
-def test_an_unknown_host_says_which_are_known(planned: Callable[..., Any], tmp_path: Any) -> None:
+def test_an_unknown_host_says_which_are_known(planned: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.raises(NotFoundError) as caught:
         plan_installation("cursr", person=tmp_path, environ={})
     assert caught.value.suggestions == ("did you mean `cursor`?",)
-    assert set(caught.value.details["known"]) == set(TABLES) == set(FILES)
+    known: Any = caught.value.details["known"]
+    assert set(known) == set(TABLES) == set(FILES)
 
 
-def run(tmp_path: Any, *words: str) -> subprocess.CompletedProcess[Any]:
+def run(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[Any]:
     env = {**os.environ, "HOME": str(tmp_path), "PFLOW_HOME": str(tmp_path / ".pflow")}
     command = [sys.executable, "-m", "pflow", "mcp", "install", *words]
     return subprocess.run(command, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
-def test_the_command_shows_then_writes_once(tmp_path: Any) -> None:
+def test_the_command_shows_then_writes_once(tmp_path: Path) -> None:
     shown = run(tmp_path, "cursor", "--dry-run")
     assert shown.returncode == 0
     assert '"mcpServers"' in shown.stdout

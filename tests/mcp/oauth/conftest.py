@@ -29,7 +29,7 @@ class World:
         self.variables = {"CLIENT_SECRET": "machine-secret-1"}
         self.timeout = 30.0
         self.browses = True
-        self._browsing: list[asyncio.Task] = []
+        self._browsing: list[asyncio.Task[Any]] = []
 
     def server(self, auth: dict[str, Any] | None = None, **fields: Any) -> ServerConfig:
         return read_server("s", {"url": self.provider.url, "auth": auth or {"type": "oauth"}, **fields})

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.mcp.protocol.kit import Kit, alive
 
 
 @pytest.fixture
-def kit(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kit]:
+def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kit]:
     monkeypatch.setattr("pflow.mcp.transport.stdio.LEAVE", 0.2)
     monkeypatch.setattr("pflow.mcp.transport.stdio.PATIENCE", 0.2)
     kit = Kit(tmp_path)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -237,7 +238,7 @@ asyncio.run(main())
 """
 
 
-def test_a_killed_pflow_leaves_no_server(kit: Kit, era: str, tmp_path: Any) -> None:
+def test_a_killed_pflow_leaves_no_server(kit: Kit, era: str, tmp_path: Path) -> None:
     pflow = subprocess.Popen(
         [sys.executable, "-c", PFLOW, tmp_path, era], cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True
     )

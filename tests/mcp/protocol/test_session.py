@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -398,7 +399,7 @@ def test_garbage_is_warned_of_once(kit: Kit, era: str) -> None:
 
 
 @pytest.mark.requirement("client:edge-1", "client:rule-2", "client:test-7")
-def test_a_missing_command_is_named(kit: Kit, tmp_path: Any) -> None:
+def test_a_missing_command_is_named(kit: Kit, tmp_path: Path) -> None:
     async def connect(*argv: str, **options: Any) -> None:
         await connect_stdio(argv, **options)
 
@@ -624,7 +625,7 @@ def listening(path: str, era: str, behaviour: str) -> Iterator[None]:
     ],
 )
 def test_a_unix_socket_carries_the_same_session(
-    kit: Kit, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, era: str, behaviour: str, outcome: str
+    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str, behaviour: str, outcome: str
 ) -> None:
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
 
@@ -642,7 +643,7 @@ def test_a_unix_socket_carries_the_same_session(
         assert asyncio.run(use()) == outcome
 
 
-def test_a_socket_that_nobody_listens_on_is_named(kit: Kit, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_that_nobody_listens_on_is_named(kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for path in ("missing", "x" * 200, "a\0b"):
         with pytest.raises(ServerError) as caught:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pflow.core.errors import PflowError, SecurityError, UsageError
-from pflow.mcp.server.config import Auth, ServerConfig, check_server, read_server
+from pflow.mcp.server.auth import Auth
+from pflow.mcp.server.config import ServerConfig, check_server, read_server
 from pflow.mcp.server.secret_scan import advise, view
 
 GITHUB = {
@@ -275,7 +276,7 @@ def test_any_object_is_a_server_or_a_typed_error(fields: dict[str, Any], other: 
             continue
         assert read_server("s", server.as_fields()) == server
         assert check_server(server) is server
-        assert view(server)["name"] == "s"
+        assert view(server).as_dict()["name"] == "s"
         assert all(isinstance(line, str) for line in advise(server))
 
 
@@ -289,8 +290,8 @@ def test_what_is_unknown_about_a_token_is_kept_and_not_shown() -> None:
     fields = {"url": "https://x.org", "auth": {"token_env": "T", "client_secret": "hush"}}
     server = read_server("s", fields)
     assert server.as_fields() == {"transport": "stream-http", **fields}
-    assert view(server)["auth"] == {"token_env": "T"}
-    assert view(server)["unknown"] == ["auth.client_secret"]
+    assert view(server).as_dict()["auth"] == {"token_env": "T"}
+    assert view(server).as_dict()["unknown"] == ["auth.client_secret"]
     assert "hush" not in f"{view(server)}{advise(server)}"
 
 
@@ -312,7 +313,7 @@ def test_an_unknown_auth_type_is_met_with_what_may_have_been_meant() -> None:
 def test_oauth_is_kept_and_shown_as_it_was_written(auth: dict[str, Any]) -> None:
     server = read_server("s", {"url": "https://x.org", "auth": auth})
     assert server.as_fields()["auth"] == auth
-    assert view(server)["auth"] == auth
+    assert view(server).as_dict()["auth"] == auth
     assert read_server("s", server.as_fields()) == server
 
 
@@ -337,33 +338,33 @@ def test_a_secret_among_the_arguments_is_a_warning_and_hidden(args: list[str], s
     server = read_server("s", {"command": "x", "args": args})
     [warning] = advise(server)
     assert warning.startswith(f"argument {len(args)} of server `s` looks like a secret")
-    assert view(server)["args"] == shown
+    assert view(server).as_dict()["args"] == shown
 
 
 @pytest.mark.parametrize("arg", ["-y", "task-manager-server", "--port=8080", "@scope/npm-helper", "--author=ada", "/x"])
 def test_ordinary_arguments_are_shown(arg: str) -> None:
     server = read_server("s", {"command": "x", "args": [arg]})
     assert advise(server) == ()
-    assert view(server)["args"] == [arg]
+    assert view(server).as_dict()["args"] == [arg]
 
 
 def test_a_reference_to_a_secret_among_the_arguments_is_a_warning() -> None:
     server = read_server("s", {"command": "x", "args": ["--api-key", "${API_KEY}", "${HOME}/data"]})
     [warning] = advise(server)
     assert "gets `${API_KEY}` as an argument" in warning
-    assert view(server)["args"] == ["--api-key", "${API_KEY}", "${HOME}/data"]
+    assert view(server).as_dict()["args"] == ["--api-key", "${API_KEY}", "${HOME}/data"]
 
 
 def test_values_of_variables_headers_and_queries_are_never_shown() -> None:
     secret = "abcdefgh12345678"
     server = read_server("s", {"command": "x", "env": {"API_KEY": secret, "DEBUG": "1"}})
-    assert view(server)["env"] == ["API_KEY", "DEBUG"]
+    assert view(server).as_dict()["env"] == ["API_KEY", "DEBUG"]
     assert advise(server) == (
         "the value of the variable `API_KEY` of server `s` is stored in clear; "
         "store it with `pflow settings set NAME` and write `${NAME}` instead",
     )
     server = read_server("s", {"url": f"https://x.org/mcp?key={secret}&x", "headers": {"X-Key": secret}})
-    assert view(server)["url"] == "https://x.org/mcp?key=********&x"
+    assert view(server).as_dict()["url"] == "https://x.org/mcp?key=********&x"
     assert secret not in str(view(server))
 
 

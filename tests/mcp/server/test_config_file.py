@@ -22,7 +22,7 @@ def book(home: Path) -> ServerBook:
 
 
 @pytest.fixture
-def file(home: Path) -> Any:
+def file(home: Path) -> Path:
     home.mkdir(mode=0o700)
     return home / "mcp-servers.json"
 
@@ -93,7 +93,7 @@ def test_a_server_that_cannot_be_is_not_kept(book: ServerBook, home: Path) -> No
 
 @pytest.mark.parametrize("text", ["{", "[]", "", '{"servers": []}', '{"servers": null}', "\xff", "[" * 100_000])
 @pytest.mark.parametrize("ask", ["names", "add"])
-def test_a_damaged_file_is_set_aside_and_not_forgotten(book: ServerBook, file: Any, text: str, ask: str) -> None:
+def test_a_damaged_file_is_set_aside_and_not_forgotten(book: ServerBook, file: Path, text: str, ask: str) -> None:
     file.write_text(text, "latin-1")
     with pytest.raises(CorruptError) as caught:
         book.names() if ask == "names" else book.add(server("a"))
@@ -106,7 +106,7 @@ def test_a_damaged_file_is_set_aside_and_not_forgotten(book: ServerBook, file: A
     assert book.names() == ["a"]
 
 
-def test_what_is_unknown_in_the_file_is_kept_and_reported(book: ServerBook, file: Any) -> None:
+def test_what_is_unknown_in_the_file_is_kept_and_reported(book: ServerBook, file: Path) -> None:
     file.write_text(
         json.dumps({"$schema": "x", "servers": {"a": {"command": "x", "shiny": {"n": 1}}, "Bad Name": {"odd": True}}})
     )
@@ -126,7 +126,7 @@ def test_what_is_unknown_in_the_file_is_kept_and_reported(book: ServerBook, file
     assert book.names() == ["a", "b"]
 
 
-def test_what_is_nested_too_deeply_to_be_written_again_stays_as_it_is(book: ServerBook, file: Any) -> None:
+def test_what_is_nested_too_deeply_to_be_written_again_stays_as_it_is(book: ServerBook, file: Path) -> None:
     text = '{"servers": {"a": {"command": "x", "odd": ' + "[" * 500 + "]" * 500 + "}}}"
     file.write_text(text)
     with pytest.raises(StorageError, match="nested too deeply"):
@@ -135,7 +135,7 @@ def test_what_is_nested_too_deeply_to_be_written_again_stays_as_it_is(book: Serv
     assert book.names() == ["a"]
 
 
-def test_a_file_that_others_can_read_is_made_private(book: ServerBook, file: Any) -> None:
+def test_a_file_that_others_can_read_is_made_private(book: ServerBook, file: Path) -> None:
     file.write_text('{"servers": {}}')
     file.chmod(0o644)
     book.names()
@@ -143,7 +143,7 @@ def test_a_file_that_others_can_read_is_made_private(book: ServerBook, file: Any
     assert "now only you can read it" in book.notices[0]
 
 
-def test_a_link_is_not_followed(book: ServerBook, file: Any, tmp_path: Any) -> None:
+def test_a_link_is_not_followed(book: ServerBook, file: Path, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"servers": {"evil": {"command": "x"}}}')
     file.symlink_to(tmp_path / "other.json")
     with pytest.raises(SecurityError):

@@ -151,7 +151,7 @@ def test_a_new_definition_starts_from_nothing_and_the_same_one_keeps_what_was_le
 
 
 def test_a_person_sees_everything_that_decides(
-    states: ServerStates, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    states: ServerStates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "real").write_text("#!/bin/sh\n")
@@ -182,7 +182,7 @@ def test_a_person_sees_everything_that_decides(
     assert shown(UDS, ServerState())[1:] == ["  socket: /run/x.sock"]
 
 
-def test_a_program_in_the_servers_folder_is_the_one_shown(tmp_path: Any) -> None:
+def test_a_program_in_the_servers_folder_is_the_one_shown(tmp_path: Path) -> None:
     (tmp_path / "serve").write_text("#!/bin/sh\n")
     (tmp_path / "serve").chmod(0o755)
     server = ServerConfig(name="x", transport="stdio", command="./serve", cwd=str(tmp_path))
@@ -238,7 +238,7 @@ def test_no_two_command_lines_look_the_same(one: list[Any], other: list[Any]) ->
 
 
 @pytest.mark.skipif(not os.path.exists("/bin/bash"), reason="needs bash")
-def test_what_is_shown_can_be_pasted(tmp_path: Any) -> None:
+def test_what_is_shown_can_be_pasted(tmp_path: Path) -> None:
     args = (*HOSTILE, "plain", "", "a b", "'", '"', "$HOME")
     server = ServerConfig(
         name="x", transport="stdio", command=sys.executable, args=("-c", "import sys; print(sys.argv[1:])", *args)

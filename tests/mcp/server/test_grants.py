@@ -77,14 +77,14 @@ def test_a_server_that_could_not_be_added_changes_no_agreement(servers: Servers,
 
 
 def test_only_servers_that_an_import_adds_are_agreed_to(
-    servers: Servers, check: Callable[..., Any], home: Path, tmp_path: Any
+    servers: Servers, check: Callable[..., Any], home: Path, tmp_path: Path
 ) -> None:
     ServerBook(Home(home)).add(read_server("old", {"command": "x"}))
     found = tmp_path / "found.json"
     found.write_text(json.dumps({"mcpServers": {"old": {"command": "evil"}, "new": {"command": "y"}}}))
     servers.import_from(str(found), dry_run=True)
     assert not (home / "mcp-state.json").exists()
-    assert servers.import_from(str(found))["kept"] == ["old"]
+    assert servers.import_from(str(found)).kept == ("old",)
     check("new")
     with pytest.raises(SecurityError):
         check("old")
@@ -112,7 +112,7 @@ def test_a_removed_server_is_new_when_it_comes_back(servers: Servers, check: Cal
 
 @pytest.mark.parametrize("file", ["mcp-servers.json", "mcp-state.json"])
 @pytest.mark.parametrize("type", ["write-file", "copy-file", "move-file"])
-def test_a_workflow_cannot_put_servers_there(home: Path, tmp_path: Any, type: str, file: str) -> None:
+def test_a_workflow_cannot_put_servers_there(home: Path, tmp_path: Path, type: str, file: str) -> None:
     evil = tmp_path / "evil.json"
     evil.write_text(json.dumps({"servers": {"evil": {"command": "x", "consent": "x"}}}))
     target = str(home / file)

@@ -25,12 +25,12 @@ PYTHON = sys.executable
 
 
 @pytest.fixture
-def npx(tmp_path: Any) -> Launcher:
+def npx(tmp_path: Path) -> Launcher:
     return fake_npx(tmp_path, skip=2)
 
 
 @pytest.fixture
-def uvx(tmp_path: Any) -> Launcher:
+def uvx(tmp_path: Path) -> Launcher:
     return fake_uvx(tmp_path, skip=1)
 
 
@@ -73,7 +73,7 @@ def test_a_launch_starts_the_same_server_without_its_launcher(npx: Launcher, kit
         ("npm", ["x", "@x/hostile"]),
     ],
 )
-def test_npx_is_known_by_all_its_names(tmp_path: Any, kit: Kit, name: str, words: list[str]) -> None:
+def test_npx_is_known_by_all_its_names(tmp_path: Path, kit: Kit, name: str, words: list[str]) -> None:
     npx = fake_npx(tmp_path, name=name, skip=len(words))
     assert npx.find(kit, *words, *ARGS)[1:] == (str(npx.bin / "hostile"), *ARGS)
 
@@ -89,14 +89,14 @@ def test_npx_is_known_by_all_its_names(tmp_path: Any, kit: Kit, name: str, words
         ("pipx", ["run", "--spec", "hostile-server>=1,<2", "hostile"]),
     ],
 )
-def test_uvx_and_pipx_are_known_by_all_their_names(tmp_path: Any, kit: Kit, name: str, words: list[str]) -> None:
+def test_uvx_and_pipx_are_known_by_all_their_names(tmp_path: Path, kit: Kit, name: str, words: list[str]) -> None:
     uvx = fake_uvx(tmp_path, name=name, skip=len(words))
     assert uvx.find(kit, *words, *ARGS)[1:] == (str(uvx.bin / "hostile"), *ARGS)
 
 
 @pytest.mark.parametrize("mark", ["uv-receipt.toml", "pipx_metadata.json"])
 def test_an_environment_that_was_installed_for_good_is_known_by_its_mark(
-    uvx: Launcher, kit: Kit, tmp_path: Any, mark: str
+    uvx: Launcher, kit: Kit, tmp_path: Path, mark: str
 ) -> None:
     root = tmp_path / "tools" / "hostile"
     root.parent.mkdir()
@@ -121,7 +121,7 @@ def test_an_environment_that_was_installed_for_good_is_known_by_its_mark(
     ],
 )
 def test_the_version_of_a_package_is_the_one_that_was_asked_for(
-    tmp_path: Any, kit: Kit, asked: str, is_there: str, found: bool
+    tmp_path: Path, kit: Kit, asked: str, is_there: str, found: bool
 ) -> None:
     npx = fake_npx(tmp_path, spec=asked, version=is_there, skip=2)
     assert bool(npx.find(kit, "-y", asked, *ARGS)) == found
@@ -140,7 +140,7 @@ def test_the_version_of_a_package_is_the_one_that_was_asked_for(
     ],
 )
 def test_the_version_of_a_distribution_is_the_one_that_was_asked_for(
-    tmp_path: Any, kit: Kit, asked: str, is_there: str, found: bool
+    tmp_path: Path, kit: Kit, asked: str, is_there: str, found: bool
 ) -> None:
     uvx = fake_uvx(tmp_path, version=is_there, skip=1)
     assert bool(uvx.find(kit, asked, *ARGS)) == found
@@ -159,7 +159,7 @@ def test_a_folder_that_does_not_say_what_it_was_made_for_is_not_believed(npx: La
     assert npx.find(kit, "-y", "@x/hostile", *ARGS) == ()
 
 
-def test_a_script_of_the_current_project_is_not_kept(npx: Launcher, kit: Kit, tmp_path: Any) -> None:
+def test_a_script_of_the_current_project_is_not_kept(npx: Launcher, kit: Kit, tmp_path: Path) -> None:
     local = tmp_path / "node_modules"
     shutil.copytree(npx.bin.parent, local, symlinks=True)
     npx.bin = local / ".bin"
@@ -167,7 +167,7 @@ def test_a_script_of_the_current_project_is_not_kept(npx: Launcher, kit: Kit, tm
     assert npx.find(kit, "-y", "@x/hostile", *ARGS) == ()
 
 
-def test_a_link_out_of_the_cache_is_not_followed(npx: Launcher, kit: Kit, tmp_path: Any) -> None:
+def test_a_link_out_of_the_cache_is_not_followed(npx: Launcher, kit: Kit, tmp_path: Path) -> None:
     elsewhere = shutil.move(npx.bin.parent / "@x", tmp_path / "elsewhere")
     (npx.bin.parent / "@x").symlink_to(elsewhere)
     assert npx.find(kit, "-y", "@x/hostile", *ARGS) == ()
@@ -191,7 +191,7 @@ def test_what_a_launcher_does_beyond_starting_would_be_lost_so_nothing_is_found(
 
 
 @pytest.mark.parametrize("words", [("--directory", "/"), ("--directory=/", "-q")])
-def test_a_launcher_that_is_told_to_go_elsewhere_is_needed(tmp_path: Any, kit: Kit, words: tuple[str, str]) -> None:
+def test_a_launcher_that_is_told_to_go_elsewhere_is_needed(tmp_path: Path, kit: Kit, words: tuple[str, str]) -> None:
     uvx = fake_uvx(tmp_path, skip=3)
     assert uvx.find(kit, *words, "hostile-server", *ARGS) == ()
     assert uvx.find(kit, "-q", "-q", "hostile-server", *ARGS) != ()
@@ -212,7 +212,7 @@ def test_what_a_variable_stands_for_is_not_kept(npx: Launcher, kit: Kit, configu
     assert npx.find(kit, "-y", "@x/hostile", *ARGS, configured=configured) == ()
 
 
-def test_an_interpreter_that_the_path_names_is_kept_with_its_path(npx: Launcher, kit: Kit, tmp_path: Any) -> None:
+def test_an_interpreter_that_the_path_names_is_kept_with_its_path(npx: Launcher, kit: Kit, tmp_path: Path) -> None:
     script = npx.bin / "hostile"
     (tmp_path / "bin" / "python9").symlink_to(PYTHON)
     text = script.read_text().replace(f"#!{PYTHON}", "#!/usr/bin/env python9")
@@ -228,7 +228,7 @@ def test_options_of_the_interpreter_are_kept(npx: Launcher, kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("name", ["bunx", "pnpx", "hostile"])
-def test_other_programs_are_no_launchers(tmp_path: Any, kit: Kit, name: str) -> None:
+def test_other_programs_are_no_launchers(tmp_path: Path, kit: Kit, name: str) -> None:
     npx = fake_npx(tmp_path, name=name, skip=2)
     assert npx.find(kit, "-y", "@x/hostile", *ARGS) == ()
 
@@ -251,10 +251,10 @@ def test_a_launcher_is_known_by_its_words(argv: list[str], known: bool) -> None:
     assert (cache_for(argv) is not None) == known
 
 
-def test_a_program_that_needs_no_interpreter_is_found(tmp_path: Any) -> None:
+def test_a_program_that_needs_no_interpreter_is_found(tmp_path: Path) -> None:
     npx = fake_npx(tmp_path, skip=2)
     tool = npx.bin.parent / "@x" / "hostile" / "sleep"
-    shutil.copy(Path(shutil.which("sleep")).resolve(), tool)
+    shutil.copy(Path(str(shutil.which("sleep"))).resolve(), tool)
     (npx.bin / "sleep").symlink_to("../@x/hostile/sleep")
     npx.does('{bin}/sleep "$@"; exit $?')
     argv = (str(npx.path), "-y", "@x/hostile", "1000")
@@ -273,7 +273,7 @@ def test_of_a_server_that_has_gone_nothing_is_found(npx: Launcher) -> None:
     assert asyncio.run(find_launch((str(npx.path), "-y", "@x/hostile"), process.pid)) == ()
 
 
-def test_a_launch_is_usable_while_its_files_are_there(npx: Launcher, kit: Kit, tmp_path: Any) -> None:
+def test_a_launch_is_usable_while_its_files_are_there(npx: Launcher, kit: Kit, tmp_path: Path) -> None:
     launch = npx.find(kit, "-y", "@x/hostile", *ARGS)
     assert usable(launch)
     assert usable((launch[0], "-I", *launch[1:], "/no/such/file"))

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,7 @@ def states(home: Path) -> ServerStates:
 
 
 @pytest.fixture
-def file(home: Path) -> Any:
+def file(home: Path) -> Path:
     home.mkdir(mode=0o700)
     return home / "mcp-state.json"
 
@@ -77,7 +76,7 @@ def test_another_process_is_heard_at_the_next_question(states: ServerStates, hom
     assert states.get("a") == ServerState()
 
 
-def test_the_file_is_read_once_while_it_does_not_change(states: ServerStates, file: Any) -> None:
+def test_the_file_is_read_once_while_it_does_not_change(states: ServerStates, file: Path) -> None:
     states.update("a", era="modern")
     states.get("a")
     stamp = file.stat()
@@ -90,7 +89,7 @@ def test_the_file_is_read_once_while_it_does_not_change(states: ServerStates, fi
 @pytest.mark.parametrize("text", ["{", "[]", "", '{"servers": []}', "\xff", "[" * 100_000])
 @pytest.mark.parametrize("ask", ["get", "update", "forget"])
 def test_a_damaged_file_is_set_aside_with_a_notice_and_work_goes_on(
-    states: ServerStates, file: Any, text: str, ask: str
+    states: ServerStates, file: Path, text: str, ask: str
 ) -> None:
     file.write_text(text, "latin-1")
     if ask == "update":
@@ -107,7 +106,7 @@ def test_a_damaged_file_is_set_aside_with_a_notice_and_work_goes_on(
     assert len(states.notices) == 1
 
 
-def test_a_field_of_the_wrong_type_is_unknown_and_the_rest_is_kept(states: ServerStates, file: Any) -> None:
+def test_a_field_of_the_wrong_type_is_unknown_and_the_rest_is_kept(states: ServerStates, file: Path) -> None:
     wrong = {
         **{"consent": ["x"], "agreed": {"args": ["a", 1], "url": "u"}, "launch": ["node", None], "launch_of": None},
         **{"era": "modern", "version": 3, "synced_at": "now", "tools": True, "other": 1},
@@ -118,14 +117,14 @@ def test_a_field_of_the_wrong_type_is_unknown_and_the_rest_is_kept(states: Serve
     assert states.update("a", tools=2) == ServerState(agreed={"url": "u"}, era="modern", tools=2)
 
 
-def test_what_is_nested_too_deeply_to_be_written_does_not_stop_a_write(states: ServerStates, file: Any) -> None:
+def test_what_is_nested_too_deeply_to_be_written_does_not_stop_a_write(states: ServerStates, file: Path) -> None:
     deep = "[" * 500 + "]" * 500
     file.write_text(f'{{"servers": {{"a": {{"era": "modern", "agreed": {{"x": {deep}}}}}}}}}')
     assert states.update("b", era="legacy").era == "legacy"
     assert states.get("a").era == "modern"
 
 
-def test_a_link_is_not_followed(states: ServerStates, file: Any, tmp_path: Any) -> None:
+def test_a_link_is_not_followed(states: ServerStates, file: Path, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"servers": {"a": {"consent": "evil"}}}')
     file.symlink_to(tmp_path / "other.json")
     with pytest.raises(SecurityError):
@@ -152,7 +151,8 @@ def test_what_is_learned_at_once_is_all_kept(home: Path) -> None:
 
 def test_asking_loads_nothing_that_a_run_has_not_loaded(home: Path) -> None:
     probe = (
-        "import sys, pathlib; from pflow.core.file.home import Home; import pflow.core.file.state_file;"
+        "import sys, pathlib; from pflow.core.file.home import Home;"
+        "import pflow.core.file.state_file, pflow.core.advice;"
         "before = set(sys.modules);"
         "from pflow.mcp.server.server_state import ServerStates;"
         "ServerStates(Home(pathlib.Path(sys.argv[1]))).get('a');"

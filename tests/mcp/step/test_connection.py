@@ -46,7 +46,7 @@ def test_a_run_starts_a_server_once_and_leaves_none(
 
 
 def test_a_batch_has_all_its_calls_in_flight_on_one_connection(
-    pflow: Pflow, write: Callable[..., str], tmp_path: Any
+    pflow: Pflow, write: Callable[..., str], tmp_path: Path
 ) -> None:
     kit = Kit(tmp_path)
     variables = [word for name, value in kit.environment.items() for word in ("--env", f"{name}={value}")]
@@ -80,7 +80,7 @@ def test_runs_on_one_loop_share_a_server_until_it_is_let_go(serve: Serve, home: 
 
 
 def test_servers_are_started_ahead_and_at_once(
-    pflow: Pflow, serve: Serve, write: Callable[..., str], tmp_path: Any
+    pflow: Pflow, serve: Serve, write: Callable[..., str], tmp_path: Path
 ) -> None:
     one, two = serve("a", SAY), serve("b", SAY)
     marks = str(tmp_path / "a-runs"), str(tmp_path / "b-runs")
@@ -282,7 +282,7 @@ def test_a_step_whose_server_is_not_configured_any_more_says_so(
 
 @pytest.mark.requirement("client:edge-1", "client:rule-2", "client:test-7")
 def test_a_step_whose_command_is_gone_says_so(
-    pflow: Pflow, serve: Serve, write: Callable[..., str], tmp_path: Any
+    pflow: Pflow, serve: Serve, write: Callable[..., str], tmp_path: Path
 ) -> None:
     server = serve("a", SAY, add=None)
     program = tmp_path / "my-python"

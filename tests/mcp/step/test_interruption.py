@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ def trust(request: pytest.FixtureRequest) -> tuple[Any, ...]:
 
 @pytest.fixture
 def calling(
-    serve: Serve, write: Callable[..., str], tmp_path: Any, trust: tuple[Any, ...]
+    serve: Serve, write: Callable[..., str], tmp_path: Path, trust: tuple[Any, ...]
 ) -> Iterator[tuple[Server, subprocess.Popen[Any], Any]]:
     """A run whose second step is in a call that the server does not answer before `go` exists."""
     go = tmp_path / "go"

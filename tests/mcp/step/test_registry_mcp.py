@@ -122,7 +122,7 @@ def test_tools_that_no_run_could_call_are_found(pflow: Pflow, serve: Serve, home
 
 @pytest.mark.requirement("security:13.1-1")
 def test_an_older_file_of_servers_is_taken_over_with_a_copy_of_it(
-    pflow: Pflow, serve: Serve, home: Path, tmp_path: Any, servers: Callable[..., Any]
+    pflow: Pflow, serve: Serve, home: Path, tmp_path: Path, servers: Callable[..., Any]
 ) -> None:
     server = serve("old", tool("get"), add=None)
     (home / "mcp.json").write_text(

@@ -251,7 +251,7 @@ def test_a_failure_without_an_edge_of_its_own_takes_the_one_for_errors(
 
 
 @pytest.mark.requirement("security:10.1-2")
-def test_a_tool_is_part_of_a_pipeline(pflow: Pflow, serve: Serve, tmp_path: Any) -> None:
+def test_a_tool_is_part_of_a_pipeline(pflow: Pflow, serve: Serve, tmp_path: Path) -> None:
     server = serve("a", SAY, tool("count", needs={"items": "array"}), replies={"say": [{"text": "HELLO"}]})
     said = pflow("mcp-a-say --text=hello >> write-file --path=out.txt --content='${mcp-a-say.result}'")
     assert said.code == 0, said

@@ -17,7 +17,7 @@ CANARY = "canary-0815-zebra"
 STORED = "stored-4711-llama"
 
 
-def leaks(home: Any, *texts: str) -> list[Any]:
+def leaks(home: Path, *texts: str) -> list[Any]:
     """Where a canary can be read: in what was said, and in the files that runs leave."""
     found = [text for text in texts for canary in (CANARY, STORED) if canary in text]
     kept = {"settings.json", "mcp-servers.json"}  # where a person put it

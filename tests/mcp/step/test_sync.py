@@ -255,7 +255,7 @@ def test_a_server_that_was_edited_by_hand_is_refused_where_nobody_can_be_asked(
     assert pflow("run", "x.json").code == 0
 
 
-def ask(home: Any, answer: bytes, *words: str) -> tuple[int, str]:
+def ask(home: Path, answer: bytes, *words: str) -> tuple[int, str]:
     """What a person sees on a terminal who answers one question."""
     import pty  # not everywhere
 

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -133,7 +132,7 @@ def test_errors_mean_the_same_however_a_server_is_reached(
 
 
 @pytest.mark.requirement("security:7.3-3")
-def test_a_socket_that_nobody_listens_on_comes_with_advice(pflow: Pflow, tmp_path: Any) -> None:
+def test_a_socket_that_nobody_listens_on_comes_with_advice(pflow: Pflow, tmp_path: Path) -> None:
     with on_socket("sock", "legacy"):
         pflow("mcp", "add", "a", "--socket", "sock")
         assert pflow("mcp", "sync", "a").code == 0

@@ -37,7 +37,7 @@ def workspace(registry: Registry) -> Iterator[Workspace]:
         yield workspace
 
 
-def codes(workspace: Workspace, params: dict, use: str = "${log.commits[0].sha}") -> list[str]:
+def codes(workspace: Workspace, params: dict[str, Any], use: str = "${log.commits[0].sha}") -> list[str]:
     nodes = [
         {"id": "log", "type": "mcp-git-git-log", "params": params},
         {"id": "use", "type": "echo", "params": {"text": use}},

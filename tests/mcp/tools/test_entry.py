@@ -69,24 +69,24 @@ SCHEMA = st.recursive(
 )
 
 
-def entry_of(tool: Mapping[str, object], **server: object) -> dict:
+def entry_of(tool: Mapping[str, object], **server: object) -> dict[str, Any]:
     return make_entry(SERVER._replace(**server), tool, "1.2.0")
 
 
-def params_of(schema: object) -> dict[str, dict]:
+def params_of(schema: object) -> dict[str, dict[str, Any]]:
     interface = entry_of({"name": "t", "inputSchema": schema})["interface"]
     return {param["name"]: param for param in interface["params"]}
 
 
-def param_of(schema: object, **more: object) -> dict:
+def param_of(schema: object, **more: object) -> dict[str, Any]:
     return params_of({"type": "object", "properties": {"p": schema}, **more})["p"]
 
 
-def interface_of(tool: Mapping[str, object]) -> dict:
+def interface_of(tool: Mapping[str, object]) -> dict[str, Any]:
     return entry_of({"name": "t", **tool})["interface"]
 
 
-def outputs_of(schema: object) -> dict[str, dict]:
+def outputs_of(schema: object) -> dict[str, dict[str, Any]]:
     return {output["name"]: output for output in interface_of({"outputSchema": schema})["outputs"]}
 
 
@@ -472,7 +472,7 @@ def nested(depth: int) -> object:
     return value
 
 
-def bomb() -> dict:
+def bomb() -> dict[str, Any]:
     """Each definition refers to the next one twice: 2 ** 30 ways through it."""
     definitions = {str(n): {"anyOf": [{"$ref": f"#/$defs/{n + 1}"}] * 2} for n in range(30)}
     return {"type": "object", "properties": {"p": {"$ref": "#/$defs/0"}}, "$defs": definitions}

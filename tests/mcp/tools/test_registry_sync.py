@@ -19,8 +19,9 @@ from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.tools.change import compare
 from pflow.mcp.tools.entry import make_entry, manifest_hash
 from pflow.mcp.tools.sync import apply_sync, find_entry, plan_sync, tools_of
-from pflow.mcp.tools.sync_plan import MOST_BYTES
+from pflow.mcp.tools.sync_plan import MOST_BYTES, SyncPlan
 from pflow.registry.registry import Registry
+from pflow.workspace.server_report import report_sync
 
 SERVER = ServerConfig(name="github", transport="stdio", command="mcp-github")
 READ = {
@@ -30,26 +31,34 @@ READ = {
     "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}, "size": {"type": "integer"}}},
     "annotations": {"readOnlyHint": True},
 }
-THREE = [READ, {"name": "createIssue"}, {"name": "list issues"}]
+THREE: list[dict[str, Any]] = [READ, {"name": "createIssue"}, {"name": "list issues"}]
 
 
-def sync(registry: Registry, tools: list, server: ServerConfig = SERVER, release: str = "1.0") -> dict:
-    return apply_sync(plan_sync(server, tools, release, registry), registry)
+def sync(registry: Registry, tools: list[Any], server: ServerConfig = SERVER, release: str = "1.0") -> dict[str, Any]:
+    plan = plan_sync(server, tools, release, registry)
+    apply_sync(plan, registry)
+    return report(plan)
+
+
+def report(plan: SyncPlan) -> dict[str, Any]:
+    """What a person is told about a plan."""
+    shown = report_sync(plan, touched=(), seconds=0.0, protocol="").as_dict()
+    return {name: value for name, value in shown.items() if name not in ("server", "touched", "seconds", "protocol")}
 
 
 def changed(registry: Registry, old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
     """What a sync says of a tool that was `old` and is `new`."""
     sync(registry, [old])
-    report = plan_sync(SERVER, [new], "1.0", registry).as_dict()
-    assert len(report["changed"]) <= 1
-    return report["changed"][0]["differences"] if report["changed"] else []
+    found = report(plan_sync(SERVER, [new], "1.0", registry))["changed"]
+    assert len(found) <= 1
+    return found[0]["differences"] if found else []
 
 
 @pytest.mark.requirement("client:test-3", "client:output-1", "client:effect-1", "client:state-3", "security:5.3-1")
 @pytest.mark.requirement("client:rule-12")
 def test_every_tool_becomes_a_node_type_of_the_registry(registry: Registry) -> None:
-    report = sync(registry, THREE)
-    assert report == {
+    said = sync(registry, THREE)
+    assert said == {
         "tools_discovered": 3,
         "tools_registered": 3,
         "added": [
@@ -72,8 +81,8 @@ def test_every_tool_becomes_a_node_type_of_the_registry(registry: Registry) -> N
 @pytest.mark.requirement("client:rule-4", "client:test-4")
 def test_a_server_without_tools_registers_none(registry: Registry, home: Path) -> None:
     before = (home / "registry.json").read_bytes()
-    report = sync(registry, [])
-    assert (report["tools_discovered"], report["tools_registered"]) == (0, 0)
+    said = sync(registry, [])
+    assert (said["tools_discovered"], said["tools_registered"]) == (0, 0)
     assert (home / "registry.json").read_bytes() == before
     assert not (home / "registry.json.bak").exists()
 
@@ -99,23 +108,23 @@ def test_a_plan_changes_nothing(registry: Registry, home: Path) -> None:
 def test_a_second_sync_finds_everything_as_it_was(registry: Registry, home: Path) -> None:
     sync(registry, THREE)
     written = (home / "registry.json").stat().st_mtime_ns
-    report = sync(Registry.load(find_home()), copy.deepcopy(THREE))
-    assert report["unchanged"] == ["mcp-github-read-file", "mcp-github-create-issue", "mcp-github-list-issues"]
-    assert (report["added"], report["changed"], report["removed"], report["warnings"]) == ([], [], [], [])
+    said = sync(Registry.load(find_home()), copy.deepcopy(THREE))
+    assert said["unchanged"] == ["mcp-github-read-file", "mcp-github-create-issue", "mcp-github-list-issues"]
+    assert (said["added"], said["changed"], said["removed"], said["warnings"]) == ([], [], [], [])
     assert (home / "registry.json").stat().st_mtime_ns == written
 
 
 @pytest.mark.requirement("client:rule-6", "client:test-11")
 def test_a_tool_that_changed_replaces_its_entry_with_a_warning(registry: Registry) -> None:
     sync(registry, THREE)
-    report = sync(registry, [{**READ, "description": "Read any file."}, *THREE[1:]])
-    assert report["changed"] == [
+    said = sync(registry, [{**READ, "description": "Read any file."}, *THREE[1:]])
+    assert said["changed"] == [
         {
             "name": "mcp-github-read-file",
             "differences": ["description is now `Read any file.`, was `Read a file of a repository.`"],
         }
     ]
-    assert report["warnings"] == [
+    assert said["warnings"] == [
         "tools of server `github` changed since the last sync; the entries are replaced: `mcp-github-read-file`"
     ]
     assert Registry.load(find_home()).get("mcp-github-read-file").interface.description == "Read any file."
@@ -126,8 +135,8 @@ def test_a_tool_that_is_gone_takes_its_entry_with_it(registry: Registry) -> None
     sync(registry, THREE)
     other = ServerConfig(name="other", transport="stdio", command="x")
     sync(registry, [{"name": "t"}], other)
-    report = sync(registry, [READ])
-    assert report["removed"] == ["mcp-github-create-issue", "mcp-github-list-issues"]
+    said = sync(registry, [READ])
+    assert said["removed"] == ["mcp-github-create-issue", "mcp-github-list-issues"]
     names = Registry.load(find_home()).names()
     assert [name for name in names if name.startswith("mcp-")] == ["mcp-github-read-file", "mcp-other-t"]
 
@@ -135,8 +144,8 @@ def test_a_tool_that_is_gone_takes_its_entry_with_it(registry: Registry) -> None
 @pytest.mark.requirement("security:13.3-1")
 def test_a_new_release_of_the_server_is_noted_without_fuss(registry: Registry) -> None:
     sync(registry, [READ], release="1.0")
-    report = sync(registry, [READ], release="2.0")
-    assert (report["unchanged"], report["changed"], report["warnings"]) == (["mcp-github-read-file"], [], [])
+    said = sync(registry, [READ], release="2.0")
+    assert (said["unchanged"], said["changed"], said["warnings"]) == (["mcp-github-read-file"], [], [])
     assert Registry.load(find_home()).get("mcp-github-read-file").data["mcp_config"]["version"] == "2.0"
 
 
@@ -177,7 +186,7 @@ def test_entries_of_another_process_survive(registry: Registry) -> None:
     assert {"mcp-other-t", "mcp-github-read-file"} <= set(Registry.load(find_home()).names())
 
 
-SCHEMA = READ["inputSchema"]
+SCHEMA: dict[str, Any] = READ["inputSchema"]
 
 
 @pytest.mark.requirement("security:13.3-2")
@@ -290,28 +299,28 @@ def test_a_damaged_entry_is_replaced_like_any_other(registry: Registry) -> None:
         "mcp-github-read-file",
         {"file_path": "virtual://mcp", "interface": 5, "mcp_config": {"server_id": "github", "definition": []}},
     )
-    report = sync(registry, [READ])
-    assert report["changed"][0]["name"] == "mcp-github-read-file"
+    said = sync(registry, [READ])
+    assert said["changed"][0]["name"] == "mcp-github-read-file"
     assert registry.get("mcp-github-read-file").data == make_entry(SERVER, READ, "1.0")
 
 
 def test_names_that_collide_are_told_apart_and_named(registry: Registry) -> None:
-    report = sync(registry, [{"name": "get_x"}, {"name": "getX"}])
-    assert report["tools_registered"] == 2
-    assert "2 tools of server `github` have names that become `get-x`" in report["warnings"][0]
+    said = sync(registry, [{"name": "get_x"}, {"name": "getX"}])
+    assert said["tools_registered"] == 2
+    assert "2 tools of server `github` have names that become `get-x`" in said["warnings"][0]
     assert sorted(tools_of(registry, "github")) == ["getX", "get_x"]
 
 
 def test_a_tool_that_is_listed_twice_the_same_is_registered_once(registry: Registry) -> None:
-    report = sync(registry, [READ, {**READ, "_meta": {"page": 2}}])
-    assert (report["tools_discovered"], report["tools_registered"]) == (2, 1)
-    assert report["warnings"] == ["server `github` lists the tool `read_file` more than once"]
+    said = sync(registry, [READ, {**READ, "_meta": {"page": 2}}])
+    assert (said["tools_discovered"], said["tools_registered"]) == (2, 1)
+    assert said["warnings"] == ["server `github` lists the tool `read_file` more than once"]
 
 
 def test_a_tool_that_is_listed_twice_and_differs_is_left_out(registry: Registry) -> None:
-    report = sync(registry, [READ, {**READ, "description": "other"}, {"name": "t"}])
-    assert report["tools_registered"] == 1
-    assert report["warnings"][-1] == "tool `read_file` cannot be used: its definitions differ; it is left out"
+    said = sync(registry, [READ, {**READ, "description": "other"}, {"name": "t"}])
+    assert said["tools_registered"] == 1
+    assert said["warnings"][-1] == "tool `read_file` cannot be used: its definitions differ; it is left out"
 
 
 def test_a_tool_that_cannot_be_used_leaves_the_others(registry: Registry) -> None:
@@ -321,16 +330,16 @@ def test_a_tool_that_cannot_be_used_leaves_the_others(registry: Registry) -> Non
         {"name": "c", "description": "x" * (1 << 20)},
         {"name": "d", "inputSchema": {"properties": {f"p{n}": {} for n in range(10_000)}}},
     ]
-    report = sync(registry, [*hostile, READ])
-    assert (report["tools_discovered"], report["tools_registered"]) == (5, 1)
-    assert len(report["warnings"]) == 4
-    assert all(warning.endswith("; it is left out") for warning in report["warnings"])
+    said = sync(registry, [*hostile, READ])
+    assert (said["tools_discovered"], said["tools_registered"]) == (5, 1)
+    assert len(said["warnings"]) == 4
+    assert all(warning.endswith("; it is left out") for warning in said["warnings"])
 
 
 def test_a_tool_that_became_unusable_is_taken_out(registry: Registry) -> None:
     sync(registry, [READ])
-    report = sync(registry, [{**READ, "inputSchema": 5}])
-    assert report["removed"] == ["mcp-github-read-file"]
+    said = sync(registry, [{**READ, "inputSchema": 5}])
+    assert said["removed"] == ["mcp-github-read-file"]
 
 
 @pytest.mark.parametrize("name", ["", "🦊", "\x1b[31m\u202eevil", "x" * 10_000, "../../etc/passwd", "a\nb", "${x}"])
@@ -352,9 +361,9 @@ def test_a_node_type_of_a_file_is_never_taken(home: Path) -> None:
         "from pocketflow import Node\n\n\nclass Own(Node):\n    name = 'mcp-github-read-file'\n"
     )
     registry = Registry.load(find_home())
-    report = sync(registry, [READ, {"name": "t"}])
-    assert report["tools_registered"] == 1
-    assert report["warnings"] == [
+    said = sync(registry, [READ, {"name": "t"}])
+    assert said["tools_registered"] == 1
+    assert said["warnings"] == [
         "tool `read_file` cannot be used: its node type `mcp-github-read-file` belongs to `own.py`; it is left out"
     ]
     assert Registry.load(find_home()).get("mcp-github-read-file").class_name == "Own"
@@ -362,9 +371,9 @@ def test_a_node_type_of_a_file_is_never_taken(home: Path) -> None:
 
 def test_a_node_type_of_another_server_is_never_taken(registry: Registry) -> None:
     sync(registry, [{"name": "b-tool"}], ServerConfig(name="a", transport="stdio", command="x"))
-    report = sync(registry, [{"name": "tool"}], ServerConfig(name="a-b", transport="stdio", command="x"))
-    assert report["tools_registered"] == 0
-    assert report["warnings"] == [
+    said = sync(registry, [{"name": "tool"}], ServerConfig(name="a-b", transport="stdio", command="x"))
+    assert said["tools_registered"] == 0
+    assert said["warnings"] == [
         "tool `tool` cannot be used: its node type `mcp-a-b-tool` belongs to server `a`; it is left out"
     ]
 
@@ -377,9 +386,9 @@ def test_configured_servers_keep_their_names_apart(registry: Registry) -> None:
 
 
 def test_many_warnings_are_cut(registry: Registry) -> None:
-    report = plan_sync(SERVER, [{"name": f"t{n}", "inputSchema": 5} for n in range(500)], "1", registry).as_dict()
-    assert len(report["warnings"]) == 100
-    assert report["warnings"][-1] == "… and 401 more warnings"
+    said = report(plan_sync(SERVER, [{"name": f"t{n}", "inputSchema": 5} for n in range(500)], "1", registry))
+    assert len(said["warnings"]) == 100
+    assert said["warnings"][-1] == "… and 401 more warnings"
 
 
 def test_five_thousand_tools_are_synced_and_found(registry: Registry) -> None:
@@ -388,8 +397,8 @@ def test_five_thousand_tools_are_synced_and_found(registry: Registry) -> None:
     again = Registry.load(find_home())
     assert find_entry(again, "github", "tool_4321").name == "mcp-github-tool-4321"
     assert [entry.name for entry in again.search("tool-4321")] == ["mcp-github-tool-4321"]
-    report = plan_sync(SERVER, tools[1:], "1.0", again).as_dict()
-    assert (len(report["unchanged"]), report["removed"]) == (4_999, ["mcp-github-tool-0"])
+    said = report(plan_sync(SERVER, tools[1:], "1.0", again))
+    assert (len(said["unchanged"]), said["removed"]) == (4_999, ["mcp-github-tool-0"])
 
 
 def test_tools_that_are_too_large_together_are_refused(registry: Registry) -> None:

@@ -47,8 +47,8 @@ def plan(registry: Registry) -> SyncPlan:
 
 def problems(plan: SyncPlan, *nodes: object, **document: object) -> list[str]:
     found = touched(plan, [("daily", {"nodes": list(nodes), **document})])
-    assert all(touch["workflow"] == "daily" for touch in found)
-    return [f"{touch['node']}: {touch['problem']}" for touch in found]
+    assert all(touch.workflow == "daily" for touch in found)
+    return [f"{touch.node}: {touch.problem}" for touch in found]
 
 
 GOOD = {"path": ".", "repo": "r"}
@@ -163,4 +163,4 @@ def test_documents_that_make_no_sense_do_no_harm(
     for name, entry in plan_sync(SERVER, [OLD], "1", registry).entries.items():
         registry.set_entry(name, entry)
     plan = plan_sync(SERVER, [NEW], "1", registry)
-    assert isinstance(touched(plan, [("a", document), ("b", {"nodes": nodes})]), list)
+    assert isinstance(touched(plan, [("a", document), ("b", {"nodes": nodes})]), tuple)

@@ -217,7 +217,7 @@ async def nothing_more(session: Session) -> None:
 
 
 def test_a_redirect_within_the_server_is_followed_with_everything(kit: Kit, era: str) -> None:
-    warnings = []
+    warnings: list[str] = []
 
     async def use(session: Session) -> list[str]:
         return [await echo(session), await echo(session)]

@@ -213,7 +213,7 @@ def test_a_cookie_is_kept_for_the_session(kit: Kit) -> None:
 
 
 def test_arguments_that_a_tool_wants_in_headers_go_there(kit: Kit) -> None:
-    warnings = []
+    warnings: list[str] = []
 
     async def use(session: Session) -> tuple[list[str], dict[str, Any]]:
         tools = await session.list_tools()

@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import ipaddress
 import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,7 +96,7 @@ def test_any_other_certificate_is_refused(kit: Any, era: Any, keys: Any, others:
 
 
 def test_a_pin_holds_even_if_authorities_vouch_for_the_server(
-    kit: Any, keys: Any, others: Any, monkeypatch: Any
+    kit: Any, keys: Any, others: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", keys.paths["authority"])
     assert kit.talk("modern", "", echo, tls=keys.server("signed")) == "hi"
@@ -150,7 +151,7 @@ def test_a_server_that_does_not_encrypt_is_told() -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not a certificate", b"-----BEGIN CERTIFICATE-----\nxx\n"])
-def test_a_pin_file_that_holds_no_certificate_is_refused(tmp_path: Any, content: bytes | None) -> None:
+def test_a_pin_file_that_holds_no_certificate_is_refused(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "pin.pem"
     if content is not None:
         path.write_bytes(content)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -323,7 +324,7 @@ def test_names_are_those_of_the_address_and_those_that_are_allowed() -> None:
     ],
 )
 def test_a_server_that_may_not_be_does_not_start(
-    tmp_path: Any, words: list[str], env: dict[str, Any], said: str
+    tmp_path: Path, words: list[str], env: dict[str, Any], said: str
 ) -> None:
     environment = {**os.environ, "PFLOW_HOME": str(tmp_path / ".pflow"), **env}
     command = [sys.executable, "-m", "pflow", "serve", "mcp", *words]

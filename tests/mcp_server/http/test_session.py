@@ -7,6 +7,7 @@ import json
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ def test_the_token_of_the_environment_is_used_and_not_shown(serve: Callable[...,
 
 
 def test_a_token_that_was_stored_is_used_and_otherwise_every_server_has_its_own(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(TOKEN, raising=False)
     home = find_home({"PFLOW_HOME": str(tmp_path / ".pflow")})
@@ -103,7 +104,7 @@ def test_a_wrong_token_is_refused(served: Served, era: str) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.requirement("server5:rule-20")
 def test_a_signal_ends_a_busy_server_and_leaves_its_run_resumable(
-    serve: Callable[..., Served], tmp_path: Any, number: Any, code: int
+    serve: Callable[..., Served], tmp_path: Path, number: Any, code: int
 ) -> None:
     served = serve()
     client = Client(served, "modern")
@@ -177,7 +178,7 @@ def test_every_session_of_the_older_protocol_hears_of_a_saved_workflow(served: S
         other.close()
 
 
-def test_a_client_that_hangs_up_stops_its_run_and_leaves_it_resumable(served: Served, tmp_path: Any) -> None:
+def test_a_client_that_hangs_up_stops_its_run_and_leaves_it_resumable(served: Served, tmp_path: Path) -> None:
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
     mark = tmp_path / "began"
     arguments = {"workflow": SLOW, "parameters": {"mark": str(mark)}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +16,10 @@ from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
 from pflow.cli.text import columns, quote
 from pflow.core.errors import UsageError
 from pflow.core.file.home import absolute
-from pflow.core.json_type import JsonView
 from pflow.core.printable import escape
+
+if TYPE_CHECKING:
+    from pflow.workspace.server_report import ServerView
 
 
 @click.group(cls=LazyGroup)
@@ -49,11 +51,26 @@ def mcp() -> None:
 @click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
 @json_option
 @pass_console
-def add(console: Console, /, name: str, words: tuple[str, ...], overwrite: bool, **given: object) -> int:
+def add(
+    console: Console,
+    /,
+    name: str,
+    words: tuple[str, ...],
+    overwrite: bool,
+    env: tuple[str, ...],
+    header: tuple[str, ...],
+    scope: tuple[str, ...],
+    tools: tuple[str, ...],
+    **given: object,
+) -> int:
     """Configure the server NAME: a COMMAND to start, behind `--`, or `--url`."""
-    added = console.workspace().servers.add(name, _fields(words, given), overwrite=overwrite)
-    console.reply(added, f"added server `{name}`: {_target(added)}")
-    _say_notes(console, added["warnings"])
+    pairs = {"env": _pairs(env, "=", "env"), "headers": _pairs(header, ":", "headers")}
+    fields = {**_fields(words, given, scope), **{key: found for key, found in pairs.items() if found}}
+    if tools:
+        fields["tools"] = list(tools)
+    added = console.workspace().servers.add(name, fields, overwrite=overwrite)
+    console.reply(added.as_dict(), f"added server `{name}`: {_target(added)}")
+    _say_notes(console, added.warnings or ())
     return 0
 
 
@@ -63,10 +80,10 @@ def add(console: Console, /, name: str, words: tuple[str, ...], overwrite: bool,
 def list_servers(console: Console) -> int:
     """Every configured server. Of variables and headers only the names are shown."""
     found = console.workspace().servers.list()
-    rows = [(str(server["name"]), _transport(server), _target(server) + _choice(server)) for server in found]
+    rows = [(server.name, _transport(server), _target(server) + _choice(server)) for server in found]
     if not found and not console.json:
         console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
-    console.reply({"servers": found}, "\n".join(columns(rows, indent="")))
+    console.reply({"servers": [server.as_dict() for server in found]}, "\n".join(columns(rows, indent="")))
     return 0
 
 
@@ -119,18 +136,16 @@ mcp.add_command(serve_mcp, "serve")
 def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool) -> int:
     """Take over the servers that another program has configured, or those in FILE."""
     found = console.workspace().servers.import_from(source, dry_run=dry_run, overwrite=overwrite)
-    added = cast("list[JsonView]", found["added"])
     verb = "would add" if dry_run else "added"
-    lines = [f"{verb} server `{server['name']}`: {_target(server)}" for server in added]
-    kept = cast("list[str]", found["kept"])
-    if kept:
-        lines.append(f"kept as configured: {', '.join(kept)}")
-    console.reply(found, "\n".join(lines or ["no servers to take over"]))
-    _say_notes(console, found["notes"])
+    lines = [f"{verb} server `{server.name}`: {_target(server)}" for server in found.added]
+    if found.kept:
+        lines.append(f"kept as configured: {', '.join(found.kept)}")
+    console.reply(found.as_dict(), "\n".join(lines or ["no servers to take over"]))
+    _say_notes(console, found.notes)
     return 0
 
 
-def _fields(words: tuple[str, ...], given: Mapping[str, object]) -> dict[str, object]:
+def _fields(words: tuple[str, ...], given: Mapping[str, object], scopes: tuple[str, ...]) -> dict[str, object]:
     """The server's fields in the file, from the options of the command line."""
     fields: dict[str, object] = {key: given[key] for key in ("url", "transport", "timeout") if given[key] is not None}
     if words:
@@ -141,27 +156,25 @@ def _fields(words: tuple[str, ...], given: Mapping[str, object]) -> dict[str, ob
             fields[key] = (
                 path if path[:1] == "~" or "${" in path or given["transport"] == "pipe" else str(absolute(path))
             )
-    for key, values, mark in (("env", given["env"], "="), ("headers", given["header"], ":")):
-        pairs = [_pair(text, mark, key) for text in cast("Iterable[str]", values)]
-        if pairs:
-            fields[key] = dict(pairs)
     parts = ("token_env", "client_id", "client_secret_env", "issuer")
     auth = {key: given[key] for key in parts if given[key] is not None}
     if given["auth"]:
         auth["type"] = given["auth"]
-    if auth or given["scope"]:
-        fields["auth"] = {**auth, "scopes": list(cast("Iterable[str]", given["scope"]))}
+    if auth or scopes:
+        fields["auth"] = {**auth, "scopes": list(scopes)}
     for key in ("insecure", "trust_readonly", "trust_idempotent"):
         if given[key]:
             fields[key] = True
-    if given["tools"]:
-        fields["tools"] = list(cast("Iterable[str]", given["tools"]))
     if not words and not given["url"] and not given["socket"]:
         raise UsageError(
             "a server has a command to start, or an address",
             suggestions=["pflow mcp add NAME -- COMMAND ARGS", "pflow mcp add NAME --url https://host/path"],
         )
     return fields
+
+
+def _pairs(texts: Iterable[str], mark: str, key: str) -> dict[str, str]:
+    return dict(_pair(text, mark, key) for text in texts)
 
 
 def _pair(text: str, mark: str, key: str) -> tuple[str, str]:
@@ -172,24 +185,22 @@ def _pair(text: str, mark: str, key: str) -> tuple[str, str]:
     return (name, value) if key == "env" else (name.strip(), value.strip())
 
 
-def _transport(server: JsonView) -> str:
-    return f"{server['transport']}, insecure" if server.get("insecure") else str(server["transport"])
+def _transport(server: ServerView) -> str:
+    return f"{server.transport}, insecure" if server.insecure else server.transport
 
 
-def _choice(server: JsonView) -> str:
-    tools = cast("list[str]", server.get("tools", []))
-    return f"  (only {', '.join(escape(tool) for tool in tools)})" if tools else ""
+def _choice(server: ServerView) -> str:
+    return f"  (only {', '.join(escape(tool) for tool in server.tools)})" if server.tools else ""
 
 
-def _target(server: JsonView) -> str:
+def _target(server: ServerView) -> str:
     """What is started or talked to, whole and escaped."""
-    if "command" not in server:
-        return escape(str(server.get("url") or server.get("socket")))
-    words = [str(server["command"]), *(str(arg) for arg in cast("Iterable[object]", server.get("args", ())))]
-    return " ".join(escape(quote(word)) for word in words)
+    if not server.command:
+        return escape(server.url or server.socket)
+    return " ".join(escape(quote(word)) for word in (server.command, *server.args))
 
 
-def _say_notes(console: Console, notes: object) -> None:
+def _say_notes(console: Console, notes: Iterable[str]) -> None:
     if not console.json:
-        for note in cast("Iterable[str]", notes):
+        for note in notes:
             console.say(f"note: {escape(note)}")

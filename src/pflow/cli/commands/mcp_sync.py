@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
 from pflow.cli.lazy_group import json_option, pass_console
-from pflow.cli.text import columns, show_details, show_fact
+from pflow.cli.text import columns, show_details, show_fact, tells
 from pflow.core.errors import UsageError
-from pflow.core.json_type import JsonView
 from pflow.core.printable import escape, shorten
+
+if TYPE_CHECKING:
+    from pflow.workspace.server_report import ServerCheck, SyncFailure, SyncReport
 
 _MARKS = {True: "ok", False: "FAILED", None: "note"}
 
@@ -51,11 +53,16 @@ def doctor(console: Console, names: tuple[str, ...]) -> int:
     """Look at everything on the way to the servers NAME, or to all, and say what is wrong."""
     reports = console.workspace().servers.check(names)
     say_none(console, reports)
-    console.reply({"servers": reports}, "\n\n".join(_report_check(report) for report in reports))
-    return 0 if all(report["ok"] for report in reports) else 1
+    show_checks(console, reports, "\n\n".join(_report_check(report) for report in reports))
+    return 0 if all(report.ok for report in reports) else 1
 
 
-def say_none(console: Console, reports: Sequence[JsonView]) -> None:
+def show_checks(console: Console, reports: Sequence[ServerCheck], text: str) -> None:
+    """Print what was found on the way to servers, for people as `text`."""
+    console.reply({"servers": [report.as_dict() for report in reports]}, text)
+
+
+def say_none(console: Console, reports: Sequence[object]) -> None:
     """Say that there is nothing to talk about, if so."""
     if not reports and not console.json:
         console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
@@ -75,68 +82,64 @@ def asking(console: Console, yes: bool) -> Callable[[str], bool] | None:
     return ask
 
 
-def show_sync(console: Console, reports: Iterable[JsonView], *, dry_run: bool = False) -> int:
+def show_sync(console: Console, reports: Sequence[SyncReport | SyncFailure], *, dry_run: bool = False) -> int:
     """Print what came of a sync; returns the exit code."""
-    reports = list(reports)
-    failed = [report for report in reports if "error" in report]
+    from pflow.workspace.server_report import SyncFailure  # lazy: completion needs no reports
+
+    failed = [report for report in reports if isinstance(report, SyncFailure)]
     if console.json:
-        first = {"error": failed[0]["error"]} if failed else {}
-        console.envelope({"success": not failed, **first, "data": {"servers": reports, "dry_run": dry_run}})
+        first = {"error": failed[0].error.as_dict()} if failed else {}
+        shown = [report.as_dict() for report in reports]
+        console.envelope({"success": not failed, **first, "data": {"servers": shown, "dry_run": dry_run}})
     else:
-        done = [_report_sync(report, dry_run) for report in reports if report not in failed]
+        done = [_report_sync(report, dry_run) for report in reports if not isinstance(report, SyncFailure)]
         if done:
             console.text("\n".join(done))
         for position, report in enumerate(failed):
             if position:
                 console.say("")
-            console.say(_report_failure(str(report["server"]), cast("JsonView", report["error"])))
-    return 0 if not failed else 3 if all(cast("JsonView", r["error"])["type"] == "security" for r in failed) else 1
+            console.say(_report_failure(report))
+    return 0 if not failed else 3 if all(report.error.type == "security" for report in failed) else 1
 
 
-def _report_failure(server: str, error: JsonView) -> str:
-    message = str(error["message"])
-    known = {
-        key: value for key, value in cast("JsonView", error["details"]).items() if (key, value) != ("server", server)
-    }
-    named = message if f"server `{server}`" in message else f"server `{server}`: {message}"
-    hints = [f"hint: {escape(hint)}" for hint in cast("list[str]", error["suggestions"])]
-    return "\n".join(
-        [f"error: {escape(named)}", *show_details({**error, "details": known}), *([""] if hints else []), *hints]
-    )
+def _report_failure(report: SyncFailure) -> str:
+    server, error = report.server, report.error
+    known = {key: value for key, value in error.details.items() if (key, value) != ("server", server)}
+    name = f"server `{server}`"
+    named = error.message if tells(error.message, name) else f"{name}: {error.message}"
+    details = show_details({"message": error.message, "details": known})
+    hints = [f"hint: {escape(hint)}" for hint in error.suggestions]
+    return "\n".join([f"error: {escape(named)}", *details, *([""] if hints else []), *hints])
 
 
-def _report_sync(report: JsonView, dry_run: bool) -> str:
-    tools, listed = cast("int", report["tools_registered"]), cast("int", report["tools_discovered"])
+def _report_sync(report: SyncReport, dry_run: bool) -> str:
+    tools, listed = report.tools_registered, report.tools_discovered
     number = f"{tools:,} of {listed:,}" if tools != listed else f"{tools:,}"
     counts = [f"{number} tool{'s' * (listed != 1)}"]
-    for kind, word in (("added", "new"), ("changed", "changed"), ("removed", "gone")):
-        found = cast("list[object]", report[kind])
+    for found, word in ((report.added, "new"), (report.changed, "changed"), (report.removed, "gone")):
         if found:
             counts.append(f"{len(found):,} {word}")
     verb = "would have" if dry_run else "has"
-    lines = [f"{report['server']} {verb} {', '.join(counts)} ({report['seconds']:.2f} s)"]
-    added = cast("list[JsonView]", report["added"])
-    lines += columns([(f"+ {escape(str(a['name']))}", shorten(str(a["description"]), 80)) for a in added])
-    for change in cast("list[JsonView]", report["changed"]):
-        lines.append(f"  ~ {escape(str(change['name']))}")
-        lines += [f"      {escape(text)}" for text in cast("list[str]", change["differences"])]
-    lines += [f"  - {escape(str(name))}" for name in cast("list[str]", report["removed"])]
-    for touch in cast("list[JsonView]", report["touched"]):
-        lines.append(
-            f"  ! workflow `{escape(str(touch['workflow']))}`, node `{escape(str(touch['node']))}`: "
-            f"{escape(str(touch['problem']))}"
-        )
-    lines += [f"  note: {escape(warning)}" for warning in cast("list[str]", report["warnings"])]
+    lines = [f"{report.server} {verb} {', '.join(counts)} ({report.seconds:.2f} s)"]
+    lines += columns([(f"+ {escape(tool.name)}", shorten(tool.description, 80)) for tool in report.added])
+    for change in report.changed:
+        lines.append(f"  ~ {escape(change.name)}")
+        lines += [f"      {escape(text)}" for text in change.differences]
+    lines += [f"  - {escape(name)}" for name in report.removed]
+    lines += [
+        f"  ! workflow `{escape(touch.workflow)}`, node `{escape(touch.node)}`: {escape(touch.problem)}"
+        for touch in report.touched
+    ]
+    lines += [f"  note: {escape(warning)}" for warning in report.warnings]
     return "\n".join(lines)
 
 
-def _report_check(report: JsonView) -> str:
-    lines = [f"{escape(str(report['server']))}: {'works' if report['ok'] else 'does not work'}"]
-    for check in cast("list[JsonView]", report["checks"]):
-        took = f" ({check['ms']} ms)" if "ms" in check else ""
-        mark = _MARKS[cast("bool | None", check["ok"])]
-        lines.append(f"  {mark:<7} {check['check']}: {escape(str(check['found']))}{took}")
-        for name, value in cast("JsonView", check.get("details", {})).items():
+def _report_check(report: ServerCheck) -> str:
+    lines = [f"{escape(report.server)}: {'works' if report.ok else 'does not work'}"]
+    for check in report.checks:
+        took = f" ({check.ms} ms)" if check.ms is not None else ""
+        lines.append(f"  {_MARKS[check.ok]:<7} {check.check}: {escape(check.found)}{took}")
+        for name, value in check.details.items():
             lines += [f"          {line}" for line in show_fact(name, value)]
-        lines += [f"          hint: {escape(hint)}" for hint in cast("list[str]", check["hints"])]
+        lines += [f"          hint: {escape(hint)}" for hint in check.hints]
     return "\n".join(lines)

@@ -23,7 +23,7 @@ from pflow.core.printable import escape, shorten
 from pflow.core.schema_path import SEEN, calls_seen, count_calls, paths
 
 if TYPE_CHECKING:
-    from pflow.registry.entry import Entry
+    from pflow.workspace import Entry
 
 _PURITY = {
     "pure": "pure: the same inputs give the same outputs; results are cached",
@@ -177,7 +177,6 @@ def _observed(entry: Entry) -> dict[str, object]:
 
 
 def _source(entry: Entry) -> str:
-    config = entry.data.get("mcp_config")
-    if isinstance(config, dict):
-        return f"tool `{escape(str(config.get('tool_name')))}` of server `{escape(str(config.get('server_id')))}`"
+    if entry.tool:
+        return f"tool `{escape(entry.tool.tool)}` of server `{escape(entry.tool.server)}`"
     return "pflow" if entry.module else escape(entry.file_path)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
-from typing import cast
 
 import click
 
-from pflow.cli.commands.mcp_sync import asking, say_none, show_sync
+from pflow.cli.commands.mcp_sync import asking, say_none, show_checks, show_sync
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
 from pflow.cli.lazy_group import json_option, pass_console
 from pflow.cli.text import columns
 from pflow.core.errors import UsageError
-from pflow.core.json_type import JsonView
 from pflow.core.printable import escape
 
 
@@ -45,7 +42,7 @@ def add_mcp(
     given = {key: value for key, value in fields.items() if value}
     added = servers.add(name, given, overwrite=overwrite)
     if not console.json:
-        for warning in cast("Iterable[str]", added["warnings"]):
+        for warning in added.warnings or ():
             console.say(f"note: {escape(warning)}")
     return show_sync(console, servers.sync([name], agree=None))
 
@@ -72,14 +69,14 @@ def migrate_mcp(console: Console, source: str, backup: bool) -> int:
     servers = console.workspace().servers
     copy = servers.back_up(source) if backup else None
     found = servers.import_from(source)
-    added = [str(server["name"]) for server in cast("list[JsonView]", found["added"])]
+    added = [server.name for server in found.added]
     if not console.json:
         if copy is not None:
             console.say(f"kept a copy as `{escape(copy)}`")
         console.say(
             f"took over {len(added)} server{'s' * (len(added) != 1)}" + (f": {', '.join(added)}" if added else "")
         )
-        for note in cast("Iterable[str]", found["notes"]):
+        for note in found.notes:
             console.say(f"note: {escape(note)}")
     return show_sync(console, servers.sync(added, agree=None) if added else [])
 
@@ -90,15 +87,13 @@ def migrate_mcp(console: Console, source: str, backup: bool) -> int:
 def test_connections(console: Console) -> int:
     """Connect to every configured server, and say which work."""
     reports = console.workspace().servers.check(())
-    rows = [(escape(str(report["server"])), "works" if report["ok"] else "FAILED", _last(report)) for report in reports]
+    rows = [
+        (escape(report.server), "works" if report.ok else "FAILED", escape(report.checks[-1].found))
+        for report in reports
+    ]
     say_none(console, reports)
-    console.reply({"servers": reports}, "\n".join(columns(rows, indent="")))
-    return 0 if all(report["ok"] for report in reports) else 1
-
-
-def _last(report: JsonView) -> str:
-    checks = cast("list[JsonView]", report["checks"])
-    return escape(str(checks[-1]["found"])) if checks else ""
+    show_checks(console, reports, "\n".join(columns(rows, indent="")))
+    return 0 if all(report.ok for report in reports) else 1
 
 
 def _split(command: str) -> list[str]:

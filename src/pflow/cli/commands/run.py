@@ -85,9 +85,12 @@ def validate(console: Console, workflow: str) -> int:
 
 def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFoundError:
     """A first word that is no workflow may have been meant as a command or a node type."""
-    if "there is no file" in error.message:
+    # lazy: only an error needs them
+    from pflow.core.library.workflow_manager import is_path
+    from pflow.core.suggest import nearest
+
+    if is_path(word):
         return error
-    from pflow.core.suggest import nearest  # lazy: only an error needs it
 
     types = [entry.name for entry in console.workspace().node_types()]
     if word in types:

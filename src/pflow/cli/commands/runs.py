@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +15,9 @@ from pflow.cli.run_report import run_watched, show_outcome
 from pflow.cli.text import ago, columns, quote, show_ms
 from pflow.core.errors import DocumentError, InputError
 from pflow.core.printable import escape, shorten
-from pflow.engine.ports import RunInfo
+
+if TYPE_CHECKING:
+    from pflow.workspace import RunInfo
 
 
 @click.group(cls=LazyGroup)
@@ -110,10 +113,9 @@ def resume(
 
 def _explain_missing(error: InputError, run: str, words: Sequence[str]) -> InputError:
     """The error with the command that would work: a secret is not recorded, so a resume needs it again."""
-    missing = error.details.get("missing")
-    if not isinstance(missing, list) or not missing:
+    if not error.missing:
         return error
-    names = [*(word.partition("=")[0] for word in words), *missing]  # what is given here is mostly secret
+    names = [*(word.partition("=")[0] for word in words), *error.missing]  # what is given here is mostly secret
     command = ["pflow", "runs", "resume", quote(run), *(f"{name}=…" for name in names)]
     return InputError(error.message, details=error.details, suggestions=[*error.suggestions, " ".join(command)])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 
 import click
 
@@ -33,7 +32,7 @@ def set_setting(console: Console, key: str, value: str | None) -> int:
     asked = value is None or value == "-"
     console.workspace().set_setting(key, _ask(key) if value is None or value == "-" else value)
     found = console.workspace().setting(key)
-    console.reply(found, f"{escape(key)} = {_shown(found)}")
+    console.reply(found.as_dict(), f"{escape(key)} = {escape(found.shown)}")
     if is_credential(key) and not (asked or console.json):
         console.say(f"note: the value is in your shell's history now; `pflow settings set {key}` asks for it instead")
     return 0
@@ -46,7 +45,7 @@ def set_setting(console: Console, key: str, value: str | None) -> int:
 def get_setting(console: Console, key: str) -> int:
     """Show KEY; a credential only in part."""
     found = console.workspace().setting(key)
-    console.reply(found, _shown(found))
+    console.reply(found.as_dict(), escape(found.shown))
     return 0
 
 
@@ -56,8 +55,8 @@ def get_setting(console: Console, key: str) -> int:
 def list_settings(console: Console) -> int:
     """Every credential that is set and every option there is."""
     found = console.workspace().settings()
-    rows = [(escape(str(entry["key"])), _shown(entry), escape(str(entry.get("description") or ""))) for entry in found]
-    console.reply({"settings": found}, "\n".join(columns(rows, indent="")))
+    rows = [(escape(entry.key), escape(entry.shown), escape(entry.description)) for entry in found]
+    console.reply({"settings": [entry.as_dict() for entry in found]}, "\n".join(columns(rows, indent="")))
     return 0
 
 
@@ -77,10 +76,3 @@ def _ask(key: str) -> str:
         answer: str = click.prompt(f"value of {key}", hide_input=is_credential(key), err=True)
         return answer
     return sys.stdin.read().removesuffix("\n").removesuffix("\r")
-
-
-def _shown(found: Mapping[str, object]) -> str:
-    value = found["value"]
-    if value is None:
-        return "not set"
-    return str(value).lower() if isinstance(value, bool) else escape(str(value))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +17,7 @@ from pflow.core.errors import ExistsError, UsageError
 from pflow.core.printable import escape, shorten
 
 if TYPE_CHECKING:
+    from pflow.core.library.saved_workflow import SavedWorkflow
     from pflow.workspace import Checked, Workflow
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -39,10 +39,7 @@ workflow.add_command(discover_workflows)
 def list_workflows(console: Console, query: str, drafts: bool) -> int:
     """Saved workflows, those that match QUERY."""
     found = console.workspace().workflows(query, drafts=drafts)
-    rows = [
-        (escape(str(entry.get("name", ""))), _runs(entry), shorten(str(entry.get("description") or ""), 80))
-        for entry in found
-    ]
+    rows = [(escape(entry.name), _runs(entry), shorten(entry.description, 80)) for entry in found]
     if not rows:
         console.reply({"workflows": []}, "")
         if not console.json:
@@ -52,7 +49,7 @@ def list_workflows(console: Console, query: str, drafts: bool) -> int:
                 else "no workflow is saved yet\n\nhint: pflow workflow save FILE NAME"
             )
         return 0
-    console.reply({"workflows": found}, "\n".join(columns(rows, indent="")))
+    console.reply({"workflows": [entry.as_dict() for entry in found]}, "\n".join(columns(rows, indent="")))
     return 0
 
 
@@ -67,7 +64,7 @@ def describe(console: Console, workflow: str, svg: str | None, mermaid: bool) ->
     checked = check_workflow(console, found, workflow)
     plan = checked.ready()
     if console.json and not (svg or mermaid):
-        console.reply(console.workspace().describe(found), "")
+        console.reply(console.workspace().describe(found).as_dict(), "")
     else:
         show_graph(console, plan, svg=svg, mermaid=mermaid, about=_about(console, checked))
     return 0
@@ -171,15 +168,13 @@ def _about(console: Console, checked: Checked) -> str:
     """What the library knows of a workflow beyond its document."""
     if not checked.source.library:
         return ""
-    facts = console.workspace().describe(checked.source.library).get("statistics")
-    known = facts if isinstance(facts, Mapping) else {}
-    parts = [escape(str(known.get("description") or "")), _runs(known)]
+    known = console.workspace().describe(checked.source.library).statistics
+    parts = [escape(known.description), _runs(known)] if known else []
     return "\n".join(part for part in parts if part)
 
 
-def _runs(entry: Mapping[str, object]) -> str:
-    count = entry.get("execution_count")
-    if not isinstance(count, int) or not count:
+def _runs(entry: SavedWorkflow) -> str:
+    if not entry.runs:
         return "never run"
-    last = str(entry.get("last_execution_at") or "")[:16].replace("T", " ")
-    return f"{count} run{'s' * (count != 1)}" + (f", last {escape(last)}" if last else "")
+    last = entry.last_run_at[:16].replace("T", " ")
+    return f"{entry.runs} run{'s' * (entry.runs != 1)}" + (f", last {escape(last)}" if last else "")

@@ -28,13 +28,4 @@ class Issue(Frozen):
 
     def as_dict(self) -> dict[str, object]:
         """The issue as JSON, without its empty fields."""
-        pairs: dict[str, object] = {
-            "code": self.code,
-            "message": self.message,
-            "path": self.path,
-            "line": self.line,
-            "column": self.column,
-            "known": list(self.known),
-            "hint": self.hint,
-        }
-        return {key: value for key, value in pairs.items() if value}
+        return {name: value for name, value in super().as_dict().items() if name != "severity"}

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
+from pflow.core.advice import Advice
 from pflow.core.errors import (
     DocumentError,
     ExistsError,
@@ -35,6 +36,7 @@ from pflow.core.file.os_call import Calls, storage_error
 from pflow.core.file.state_file import StateFile
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
+from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_file import decode_file, encode_file, now_text
 from pflow.core.suggest import nearest
 
@@ -83,6 +85,11 @@ class WorkflowManager:
         """What is saved under a name: `workflow`, the document, and `metadata`, with its statistics."""
         document, metadata = self._load(name)
         return {"workflow": document, "metadata": {**metadata, **_entry(self._stats(), name)}}
+
+    def describe(self, name: str) -> SavedWorkflow:
+        """What is known of a workflow without its document."""
+        metadata = {**self._load(name)[1], **_entry(self._stats(), name)}
+        return read_metadata(metadata, is_draft=self.kind == "draft")
 
     def load_ir(self, name: str) -> Json:
         """The document that is saved under a name."""
@@ -228,7 +235,7 @@ class WorkflowManager:
         if taken + size > MAX_DRAFTS:
             raise StorageError(
                 f"the draft does not fit: all drafts together may take {MAX_DRAFTS >> 20} MB",
-                suggestions=["delete old ones with `pflow workflow clean-temp --older-than 1d`"],
+                suggestions=[Advice("delete old ones with `{clean_drafts}`")],
             )
 
     def _holds(self, name: str, document: Mapping[str, object], about: Mapping[str, str]) -> bool:
@@ -321,7 +328,7 @@ def resolve(reference: str, home: Home | None = None) -> Resolved:
     """
     library = WorkflowManager(home)
     drafts = WorkflowManager.for_drafts(library.home)
-    if not _is_path(reference):
+    if not is_path(reference):
         for manager in (library, drafts):
             if manager.exists(reference):
                 return Resolved(kind=manager.kind, name=reference, path=manager._path(reference))
@@ -333,7 +340,8 @@ def resolve(reference: str, home: Home | None = None) -> Resolved:
     return _resolve_path(reference)
 
 
-def _is_path(reference: str) -> bool:
+def is_path(reference: str) -> bool:
+    """Whether a reference means a file, not a name."""
     separated = "/" in reference or os.sep in reference
     return separated or reference.startswith("~") or reference.lower().endswith(PATH_SUFFIXES)
 
@@ -349,7 +357,7 @@ def _resolve_path(reference: str) -> Resolved:
             raise storage_error("read", path, error) from error
         raise NotFoundError(
             f"there is no file `{show_path(reference)}`",
-            suggestions=["saved workflows are run by name; `pflow workflow list` shows them"],
+            suggestions=[Advice("saved workflows are run by name; `{list_workflows}` shows them")],
         ) from None
     if not stat.S_ISREG(found.st_mode):
         raise NotFoundError(f"`{show_path(reference)}` is not a file")
@@ -373,5 +381,5 @@ def _missing(message: str, name: str, names: list[str]) -> NotFoundError:
     elif names:
         advice = "there are: " + ", ".join(f"`{other}`" for other in names[:10])
     else:
-        advice = "nothing is saved yet; `pflow workflow save` saves a document"
+        advice = Advice("nothing is saved yet; `{save_workflow}` saves a document")
     return NotFoundError(message, details={"available": names[:100]}, suggestions=[advice])

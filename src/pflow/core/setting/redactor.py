@@ -13,10 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 from operator import is_
+from typing import TypeVar
 
 import orjson
 
+from pflow.core.frozen import Frozen
 from pflow.core.setting.secret_encoding import encodings
+
+F = TypeVar("F", bound=Frozen)
 
 MIN_SECRET = 8
 
@@ -74,6 +78,12 @@ class Redactor:
         A cut is the end of a text, an ellipsis or a quote. Whole secrets are left to `value` and `data`.
         """
         return _Ends(self._compiled(), self._whole).walk(value)
+
+    def report(self, report: F) -> F:
+        """A value of ours to be shown, without secrets nor what cuts left of them."""
+        shown = self.value(self.ends(report))
+        assert isinstance(shown, type(report))
+        return shown
 
     def data(self, data: bytes) -> bytes:
         """Encoded JSON (as orjson writes it) to be stored; the same object where nothing is secret."""
@@ -153,9 +163,14 @@ class _Mask:
     def walk(self, value: object) -> object:
         """The value without secrets; parts that hold none are shared, not copied."""
         if isinstance(value, str):
-            return self.text(value)
+            shown = self.text(value)
+            return value if shown == value else shown  # the value itself may be more than text: advice
         if value is None or isinstance(value, bool):
             return value
+        if isinstance(value, Frozen):
+            parts = {name: getattr(value, name) for name in value._fields}
+            shown_parts = {name: self._part(part) for name, part in parts.items()}
+            return value if _same(shown_parts.values(), parts.values()) else value._replace(**shown_parts)
         if isinstance(value, Mapping):
             masked = {self._key(key): self.walk(item) for key, item in value.items()}
             return value if _same(masked.values(), value.values()) and _same(masked, value) else masked
@@ -174,6 +189,11 @@ class _Mask:
             after = self.walk(before)
             return value if after is before else after
         return value
+
+    def _part(self, part: object) -> object:
+        """A field of one of our values, which stays a tuple if it is one."""
+        masked = self.walk(part)
+        return tuple(masked) if isinstance(part, tuple) and isinstance(masked, list) else masked
 
     def _inside(self, text: str) -> str:
         for found in self._texts:

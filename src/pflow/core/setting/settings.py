@@ -7,11 +7,13 @@ from collections import ChainMap
 from collections.abc import Mapping, MutableMapping
 from typing import cast
 
+from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, NotFoundError, StorageError, UsageError
 from pflow.core.file.file_name import show
 from pflow.core.file.home import Home
 from pflow.core.file.os_call import Calls
 from pflow.core.file.state_file import StateFile
+from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json, JsonView
 from pflow.core.setting.option import OPTIONS, find_option, parse_option
 from pflow.core.setting.redactor import MIN_SECRET
@@ -22,6 +24,24 @@ MAX_VALUE = 64 << 10
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _NAME = _LETTERS | frozenset("0123456789_")
+
+
+class Setting(Frozen):
+    """A credential, masked, or an option, which has a default and a description."""
+
+    key: str
+    value: str | int | bool | None
+    set: bool
+    secret: bool
+    default: str | int | bool | None = None
+    description: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The value as a person would write it."""
+        if self.value is None:
+            return "not set"
+        return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
 
 class Settings:
@@ -44,26 +64,21 @@ class Settings:
         settings._read()
         return settings
 
-    def get(self, key: str) -> Json:
-        """One setting: `key`, `value` (credentials masked), `set`, `secret`; of options also `default`."""
+    def get(self, key: str) -> Setting:
+        """One setting; a credential comes back masked."""
         env = self._read()
         if is_credential(key):
             value = env.get(key)
-            return {
-                "key": key,
-                "value": None if value is None else mask(value),
-                "set": value is not None,
-                "secret": True,
-            }
+            return Setting(key=key, value=None if value is None else mask(value), set=value is not None, secret=True)
         option = find_option(key)
-        return {
-            "key": key,
-            "value": self.option(key),
-            "set": key in self._options,
-            "secret": False,
-            "default": option.default,
-            "description": option.description,
-        }
+        return Setting(
+            key=key,
+            value=self.option(key),
+            set=key in self._options,
+            secret=False,
+            default=option.default,
+            description=option.description,
+        )
 
     def option(self, key: str) -> str | int | bool:
         """What an option holds, in its type."""
@@ -76,7 +91,7 @@ class Settings:
         """What a numeric option holds."""
         return int(self.option(key))
 
-    def list(self) -> list[Json]:
+    def list(self) -> list[Setting]:
         """Every credential that is set and every option there is, each as `get` gives it."""
         return [self.get(key) for key in [*sorted(self._read()), *OPTIONS]]
 
@@ -95,7 +110,7 @@ class Settings:
             find_option(key)
         env = self._read()
         if key not in (env if credential else self._options):
-            raise NotFoundError(f"`{key}` is not set", suggestions=["`pflow settings list` shows what is"])
+            raise NotFoundError(f"`{key}` is not set", suggestions=[Advice("`{list_settings}` shows what is")])
         self._change("env" if credential else "options", key, None)
 
     def lookup(self, name: str) -> str | None:
@@ -136,7 +151,7 @@ class Settings:
                 details={"file": str(path), "aside": str(path.with_name(aside))},
                 suggestions=[
                     f"repair `{aside}` and move it back to `{path.name}`",
-                    "or start afresh with `pflow settings set NAME value`",
+                    Advice("or start afresh with `{replace_settings}`"),
                 ],
             )
 

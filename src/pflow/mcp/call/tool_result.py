@@ -8,6 +8,7 @@ from pathlib import Path
 
 import orjson
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, ReplyError, ServerError, StepError, StorageError
 from pflow.core.frozen import Frozen
 from pflow.core.printable import escape, shorten
@@ -128,7 +129,7 @@ def unknown_tool(server: str, tool: str, tools: Iterable[str], *, said: str = ""
     return ServerError(
         f"Tool {shorten(tool, 200)} not found on server {server}",
         details={"server": server, "tool": tool, **({"server_says": _clean(said[:_SAID])} if said else {})},
-        suggestions=[*(f"Did you mean `{name}`?" for name in names), f"pflow mcp sync {server}"],
+        suggestions=[*(f"Did you mean `{name}`?" for name in names), Advice("{sync_server}", server=server)],
     )
 
 

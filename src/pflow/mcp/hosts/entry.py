@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from pflow.core.advice import Advice
 from pflow.core.errors import UsageError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
@@ -130,7 +131,7 @@ def _fill(value: object, origin: Origin, remarks: list[str]) -> object:
     def question(match: re.Match[str]) -> str:
         words = re.sub(r"[^A-Z0-9]+", "_", match[1].upper()).strip("_")
         name = words if words[:1].isalpha() else f"INPUT_{words}".rstrip("_")
-        remark = f"it asks for a value; store it with `pflow settings set {name}`"
+        remark = Advice("it asks for a value; store it with `{set_setting}`", name=name)
         if remark not in remarks:
             remarks.append(remark)
         return f"${{{name}}}"

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from hmac import compare_digest
 from urllib.parse import parse_qs, urlsplit
 
+from pflow.core.advice import Advice
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
 from pflow.mcp.server.credential import auth_failed
@@ -68,7 +69,7 @@ class Redirect:
 
     async def answer(self, server: str, timeout: float) -> Answer:
         """What came. Raises a `StepError` if it is a refusal, is not meant for us, or is not there in time."""
-        again = [f"try again with `pflow mcp login {server}`"]
+        again = [Advice("try again with `{log_in}`", server=server)]
         try:
             async with asyncio.timeout(timeout):
                 query = await self._query

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pflow.core.advice import Advice
 from pflow.core.errors import StepError
 from pflow.core.file.atomic import make_folder
 from pflow.core.file.lock import hold_lock, open_lock
@@ -210,7 +211,7 @@ class _Attempt:
 
 def log_in(server: ServerConfig, why: str) -> StepError:
     """What to raise where a person would have to log in and nobody is there."""
-    return auth_failed(f"server `{server.name}` {why}", suggestions=[f"run `pflow mcp login {server.name}`"])
+    return auth_failed(f"server `{server.name}` {why}", suggestions=[Advice("run `{log_in}`", server=server.name)])
 
 
 @asynccontextmanager

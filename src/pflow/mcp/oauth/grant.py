@@ -28,6 +28,7 @@ from mcp.shared.auth import (
     ProtectedResourceMetadata,
 )
 
+from pflow.core.advice import Advice
 from pflow.core.errors import StepError
 from pflow.core.printable import shorten
 from pflow.http.authorization import Flow, Request, Response
@@ -160,7 +161,7 @@ class Grant:
         if isinstance(error, OAuthFlowError) and not isinstance(error, OAuthTokenError):
             text = shorten(_QUERY.sub("?…", str(error)), 300)
             return auth_failed(f"the login to server `{name}` does not fit together: {text}", details=known)
-        again = [f"log in again with `pflow mcp login {name}`"] if self._auth.type == "oauth" else []
+        again = [Advice("log in again with `{log_in}`", server=name)] if self._auth.type == "oauth" else []
         check = [f"check `{self._auth.client_secret_env}`"] if self._secret and word == "invalid_client" else []
         return auth_failed(
             f"the authorization server of `{name}` gave no token" + (f": `{word}`" if word else ""),
@@ -252,8 +253,9 @@ class _Careful(OAuthClientProvider):
                 f"server `{self.server.name}` has its tokens given by `{shorten(found)}`, not by "
                 f"`{shorten(self._pinned)}` as {'it should' if configured else 'before'}; nothing was sent there",
                 suggestions=[
-                    "if that is right, "
-                    + ("correct `auth.issuer`" if configured else f"run `pflow mcp login {self.server.name}`")
+                    "if that is right, correct `auth.issuer`"
+                    if configured
+                    else Advice("if that is right, run `{log_in}`", server=self.server.name)
                 ],
             )
         if self.auth.scopes:

@@ -289,6 +289,7 @@ class Rpc:
             call.future.set_exception(
                 StepTimeout(
                     f"`{call.method}` {waited}",
+                    waited=waited,
                     details={**({"dropped": dict(self.dropped)} if self.dropped else {}), **self._hooks.describe()},
                 )
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pflow.core.advice import Advice
 from pflow.core.errors import SecurityError, UsageError
 from pflow.core.file.file_name import show
 from pflow.core.printable import shorten
@@ -48,7 +49,7 @@ def check_address(url: str, *, insecure: bool) -> None:
     if not is_loopback(host):
         raise SecurityError(
             f"`http://{show(host)}` is not encrypted: others could read and change what is sent",
-            suggestions=["use `https://`", "or allow it with `pflow mcp add … --insecure`, for testing"],
+            suggestions=["use `https://`", Advice("or allow it with `{add_insecure_server}`, for testing")],
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from pflow.core.advice import Advice
 from pflow.core.errors import UsageError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
@@ -65,7 +66,7 @@ def check_auth(server: str, auth: Auth, *, insecure: bool) -> None:
         if name and not _VARIABLE.match(name):
             raise UsageError(
                 f"`auth.{field}` is the name of the variable that holds the {what}, such as `{example}`",
-                suggestions=[f"store the {what} itself with `pflow settings set {example}`"],
+                suggestions=[Advice("store the {what} itself with `{set_setting}`", what=what, name=example)],
             )
     for field in ("token_env", "client_id", "client_secret_env", "issuer"):
         if getattr(auth, field) and field not in _OF_TYPE[auth.type]:

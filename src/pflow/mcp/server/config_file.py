@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
+from pflow.core.advice import Advice
 from pflow.core.errors import ExistsError, NotFoundError, PflowError, StorageError
 from pflow.core.file.file_name import show
 from pflow.core.file.home import Home
@@ -117,5 +118,5 @@ def _not_configured(name: str, servers: Iterable[str]) -> NotFoundError:
     return NotFoundError(
         f"Server {show(name)} not configured",
         details={"known": known[:20]} if known else None,
-        suggestions=[f"did you mean `{near[0]}`?"] if near else ["add it with `pflow mcp add`"],
+        suggestions=[f"did you mean `{near[0]}`?"] if near else [Advice("add it with `{add_server}`")],
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pflow.core.advice import Advice
 from pflow.core.errors import SecurityError
 from pflow.core.printable import escape
 from pflow.mcp.server.address import has_reference
@@ -31,7 +32,7 @@ def check_consent(server: ServerConfig, state: ServerState) -> None:
     raise SecurityError(
         f"server `{server.name}` {what}, so it is not used",
         details={"server": server.name, **({"changed": changed} if changed else {})},
-        suggestions=[f"`pflow mcp sync {server.name}` shows what it is and asks"],
+        suggestions=[Advice("`{sync_server}` shows what it is and asks", server=server.name)],
     )
 
 

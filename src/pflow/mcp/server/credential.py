@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
+from pflow.core.advice import Advice
 from pflow.core.errors import StepError
 from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
@@ -63,7 +64,9 @@ def bearer(server: ServerConfig, variables: Mapping[str, str]) -> str | None:
     if _FORBIDDEN.search(token):
         raise auth_failed(
             f"`{name}` holds characters that no token can have, so that nothing was sent to server `{server.name}`",
-            suggestions=[f"look for spaces and line breaks in it, and store it again: `pflow settings set {name}`"],
+            suggestions=[
+                Advice("look for spaces and line breaks in it, and store it again: `{set_setting}`", name=name)
+            ],
         )
     check_scopes(server, scopes_of(token), where=f" in `{name}`")
     return token
@@ -103,7 +106,7 @@ def check_scopes(server: ServerConfig, granted: frozenset[str] | None, *, where:
         return
     missing = [scope for scope in server.auth.scopes if not _has(granted, scope)]
     if missing:
-        log_in = [f"log in again with `pflow mcp login {server.name}`"] if server.auth.type == "oauth" else []
+        log_in = [Advice("log in again with `{log_in}`", server=server.name)] if server.auth.type == "oauth" else []
         raise auth_failed(
             f"the token{where} for server `{server.name}` lacks the scope `{shorten(missing[0])}`",
             details={"missing": missing, "granted": sorted(shorten(scope) for scope in granted)[:50]},
@@ -123,7 +126,7 @@ def _variable(server: ServerConfig, name: str, what: str, variables: Mapping[str
     if not value:
         raise auth_failed(
             f"server `{server.name}` needs {what} in `{name}`, which is not set",
-            suggestions=[f"`pflow settings set {name}`"],
+            suggestions=[Advice("`{set_setting}`", name=name)],
         )
     return value
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+from pflow.core.advice import Advice
 from pflow.core.file.file_name import show
+from pflow.core.frozen import Frozen
 from pflow.core.setting.secret_name import is_secret_name
 from pflow.mcp.server.address import has_reference
-from pflow.mcp.server.config import ServerConfig
+from pflow.mcp.server.config import TIMEOUT, ServerConfig
 
 HIDDEN = "********"
 _LOOKED_AT = 4096
@@ -47,20 +49,37 @@ def shown_url(config: ServerConfig) -> str:
     return f"{base}?{'&'.join(f'{key}={HIDDEN}' if equals else key for key, equals, _ in pairs)}"
 
 
-def view(config: ServerConfig) -> dict[str, object]:
-    """The server for people and programs: whole, but of variables and headers only the names."""
-    fields = config.as_fields()
-    if config.args:
-        fields["args"] = shown_args(config)
-    if config.url:
-        fields["url"] = shown_url(config)
-    for part in ("env", "headers"):
-        if part in fields:
-            fields[part] = sorted(getattr(config, part))
-    if config.auth:
-        fields["auth"] = config.auth.as_fields()
-    unknown = {"unknown": _unknown(config)} if _unknown(config) else {}
-    return {"name": config.name, **{key: fields[key] for key in fields if key not in config.unknown}, **unknown}
+class ServerView(Frozen):
+    """A server for people and programs: whole, but of variables, headers and unknown fields only the names."""
+
+    name: str
+    transport: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    cwd: str = ""
+    url: str = ""
+    socket: str = ""
+    headers: tuple[str, ...] = ()
+    auth: Mapping[str, object] | None = None
+    insecure: bool = False
+    pin_file: str = ""
+    timeout: float = TIMEOUT
+    trust_readonly: bool = False
+    trust_idempotent: bool = False
+    tools: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    warnings: tuple[str, ...] | None = None
+    """What to know of a server that was just added."""
+
+
+def view(config: ServerConfig, warnings: Sequence[str] | None = None) -> ServerView:
+    """The server as it may be shown."""
+    shown = {name: getattr(config, name) for name in config._fields}
+    shown |= {"args": tuple(shown_args(config)), "url": shown_url(config), "unknown": tuple(_unknown(config))}
+    shown |= {part: tuple(sorted(shown[part])) for part in ("env", "headers")}
+    auth = config.auth.as_fields() if config.auth else None
+    return ServerView(**{**shown, "auth": auth, "warnings": None if warnings is None else tuple(warnings)})
 
 
 def _advise(config: ServerConfig) -> Iterator[str]:
@@ -68,7 +87,7 @@ def _advise(config: ServerConfig) -> Iterator[str]:
     for index in sorted(_secret_args(config)):
         yield (
             f"argument {index + 1} of server `{name}` looks like a secret; every program on this machine can see it. "
-            "Store it with `pflow settings set NAME` and pass it as `--env NAME='${NAME}'`"
+            + Advice("Store it with `{set_setting}` and pass it as `--env NAME='${NAME}'`", name="NAME")
         )
     named = dict.fromkeys(found for arg in config.args for found in _REFERENCE.findall(arg) if is_secret_name(found))
     for variable in named:
@@ -82,7 +101,7 @@ def _advise(config: ServerConfig) -> Iterator[str]:
             if secret and value and not has_reference(value):
                 yield (
                     f"the value of the {part} `{show(key)}` of server `{name}` is stored in clear; "
-                    "store it with `pflow settings set NAME` and write `${NAME}` instead"
+                    + Advice("store it with `{set_setting}` and write `${NAME}` instead", name="NAME")
                 )
     if config.insecure:
         yield f"server `{name}` is insecure: its connection may be unencrypted or to anyone"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
+from pflow.core.advice import Advice
 from pflow.core.file.home import Home
 from pflow.core.file.os_call import Calls
 from pflow.core.file.state_file import Damage, StateFile, object_in
@@ -96,7 +97,8 @@ class ServerStates:
         return changed
 
     def _begin_anew(self, damage: Damage) -> Json:
-        self.notices.append(f"`{damage.path}` {damage.news}; servers must be agreed to again with `pflow mcp sync`")
+        again = Advice("servers must be agreed to again with `{sync_servers}`")
+        self.notices.append(f"`{damage.path}` {damage.news}; {again}")
         return {}
 
     def _look(self) -> _Stamp | None:

@@ -9,7 +9,7 @@ import orjson
 from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.printable import shorten
-from pflow.registry.entry import interface_from_json
+from pflow.registry.entry import interface_from_json, tool_in
 
 Data = Mapping[str, object]
 
@@ -49,7 +49,7 @@ def compare(name: str, old: Data, new: Data) -> ToolChange:
     given, needed = _by_name(before.params), [field.name for field in after.params if field.required]
     return ToolChange(
         name=name,
-        tool=tool_in(new),
+        tool=name_in(new),
         differences=tuple(differences),
         lost_params=frozenset() if after.open_params else frozenset(given.keys() - _by_name(after.params).keys()),
         new_required=tuple(param for param in needed if param not in given or not given[param].required),
@@ -57,25 +57,20 @@ def compare(name: str, old: Data, new: Data) -> ToolChange:
     )
 
 
-def config_in(entry: Data) -> Data:
-    """What an entry knows of its server and tool; nothing for other nodes."""
-    config = entry.get("mcp_config")
-    return config if isinstance(config, dict) else {}
-
-
 def definition_in(entry: Data) -> Data:
     """The definition that an entry was made from."""
-    definition = config_in(entry).get("definition")
-    return definition if isinstance(definition, dict) else {}
+    found = tool_in(entry)
+    return found.definition if found else {}
 
 
-def tool_in(entry: Data) -> str:
+def name_in(entry: Data) -> str:
     """The tool's own name."""
-    return str(config_in(entry).get("tool_name", ""))
+    found = tool_in(entry)
+    return found.tool if found else ""
 
 
 def _tool(old: Data, new: Data) -> Iterator[str]:
-    before, after = tool_in(old), tool_in(new)
+    before, after = name_in(old), name_in(new)
     if before != after:
         yield f"calls the tool `{shorten(after)}` now, was `{shorten(before)}`"
     was, became = definition_in(old), definition_in(new)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
 from pflow.mcp.server.tool_name import PREFIX, sanitise
-from pflow.mcp.tools.change import config_in
-from pflow.mcp.tools.sync_effect import touched
+from pflow.mcp.tools.sync_effect import Touched, touched
 from pflow.mcp.tools.sync_plan import SyncPlan, plan_sync
+from pflow.registry.entry import ToolConfig
 from pflow.registry.registry import Registry
 
-__all__ = ["SyncPlan", "apply_sync", "find_entry", "node_types_of", "plan_sync", "tools_of", "touched"]
+__all__ = ["SyncPlan", "Touched", "apply_sync", "find_entry", "node_types_of", "plan_sync", "tools_of", "touched"]
 
 
 class TypeEntry(Protocol):
     """What is looked at in an entry of the registry."""
 
     @property
-    def data(self) -> Mapping[str, object]:
-        """The entry as the registry keeps it."""
+    def tool(self) -> ToolConfig | None:
+        """The tool that it stands for."""
 
 
 E_co = TypeVar("E_co", bound=TypeEntry, covariant=True)
@@ -37,7 +36,7 @@ class Types(Protocol[E_co]):
     def __contains__(self, name: object) -> bool: ...
 
 
-def apply_sync(plan: SyncPlan, registry: Registry) -> dict[str, object]:
+def apply_sync(plan: SyncPlan, registry: Registry) -> None:
     """Do what the plan says, all of it or nothing; the registry as it was stays beside it as `registry.json.bak`.
 
     Raises `StorageError` or `SecurityError` where the file cannot be written; then `registry` is to be loaded anew.
@@ -49,7 +48,6 @@ def apply_sync(plan: SyncPlan, registry: Registry) -> dict[str, object]:
         for name in removed:
             registry.remove(name)
         registry.save(backup=True)
-    return plan.as_dict()
 
 
 def find_entry(types: Types[E_co], server: str, tool: str) -> E_co | None:
@@ -66,14 +64,15 @@ def find_entry(types: Types[E_co], server: str, tool: str) -> E_co | None:
 def node_types_of(types: Types[TypeEntry], server: str) -> list[str]:
     """The node types of a server's tools."""
     names = (name for name in types.names() if name.startswith(PREFIX))
-    return [name for name in names if config_in(types.get(name).data).get("server_id") == server]
+    return [name for name in names if (tool := types.get(name).tool) and tool.server == server]
 
 
 def tools_of(types: Types[TypeEntry], server: str) -> list[str]:
     """The tools of a server that the registry has, by their own names."""
-    return [str(config_in(types.get(name).data).get("tool_name")) for name in node_types_of(types, server)]
+    tools = (types.get(name).tool for name in node_types_of(types, server))
+    return [tool.tool for tool in tools if tool]
 
 
 def _is_of(entry: TypeEntry, server: str, tool: str) -> bool:
-    config = config_in(entry.data)
-    return config.get("tool_name") == tool and config.get("server_id") == server
+    found = entry.tool
+    return found is not None and (found.server, found.tool) == (server, tool)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
 from pflow.core.template.compiled import Reference
 from pflow.core.template.template import references_of
@@ -16,16 +17,24 @@ Data = Mapping[str, object]
 _DEEPEST = 8
 
 
-def touched(plan: SyncPlan, workflows: Iterable[tuple[str, Data]]) -> list[dict[str, object]]:
-    """What changed or removed tools mean for these workflows: `workflow`, `node` and `problem`, one per problem."""
+class Touched(Frozen):
+    """A node of a saved workflow that a change of its tool breaks."""
+
+    workflow: str
+    node: str
+    problem: str
+
+
+def touched(plan: SyncPlan, workflows: Iterable[tuple[str, Data]]) -> tuple[Touched, ...]:
+    """What changed or removed tools mean for these workflows, one for each problem."""
     if not plan.changes and not plan.by_tool:
-        return []
+        return ()
     by_type = {change.name: change for change in plan.changes}
-    return [
-        {"workflow": name, "node": node, "problem": problem}
+    return tuple(
+        Touched(workflow=name, node=node, problem=problem)
         for name, document in workflows
         for node, problem in _problems(plan, by_type, document, 0)
-    ]
+    )
 
 
 def _problems(

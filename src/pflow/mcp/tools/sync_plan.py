@@ -15,7 +15,7 @@ from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.tool_name import PREFIX, name_tools
-from pflow.mcp.tools.change import ToolChange, compare, config_in, tool_in
+from pflow.mcp.tools.change import ToolChange, compare, name_in
 from pflow.mcp.tools.entry import definition_of, make_entry
 from pflow.registry.registry import Registry
 
@@ -53,21 +53,10 @@ class SyncPlan(Frozen):
                 return [change.name for change in self.changes if change.is_gone]
         return [change.name for change in self.changes if not change.is_gone]
 
-    def as_dict(self) -> dict[str, object]:
-        """The plan as data for people and programs."""
-        return {
-            "tools_discovered": self.discovered,
-            "tools_registered": self.registered,
-            "added": [{"name": name, "description": _description(self.entries[name])} for name in self.added],
-            "changed": [
-                {"name": change.name, "differences": list(change.differences)}
-                for change in self.changes
-                if not change.is_gone
-            ],
-            "removed": self.names("removed"),
-            "unchanged": list(self.unchanged),
-            "warnings": list(self.warnings),
-        }
+    def description(self, name: str) -> str:
+        """What an entry that is to be set says about its tool."""
+        interface = self.entries[name].get("interface")
+        return str(interface.get("description", "")) if isinstance(interface, dict) else ""
 
 
 def plan_sync(
@@ -92,7 +81,7 @@ def plan_sync(
     entries = {name: entry for name, entry in wanted.items() if before.get(name) != entry}
     changed = {name: compare(name, before[name], entry) for name, entry in entries.items() if name in before}
     changed = {name: change for name, change in changed.items() if change.differences}
-    names = {tool_in(entry): name for name, entry in wanted.items()}
+    names = {name_in(entry): name for name, entry in wanted.items()}
     gone = [_gone(name, entry, names) for name, entry in before.items() if name not in wanted]
     return SyncPlan(
         server=server.name,
@@ -112,7 +101,7 @@ def _entries_of(registry: Registry, server: str) -> dict[str, Mapping[str, objec
     return {
         name: entry.data
         for name, entry in found.items()
-        if entry.is_virtual and config_in(entry.data).get("server_id") == server
+        if entry.is_virtual and entry.tool and entry.tool.server == server
     }
 
 
@@ -170,7 +159,7 @@ def _check_free(name: str, raw: str, server: str, registry: Registry) -> None:
     if name not in registry:
         return
     entry = registry.get(name)
-    owner = config_in(entry.data).get("server_id")
+    owner = entry.tool.server if entry.tool else None
     if entry.is_virtual and owner == server:
         return
     holder = f"server `{shorten(str(owner))}`" if entry.is_virtual else f"`{shorten(Path(entry.file_path).name)}`"
@@ -178,7 +167,7 @@ def _check_free(name: str, raw: str, server: str, registry: Registry) -> None:
 
 
 def _gone(name: str, entry: Mapping[str, object], names: Mapping[str, str]) -> ToolChange:
-    tool = tool_in(entry)
+    tool = name_in(entry)
     return ToolChange(name=name, tool=tool, is_gone=True, moved_to=names.get(tool, ""))
 
 
@@ -191,7 +180,7 @@ def _by_tool(
     """The changes for whoever names a tool by its own name, which outlives a new name of its node type."""
     found: dict[str, ToolChange] = {}
     for name, entry in before.items():
-        tool = tool_in(entry)
+        tool = name_in(entry)
         now = names.get(tool)
         if now is None:
             found[tool] = ToolChange(name=name, tool=tool, is_gone=True)
@@ -214,8 +203,3 @@ def _capped(warnings: list[str]) -> tuple[str, ...]:
     if len(warnings) <= _MOST_WARNINGS:
         return tuple(warnings)
     return (*warnings[: _MOST_WARNINGS - 1], f"… and {len(warnings) - _MOST_WARNINGS + 1:,} more warnings")
-
-
-def _description(entry: Mapping[str, object]) -> str:
-    interface = entry.get("interface")
-    return str(interface.get("description", "")) if isinstance(interface, dict) else ""

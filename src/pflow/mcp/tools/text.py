@@ -8,7 +8,7 @@ import orjson
 
 from pflow.core.interface import MISSING, Field
 from pflow.core.printable import cut, escape, shorten
-from pflow.registry.entry import interface_from_json
+from pflow.registry.entry import ToolConfig, interface_from_json, tool_in
 
 _LONGEST_PROSE = 1_000
 _LONGEST_VALUE = 40
@@ -46,15 +46,13 @@ def docstring(entry: Mapping[str, object]) -> str:
     shown escaped.
     """
     interface = interface_from_json(entry.get("interface"))
-    config = entry.get("mcp_config")
-    source = config if isinstance(config, dict) else {}
+    source = tool_in(entry) or ToolConfig(server="", tool="")
     lines = [escape(interface.description), "", "Interface:"]
     lines += [f"- Reads: {_read(field)}" for field in interface.params if not _has_default(field)]
     lines += [f"- Writes: {_shared(field)}{_prose(field)}" for field in interface.outputs]
     lines += [f"- Params: {_param(field)}" for field in interface.params if _has_default(field)]
     lines += [f"- Actions: {', '.join(map(escape, interface.actions))}"]
-    version = f" v{source['version']}" if source.get("version") else ""
-    tool = f"{source.get('server_id', '')}/{source.get('tool_name', '')}{version}"
+    tool = f"{source.server}/{source.tool}" + (f" v{source.version}" if source.version else "")
     return "\n".join([*lines, "", f"MCP Source: {escape(tool)}"])
 
 

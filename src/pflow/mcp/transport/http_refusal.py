@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pflow.core.advice import Advice
 from pflow.core.errors import ServerError, ServerGone
 from pflow.core.file.file_name import show
 from pflow.core.printable import shorten
@@ -74,9 +75,11 @@ def refusal(reply: Answer, channel: Channel, said: str = "", *, in_session: bool
 def _credential(given: Sequence[str], logs_in: bool) -> str:
     """What to do about credentials: `given` headers are configured, or tokens come from a login."""
     if logs_in:
-        return "its token does not suffice: check `auth` of the server, or log in again with `pflow mcp login NAME`"
+        return Advice(
+            "its token does not suffice: check `auth` of the server, or log in again with `{log_in}`", server="NAME"
+        )
     if not given:
-        return "give it a token: `pflow mcp add NAME --url … --header 'Authorization: Bearer ${TOKEN}'`"
+        return Advice("give it a token: `{add_server_with_token}`")
     return f"check the value of {', '.join(f'`{show(name)}`' for name in given)}, which the server is configured with"
 
 

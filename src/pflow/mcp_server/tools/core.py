@@ -6,19 +6,16 @@ Their answers have the fields that their document fixes, beside `success`, `data
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
 
 from pflow.core.file.file_name import check_name
 from pflow.core.interface import Field
 from pflow.core.printable import shorten
-from pflow.engine.ports import Observer
-from pflow.execution.live_run import LiveRun
 from pflow.mcp_server.envelope import Reply, end_of
 from pflow.mcp_server.fit_list import fit
 from pflow.mcp_server.tool_spec import ERROR, Arguments, Desk, Schema, ToolSpec, changes, in_thread, reads, takes, text
 from pflow.mcp_server.tools.execution import show_outputs
-from pflow.registry.entry import Entry
-from pflow.workspace import Workspace
+from pflow.workspace import Entry, Observer, Workspace
+from pflow.workspace.serving import LiveRun
 
 _MOST_NODES = 20
 
@@ -79,7 +76,8 @@ def list_library(workspace: Workspace, arguments: Arguments) -> Reply:
 def list_entries(workspace: Workspace, pattern: str) -> list[dict[str, object]]:
     """Name, description and statistics of saved workflows."""
     kept = ("name", "description", "execution_count", "last_execution_at", "last_execution_success")
-    found = [{name: each[name] for name in kept if name in each} for each in workspace.workflows(pattern)]
+    every = [saved.metadata for saved in workspace.workflows(pattern)]
+    found = [{name: each[name] for name in kept if name in each} for each in every]
     return fit(found, workspace.output_limit)[0]
 
 
@@ -87,12 +85,11 @@ def describe(workspace: Workspace, arguments: Arguments) -> Reply:
     """What a workflow takes and gives, and how it fared."""
     name = check_name(str(arguments["name"]))
     found = workspace.describe(name)
-    fields = {"inputs": found.pop("inputs"), "outputs": found.pop("outputs")}
-    inputs: Any = fields["inputs"]
-    needed = [key for key, about in inputs.items() if about.get("required")]
-    lines = [f"{name}  {shorten(str(found.get('description', '')), 200)}".rstrip()]
+    needed = [key for key, about in found.inputs.items() if about.get("required")]
+    lines = [f"{name}  {shorten(str(found.description), 200)}".rstrip()]
     lines += [f"needs {', '.join(needed)}"] if needed else []
-    return _succeed(fields, found, "\n".join(lines))
+    rest = {key: value for key, value in found.as_dict().items() if key not in ("inputs", "outputs")}
+    return _succeed({"inputs": found.inputs, "outputs": found.outputs}, rest, "\n".join(lines))
 
 
 async def execute(desk: Desk, arguments: Arguments) -> Reply:
@@ -104,7 +101,8 @@ async def execute(desk: Desk, arguments: Arguments) -> Reply:
 
     outcome = await desk.watch(make)
     reply = end_of(outcome, show_outputs(outcome))
-    data = dict(cast("Mapping[str, object]", reply.envelope.get("data", {})))
+    given = reply.envelope.get("data")
+    data = dict(given) if isinstance(given, Mapping) else {}
     return reply._replace(
         envelope={
             "success": outcome.success,

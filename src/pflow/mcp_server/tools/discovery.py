@@ -46,7 +46,7 @@ def _lean(match: dict[str, object]) -> dict[str, object]:
     """A match without what `reason` says as well, and without what says nothing."""
     lean = {name: _telling(value) for name, value in match.items() if name != "matched"}
     if "shortened" in lean:
-        lean["shortened"] = in_tools(str(lean["shortened"]))
+        lean["shortened"] = in_tools(lean["shortened"])
     return lean
 
 

@@ -8,12 +8,11 @@ import orjson
 
 from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.printable import shorten
-from pflow.engine.ports import Observer
-from pflow.execution.live_run import LiveRun
 from pflow.mcp_server.envelope import Reply, end_of, issue_lines, issue_objects, succeed
 from pflow.mcp_server.tool_spec import Arguments, Desk, Schema, ToolSpec, changes, gives, in_thread, reads, takes
 from pflow.mcp_server.utils.resolver import read_workflow
-from pflow.workspace import Outcome, Workspace
+from pflow.workspace import Observer, Outcome, Workspace
+from pflow.workspace.serving import LiveRun
 
 WORKFLOW: Schema = {
     "anyOf": [{"type": "string"}, {"type": "object"}],

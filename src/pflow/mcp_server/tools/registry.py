@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from pflow.core.errors import NotFoundError
 from pflow.core.printable import shorten
 from pflow.core.schema_path import calls_seen, paths, paths_of
-from pflow.engine.ports import Observer
-from pflow.execution.live_run import LiveRun
 from pflow.mcp_server.envelope import Reply, end_of, succeed
 from pflow.mcp_server.fit_list import fit, within
 from pflow.mcp_server.signature import signature
 from pflow.mcp_server.tool_spec import Arguments, Desk, ToolSpec, changes, gives, in_thread, reads, takes, text
 from pflow.mcp_server.tools.execution import show_outputs
-from pflow.registry.entry import Entry
-from pflow.workspace import Workspace
+from pflow.workspace import Entry, Observer, Workspace
+from pflow.workspace.serving import LiveRun
 
 _MOST_LINES = 40
 

@@ -19,9 +19,8 @@ def set_setting(workspace: Workspace, arguments: Arguments) -> Reply:
 def get_setting(workspace: Workspace, arguments: Arguments) -> Reply:
     """One setting; a credential only in part."""
     found = workspace.setting(str(arguments["key"]))
-    value = found["value"]
-    shown = "not set" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    return succeed(found, f"{found['key']}: {shown}{' (masked)' if found['secret'] and value is not None else ''}")
+    masked = " (masked)" if found.secret and found.set else ""
+    return succeed(found.as_dict(), f"{found.key}: {found.shown}{masked}")
 
 
 _SETTING = {"key": text(), "set": {"type": "boolean"}, "secret": {"type": "boolean"}}

@@ -8,11 +8,11 @@ import orjson
 
 from pflow.core.errors import NotFoundError
 from pflow.core.printable import shorten
-from pflow.execution.outcome import shorten as preview
 from pflow.mcp_server.envelope import Reply, in_tools, succeed
 from pflow.mcp_server.fit_list import fit
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, gives, in_thread, reads, takes, text
 from pflow.workspace import Workspace
+from pflow.workspace.serving import shorten as preview
 
 _LINES = 50
 
@@ -98,7 +98,7 @@ def _step(entry: Mapping[str, object], limit: int) -> Reply:
     error = entry.get("error")
     if isinstance(error, Mapping):
         hints = error.get("suggestions")
-        lines += [f"hint: {in_tools(str(hint))}" for hint in hints] if isinstance(hints, list) else []
+        lines += [f"hint: {in_tools(hint)}" for hint in hints] if isinstance(hints, list) else []
     return succeed(data, "\n".join(lines))
 
 

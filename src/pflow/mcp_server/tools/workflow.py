@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pflow.core.errors import UsageError
+from pflow.core.library.saved_workflow import SavedWorkflow
 from pflow.core.printable import shorten
 from pflow.mcp_server.envelope import Reply, issue_lines, issue_objects, succeed
 from pflow.mcp_server.fit_list import fit
@@ -51,11 +52,8 @@ def _described(workspace: Workspace, workflow: Workflow, description: str) -> st
 def list_workflows(workspace: Workspace, arguments: Arguments) -> Reply:
     """Saved workflows."""
     query = str(arguments.get("filter") or "")
-    found = workspace.workflows(query)
-    entries = [_entry(metadata) for metadata in found]
-    if arguments.get("include_temp"):
-        found = workspace.workflows(query, drafts=True)[len(found) :]
-        entries += [{**_entry(metadata), "is_temp": True} for metadata in found]
+    found = workspace.workflows(query, drafts=bool(arguments.get("include_temp")))
+    entries = [_entry(saved) for saved in found]
     shown, more = fit(entries, workspace.output_limit)
     data: dict[str, object] = {"workflows": shown, "count": len(entries)}
     lines = [_line(entry) for entry in shown]
@@ -67,9 +65,10 @@ def list_workflows(workspace: Workspace, arguments: Arguments) -> Reply:
     return succeed(data, "\n".join(lines))
 
 
-def _entry(metadata: Mapping[str, object]) -> dict[str, object]:
+def _entry(saved: SavedWorkflow) -> dict[str, object]:
     kept = ("name", "description", "execution_count", "last_execution_at", "last_execution_success", "updated_at")
-    return {name: metadata[name] for name in kept if name in metadata}
+    entry = {name: saved.metadata[name] for name in kept if name in saved.metadata}
+    return {**entry, "is_temp": True} if saved.is_draft else entry
 
 
 def _line(entry: Mapping[str, object]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pflow.core.advice import Advice
 from pflow.core.errors import SecurityError
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.secret_name import is_secret_name
@@ -31,5 +32,5 @@ def check_may_set(workspace: Workspace, key: str) -> None:
 def _refusal(key: str, reason: str) -> SecurityError:
     return SecurityError(
         f"an agent may not change `{key}`: {reason}",
-        suggestions=["ask the person who runs pflow; they can set it in a terminal, with `pflow settings`"],
+        suggestions=[Advice("ask the person who runs pflow; they can set it in a terminal, with `{settings}`")],
     )

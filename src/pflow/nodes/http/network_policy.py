@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from pflow.core.advice import Advice
 from pflow.core.errors import SecurityError, StepError
 
 Address = IPv4Address | IPv6Address
@@ -89,7 +90,7 @@ class NetworkPolicy:
         if switch not in ("", "true", "false"):
             raise SecurityError(
                 f"setting `http.allow_private` is {switch!r}, which is neither `true` nor `false`",
-                suggestions=["pflow settings set http.allow_private false"],
+                suggestions=[Advice("{set_option}", name="http.allow_private", value="false")],
             )
         hosts: list[tuple[str, int | None]] = []
         networks: list[tuple[Network, int | None]] = []
@@ -130,9 +131,11 @@ class NetworkPolicy:
 
     def _refusal(self, host: str, port: int, address: Address, kind: str) -> SecurityError:
         shown = f"[{host}]" if ":" in host else host
-        suggestions = [f"pflow settings set http.allow_hosts {','.join(filter(None, (self.listed, shown)))}"]
+        suggestions = [
+            Advice("{set_option}", name="http.allow_hosts", value=",".join(filter(None, (self.listed, shown))))
+        ]
         if kind in _OPENED_BY_ALLOW_PRIVATE:
-            suggestions.append("pflow settings set http.allow_private true")
+            suggestions.append(Advice("{set_option}", name="http.allow_private", value="true"))
         leads = f"is {kind}" if shown.strip("[]") == str(address) else f"leads to `{address}`, {kind}"
         return SecurityError(
             f"`{shown}:{port}` {leads}, which steps may not call unless settings allow it",
@@ -199,7 +202,7 @@ def _parse_entry(entry: str) -> tuple[str | Network, int | None]:
 def _bad_entry(entry: str) -> SecurityError:
     return SecurityError(
         f"setting `http.allow_hosts` holds {entry!r}, which is not a host, host:port, address or CIDR",
-        suggestions=["pflow settings set http.allow_hosts intranet.example:8080,10.0.0.0/8"],
+        suggestions=[Advice("{set_option}", name="http.allow_hosts", value="intranet.example:8080,10.0.0.0/8")],
     )
 
 

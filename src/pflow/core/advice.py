@@ -1,0 +1,110 @@
+"""Advice to users as data: sentences that name commands by kind, which each edge says in its own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+COMMANDS = {
+    "add_insecure_server": "pflow mcp add … --insecure",
+    "add_server": "pflow mcp add",
+    "add_server_with_token": "pflow mcp add NAME --url … --header 'Authorization: Bearer ${TOKEN}'",
+    "add_workflow": "add `--with WORKFLOW`",
+    "call_tool_again": "call the tool again with `pflow call`",
+    "cancel_run": "pflow runs cancel {run}",
+    "check_server": "pflow mcp doctor {server}",
+    "clean_drafts": "pflow workflow clean-temp --older-than 1d",
+    "describe_node": "pflow registry describe {node}",
+    "describe_node_as_json": "pflow registry describe {node} --json",
+    "describe_workflow": "pflow workflow describe {workflow} --json",
+    "discover_nodes": "pflow registry discover",
+    "list_nodes": "pflow registry list",
+    "list_runs": "pflow runs list",
+    "list_servers": "pflow mcp list",
+    "list_settings": "pflow settings list",
+    "list_workflows": "pflow workflow list",
+    "log_in": "pflow mcp login {server}",
+    "remove_server": "pflow mcp remove",
+    "replace_settings": "pflow settings set NAME value",
+    "resume": "pflow runs resume {run}",
+    "resume_edited": "pflow runs resume {run} --with WORKFLOW",
+    "resume_in_doubt": "pflow runs resume {run} --rerun-in-doubt",
+    "run_workflow": "pflow run WORKFLOW",
+    "save_workflow": "pflow workflow save",
+    "scan_nodes": "pflow registry scan",
+    "search_nodes": "pflow registry list --filter TEXT",
+    "set_option": "pflow settings set {name} {value}",
+    "set_setting": "pflow settings set {name}",
+    "settings": "pflow settings",
+    "sync_server": "pflow mcp sync {server}",
+    "sync_servers": "pflow mcp sync",
+}
+"""What a person types at a shell, by kind of advice."""
+
+_NAME = re.compile(r"\{(\w+)\}")
+
+
+class Advice(str):
+    """A sentence for people at a shell. `text` has `{kind}` in place of each command, and `{name}` for words of `args`.
+
+    A string, so that only an edge with other words than a shell's has to know of it.
+    """
+
+    text: str
+    args: Mapping[str, str]
+
+    def __new__(cls, text: str, **args: str) -> Advice:
+        """Make advice from a sentence such as "then go on with `{resume}`"."""
+        advice = super().__new__(cls, _say(text, args, COMMANDS))
+        advice.text, advice.args = text, args
+        return advice
+
+    def said_with(self, commands: Mapping[str, str]) -> str:
+        """The sentence with other commands; a kind that is not among them is for a person at a shell."""
+        return _say(self.text, self.args, {**COMMANDS, **commands})
+
+
+def _say(text: str, args: Mapping[str, str], commands: Mapping[str, str]) -> str:
+    def fill(name: re.Match[str]) -> str:
+        return args.get(name[1], name[0])
+
+    return _NAME.sub(lambda kind: _NAME.sub(fill, commands[kind[1]]) if kind[1] in commands else fill(kind), text)
+
+
+def to_data(error: Mapping[str, object]) -> dict[str, object]:
+    """An error object as a journal keeps it: its advice as what it is made of."""
+    return change_advice(error, lambda one: {"advice": one.text, "args": one.args} if isinstance(one, Advice) else one)
+
+
+def from_data(error: Mapping[str, object]) -> dict[str, object]:
+    """An error object out of a journal; what was recorded as plain text stays so."""
+    return change_advice(error, _read)
+
+
+def to_text(error: Mapping[str, object]) -> dict[str, object]:
+    """An error object as a plain value, for steps that look at it."""
+    return change_advice(error, lambda one: str(one) if isinstance(one, str) else one)
+
+
+def change_advice(error: Mapping[str, object], change: Callable[[object], object]) -> dict[str, object]:
+    """A copy of an error object with every suggestion, and the hint of every issue, changed."""
+    changed = dict(error)
+    suggestions, details = error.get("suggestions"), error.get("details")
+    if isinstance(suggestions, list | tuple):
+        changed["suggestions"] = [change(one) for one in suggestions]
+    issues = details.get("issues") if isinstance(details, Mapping) else None
+    if isinstance(details, Mapping) and isinstance(issues, list):
+        changed["details"] = {**details, "issues": [_change_hint(issue, change) for issue in issues]}
+    return changed
+
+
+def _change_hint(issue: object, change: Callable[[object], object]) -> object:
+    return {**issue, "hint": change(issue["hint"])} if isinstance(issue, Mapping) and "hint" in issue else issue
+
+
+def _read(one: object) -> object:
+    text = one.get("advice") if isinstance(one, Mapping) else None
+    args = one.get("args") if isinstance(one, Mapping) else None
+    if not isinstance(text, str) or not isinstance(args, Mapping):
+        return one
+    return Advice(text, **{str(name): str(value) for name, value in args.items()})

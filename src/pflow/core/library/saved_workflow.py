@@ -1,0 +1,34 @@
+"""A workflow of the library or a draft as it is listed."""
+
+from __future__ import annotations
+
+from pflow.core.frozen import Frozen
+from pflow.core.json_type import Json, JsonView
+
+
+class SavedWorkflow(Frozen):
+    """What is known of a workflow without its document; `metadata` is all that its file and its statistics say."""
+
+    name: str
+    description: str
+    runs: int
+    last_run_at: str
+    metadata: JsonView
+    is_draft: bool = False
+
+    def as_dict(self) -> Json:
+        """The metadata, as files hold it."""
+        return dict(self.metadata)
+
+
+def read_metadata(metadata: JsonView, *, is_draft: bool = False) -> SavedWorkflow:
+    """A workflow from its metadata, which a person may have edited."""
+    runs = metadata.get("execution_count")
+    return SavedWorkflow(
+        name=str(metadata.get("name", "")),
+        description=str(metadata.get("description") or ""),
+        runs=runs if isinstance(runs, int) else 0,
+        last_run_at=str(metadata.get("last_execution_at") or ""),
+        metadata=metadata,
+        is_draft=is_draft,
+    )
