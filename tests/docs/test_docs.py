@@ -15,7 +15,6 @@ import pflow.core.document.parse
 import pflow.core.errors
 import pflow.errors
 import pflow.events
-from pflow.cli.lazy_group import LazyGroup
 from pflow.cli.main import root
 from pflow.core.event import EVENTS
 from pflow.core.file.home import Home
@@ -147,7 +146,7 @@ def commands(command: click.Command, words: str) -> Iterator[tuple[str, click.Co
         yield words, command
         return
     context = click.Context(command)
-    names = [*command.lazy] if isinstance(command, LazyGroup) and command.lazy else [*command.commands]
+    names = command.list_commands(context)
     for name in names:
         inner = command.get_command(context, name)
         assert inner is not None

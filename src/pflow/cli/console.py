@@ -72,12 +72,12 @@ class Console:
         """Print text as a result, with a line end if it lacks one."""
         self._write(text if text.endswith("\n") or not text else f"{text}\n")
 
-    def reply(self, data: Mapping[str, object], text: str) -> None:
-        """Print a result: `data` in the common envelope for programs, `text` for people."""
+    def reply(self, data: object, shown: object) -> None:
+        """Print a result: `data` in the common envelope for programs, `shown` for people."""
         if self.json:
             self.envelope({"success": True, "data": data})
         else:
-            self.text(text)
+            self.data(shown)
 
     def envelope(self, envelope: Mapping[str, object]) -> None:
         """Print the one object that a program gets."""
@@ -97,6 +97,12 @@ class Console:
             self.say(render_error(error, self.places, source=self.source))
         else:
             self.say(render_error(_without_echo(error)))
+
+    def remark(self, *lines: str) -> None:
+        """Say something beside the result, to people only."""
+        if not self.json:
+            for line in lines:
+                self.say(line)
 
     def warn(self, issues: Sequence[Issue]) -> None:
         """Say what is probably wrong with a document that can run all the same, where it stands in its text."""

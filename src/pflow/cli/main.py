@@ -1,15 +1,16 @@
-"""The command line's root: which commands there are, what a word that is none of them means, and how all end."""
+"""The command line's root: finds the command that the first word means, and turns every error into an exit code."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
+from pflow.cli.command_group import SHORTHAND, CommandGroup, json_option
 from pflow.cli.command_table import COMMANDS
 from pflow.cli.console import BROKEN_PIPE, Console
-from pflow.cli.lazy_group import SHORTHAND, LazyGroup, json_option
 from pflow.core.errors import PflowError, StorageError, UsageError
 from pflow.core.printable import escape
 
@@ -26,14 +27,25 @@ Examples:
 """
 
 
-class Root(LazyGroup):
-    """Commands by name; any other first word is a workflow, a node type or a pipeline."""
+class Root(CommandGroup):
+    """Commands from the table, each imported when it is used; any other first word is a workflow or a pipeline."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every name, in the order of the table."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """The command, imported."""
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the words mean."""
-        if args[0] in self.lazy:
+        if args[0] in COMMANDS:
             return super().resolve_command(ctx, args)
         from pflow.cli.commands.pipeline import pipeline, starts_pipeline  # lazy: only for the short forms
         from pflow.cli.commands.run import check_start, run
@@ -47,16 +59,21 @@ class Root(LazyGroup):
         ctx.meta[SHORTHAND] = True
         return "run", run, words
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[click.shell_completion.CompletionItem]:
-        """Commands, then the workflows and node types that need no command."""
-        from pflow.cli.completion import complete_start  # lazy: only while completing
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table as help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
-        return [*super().shell_complete(ctx, incomplete), *complete_start(ctx, incomplete)]
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[click.shell_completion.CompletionItem]:
+        """Commands, options, then the workflows and node types that need no command."""
+        from pflow.cli.completion import complete_start, offered  # lazy: only while completing
+
+        commands = offered(ctx, incomplete, lambda console, ctx: ((name, COMMANDS[name][1]) for name in COMMANDS))
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete), *complete_start(ctx, incomplete)]
 
 
 @click.group(
     cls=Root,
-    lazy=COMMANDS,
     epilog=EPILOG,
     invoke_without_command=True,
     subcommand_metavar="COMMAND | WORKFLOW | PIPELINE ...",

@@ -53,7 +53,5 @@ def _write_picture(console: Console, path: str, picture: str) -> None:
             f"the picture was not written to `{escape(path)}`: {error.strerror}",
             suggestions=["give another file, or `--svg -` to print it"],
         ) from error
-    if console.json:
-        console.envelope({"success": True, "data": {"svg_path": path}})
-    else:
-        console.say(f"drawn to {escape(path)}")
+    console.reply({"svg_path": path}, None)
+    console.remark(f"drawn to {escape(path)}")

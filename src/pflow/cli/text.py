@@ -113,15 +113,10 @@ def show_details(error: Mapping[str, object], params: object = None) -> list[str
         hidden = name in _HIDDEN and not (name == "cause" and isinstance(value, str))
         # The small number of an exit code may stand in a message and mean something else.
         fact = f"code {value}" if name == "exit_code" else str(value)
-        told = hidden or value in (None, "", [], {}) or tells(message, fact) or given.get(name) == value
+        told = hidden or value in (None, "", [], {}) or fact in message or given.get(name) == value
         if not told:
             lines += [f"  {line}" for line in show_fact(name, value)]
     return lines
-
-
-def tells(message: str, fact: str) -> bool:
-    """Whether a message says it already, so that it need not be shown twice."""
-    return fact in message
 
 
 def show_fact(name: object, value: object) -> list[str]:

@@ -35,6 +35,11 @@ class RunInfo(Frozen):
     events: int
     alive: bool
 
+    @property
+    def state(self) -> str:
+        """The status, but `interrupted` for a run whose process is gone."""
+        return self.status if self.alive or self.status != "running" else "interrupted"
+
 
 class RunQuery(Frozen):
     """Which runs to list: those for which everything that is given holds.

@@ -11,7 +11,7 @@ from pflow.core.errors import RunError
 from pflow.core.file.home import Home
 from pflow.workspace import Outcome
 from pflow.workspace.serving import LiveRun
-from pflow.workspace.warm_workspace import Resident
+from pflow.workspace.warm_workspace import WarmWorkspaces
 
 MOST_RUNS = 200
 """Runs at once; more wait their turn."""
@@ -27,7 +27,7 @@ class EngineThread:
     """Runs of one process, and what they share. The thread begins with the first of them."""
 
     def __init__(self, home: Home) -> None:
-        self.resident = Resident(home)
+        self.workspaces = WarmWorkspaces(home)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
         self._live: dict[LiveRun, Future[Outcome]] = {}
@@ -71,9 +71,9 @@ class EngineThread:
             for run in list(self._live):
                 self._soon(run, reason="disconnected")
             await self._wait(_STOPPING)
-            ending = asyncio.run_coroutine_threadsafe(self.resident.disconnect(), loop)
+            ending = asyncio.run_coroutine_threadsafe(self.workspaces.disconnect(), loop)
             await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(ending))], timeout=_DISCONNECTING)
-        self.resident.close()
+        self.workspaces.close()
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pflow.core.advice import Advice, change_advice
+from pflow.core.document.issue import Issue
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
@@ -39,7 +40,7 @@ IN_TOOLS = {
 """Advice by kind, for an agent that has only tools. What is missing here, only a person can do, at a shell."""
 
 
-class Reply(Frozen):
+class ToolReply(Frozen):
     """An answer: the structured content, and what a reader sees."""
 
     envelope: Mapping[str, object]
@@ -51,17 +52,17 @@ class Reply(Frozen):
         return self.envelope.get("success") is not True
 
 
-def succeed(data: Mapping[str, object], text: str, **more: object) -> Reply:
+def succeed(data: Mapping[str, object], text: str, **more: object) -> ToolReply:
     """The answer of a tool that did what it was asked."""
-    return Reply(envelope={"success": True, "data": data, **more}, text=text)
+    return ToolReply(envelope={"success": True, "data": data, **more}, text=text)
 
 
-def fail(error: PflowError) -> Reply:
+def fail(error: PflowError) -> ToolReply:
     """The one way in which an error becomes an answer."""
     return failure(error.as_dict())
 
 
-def failure(error: Mapping[str, object], **more: object) -> Reply:
+def failure(error: Mapping[str, object], **more: object) -> ToolReply:
     """The answer that carries an error object, its advice in the words of the tools."""
     error = change_advice(error, in_tools)
     advice = error.get("suggestions")
@@ -76,12 +77,15 @@ def failure(error: Mapping[str, object], **more: object) -> Reply:
     message = "" if len(found) == 1 else f" {shown['message']}"  # a single issue says it, and where
     lines = [f"error ({shown['type']}){where}:{message}", *found]
     lines += [f"hint: {each}" for each in suggestions]
-    return Reply(envelope={"success": False, "error": shown, **more}, text="\n".join(escape(line) for line in lines))
+    return ToolReply(
+        envelope={"success": False, "error": shown, **more}, text="\n".join(escape(line) for line in lines)
+    )
 
 
-def issue_objects(issues: Iterable[Mapping[str, object]]) -> list[Json]:
+def issue_objects(issues: Iterable[Issue]) -> list[Json]:
     """Issues of a document, their hints in the words of the tools."""
-    return [{**issue, "hint": in_tools(issue["hint"])} if "hint" in issue else {**issue} for issue in issues]
+    found = [issue.as_dict() for issue in issues]
+    return [{**issue, "hint": in_tools(issue["hint"])} if "hint" in issue else issue for issue in found]
 
 
 def issue_lines(issues: Sequence[Mapping[str, object]]) -> list[str]:
@@ -101,11 +105,11 @@ def issue_lines(issues: Sequence[Mapping[str, object]]) -> list[str]:
     return lines
 
 
-def end_of(outcome: Outcome, text: str) -> Reply:
+def end_of(outcome: Outcome, text: str) -> ToolReply:
     """The answer for a run that ended: `text` for one that completed, why it did not for any other."""
     envelope = outcome.envelope()
     if outcome.success:
-        return Reply(envelope=envelope, text=text)
+        return ToolReply(envelope=envelope, text=text)
     error = envelope["error"]
     assert isinstance(error, Mapping)
     more = {name: value for name, value in envelope.items() if name not in ("success", "error")}

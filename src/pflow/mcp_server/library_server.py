@@ -1,4 +1,4 @@
-"""The part of the server that shows the library: resources, prompts, and word of what changed."""
+"""The part of the server that shows the library: resources, prompts, and notifications of changes."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ from mcp_types import (
     ListPromptsResult,
     ListResourcesResult,
     PaginatedRequestParams,
-    PromptMessage,
     ResourceTemplate,
     SubscriptionsListenRequestParams,
-    TextContent,
 )
 
+from pflow import __version__
 from pflow.core.errors import DocumentError, InputError, NotFoundError, PflowError, SecurityError, UsageError
-from pflow.mcp_server.envelope import Reply, fail
+from pflow.core.file.home import Home
+from pflow.mcp_server.engine_thread import EngineThread
+from pflow.mcp_server.envelope import ToolReply, fail
+from pflow.mcp_server.instruction import INSTRUCTIONS
 from pflow.mcp_server.prompt import fill_prompt, list_prompts
 from pflow.mcp_server.resource import TEMPLATES, list_resources, read_resource
 from pflow.mcp_server.task import Tasks
-from pflow.workspace import Workspace
 
 T = TypeVar("T")
 
 CHANGES = frozenset({"workflow_save", "save_to_library"})
-"""Tools after which the library is another."""
+"""Tools that change the library."""
 
 CALLS = {
     "full": "workflow_execute(workflow='{name}', parameters={inputs})",
@@ -47,19 +48,27 @@ CALLS = {
 
 MOST_SUBSCRIPTIONS = 200
 
-_TELLING = 0.5
+_TELLING_SECONDS = 0.5
 _ASKED_WRONGLY = (DocumentError, InputError, NotFoundError, SecurityError, UsageError)
 
 
 class LibraryServer(MCPServer[Any]):
-    """Resources and prompts over whatever workspaces its subclass makes."""
+    """Resources, prompts and tasks over one home; its subclass adds the tools."""
 
     detaching: frozenset[str] = frozenset({"workflow_execute"})
     """Tools whose runs may go on by themselves."""
 
-    def __init__(self, *, workspace: Callable[[], Workspace], toolset: str, **options: Any) -> None:
-        super().__init__(extensions=[Tasks(workspace, self.detaching)], **options)
-        self._workspace = workspace
+    def __init__(self, home: Home, toolset: str) -> None:
+        self.engine = EngineThread(home)
+        self._workspace = self.engine.workspaces.open
+        super().__init__(
+            name="pflow",
+            title="pflow",
+            version=__version__,
+            instructions=INSTRUCTIONS[toolset],
+            log_level="WARNING",
+            extensions=[Tasks(self._workspace, self.detaching)],
+        )
         self._call = CALLS[toolset]
         self._listeners = Listeners()
         self.middleware.append(self._listeners)
@@ -67,7 +76,7 @@ class LibraryServer(MCPServer[Any]):
         self._lowlevel_server.add_request_handler(
             "subscriptions/listen", SubscriptionsListenRequestParams, self._listen
         )
-        # In pages: a library has no end.
+        # In pages: a library may have any size.
         self._lowlevel_server.add_request_handler("resources/list", PaginatedRequestParams, self._page_resources)
         self._lowlevel_server.add_request_handler("prompts/list", PaginatedRequestParams, self._page_prompts)
 
@@ -79,47 +88,42 @@ class LibraryServer(MCPServer[Any]):
         self, uri: object, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents]:
         """What stands under an address."""
-        found = await self._off_loop(lambda: read_resource(self._workspace(), str(uri)), uri=str(uri)[:200])
-        return [ReadResourceContents(content=found.text, mime_type=found.mime_type)]
+        return [await self._off_loop(lambda: read_resource(self._workspace(), str(uri)), uri=str(uri)[:200])]
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult:
         """A saved workflow as a task for an agent."""
         given = {str(key): str(value) for key, value in (arguments or {}).items()}
-        asked = await self._off_loop(lambda: fill_prompt(self._workspace(), name, given, tool=self._call))
-        message = PromptMessage(role="user", content=TextContent(type="text", text=asked.text))
-        return GetPromptResult(description=asked.description or None, messages=[message])
+        return await self._off_loop(lambda: fill_prompt(self._workspace(), name, given, tool=self._call))
 
-    def refuse(self, error: PflowError) -> Reply:
+    def refuse(self, error: PflowError) -> ToolReply:
         """The answer for an error, without secrets."""
         reply = fail(error)
         try:
             return self._workspace().redact_report(reply)
         except PflowError as worse:
-            return fail(worse)  # whatever hides secrets cannot be read, so nothing is repeated
+            return fail(worse)  # the settings that hide secrets cannot be read, so nothing is repeated
 
     async def tell_of_change(self) -> None:
-        """Say that the library is another: to those who subscribed, and to every client of the older protocol."""
+        """Say that the library changed: to subscribers, and to every client of the older protocol."""
         for event in (ResourcesListChanged(), PromptsListChanged()):
             await self._subscriptions.publish(event)
         await self._listeners.tell()
 
     def stop_listening(self) -> None:
-        """End every subscription in the way that says that it is over."""
+        """End every subscription, and tell its client."""
         self._listen.close()
 
     async def _page_resources(
         self, ctx: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        found, cursor = await self._off_loop(lambda: list_resources(self._workspace().home, _cursor(params)))
-        return ListResourcesResult(resources=found, next_cursor=cursor)
+        return await self._off_loop(lambda: list_resources(self._workspace().home, _cursor(params)))
 
     async def _page_prompts(
         self, ctx: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListPromptsResult:
-        found, cursor = await self._off_loop(lambda: list_prompts(self._workspace().home, _cursor(params)))
-        return ListPromptsResult(prompts=found, next_cursor=cursor)
+        return await self._off_loop(lambda: list_prompts(self._workspace().home, _cursor(params)))
 
     async def _off_loop(self, work: Callable[[], T], **about: str) -> T:
         try:
@@ -149,10 +153,10 @@ class Listeners:
         return result
 
     async def tell(self) -> None:
-        """Say it to whoever still listens. A client that reads nothing holds nobody up."""
+        """Notify every client that is still connected. One that does not read does not block the others."""
         telling = [asyncio.create_task(_tell(connection)) for connection in self._connections]
         if telling:
-            _, late = await asyncio.wait(telling, timeout=_TELLING)
+            _, late = await asyncio.wait(telling, timeout=_TELLING_SECONDS)
             for task in late:
                 task.cancel()
 

@@ -5,46 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import orjson
-from mcp_types import Prompt, PromptArgument
+from mcp_types import GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage, TextContent
 
 from pflow.core.document.document import Document, Input
 from pflow.core.document.parse import parse_value
 from pflow.core.errors import DocumentError, InputError, PflowError
 from pflow.core.file.file_name import check_name
 from pflow.core.file.home import Home
-from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.printable import escape, shorten
 from pflow.core.suggest import nearest
 from pflow.mcp_server.resource import page_of
 from pflow.workspace import Workspace, coerce_text
 
-_DESCRIPTION = 300
+_DESCRIPTION_CHARACTERS = 300
 _MOST_ARGUMENTS = 50
 
 
-class Asked(Frozen):
-    """A prompt with its arguments filled in."""
-
-    description: str
-    text: str
-
-
-def list_prompts(home: Home, cursor: str | None) -> tuple[list[Prompt], str | None]:
+def list_prompts(home: Home, cursor: str | None) -> ListPromptsResult:
     """A page of the library as prompts."""
-    page = page_of(home, cursor)
+    names, following = page_of(home, cursor)
     listed = []
-    for name in page.names:
+    for name in names:
         try:
             document, about = _load(home, name)
         except PflowError:
             continue  # what cannot be read is left out of lists everywhere
         arguments = [_argument(each, declared) for each, declared in _askable(document).items()]
         listed.append(Prompt(name=name, description=about or None, arguments=arguments[:_MOST_ARGUMENTS] or None))
-    return listed, page.cursor
+    return ListPromptsResult(prompts=listed, next_cursor=following)
 
 
-def fill_prompt(workspace: Workspace, name: str, given: Mapping[str, str], *, tool: str) -> Asked:
+def fill_prompt(workspace: Workspace, name: str, given: Mapping[str, str], *, tool: str) -> GetPromptResult:
     """What an agent is asked to do. `tool` is a call with places for `{name}` and `{inputs}`.
 
     Raises `PflowError` for a workflow that does not exist and for arguments that it does not take.
@@ -67,17 +59,17 @@ def fill_prompt(workspace: Workspace, name: str, given: Mapping[str, str], *, to
     secrets = [each for each, declared in document.inputs.items() if declared.secret]
     if secrets:
         lines.append(f"Its secrets ({', '.join(secrets)}) come from the settings; do not ask for them here.")
-    return Asked(description=about, text=str(workspace.redact("\n".join(lines))))
+    text = str(workspace.redact("\n".join(lines)))
+    message = PromptMessage(role="user", content=TextContent(type="text", text=text))
+    return GetPromptResult(description=about or None, messages=[message])
 
 
 def _load(home: Home, name: str) -> tuple[Document, str]:
-    saved = WorkflowManager(home).load(check_name(name))
-    document = parse_value(saved["workflow"]).document
+    manager = WorkflowManager(home)
+    document = parse_value(manager.load_ir(check_name(name))).document
     if document is None:
-        raise DocumentError(f"`{name}` holds no workflow that could be run")
-    metadata = saved["metadata"]
-    described = metadata.get("description") if isinstance(metadata, Mapping) else ""
-    return document, shorten(str(described or document.description), _DESCRIPTION)
+        raise DocumentError(f"`{name}` does not hold a workflow that can run")
+    return document, shorten(manager.describe(name).description or document.description, _DESCRIPTION_CHARACTERS)
 
 
 def _askable(document: Document) -> dict[str, Input]:
@@ -87,7 +79,7 @@ def _askable(document: Document) -> dict[str, Input]:
 
 def _argument(name: str, declared: Input) -> PromptArgument:
     kind = "" if declared.type in ("any", "string") else f" ({declared.type})"
-    about = shorten(f"{declared.description}{kind}".strip(), _DESCRIPTION)
+    about = shorten(f"{declared.description}{kind}".strip(), _DESCRIPTION_CHARACTERS)
     return PromptArgument(name=name, description=about or None, required=_is_needed(declared))
 
 

@@ -8,12 +8,12 @@ from importlib.resources import files
 from urllib.parse import unquote
 
 import orjson
-from mcp_types import Resource, ResourceTemplate
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp_types import ListResourcesResult, Resource, ResourceTemplate
 
 from pflow.core.errors import NotFoundError, PflowError, UsageError
 from pflow.core.file.file_name import check_name, show
 from pflow.core.file.home import Home
-from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.printable import escape, shorten
 from pflow.workspace import Workspace
@@ -23,15 +23,15 @@ WORKFLOWS = "pflow://workflows/"
 RUNS = "pflow://runs/"
 
 PAGE = 100
-"""Workflows that one answer lists."""
+"""Workflows in one page of a list."""
 
-MOST = 20_000
+MOST_CHARACTERS = 20_000
 """Characters of a run that one answer has; `trace_read` pages through the rest."""
 
 _JSON = "application/json"
-_DESCRIPTION = 300
+_DESCRIPTION_CHARACTERS = 300
 _FEW_STEPS = 50
-_LONGEST_URI = 200
+_LONGEST_URI_CHARACTERS = 200
 
 TEMPLATES = [
     ResourceTemplate(
@@ -49,31 +49,20 @@ TEMPLATES = [
 ]
 
 
-class Content(Frozen):
-    """What stands under an address."""
+def page_of(home: Home, cursor: str | None) -> tuple[list[str], str | None]:
+    """Names of the library after the one that `cursor` is, and the cursor of the next page.
 
-    text: str
-    mime_type: str
-
-
-class Page(Frozen):
-    """Some of the library: names, and where the next page begins."""
-
-    names: list[str]
-    cursor: str | None
-
-
-def page_of(home: Home, cursor: str | None) -> Page:
-    """The names of the library after the one that `cursor` is. Workflows that come or go meanwhile do no harm."""
+    Workflows that come or go meanwhile do no harm.
+    """
     names = WorkflowManager(home).names()
     begin = bisect_right(names, check_name(cursor)) if cursor is not None else 0
     chosen = names[begin : begin + PAGE]
-    return Page(names=chosen, cursor=chosen[-1] if begin + PAGE < len(names) else None)
+    return chosen, chosen[-1] if begin + PAGE < len(names) else None
 
 
-def list_resources(home: Home, cursor: str | None) -> tuple[list[Resource], str | None]:
+def list_resources(home: Home, cursor: str | None) -> ListResourcesResult:
     """A page of what there is to read. Runs are too many to be listed; they are read by their ids."""
-    page = page_of(home, cursor)
+    names, following = page_of(home, cursor)
     manager = WorkflowManager(home)
     listed = []
     if cursor is None:
@@ -86,27 +75,24 @@ def list_resources(home: Home, cursor: str | None) -> tuple[list[Resource], str 
                 mime_type="text/markdown",
             )
         )
-    for name in page.names:
+    for name in names:
         try:
-            saved = manager.load(name)
+            about = shorten(manager.describe(name).description, _DESCRIPTION_CHARACTERS)
         except PflowError:
             continue  # what cannot be read is left out of lists everywhere
-        metadata = saved["metadata"]
-        described = metadata.get("description") if isinstance(metadata, Mapping) else ""
-        about = shorten(str(described), _DESCRIPTION) if described else None
-        listed.append(Resource(uri=WORKFLOWS + name, name=name, description=about, mime_type=_JSON))
-    return listed, page.cursor
+        listed.append(Resource(uri=WORKFLOWS + name, name=name, description=about or None, mime_type=_JSON))
+    return ListResourcesResult(resources=listed, next_cursor=following)
 
 
-def read_resource(workspace: Workspace, uri: str) -> Content:
+def read_resource(workspace: Workspace, uri: str) -> ReadResourceContents:
     """What stands under an address, without secrets; raises `PflowError` for one that leads nowhere."""
     if uri == GUIDE:
-        return Content(text=read_guide(), mime_type="text/markdown")
+        return ReadResourceContents(content=read_guide(), mime_type="text/markdown")
     for prefix, read in ((WORKFLOWS, _read_workflow), (RUNS, _read_run)):
         if uri.startswith(prefix):
-            return Content(text=read(workspace, unquote(uri[len(prefix) :])), mime_type=_JSON)
+            return ReadResourceContents(content=read(workspace, unquote(uri[len(prefix) :])), mime_type=_JSON)
     raise NotFoundError(
-        f"there is no resource `{escape(uri[:_LONGEST_URI])}`",
+        f"there is no resource `{escape(uri[:_LONGEST_URI_CHARACTERS])}`",
         suggestions=[f"there are {GUIDE}, {WORKFLOWS}{{name}} and {RUNS}{{id}}"],
     )
 
@@ -122,13 +108,11 @@ def _read_workflow(workspace: Workspace, name: str) -> str:
 
 def _read_run(workspace: Workspace, reference: str) -> str:
     if not reference.isascii() or not reference.replace("-", "").replace("_", "").isalnum():
-        raise UsageError(f"`{show(reference)}` is no id of a run", suggestions=["trace_read lists what there is"])
+        raise UsageError(f"`{show(reference)}` is not a valid run id", suggestions=["trace_read shows the latest run"])
     run = workspace.redact(workspace.show_run(reference))
     assert isinstance(run, dict)
     text = _dump(run)
-    if len(text) <= MOST:
-        return text
-    return _dump(_shortened(run))
+    return text if len(text) <= MOST_CHARACTERS else _dump(_shortened(run))
 
 
 def _shortened(run: Mapping[str, object]) -> dict[str, object]:

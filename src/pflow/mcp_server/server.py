@@ -8,27 +8,23 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mcp.server.mcpserver import Context
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnnotations
 
-from pflow import __version__
 from pflow.core.errors import DocumentError, PflowError
 from pflow.core.file.home import Home
 from pflow.core.suggest import nearest
-from pflow.mcp_server.engine_thread import EngineThread
-from pflow.mcp_server.envelope import Reply, fail
-from pflow.mcp_server.instruction import INSTRUCTIONS
+from pflow.mcp_server.call_context import CallContext
+from pflow.mcp_server.envelope import ToolReply, fail
 from pflow.mcp_server.library_server import CHANGES, LibraryServer
-from pflow.mcp_server.progress import Beginning, ProgressFeed
 from pflow.mcp_server.stdio_pipes import StdioStreams
 from pflow.mcp_server.tool_spec import ToolSpec
 from pflow.mcp_server.tools import TOOLSETS
-from pflow.workspace import Observer, Outcome
-from pflow.workspace.serving import SIGNALS, ArgumentCheck, LiveRun, NullOutput
+from pflow.workspace.serving import SIGNALS, ArgumentCheck
 
 _logger = logging.getLogger("pflow")
 
@@ -37,16 +33,7 @@ class PflowServer(LibraryServer):
     """The tools of one toolset over one home."""
 
     def __init__(self, home: Home, *, toolset: str = "full") -> None:
-        self.engine = EngineThread(home)
-        super().__init__(
-            name="pflow",
-            title="pflow",
-            version=__version__,
-            instructions=INSTRUCTIONS[toolset],
-            log_level="WARNING",
-            workspace=self.engine.resident.workspace,
-            toolset=toolset,
-        )
+        super().__init__(home, toolset)
         self._specs = {spec.name: spec for spec in TOOLSETS[toolset]()}
         self._tools = [_definition(spec) for spec in self._specs.values()]
         self._checks: dict[str, ArgumentCheck] = {}
@@ -73,10 +60,12 @@ class PflowServer(LibraryServer):
             is_error=reply.is_error,
         )
 
-    async def _answer(self, spec: ToolSpec, arguments: Mapping[str, Any], context: Context[Any, Any] | None) -> Reply:
+    async def _answer(
+        self, spec: ToolSpec, arguments: Mapping[str, Any], context: Context[Any, Any] | None
+    ) -> ToolReply:
         try:
             self._check(spec, arguments)
-            return await spec.handler(_Call(self.engine, context), arguments)
+            return await spec.handler(CallContext(self.engine, context), arguments)
         except PflowError as error:
             return await asyncio.to_thread(self.refuse, error)
         except Exception as error:  # noqa: BLE001 the edge: whatever a tool meets, the server goes on
@@ -87,7 +76,7 @@ class PflowServer(LibraryServer):
     def _log_bug(self, tool: str, trace: str) -> None:
         """Where it is, without secrets: the log is kept by whoever started the server."""
         try:
-            shown = str(self.engine.resident.workspace().redact(trace))
+            shown = str(self.engine.workspaces.open().redact(trace))
         except PflowError as error:
             shown = error.message
         _logger.error("tool `%s` has a bug: %s", tool, shown)
@@ -102,39 +91,6 @@ class PflowServer(LibraryServer):
             error.details["problems"] = problems
             error.suggestions = (f"it takes {', '.join(f'`{name}`' for name in spec.input_schema['properties'])}",)
             raise error
-
-
-class _Call:
-    """One call that is being worked on."""
-
-    def __init__(self, engine: EngineThread, context: Context[Any, Any] | None) -> None:
-        self.engine = engine
-        self._context = context
-
-    async def watch(self, make: Callable[[Observer], LiveRun]) -> Outcome:
-        """Make a run off the loop, see it through on the engine's thread, and tell the client how it goes."""
-        context = self._context
-        meta = context.request_context.meta if context is not None else None
-        if context is None or not meta or meta.get("progressToken", meta.get("progress_token")) is None:
-            return await self.engine.follow(await asyncio.to_thread(make, NullOutput()))
-        feed = ProgressFeed(context.report_progress)
-        run = await asyncio.to_thread(make, feed)
-        feed.total = len(run.plan.nodes)
-        telling = asyncio.create_task(feed.tell())
-        try:
-            outcome = await self.engine.follow(run)
-        finally:
-            telling.cancel()
-        await feed.flush()
-        return outcome
-
-    async def detach(self, make: Callable[[Observer], LiveRun]) -> LiveRun:
-        """Make a run off the loop and let it go on by itself. Once it has begun, anyone can ask for it."""
-        begun = Beginning()
-        run = await asyncio.to_thread(make, begun)
-        self.engine.launch(run).add_done_callback(begun.tell)
-        await begun.wait()
-        return run
 
 
 def _definition(spec: ToolSpec) -> Tool:
@@ -183,6 +139,6 @@ async def _serve(home: Home, toolset: str) -> int:
 def clean_drafts(server: PflowServer) -> None:
     """Let old drafts go; a client need not wait for it, nor hear of it."""
     try:
-        server.engine.resident.workspace().drafts.clean_old()
+        server.engine.workspaces.open().drafts.clean_old()
     except PflowError as error:
         _logger.warning("old drafts were not deleted: %s", error.message)

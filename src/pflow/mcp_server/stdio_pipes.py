@@ -12,13 +12,13 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 import orjson
 from anyio import EndOfStream
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     PARSE_ERROR,
     JSONRPCError,
@@ -29,8 +29,6 @@ from mcp_types import (
 )
 
 from pflow.workspace.serving import LINE_LIMIT, decode
-
-INTERNAL_ERROR = -32603
 
 _CHUNK = 1 << 18
 _PATIENCE = 2.0
@@ -61,23 +59,8 @@ class StdioStreams:
         self.input = Input(source, self.output, on_end, limit)
 
 
-class _Closing:
-    """Closes what inherits it when its `async with` ends."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        raise NotImplementedError
-
-
-class Input(_Closing):
-    """The messages that a client sends. What is none is answered here; reading goes on after it."""
+class Input(ObjectReceiveStream[SessionMessage]):
+    """The messages that a client sends. Lines that are not messages are answered here; reading goes on after them."""
 
     def __init__(self, source: int, output: Output, on_end: Callable[[], None], limit: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -126,15 +109,6 @@ class Input(_Closing):
         """Let go of stdin."""
         self._leaving = self._ended = True
         self._pause()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        try:
-            return await self.receive()
-        except EndOfStream:
-            raise StopAsyncIteration from None
 
     def _listen(self) -> None:
         self._paused = False
@@ -228,7 +202,7 @@ class Input(_Closing):
             self._waiter.set_result(None)
 
 
-class Output(_Closing):
+class Output(ObjectSendStream[SessionMessage]):
     """The messages to a client. Whoever sends one waits while the client does not read."""
 
     def __init__(self, target: int) -> None:
@@ -264,7 +238,8 @@ class Output(_Closing):
         """Give what is left a moment to be read."""
         if self._drained is not None:
             await asyncio.wait([self._drained], timeout=0.5)
-        self._stop()
+        self._release()
+        self._gone = True
 
     async def _drain(self) -> None:
         while (drained := self._drained) is not None:
@@ -292,18 +267,15 @@ class Output(_Closing):
         except OSError:  # nobody reads any more; that stdin ends is what ends us
             self._gone = True
             self._rest.clear()
+        self._release()
+
+    def _release(self) -> None:
+        """Let those go on who wait until everything is written."""
         if self._drained is not None:
             self._loop.remove_writer(self._target)
             drained, self._drained = self._drained, None
             if not drained.done():
                 drained.set_result(None)
-
-    def _stop(self) -> None:
-        if self._drained is not None:
-            self._loop.remove_writer(self._target)
-            self._drained.set_result(None)
-            self._drained = None
-        self._gone = True
 
 
 def _encode(item: SessionMessage) -> bytes:

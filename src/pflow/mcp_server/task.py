@@ -26,7 +26,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pflow.core.errors import PflowError, UsageError
-from pflow.mcp_server.envelope import Reply, failure, succeed
+from pflow.mcp_server.envelope import ToolReply, failure, succeed
 from pflow.mcp_server.tools.execution import output_lines
 from pflow.workspace import Workspace
 from pflow.workspace.serving import shorten_all
@@ -156,7 +156,7 @@ def _result(workspace: Workspace, run: Mapping[str, Any]) -> _Task:
     return {**found, "isError": True} if reply.is_error else found
 
 
-def _reply(workspace: Workspace, run: Mapping[str, Any]) -> Reply:
+def _reply(workspace: Workspace, run: Mapping[str, Any]) -> ToolReply:
     run_id = run["run_id"]
     if run["status"] == "failed":
         error = run.get("error") or {"type": "run", "message": "the run failed"}

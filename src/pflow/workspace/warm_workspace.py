@@ -1,4 +1,4 @@
-"""What a process that answers many requests keeps between them: the journal, connections, a child in waiting."""
+"""What a process that answers many requests keeps between them: the journal, connections, a standby child process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pflow.core.file.home import Home
 from pflow.core.setting.settings import Settings
-from pflow.engine.ports import Cache, Journal, Observer
+from pflow.engine.ports import Observer
 from pflow.execution.wiring import Wiring
 from pflow.mcp.pool import Pool
 from pflow.process.standby import Standby
@@ -16,8 +16,8 @@ from pflow.registry.registry import Registry
 from pflow.workspace.workspace import Workspace
 
 
-class Resident:
-    """Makes a workspace for each request: read afresh, over what is kept."""
+class WarmWorkspaces:
+    """Opens a workspace for each request: files are read afresh, everything else is kept."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -29,15 +29,10 @@ class Resident:
         self._standby = Standby()
         self._pool = Pool(home, variables=self._variables, warn=self.notices.append)
 
-    @property
-    def stores(self) -> tuple[Journal, Cache]:
-        """The one journal and its cache, so that what the journal recovers and locks is done once."""
-        with self._lock:
-            return self._wiring.journal, self._wiring.cache
-
-    def workspace(self, observer: Observer | None = None) -> Workspace:
-        """A fresh workspace; closing it is not needed, and keeps what is shared."""
-        journal, cache = self.stores
+    def open(self, observer: Observer | None = None) -> Workspace:
+        """A fresh workspace. It need not be closed; closing it keeps what is shared."""
+        with self._lock:  # the journal recovers and locks once, whoever asks for it first
+            journal, cache = self._wiring.journal, self._wiring.cache
         return Workspace(
             self.home,
             observer=observer,
@@ -54,7 +49,7 @@ class Resident:
         await self._pool.close()
 
     def close(self) -> None:
-        """Let the journal go, and the child in waiting."""
+        """Close the journal and end the standby process."""
         self._standby.close()
         with self._lock:
             self._wiring.close()

@@ -190,8 +190,7 @@ class Workspace:
         run_id = self.find_run(run_id)
         info = self._wiring.journal.info(run_id)
         trace = build_trace(run_id, self._wiring.journal.read(run_id))
-        status = info.status if info.alive or info.status != "running" else "interrupted"
-        return {**trace, "status": status, "alive": info.alive}
+        return {**trace, "status": info.state, "alive": info.alive}
 
     def trace(
         self,

@@ -166,29 +166,29 @@ def test_a_server_that_fails_does_not_keep_the_others(
     assert said.code == 1
     assert steady(said) == "good has 1 tool, 1 new (N s)\n  + mcp-good-x  Does x.\n"
     assert said.err == (
-        "error: server `bad`: MCP server process terminated unexpectedly\n"
+        "error: bad: MCP server process terminated unexpectedly\n"
         "  exit_code: 3\n"
         '  stderr: "no database"\n'
         "\n"
         "hint: pflow mcp doctor bad\n"
         "\n"
-        "error: server `late` did not answer within 1 s\n"
+        "error: late: server `late` did not answer within 1 s\n"
         "\n"
         "hint: `timeout` of server `late` in `mcp-servers.json` is how many seconds it has\n"
         "hint: pflow mcp doctor late\n"
         "\n"
-        "error: server `none`: Command not found: no-such-program-at-all\n"
+        "error: none: Command not found: no-such-program-at-all\n"
         "\n"
         "hint: install it, or give its full path\n"
         "hint: pflow mcp doctor none\n"
         "\n"
-        "error: server `other`: MCP protocol version not supported\n"
+        "error: other: MCP protocol version not supported\n"
         '  server_speaks: "1999-01-01"\n'
         '  pflow_speaks: ["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]\n'
         "\n"
         "hint: pflow mcp doctor other\n"
         "\n"
-        "error: server `odd` has the transport `smoke`, which does not exist\n"
+        "error: odd: server `odd` has the transport `smoke`, which does not exist\n"
         '  known: ["stdio","sse","stream-http","uds","pipe","http"]\n'
     )
     assert set(entries()) == {"mcp-good-x"}
@@ -232,7 +232,7 @@ def test_a_server_that_was_edited_by_hand_is_refused_where_nobody_can_be_asked(
     said = pflow("mcp", "sync", "a")
     assert (said.code, said.out) == (3, "")
     assert said.err == (
-        "error: server `a` changed since it was agreed to, so it is not used\n"
+        "error: a: server `a` changed since it was agreed to, so it is not used\n"
         '  changed: ["args"]\n'
         "\n"
         "hint: `pflow mcp sync a` on a terminal shows what it is and asks; `--yes` agrees unseen\n"
@@ -292,7 +292,7 @@ def test_a_person_sees_everything_before_agreeing(edited: Server, home: Path) ->
         f"  args: {' '.join(edited.argv[1:])} → {' '.join(edited.argv[1:])} $'\\x1b[2J\\n--evil'\n"
     )
     assert code == 3
-    assert "error: server `a` was not agreed to" in shown
+    assert "error: a: server `a` was not agreed to" in shown
     assert edited.pids == []
     code, shown = ask(home, b"y\n", "mcp", "sync", "a")
     assert code == 0

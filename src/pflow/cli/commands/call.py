@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from pflow.cli.argument import read_params
+from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_server, complete_tool
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import json_option, pass_console
 from pflow.cli.node_params import check_given
 from pflow.cli.run_report import run_watched, show_outcome
 from pflow.core.errors import UsageError
@@ -20,8 +20,7 @@ from pflow.core.schema_path import paths_of
 @click.argument("tool", required=False, shell_complete=complete_tool)
 @click.argument("params", nargs=-1, metavar="[key=value]...")
 @click.option("--shape", is_flag=True, help="Show the paths that a workflow can refer to, in place of the values.")
-@json_option
-@pass_console
+@with_console
 def call(console: Console, server: str, tool: str | None, params: tuple[str, ...], shape: bool) -> int:
     """Call TOOL of SERVER once and print its result.
 

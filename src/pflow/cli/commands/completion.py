@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from pflow.cli.command_group import with_console
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import json_option, pass_console
 
 _VARIABLE = "_PFLOW_COMPLETE"
 
@@ -18,9 +18,8 @@ _NO_SPACE = """            COMPREPLY+=($value)
 
 @click.command(short_help="Print a completion script for a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@json_option
-@pass_console
-def completion(console: Console, shell: str) -> int:
+@with_console
+def completion(console: Console, shell: str) -> None:
     """Print the script that makes SHELL complete pflow's words.
 
     \b
@@ -34,4 +33,3 @@ def completion(console: Console, shell: str) -> int:
     script = maker.source_template % maker.source_vars()
     script = script.replace("            COMPREPLY+=($value)\n", _NO_SPACE)
     console.reply({"shell": shell, "script": script}, script)
-    return 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from pflow.cli.command_group import with_console
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import json_option, pass_console
 from pflow.cli.text import columns
 from pflow.core.printable import escape, shorten
 
@@ -18,41 +18,32 @@ if TYPE_CHECKING:
 _LINE = 110
 _MOST_NAMES = 8
 
-_limit = click.option("--limit", type=click.IntRange(1, 50), metavar="N", help="At most so many.")
+_limit = click.option("--limit", type=click.IntRange(1, 50), metavar="N", help="At most N of them.")
 
 
 @click.command("discover", short_help="Find node types for a task.")
 @click.argument("task", nargs=-1, required=True)
 @_limit
-@json_option
-@pass_console
-def discover_nodes(console: Console, task: tuple[str, ...], limit: int | None) -> int:
+@with_console
+def discover_nodes(console: Console, /, task: tuple[str, ...], **options: object) -> None:
     """Find node types to build TASK with, tools of MCP servers among them, best first."""
-    finder = console.workspace().discovery
-    text = " ".join(task)
-    return _show(console, finder.discover_nodes(text, limit=limit) if limit else finder.discover_nodes(text))
+    _show(console, console.workspace().discovery.discover_nodes, task, options)
 
 
 @click.command("discover", short_help="Find saved workflows for a task.")
 @click.argument("query", nargs=-1, required=True)
 @click.option("--drafts", is_flag=True, help="Also those that are still being worked on.")
 @_limit
-@json_option
-@pass_console
-def discover_workflows(console: Console, query: tuple[str, ...], drafts: bool, limit: int | None) -> int:
+@with_console
+def discover_workflows(console: Console, /, query: tuple[str, ...], **options: object) -> None:
     """Find saved workflows that do what QUERY says, best first."""
-    finder = console.workspace().discovery
-    text = " ".join(query)
-    if limit:
-        return _show(console, finder.discover_workflows(text, drafts=drafts, limit=limit))
-    return _show(console, finder.discover_workflows(text, drafts=drafts))
+    _show(console, console.workspace().discovery.discover_workflows, query, options)
 
 
-def _show(console: Console, findings: Findings) -> int:
+def _show(console: Console, find: Callable[..., Findings], words: Sequence[str], options: Mapping[str, object]) -> None:
+    findings = find(" ".join(words), **{name: value for name, value in options.items() if value is not None})
     console.reply(findings.to_json(), "\n\n".join(_hit(hit) for hit in findings.hits))
-    if not console.json:
-        console.say("\n".join(_remarks(findings)))
-    return 0
+    console.remark(*_remarks(findings))
 
 
 def _hit(hit: Hit) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
+from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.mcp_install import install
-from pflow.cli.commands.mcp_sync import doctor, sync
+from pflow.cli.commands.mcp_sync import doctor, say_none, say_notes, sync
 from pflow.cli.commands.serve import serve_mcp
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
 from pflow.cli.text import columns, quote
 from pflow.core.errors import UsageError
 from pflow.core.file.home import absolute
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pflow.workspace.server_report import ServerView
 
 
-@click.group(cls=LazyGroup)
+@click.group(cls=CommandGroup)
 def mcp() -> None:
     """Use MCP servers. Nothing is read from the current folder by itself; `sync` and `doctor` start servers."""
 
@@ -49,8 +49,7 @@ def mcp() -> None:
 @click.option("--trust-idempotent", is_flag=True, help="Believe it which tools may be repeated after a crash.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool becomes a node type; repeatable.")
 @click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
-@json_option
-@pass_console
+@with_console
 def add(
     console: Console,
     /,
@@ -62,63 +61,56 @@ def add(
     scope: tuple[str, ...],
     tools: tuple[str, ...],
     **given: object,
-) -> int:
+) -> None:
     """Configure the server NAME: a COMMAND to start, behind `--`, or `--url`."""
-    pairs = {"env": _pairs(env, "=", "env"), "headers": _pairs(header, ":", "headers")}
-    fields = {**_fields(words, given, scope), **{key: found for key, found in pairs.items() if found}}
+    fields = _fields(words, given, scope)
+    if env:
+        fields["env"] = dict(_pair(text, "=", "env") for text in env)
+    if header:
+        fields["headers"] = dict(_pair(text, ":", "headers") for text in header)
     if tools:
         fields["tools"] = list(tools)
     added = console.workspace().servers.add(name, fields, overwrite=overwrite)
     console.reply(added.as_dict(), f"added server `{name}`: {_target(added)}")
-    _say_notes(console, added.warnings or ())
-    return 0
+    say_notes(console, added.warnings or ())
 
 
 @mcp.command("list")
-@json_option
-@pass_console
-def list_servers(console: Console) -> int:
+@with_console
+def list_servers(console: Console) -> None:
     """Every configured server. Of variables and headers only the names are shown."""
     found = console.workspace().servers.list()
     rows = [(server.name, _transport(server), _target(server) + _choice(server)) for server in found]
-    if not found and not console.json:
-        console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
+    say_none(console, found)
     console.reply({"servers": [server.as_dict() for server in found]}, "\n".join(columns(rows, indent="")))
-    return 0
 
 
 @mcp.command()
 @click.argument("name", shell_complete=complete_server)
-@json_option
-@pass_console
-def remove(console: Console, name: str) -> int:
+@with_console
+def remove(console: Console, name: str) -> None:
     """Forget the server NAME."""
     console.workspace().servers.remove(name)
     console.reply({"name": name, "removed": True}, f"removed server `{escape(name)}`")
-    return 0
 
 
 @mcp.command()
 @click.argument("name", shell_complete=complete_server)
-@json_option
-@pass_console
-def login(console: Console, name: str) -> int:
+@with_console
+def login(console: Console, name: str) -> None:
     """Log in to the server NAME in a browser. The tokens stay on this machine, for you alone."""
     console.workspace().servers.log_in(name, say=lambda text: console.say(escape(text)))
     console.reply({"name": name, "logged_in": True}, f"logged in to server `{escape(name)}`")
-    return 0
 
 
 @mcp.command()
 @click.argument("name", shell_complete=complete_server)
-@json_option
-@pass_console
-def logout(console: Console, name: str) -> int:
+@with_console
+def logout(console: Console, name: str) -> None:
     """Forget the tokens of the server NAME. They stay good until they expire."""
     had = console.workspace().servers.log_out(name)
     said = "forgot the tokens of" if had else "there were no tokens of"
     console.reply({"name": name, "logged_out": had}, f"{said} server `{escape(name)}`")
-    return 0
 
 
 mcp.add_command(sync)
@@ -131,9 +123,8 @@ mcp.add_command(serve_mcp, "serve")
 @click.argument("source", metavar="FILE|claude|cursor|vscode|codex|gemini")
 @click.option("--dry-run", is_flag=True, help="Show what would be taken over.")
 @click.option("--overwrite", is_flag=True, help="Replace servers of the same names.")
-@json_option
-@pass_console
-def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool) -> int:
+@with_console
+def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool) -> None:
     """Take over the servers that another program has configured, or those in FILE."""
     found = console.workspace().servers.import_from(source, dry_run=dry_run, overwrite=overwrite)
     verb = "would add" if dry_run else "added"
@@ -141,8 +132,7 @@ def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool
     if found.kept:
         lines.append(f"kept as configured: {', '.join(found.kept)}")
     console.reply(found.as_dict(), "\n".join(lines or ["no servers to take over"]))
-    _say_notes(console, found.notes)
-    return 0
+    say_notes(console, found.notes)
 
 
 def _fields(words: tuple[str, ...], given: Mapping[str, object], scopes: tuple[str, ...]) -> dict[str, object]:
@@ -173,10 +163,6 @@ def _fields(words: tuple[str, ...], given: Mapping[str, object], scopes: tuple[s
     return fields
 
 
-def _pairs(texts: Iterable[str], mark: str, key: str) -> dict[str, str]:
-    return dict(_pair(text, mark, key) for text in texts)
-
-
 def _pair(text: str, mark: str, key: str) -> tuple[str, str]:
     name, found, value = text.partition(mark)
     if not found:
@@ -198,9 +184,3 @@ def _target(server: ServerView) -> str:
     if not server.command:
         return escape(server.url or server.socket)
     return " ".join(escape(quote(word)) for word in (server.command, *server.args))
-
-
-def _say_notes(console: Console, notes: Iterable[str]) -> None:
-    if not console.json:
-        for note in notes:
-            console.say(f"note: {escape(note)}")

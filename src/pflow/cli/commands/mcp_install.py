@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from pflow.cli.command_group import with_console
 from pflow.cli.commands.mcp_sync import asking
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import json_option, pass_console
 from pflow.core.errors import ExistsError, UsageError
 from pflow.core.printable import escape
 
@@ -21,8 +21,7 @@ from pflow.core.printable import escape
 @click.option("--overwrite", is_flag=True, help="Replace another server of that name.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@json_option
-@pass_console
+@with_console
 def install(console: Console, host: str, name: str, toolset: str, overwrite: bool, dry_run: bool, yes: bool) -> int:
     """Put pflow among the MCP servers of another program. The entry is shown first, and the file backed up."""
     # lazy: rarely used

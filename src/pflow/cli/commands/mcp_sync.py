@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import json_option, pass_console
-from pflow.cli.text import columns, show_details, show_fact, tells
+from pflow.cli.text import columns, show_details, show_fact
 from pflow.core.errors import UsageError
 from pflow.core.printable import escape, shorten
 
@@ -27,8 +27,7 @@ _MARKS = {True: "ok", False: "FAILED", None: "note"}
 @click.option("--yes", is_flag=True, help="Agree to what would be started, without being asked.")
 @click.option("--dry-run", is_flag=True, help="Show what would change.")
 @click.option("--trust-readonly", is_flag=True, help="Believe these servers which tools only read; results are cached.")
-@json_option
-@pass_console
+@with_console
 def sync(
     console: Console, names: tuple[str, ...], everything: bool, yes: bool, dry_run: bool, trust_readonly: bool
 ) -> int:
@@ -38,6 +37,22 @@ def sync(
     """
     if bool(names) == everything:
         raise UsageError("name the servers to sync, or say `--all`", suggestions=["pflow mcp list"])
+    return sync_servers(console, names, yes=yes, dry_run=dry_run, trust_readonly=trust_readonly)
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_server)
+@with_console
+def doctor(console: Console, names: tuple[str, ...]) -> int:
+    """Look at everything on the way to the servers NAME, or to all, and say what is wrong."""
+    reports = console.workspace().servers.check(names)
+    return show_checks(console, reports, "\n\n".join(_report_check(report) for report in reports))
+
+
+def sync_servers(
+    console: Console, names: Sequence[str], *, yes: bool, dry_run: bool = False, trust_readonly: bool = False
+) -> int:
+    """Sync servers, all if none is named, and print what came of it; returns the exit code."""
     reports = console.workspace().servers.sync(
         names, agree=asking(console, yes), dry_run=dry_run, trust_readonly=trust_readonly
     )
@@ -45,27 +60,22 @@ def sync(
     return show_sync(console, reports, dry_run=dry_run)
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_server)
-@json_option
-@pass_console
-def doctor(console: Console, names: tuple[str, ...]) -> int:
-    """Look at everything on the way to the servers NAME, or to all, and say what is wrong."""
-    reports = console.workspace().servers.check(names)
+def show_checks(console: Console, reports: Sequence[ServerCheck], text: str) -> int:
+    """Print what was found on the way to servers, for people as `text`; returns the exit code."""
     say_none(console, reports)
-    show_checks(console, reports, "\n\n".join(_report_check(report) for report in reports))
+    console.reply({"servers": [report.as_dict() for report in reports]}, text)
     return 0 if all(report.ok for report in reports) else 1
 
 
-def show_checks(console: Console, reports: Sequence[ServerCheck], text: str) -> None:
-    """Print what was found on the way to servers, for people as `text`."""
-    console.reply({"servers": [report.as_dict() for report in reports]}, text)
+def say_none(console: Console, servers: Sequence[object]) -> None:
+    """Say how to configure a server when there is none."""
+    if not servers:
+        console.remark("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
 
 
-def say_none(console: Console, reports: Sequence[object]) -> None:
-    """Say that there is nothing to talk about, if so."""
-    if not reports and not console.json:
-        console.say("no server is configured\n\nhint: pflow mcp add NAME -- COMMAND")
+def say_notes(console: Console, notes: Iterable[str]) -> None:
+    """Say what a person should know of the servers that were configured."""
+    console.remark(*(f"note: {escape(note)}" for note in notes))
 
 
 def asking(console: Console, yes: bool) -> Callable[[str], bool] | None:
@@ -95,21 +105,17 @@ def show_sync(console: Console, reports: Sequence[SyncReport | SyncFailure], *, 
         done = [_report_sync(report, dry_run) for report in reports if not isinstance(report, SyncFailure)]
         if done:
             console.text("\n".join(done))
-        for position, report in enumerate(failed):
-            if position:
-                console.say("")
-            console.say(_report_failure(report))
+        if failed:
+            console.say("\n\n".join(_report_failure(report) for report in failed))
     return 0 if not failed else 3 if all(report.error.type == "security" for report in failed) else 1
 
 
 def _report_failure(report: SyncFailure) -> str:
-    server, error = report.server, report.error
-    known = {key: value for key, value in error.details.items() if (key, value) != ("server", server)}
-    name = f"server `{server}`"
-    named = error.message if tells(error.message, name) else f"{name}: {error.message}"
-    details = show_details({"message": error.message, "details": known})
+    error = report.error
+    message = f"{report.server}: {error.message}"
+    details = show_details({"message": message, "details": error.details})
     hints = [f"hint: {escape(hint)}" for hint in error.suggestions]
-    return "\n".join([f"error: {escape(named)}", *details, *([""] if hints else []), *hints])
+    return "\n".join([f"error: {escape(message)}", *details, *([""] if hints else []), *hints])
 
 
 def _report_sync(report: SyncReport, dry_run: bool) -> str:

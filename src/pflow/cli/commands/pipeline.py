@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pflow.cli.argument import check_workflow, has_stdin, read_stdin
+from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_flag, offer_flags, offered
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import json_option, pass_console
 from pflow.cli.picture import drawing_options, show_graph
 from pflow.cli.run_report import run_watched, show_outcome
 from pflow.core.errors import DocumentError, NotFoundError, UsageError
@@ -44,8 +44,7 @@ class _Words(click.Command):
 @click.option("--no-cache", is_flag=True)
 @click.option("--dry-run", is_flag=True)
 @drawing_options
-@json_option
-@pass_console
+@with_console
 @click.pass_context
 def pipeline(
     ctx: click.Context,

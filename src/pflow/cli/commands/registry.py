@@ -9,11 +9,11 @@ import click
 import orjson
 
 from pflow.cli.argument import read_params
+from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.discover import discover_nodes
 from pflow.cli.commands.registry_mcp import add_mcp, migrate_mcp, refresh, test_connections
 from pflow.cli.completion import complete_node, complete_param
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
 from pflow.cli.node_params import check_given, required
 from pflow.cli.run_report import run_watched, show_outcome
 from pflow.cli.text import columns
@@ -32,7 +32,7 @@ _PURITY = {
 }
 
 
-@click.group(cls=LazyGroup)
+@click.group(cls=CommandGroup)
 def registry() -> None:
     """See which node types there are, and try them."""
 
@@ -42,8 +42,7 @@ registry.add_command(discover_nodes)
 
 @registry.command("list")
 @click.option("--filter", "query", default="", metavar="TEXT", help="Only those that match.")
-@json_option
-@pass_console
+@with_console
 def list_nodes(console: Console, query: str) -> int:
     """All node types."""
     return _show_list(console, console.workspace().node_types(query), query)
@@ -51,8 +50,7 @@ def list_nodes(console: Console, query: str) -> int:
 
 @registry.command()
 @click.argument("query", nargs=-1, required=True)
-@json_option
-@pass_console
+@with_console
 def search(console: Console, query: tuple[str, ...]) -> int:
     """Node types that match the words of QUERY, best first."""
     text = " ".join(query)
@@ -61,23 +59,20 @@ def search(console: Console, query: tuple[str, ...]) -> int:
 
 @registry.command()
 @click.argument("node", shell_complete=complete_node)
-@json_option
-@pass_console
-def describe(console: Console, node: str) -> int:
+@with_console
+def describe(console: Console, node: str) -> None:
     """Show what NODE takes and gives."""
     entry = console.workspace().node_type(node)
     console.reply(
         {"name": entry.name, "interface": entry.data.get("interface"), **_observed(entry), "source": _source(entry)},
         _describe(entry),
     )
-    return 0
 
 
 @registry.command(context_settings={"ignore_unknown_options": True})
 @click.argument("node", shell_complete=complete_node)
 @click.argument("params", nargs=-1, metavar="[key=value]...", shell_complete=complete_param)
-@json_option
-@pass_console
+@with_console
 def run(console: Console, node: str, params: tuple[str, ...]) -> int:
     """Run NODE on its own with the given parameters and show what it gives."""
     words = [word[2:] if word.startswith("--") else word for word in params]
@@ -91,21 +86,18 @@ def run(console: Console, node: str, params: tuple[str, ...]) -> int:
 
 
 @registry.command()
-@json_option
-@pass_console
-def scan(console: Console) -> int:
+@with_console
+def scan(console: Console) -> None:
     """Read the sources of all node types again, also your own in the `nodes` folder."""
     notices = console.workspace().scan()
     count = len(console.workspace().node_types())
     console.reply({"node_types": count, "notices": notices}, f"{count} node types")
-    return 0
 
 
 @registry.command()
 @click.option("--all", "everything", is_flag=True, hidden=True)
 @click.option("--mcp-wrappers", is_flag=True, help="Only the tools of MCP servers.")
-@json_option
-@pass_console
+@with_console
 def validate(console: Console, everything: bool, mcp_wrappers: bool) -> int:
     """Load every node type and report those that cannot be used."""
     count, issues = console.workspace().validate_registry(tools_only=mcp_wrappers and not everything)
@@ -125,8 +117,8 @@ for _command in (add_mcp, refresh, migrate_mcp, test_connections):
 
 
 def _show_list(console: Console, entries: Sequence[Entry], query: str) -> int:
-    if not entries and not console.json:
-        console.say(f"no node type matches `{escape(query)}`\n\nhint: pflow registry list")
+    if not entries:
+        console.remark(f"no node type matches `{escape(query)}`\n\nhint: pflow registry list")
     found = [{"name": entry.name, "description": entry.interface.description} for entry in entries]
     rows = [(escape(entry.name), shorten(entry.interface.description, 90)) for entry in entries]
     console.reply({"node_types": found}, "\n".join(columns(rows, indent="")))

@@ -6,10 +6,10 @@ import shlex
 
 import click
 
-from pflow.cli.commands.mcp_sync import asking, say_none, show_checks, show_sync
+from pflow.cli.command_group import with_console
+from pflow.cli.commands.mcp_sync import say_notes, show_checks, show_sync, sync_servers
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import json_option, pass_console
 from pflow.cli.text import columns
 from pflow.core.errors import UsageError
 from pflow.core.printable import escape
@@ -22,8 +22,7 @@ from pflow.core.printable import escape
 @click.option("--transport", metavar="NAME", help="stdio, sse, stream-http (or http), uds, pipe.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool; can be repeated.")
 @click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
-@json_option
-@pass_console
+@with_console
 def add_mcp(
     console: Console,
     name: str,
@@ -34,56 +33,43 @@ def add_mcp(
     overwrite: bool,
 ) -> int:
     """Configure a server and make its tools node types, in one go."""
-    fields: dict[str, object] = {"url": url, "transport": transport, "tools": list(tools)}
-    if command is not None:
-        words = _split(command)
-        fields |= {"command": words[0], "args": words[1:]}
+    program, *args = _split(command) if command is not None else [""]
+    fields = {"url": url, "transport": transport, "command": program, "args": args, "tools": list(tools)}
     servers = console.workspace().servers
-    given = {key: value for key, value in fields.items() if value}
-    added = servers.add(name, given, overwrite=overwrite)
-    if not console.json:
-        for warning in added.warnings or ():
-            console.say(f"note: {escape(warning)}")
+    added = servers.add(name, {key: value for key, value in fields.items() if value}, overwrite=overwrite)
+    say_notes(console, added.warnings or ())
     return show_sync(console, servers.sync([name], agree=None))
 
 
 @click.command()
 @click.option("--mcp-server", "names", multiple=True, metavar="NAME", shell_complete=complete_server)
 @click.option("--yes", is_flag=True, help="Agree to what would be started, without being asked.")
-@json_option
-@pass_console
+@with_console
 def refresh(console: Console, names: tuple[str, ...], yes: bool) -> int:
     """Read node types again: those of an MCP server, or of all servers."""
-    reports = console.workspace().servers.sync(names, agree=asking(console, yes))
-    say_none(console, reports)
-    return show_sync(console, reports)
+    return sync_servers(console, names, yes=yes)
 
 
 @click.command("migrate-mcp")
 @click.option("--from", "source", required=True, metavar="FILE", help="The file that holds the servers.")
 @click.option("--backup", is_flag=True, help="Keep a copy of FILE beside it.")
-@json_option
-@pass_console
+@with_console
 def migrate_mcp(console: Console, source: str, backup: bool) -> int:
     """Take over the servers of an older `mcp.json`, and make their tools node types."""
     servers = console.workspace().servers
     copy = servers.back_up(source) if backup else None
     found = servers.import_from(source)
     added = [server.name for server in found.added]
-    if not console.json:
-        if copy is not None:
-            console.say(f"kept a copy as `{escape(copy)}`")
-        console.say(
-            f"took over {len(added)} server{'s' * (len(added) != 1)}" + (f": {', '.join(added)}" if added else "")
-        )
-        for note in found.notes:
-            console.say(f"note: {escape(note)}")
+    if copy is not None:
+        console.remark(f"kept a copy as `{escape(copy)}`")
+    names = f": {', '.join(added)}" if added else ""
+    console.remark(f"took over {len(added)} server{'s' * (len(added) != 1)}{names}")
+    say_notes(console, found.notes)
     return show_sync(console, servers.sync(added, agree=None) if added else [])
 
 
 @click.command("test-mcp-connections")
-@json_option
-@pass_console
+@with_console
 def test_connections(console: Console) -> int:
     """Connect to every configured server, and say which work."""
     reports = console.workspace().servers.check(())
@@ -91,9 +77,7 @@ def test_connections(console: Console) -> int:
         (escape(report.server), "works" if report.ok else "FAILED", escape(report.checks[-1].found))
         for report in reports
     ]
-    say_none(console, reports)
-    show_checks(console, reports, "\n".join(columns(rows, indent="")))
-    return 0 if all(report.ok for report in reports) else 1
+    return show_checks(console, reports, "\n".join(columns(rows, indent="")))
 
 
 def _split(command: str) -> list[str]:

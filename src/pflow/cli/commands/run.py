@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from pflow.cli.argument import check_workflow, find_workflow, has_stdin, read_inputs, read_params, read_stdin
+from pflow.cli.command_group import SHORTHAND, with_console
 from pflow.cli.command_table import COMMANDS
 from pflow.cli.completion import complete_input, complete_workflow
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import SHORTHAND, json_option, pass_console
 from pflow.cli.picture import drawing_options, show_graph
 from pflow.cli.run_report import check_given, explain_inputs, run_watched, show_outcome
 from pflow.core.errors import InputError, NotFoundError
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
 @click.option("--dry-run", is_flag=True, help="Check everything and draw the graph; run nothing.")
 @drawing_options
-@json_option
-@pass_console
+@with_console
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -68,9 +67,8 @@ def run(
 
 @click.command(short_help="Check a workflow without running it.")
 @click.argument("workflow", shell_complete=complete_workflow)
-@json_option
-@pass_console
-def validate(console: Console, workflow: str) -> int:
+@with_console
+def validate(console: Console, workflow: str) -> None:
     """Check WORKFLOW and report everything that would keep it from running. Starts nothing."""
     found: Workflow = find_workflow(console, workflow)
     checked = check_workflow(console, found, workflow)
@@ -80,7 +78,6 @@ def validate(console: Console, workflow: str) -> int:
     warnings = [issue.as_dict() for issue in checked.warnings]
     answer = {"valid": True, "name": plan.name, "nodes": count, "inputs": list(plan.inputs), "warnings": warnings}
     console.reply(answer, text)
-    return 0
 
 
 def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFoundError:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from pflow.cli.argument import check_workflow, find_workflow, read_params
+from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.completion import complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
 from pflow.cli.run_report import run_watched, show_outcome
 from pflow.cli.text import ago, columns, quote, show_ms
 from pflow.core.errors import DocumentError, InputError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pflow.workspace import RunInfo
 
 
-@click.group(cls=LazyGroup)
+@click.group(cls=CommandGroup)
 def runs() -> None:
     """List, show, resume and cancel runs.
 
@@ -30,39 +30,25 @@ def runs() -> None:
 
 @runs.command("list")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many.")
-@json_option
-@pass_console
-def list_runs(console: Console, limit: int) -> int:
+@with_console
+def list_runs(console: Console, limit: int) -> None:
     """The newest runs first."""
     found = console.workspace().runs(limit)
-    if not found and not console.json:
-        console.say("no run yet\n\nhint: pflow run WORKFLOW")
-        return 0
-    rows = [(info.run_id, _status(info), escape(info.workflow), ago(info.started_at), _took(info)) for info in found]
-    data = [
-        {
-            "run_id": info.run_id,
-            "workflow": info.workflow,
-            "status": _status(info),
-            "started_at": info.started_at,
-            "ended_at": info.ended_at,
-            "alive": info.alive,
-        }
-        for info in found
-    ]
+    if not found:
+        console.remark("no run yet\n\nhint: pflow run WORKFLOW")
+    rows = [(info.run_id, info.state, escape(info.workflow), ago(info.started_at), _took(info)) for info in found]
+    names = ("run_id", "workflow", "started_at", "ended_at", "alive")
+    data = [{**{name: getattr(info, name) for name in names}, "status": info.state} for info in found]
     console.reply({"runs": data}, "\n".join(columns(rows, indent="")))
-    return 0
 
 
 @runs.command()
 @click.argument("run", shell_complete=complete_run)
-@json_option
-@pass_console
-def show(console: Console, run: str) -> int:
+@with_console
+def show(console: Console, run: str) -> None:
     """Show how RUN went: its steps, its outputs or its error."""
     found = console.workspace().show_run(run)
     console.reply(found, _render_run(found))
-    return 0
 
 
 @runs.command()
@@ -77,8 +63,7 @@ def show(console: Console, run: str) -> int:
 )
 @click.option("--rerun-in-doubt", is_flag=True, help="Run steps again that may have taken effect already.")
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
-@json_option
-@pass_console
+@with_console
 def resume(
     console: Console,
     run: str,
@@ -122,15 +107,13 @@ def _explain_missing(error: InputError, run: str, words: Sequence[str]) -> Input
 
 @runs.command()
 @click.argument("run", shell_complete=complete_run)
-@json_option
-@pass_console
-def cancel(console: Console, run: str) -> int:
+@with_console
+def cancel(console: Console, run: str) -> None:
     """End RUN for good."""
     run_id = console.workspace().find_run(run)
     status = console.workspace().cancel(run_id)
     text = f"asked the process that runs {run_id} to stop" if status == "requested" else f"cancelled {run_id}"
     console.reply({"run_id": run_id, "status": status}, text)
-    return 0
 
 
 @click.command(short_help="Show what a run did, step by step.")
@@ -139,20 +122,11 @@ def cancel(console: Console, run: str) -> int:
 @click.option("--field", metavar="PATH", help="Only this value, such as outputs.report or outputs.items[0].")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Where in a long value to begin.")
 @click.option("--limit", type=click.IntRange(1), help="How many characters of a long value.")
-@json_option
-@pass_console
-def trace(console: Console, run: str, step: str | None, field: str | None, offset: int, limit: int | None) -> int:
+@with_console
+def trace(console: Console, run: str, step: str | None, field: str | None, offset: int, limit: int | None) -> None:
     """Print everything that is recorded of RUN (`latest`, an id or its beginning) as JSON."""
     found = console.workspace().trace(run, step=step, field=field, offset=offset, limit=limit)
-    if console.json:
-        console.envelope({"success": True, "data": found})
-    else:
-        console.data(found)
-    return 0
-
-
-def _status(info: RunInfo) -> str:
-    return info.status if info.alive or info.status != "running" else "interrupted"
+    console.reply(found, found)
 
 
 def _took(info: RunInfo) -> str:

@@ -7,12 +7,12 @@ import sys
 
 import click
 
+from pflow.cli.command_group import CommandGroup, pass_console
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import LazyGroup, pass_console
 from pflow.core.errors import UsageError
 
 
-@click.group(cls=LazyGroup)
+@click.group(cls=CommandGroup)
 def serve() -> None:
     """Serve pflow to other programs."""
 

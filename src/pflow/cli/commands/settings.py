@@ -6,15 +6,15 @@ import sys
 
 import click
 
+from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.completion import complete_setting
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
 from pflow.cli.text import columns
 from pflow.core.printable import escape
 from pflow.core.setting.settings import is_credential
 
 
-@click.group(cls=LazyGroup)
+@click.group(cls=CommandGroup)
 def settings() -> None:
     """Store credentials and options.
 
@@ -25,50 +25,44 @@ def settings() -> None:
 @settings.command("set")
 @click.argument("key", shell_complete=complete_setting)
 @click.argument("value", required=False)
-@json_option
-@pass_console
-def set_setting(console: Console, key: str, value: str | None) -> int:
+@with_console
+def set_setting(console: Console, key: str, value: str | None) -> None:
     """Store VALUE under KEY. Without VALUE, or with `-`, it is read from the terminal or stdin."""
-    asked = value is None or value == "-"
+    asked = value in (None, "-")
     console.workspace().set_setting(key, _ask(key) if value is None or value == "-" else value)
     found = console.workspace().setting(key)
     console.reply(found.as_dict(), f"{escape(key)} = {escape(found.shown)}")
-    if is_credential(key) and not (asked or console.json):
-        console.say(f"note: the value is in your shell's history now; `pflow settings set {key}` asks for it instead")
-    return 0
+    if is_credential(key) and not asked:
+        console.remark(
+            f"note: the value is in your shell's history now; `pflow settings set {key}` asks for it instead"
+        )
 
 
 @settings.command("get")
 @click.argument("key", shell_complete=complete_setting)
-@json_option
-@pass_console
-def get_setting(console: Console, key: str) -> int:
+@with_console
+def get_setting(console: Console, key: str) -> None:
     """Show KEY; a credential only in part."""
     found = console.workspace().setting(key)
     console.reply(found.as_dict(), escape(found.shown))
-    return 0
 
 
 @settings.command("list")
-@json_option
-@pass_console
-def list_settings(console: Console) -> int:
+@with_console
+def list_settings(console: Console) -> None:
     """Every credential that is set and every option there is."""
     found = console.workspace().settings()
     rows = [(escape(entry.key), escape(entry.shown), escape(entry.description)) for entry in found]
     console.reply({"settings": [entry.as_dict() for entry in found]}, "\n".join(columns(rows, indent="")))
-    return 0
 
 
 @settings.command("unset")
 @click.argument("key", shell_complete=complete_setting)
-@json_option
-@pass_console
-def unset_setting(console: Console, key: str) -> int:
+@with_console
+def unset_setting(console: Console, key: str) -> None:
     """Forget KEY; an option has its default again."""
     console.workspace().unset_setting(key)
     console.reply({"key": key, "set": False}, f"{escape(key)} is not set any more")
-    return 0
 
 
 def _ask(key: str) -> str:

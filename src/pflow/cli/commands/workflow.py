@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from pflow.cli.argument import check_workflow, find_workflow
+from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.discover import discover_workflows
 from pflow.cli.completion import complete_saved, complete_workflow
 from pflow.cli.console import Console
-from pflow.cli.lazy_group import LazyGroup, json_option, pass_console
 from pflow.cli.picture import drawing_options, show_graph
 from pflow.cli.text import columns
 from pflow.core.errors import ExistsError, UsageError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
-@click.group(cls=LazyGroup)
+@click.group(cls=CommandGroup)
 def workflow() -> None:
     """Save, list, describe and delete workflows."""
 
@@ -34,31 +34,22 @@ workflow.add_command(discover_workflows)
 @workflow.command("list")
 @click.argument("query", required=False, default="")
 @click.option("--drafts", is_flag=True, help="Also those that are still being worked on.")
-@json_option
-@pass_console
-def list_workflows(console: Console, query: str, drafts: bool) -> int:
+@with_console
+def list_workflows(console: Console, query: str, drafts: bool) -> None:
     """Saved workflows, those that match QUERY."""
     found = console.workspace().workflows(query, drafts=drafts)
     rows = [(escape(entry.name), _runs(entry), shorten(entry.description, 80)) for entry in found]
     if not rows:
-        console.reply({"workflows": []}, "")
-        if not console.json:
-            console.say(
-                f"no saved workflow matches `{escape(query)}`"
-                if query
-                else "no workflow is saved yet\n\nhint: pflow workflow save FILE NAME"
-            )
-        return 0
+        none = "no workflow is saved yet\n\nhint: pflow workflow save FILE NAME"
+        console.remark(f"no saved workflow matches `{escape(query)}`" if query else none)
     console.reply({"workflows": [entry.as_dict() for entry in found]}, "\n".join(columns(rows, indent="")))
-    return 0
 
 
 @click.command(short_help="Show what a workflow takes, gives and does.")
 @click.argument("workflow", shell_complete=complete_workflow)
 @drawing_options
-@json_option
-@pass_console
-def describe(console: Console, workflow: str, svg: str | None, mermaid: bool) -> int:
+@with_console
+def describe(console: Console, workflow: str, svg: str | None, mermaid: bool) -> None:
     """Show WORKFLOW: its inputs, its graph and its outputs."""
     found = find_workflow(console, workflow)
     checked = check_workflow(console, found, workflow)
@@ -67,7 +58,6 @@ def describe(console: Console, workflow: str, svg: str | None, mermaid: bool) ->
         console.reply(console.workspace().describe(found).as_dict(), "")
     else:
         show_graph(console, plan, svg=svg, mermaid=mermaid, about=_about(console, checked))
-    return 0
 
 
 workflow.add_command(describe, "describe")
@@ -80,8 +70,7 @@ workflow.add_command(describe, "describe")
 @click.option("--description", default="", help="What it is for, in a sentence.")
 @click.option("--overwrite", "--force", is_flag=True, help="Replace what is saved under that name.")
 @click.option("--draft", is_flag=True, help="Save it as a draft, which is deleted some day.")
-@json_option
-@pass_console
+@with_console
 def save(
     console: Console,
     document: str,
@@ -90,7 +79,7 @@ def save(
     description: str,
     overwrite: bool,
     draft: bool,
-) -> int:
+) -> None:
     """Keep WORKFLOW (a path, `-`, or a pipeline in quotes) under NAME."""
     found = _workflow_or_pipeline(console, document)
     checked = check_workflow(console, found, document)
@@ -112,25 +101,21 @@ def save(
     console.reply(
         {"name": chosen, "path": str(path)}, f"saved {what} `{escape(chosen)}`; run it with: {escape(command)}"
     )
-    return 0
 
 
 @workflow.command()
 @click.argument("name", shell_complete=complete_saved)
-@json_option
-@pass_console
-def delete(console: Console, name: str) -> int:
+@with_console
+def delete(console: Console, name: str) -> None:
     """Remove NAME from the saved workflows."""
     console.workspace().delete(name)
     console.reply({"deleted": name}, f"deleted `{escape(name)}`")
-    return 0
 
 
 @workflow.command("clean-temp")
 @click.option("--older-than", default="7d", metavar="AGE", help="Such as 7d, 12h or 30m.", show_default=True)
-@json_option
-@pass_console
-def clean_temp(console: Console, older_than: str) -> int:
+@with_console
+def clean_temp(console: Console, older_than: str) -> None:
     """Delete drafts that have not changed for a while."""
     gone = console.workspace().clean_drafts(read_age(older_than))
     count = len(gone)
@@ -138,7 +123,6 @@ def clean_temp(console: Console, older_than: str) -> int:
     if gone:
         text += ": " + ", ".join(escape(name) for name in gone)
     console.reply({"deleted": gone}, text)
-    return 0
 
 
 def read_age(text: str) -> float:

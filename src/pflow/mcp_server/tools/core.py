@@ -1,4 +1,4 @@
-"""The five tools of `--toolset core`: whoever wants few words finds, describes, executes and keeps by name.
+"""The five tools of `--toolset core`, for agents that want few: find, list, describe, execute and save by name.
 
 Their answers have the fields that their document fixes, beside `success`, `data` and `error`.
 """
@@ -10,17 +10,18 @@ from collections.abc import Mapping
 from pflow.core.file.file_name import check_name
 from pflow.core.interface import Field
 from pflow.core.printable import shorten
-from pflow.mcp_server.envelope import Reply, end_of
+from pflow.mcp_server.call_context import CallContext
+from pflow.mcp_server.envelope import ToolReply, end_of
 from pflow.mcp_server.fit_list import fit
-from pflow.mcp_server.tool_spec import ERROR, Arguments, Desk, Schema, ToolSpec, changes, in_thread, reads, takes, text
+from pflow.mcp_server.schema import BOOLEAN, ERROR, OBJECT, OBJECTS, Schema, takes, text
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.tools.execution import show_outputs
-from pflow.workspace import Entry, Observer, Workspace
-from pflow.workspace.serving import LiveRun
+from pflow.workspace import Entry, Workspace
 
 _MOST_NODES = 20
 
 
-def browse(workspace: Workspace, arguments: Arguments) -> Reply:
+def browse(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Node types and workflows, those that fit a query."""
     query = str(arguments.get("query") or "")
     data: dict[str, object] = {}
@@ -34,10 +35,10 @@ def browse(workspace: Workspace, arguments: Arguments) -> Reply:
     if more:
         data["more_nodes"] = more
     fields: dict[str, object] = {"nodes": nodes}
-    workflows = _workflows(workspace, query) if arguments.get("include_workflows", True) else []
+    shown = nodes
     if arguments.get("include_workflows", True):
-        fields["workflows"] = workflows
-    shown = [*nodes, *workflows]
+        fields["workflows"] = workflows = _workflows(workspace, query)
+        shown = [*nodes, *workflows]
     lines = [f"{each.get('type') or each['name']}  {shorten(str(each.get('description')), 100)}" for each in shown]
     return _succeed(fields, data, "\n".join(lines) or "nothing matches")
 
@@ -66,7 +67,7 @@ def _field(field: Field) -> dict[str, object]:
     return found
 
 
-def list_library(workspace: Workspace, arguments: Arguments) -> Reply:
+def list_library(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Saved workflows, those that match a pattern."""
     found = list_entries(workspace, str(arguments.get("pattern") or ""))
     lines = [f"{each['name']}  {shorten(str(each.get('description', '')), 100)}".rstrip() for each in found]
@@ -81,7 +82,7 @@ def list_entries(workspace: Workspace, pattern: str) -> list[dict[str, object]]:
     return fit(found, workspace.output_limit)[0]
 
 
-def describe(workspace: Workspace, arguments: Arguments) -> Reply:
+def describe(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """What a workflow takes and gives, and how it fared."""
     name = check_name(str(arguments["name"]))
     found = workspace.describe(name)
@@ -92,14 +93,10 @@ def describe(workspace: Workspace, arguments: Arguments) -> Reply:
     return _succeed({"inputs": found.inputs, "outputs": found.outputs}, rest, "\n".join(lines))
 
 
-async def execute(desk: Desk, arguments: Arguments) -> Reply:
+async def execute(call: CallContext, arguments: Arguments) -> ToolReply:
     """Run a saved workflow or a draft."""
     name = check_name(str(arguments["name"]))
-
-    def make(observer: Observer) -> LiveRun:
-        return desk.engine.resident.workspace(observer).begin(name, arguments.get("inputs") or {})
-
-    outcome = await desk.watch(make)
+    outcome = await call.watch(lambda workspace: workspace.begin(name, arguments.get("inputs") or {}))
     reply = end_of(outcome, show_outputs(outcome))
     given = reply.envelope.get("data")
     data = dict(given) if isinstance(given, Mapping) else {}
@@ -115,37 +112,34 @@ async def execute(desk: Desk, arguments: Arguments) -> Reply:
     )
 
 
-def save_to_library(workspace: Workspace, arguments: Arguments) -> Reply:
+def save_to_library(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Move a draft into the library."""
     draft, final = check_name(str(arguments["draft_name"])), check_name(str(arguments["final_name"]))
     path = workspace.drafts.promote(draft, final, str(arguments["description"]))
     return _succeed({"path": str(path)}, {"name": final}, f"saved workflow `{final}`; the draft `{draft}` is gone")
 
 
-def _succeed(fields: Mapping[str, object], data: object, text: str) -> Reply:
-    return Reply(envelope={"success": True, **fields, "data": data, "error": None}, text=text)
+def _succeed(fields: Mapping[str, object], data: object, text: str) -> ToolReply:
+    return ToolReply(envelope={"success": True, **fields, "data": data, "error": None}, text=text)
 
 
 def _gives(fields: Schema) -> Schema:
-    properties = {
-        "success": {"type": "boolean"},
-        **fields,
-        "data": {},
-        "error": {"anyOf": [ERROR, {"type": "null"}]},
-    }
+    properties = {"success": BOOLEAN, **fields, "data": {}, "error": _or_null(ERROR)}
     return {"type": "object", "properties": properties, "required": ["success"]}
 
 
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
 _ALWAYS = {"data": None, "error": None}
-_OBJECT: Schema = {"type": "object"}
-_OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
 
 TOOLS = (
     ToolSpec(
         name="browse_components",
         description="Find nodes to build workflows with, and saved workflows, for a task in words.",
-        input_schema=takes({"query": text(), "include_workflows": {"type": "boolean", "default": True}}),
-        output_schema=_gives({"nodes": _OBJECTS, "workflows": _OBJECTS}),
+        input_schema=takes({"query": text(), "include_workflows": {**BOOLEAN, "default": True}}),
+        output_schema=_gives({"nodes": OBJECTS, "workflows": OBJECTS}),
         annotations=reads(),
         handler=in_thread(browse),
         always=_ALWAYS,
@@ -153,7 +147,7 @@ TOOLS = (
     ToolSpec(
         name="list_library",
         description="List saved workflows.",
-        input_schema=takes({"pattern": {"anyOf": [{"type": "string"}, {"type": "null"}]}}),
+        input_schema=takes({"pattern": _or_null(text())}),
         output_schema=_gives({}),
         annotations=reads(),
         handler=in_thread(list_library),
@@ -163,7 +157,7 @@ TOOLS = (
         name="describe_workflow",
         description="Get the inputs, outputs, template variables and statistics of a saved workflow or draft.",
         input_schema=takes({"name": text()}, "name"),
-        output_schema=_gives({"inputs": _OBJECT, "outputs": _OBJECT}),
+        output_schema=_gives({"inputs": OBJECT, "outputs": OBJECT}),
         annotations=reads(),
         handler=in_thread(describe),
         always=_ALWAYS,
@@ -171,8 +165,8 @@ TOOLS = (
     ToolSpec(
         name="execute",
         description="Run a saved workflow or draft by name and return its outputs, or a checkpoint if it fails.",
-        input_schema=takes({"name": text(), "inputs": {"type": "object"}}, "name"),
-        output_schema=_gives({"outputs": _OBJECT, "checkpoint": {"anyOf": [_OBJECT, {"type": "null"}]}}),
+        input_schema=takes({"name": text(), "inputs": OBJECT}, "name"),
+        output_schema=_gives({"outputs": OBJECT, "checkpoint": _or_null(OBJECT)}),
         annotations=changes(destructive=True, open_world=True),
         handler=execute,
         always={**_ALWAYS, "outputs": {}, "checkpoint": None},

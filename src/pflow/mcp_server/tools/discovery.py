@@ -6,27 +6,28 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pflow.core.printable import shorten
-from pflow.mcp_server.envelope import Reply, in_tools, succeed
+from pflow.mcp_server.envelope import ToolReply, in_tools, succeed
 from pflow.mcp_server.fit_list import within
+from pflow.mcp_server.schema import OBJECTS, gives, takes, text
 from pflow.mcp_server.signature import signature
-from pflow.mcp_server.tool_spec import Arguments, ToolSpec, gives, in_thread, reads, takes, text
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, in_thread, reads
 from pflow.workspace import Workspace
 
 if TYPE_CHECKING:
     from pflow.planning.discovery import Findings, Hit  # importing it takes longer than the whole of this package
 
 
-def discover_workflows(workspace: Workspace, arguments: Arguments) -> Reply:
+def discover_workflows(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Saved workflows that fit a task."""
     return _found(workspace, workspace.discovery.discover_workflows(str(arguments["query"])))
 
 
-def discover_nodes(workspace: Workspace, arguments: Arguments) -> Reply:
+def discover_nodes(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Node types to build a task with."""
     return _found(workspace, workspace.discovery.discover_nodes(str(arguments["task"])))
 
 
-def _found(workspace: Workspace, findings: Findings) -> Reply:
+def _found(workspace: Workspace, findings: Findings) -> ToolReply:
     data = findings.to_json()
     data["matches"] = within([_lean(hit.to_json()) for hit in findings.hits], workspace.output_limit, _BRIEF)
     if findings.advice:
@@ -59,7 +60,7 @@ def _telling(value: object) -> object:
 _MUTE: tuple[tuple[str, object], ...] = (("description", ""), ("required", False), ("default", None))
 _BRIEF = ("name", "kind", "score", "description")
 _MATCHES = {
-    "matches": {"type": "array", "items": {"type": "object"}},
+    "matches": OBJECTS,
     "ranking": text(),
     "suggestions": {"type": "array", "items": {"type": "string"}},
 }

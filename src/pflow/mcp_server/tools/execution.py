@@ -8,14 +8,16 @@ import orjson
 
 from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.printable import shorten
-from pflow.mcp_server.envelope import Reply, end_of, issue_lines, issue_objects, succeed
-from pflow.mcp_server.tool_spec import Arguments, Desk, Schema, ToolSpec, changes, gives, in_thread, reads, takes
+from pflow.mcp_server.call_context import CallContext
+from pflow.mcp_server.envelope import ToolReply, end_of, issue_lines, issue_objects, succeed
+from pflow.mcp_server.schema import BOOLEAN, OBJECT, OBJECTS, Schema, flag, gives, takes, text
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.utils.resolver import read_workflow
-from pflow.workspace import Observer, Outcome, Workspace
+from pflow.workspace import Outcome, Workspace
 from pflow.workspace.serving import LiveRun
 
 WORKFLOW: Schema = {
-    "anyOf": [{"type": "string"}, {"type": "object"}],
+    "anyOf": [text(), OBJECT],
     "description": "Saved name, draft name, path, or document (object, JSON or YAML text)",
 }
 
@@ -24,19 +26,15 @@ _LEAST = 40
 """Characters of all outputs together, and of each, that anyone wants to read twice."""
 
 
-async def execute(desk: Desk, arguments: Arguments) -> Reply:
+async def execute(call: CallContext, arguments: Arguments) -> ToolReply:
     """Run a workflow, or go on with a run."""
-
-    def make(observer: Observer) -> LiveRun:
-        return begin(desk.engine.resident.workspace(observer), arguments)
-
     if arguments.get("detach"):
-        run = await desk.detach(make)
+        run = await call.detach(lambda workspace: begin(workspace, arguments))
         return succeed(
             {"run_id": run.run_id, "status": "running"},
             f"run {run.run_id} has begun; trace_read(trace_file='{run.run_id}') tells how it goes",
         )
-    outcome = await desk.watch(make)
+    outcome = await call.watch(lambda workspace: begin(workspace, arguments))
     return end_of(outcome, show_outputs(outcome))
 
 
@@ -65,16 +63,15 @@ def output_lines(outputs: Mapping[str, object]) -> list[str]:
     width = max(_TEXT // max(len(outputs), 1), _LEAST)
     lines = []
     for name, value in list(outputs.items())[: _TEXT // _LEAST]:
-        text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-        lines.append(f"{name}: {shorten(text, width)}")
+        shown = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+        lines.append(f"{name}: {shorten(shown, width)}")
     return lines
 
 
-def validate(workspace: Workspace, arguments: Arguments) -> Reply:
+def validate(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Check a workflow without running anything."""
     checked = workspace.check(arguments["workflow"])
-    errors = issue_objects(issue.as_dict() for issue in checked.errors)
-    warnings = issue_objects(issue.as_dict() for issue in checked.warnings)
+    errors, warnings = issue_objects(checked.errors), issue_objects(checked.warnings)
     found: dict[str, object] = {"valid": checked.ok, "errors": errors, "warnings": warnings}
     lines = ["warnings:", *issue_lines(warnings)] if warnings else []
     plan = checked.plan
@@ -90,11 +87,10 @@ def validate(workspace: Workspace, arguments: Arguments) -> Reply:
     return succeed(found, "\n".join([f"valid: {len(plan.nodes)} nodes{takes_text}", *lines]))
 
 
-_ISSUES: Schema = {"type": "array", "items": {"type": "object"}}
 _RUN: Schema = {
-    "outputs": {"type": "object"},
-    "run_id": {"type": "string"},
-    "status": {"type": "string"},
+    "outputs": OBJECT,
+    "run_id": text(),
+    "status": text(),
     "duration_ms": {"type": "number"},
     "steps": {"type": "integer"},
 }
@@ -110,13 +106,13 @@ TOOLS = (
         input_schema=takes(
             {
                 "workflow": WORKFLOW,
-                "parameters": {"type": "object", "default": {}},
-                "resume": {"type": "string", "description": "run_id to continue, with `workflow` if it was edited"},
-                "rerun_in_doubt": {"type": "boolean", "description": "Repeat steps that were cut off, too"},
-                "detach": {"type": "boolean", "description": "Return at once; follow with trace_read"},
+                "parameters": {**OBJECT, "default": {}},
+                "resume": text("run_id to continue, with `workflow` if it was edited"),
+                "rerun_in_doubt": flag("Repeat steps that were cut off, too"),
+                "detach": flag("Return at once; follow with trace_read"),
             }
         ),
-        output_schema=gives(_RUN, checkpoint={"type": "object"}, trace_path={"type": "string"}),
+        output_schema=gives(_RUN, checkpoint=OBJECT, trace_path=text()),
         annotations=changes(destructive=True, open_world=True),
         handler=execute,
     ),
@@ -124,7 +120,7 @@ TOOLS = (
         name="workflow_validate",
         description="Check a workflow without running anything. Returns every error with its place and a fix.",
         input_schema=takes({"workflow": WORKFLOW}, "workflow"),
-        output_schema=gives({"valid": {"type": "boolean"}, "errors": _ISSUES, "warnings": _ISSUES}),
+        output_schema=gives({"valid": BOOLEAN, "errors": OBJECTS, "warnings": OBJECTS}),
         annotations=reads(),
         handler=in_thread(validate),
     ),

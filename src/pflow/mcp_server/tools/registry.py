@@ -7,26 +7,23 @@ from collections.abc import Iterable, Sequence
 from pflow.core.errors import NotFoundError
 from pflow.core.printable import shorten
 from pflow.core.schema_path import calls_seen, paths, paths_of
-from pflow.mcp_server.envelope import Reply, end_of, succeed
+from pflow.mcp_server.call_context import CallContext
+from pflow.mcp_server.envelope import ToolReply, end_of, succeed
 from pflow.mcp_server.fit_list import fit, within
+from pflow.mcp_server.schema import OBJECT, OBJECTS, gives, takes, text
 from pflow.mcp_server.signature import signature
-from pflow.mcp_server.tool_spec import Arguments, Desk, ToolSpec, changes, gives, in_thread, reads, takes, text
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.tools.execution import show_outputs
-from pflow.workspace import Entry, Observer, Workspace
-from pflow.workspace.serving import LiveRun
+from pflow.workspace import Entry, Workspace
 
 _MOST_LINES = 40
 
 
-async def run_node(desk: Desk, arguments: Arguments) -> Reply:
+async def run_node(call: CallContext, arguments: Arguments) -> ToolReply:
     """Run one node, and show what its outputs are made of."""
     name = str(arguments["node_type"])
-
-    def make(observer: Observer) -> LiveRun:
-        workspace = desk.engine.resident.workspace(observer)
-        return workspace.begin(workspace.one_step(name, arguments.get("parameters") or {}))
-
-    outcome = await desk.watch(make)
+    params = arguments.get("parameters") or {}
+    outcome = await call.watch(lambda workspace: workspace.begin(workspace.one_step(name, params)))
     structure = template_paths(
         name, (line for output, value in outcome.outputs.items() for line in paths_of(value, output))
     )
@@ -50,7 +47,7 @@ def template_paths(node: str, lines: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def describe(workspace: Workspace, arguments: Arguments) -> Reply:
+def describe(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Whole interfaces of node types."""
     found: list[dict[str, object]] = []
     missing: list[NotFoundError] = []
@@ -84,18 +81,18 @@ def _described(workspace: Workspace, name: str) -> dict[str, object]:
     return described
 
 
-def search(workspace: Workspace, arguments: Arguments) -> Reply:
+def search(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Node types by parts of their names and descriptions."""
     pattern = str(arguments["pattern"])
     return _listed(workspace, workspace.node_types(pattern), f"no node type matches `{shorten(pattern)}`")
 
 
-def list_nodes(workspace: Workspace, arguments: Arguments) -> Reply:
+def list_nodes(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Every node type."""
     return _listed(workspace, workspace.node_types(), "there is no node type")
 
 
-def _listed(workspace: Workspace, entries: Sequence[Entry], none: str) -> Reply:
+def _listed(workspace: Workspace, entries: Sequence[Entry], none: str) -> ToolReply:
     every: list[dict[str, object]] = [
         {"name": entry.name, "description": entry.interface.description} for entry in entries
     ]
@@ -108,7 +105,7 @@ def _listed(workspace: Workspace, entries: Sequence[Entry], none: str) -> Reply:
     return succeed(data, "\n".join(lines))
 
 
-_NODES = {"nodes": {"type": "array", "items": {"type": "object"}}, "count": {"type": "integer"}}
+_NODES = {"nodes": OBJECTS, "count": {"type": "integer"}}
 
 TOOLS = (
     ToolSpec(
@@ -117,10 +114,8 @@ TOOLS = (
             "Run one node to see what it really returns: its outputs, and `structure`, every template path in them "
             "with its type. Do this for MCP tools before using their results in a workflow."
         ),
-        input_schema=takes({"node_type": text(), "parameters": {"type": "object", "default": {}}}, "node_type"),
-        output_schema=gives(
-            {"outputs": {"type": "object"}, "structure": {"type": "object"}, "run_id": text()}, trace_path=text()
-        ),
+        input_schema=takes({"node_type": text(), "parameters": {**OBJECT, "default": {}}}, "node_type"),
+        output_schema=gives({"outputs": OBJECT, "structure": OBJECT, "run_id": text()}, trace_path=text()),
         annotations=changes(destructive=True, open_world=True),
         handler=run_node,
     ),

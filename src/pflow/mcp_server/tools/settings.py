@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pflow.mcp_server.envelope import Reply, succeed
-from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, gives, in_thread, reads, takes, text
+from pflow.mcp_server.envelope import ToolReply, succeed
+from pflow.mcp_server.schema import BOOLEAN, gives, takes, text
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.utils.security import check_may_set
 from pflow.workspace import Workspace
 
 
-def set_setting(workspace: Workspace, arguments: Arguments) -> Reply:
+def set_setting(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Store a credential or an option."""
     key = str(arguments["key"])
     check_may_set(workspace, key)
@@ -16,14 +17,14 @@ def set_setting(workspace: Workspace, arguments: Arguments) -> Reply:
     return get_setting(workspace, arguments)
 
 
-def get_setting(workspace: Workspace, arguments: Arguments) -> Reply:
+def get_setting(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """One setting; a credential only in part."""
     found = workspace.setting(str(arguments["key"]))
     masked = " (masked)" if found.secret and found.set else ""
     return succeed(found.as_dict(), f"{found.key}: {found.shown}{masked}")
 
 
-_SETTING = {"key": text(), "set": {"type": "boolean"}, "secret": {"type": "boolean"}}
+_SETTING = {"key": text(), "set": BOOLEAN, "secret": BOOLEAN}
 
 TOOLS = (
     ToolSpec(

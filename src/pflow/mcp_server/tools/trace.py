@@ -8,16 +8,17 @@ import orjson
 
 from pflow.core.errors import NotFoundError
 from pflow.core.printable import shorten
-from pflow.mcp_server.envelope import Reply, in_tools, succeed
+from pflow.mcp_server.envelope import ToolReply, in_tools, succeed
 from pflow.mcp_server.fit_list import fit
-from pflow.mcp_server.tool_spec import Arguments, ToolSpec, gives, in_thread, reads, takes, text
+from pflow.mcp_server.schema import gives, takes, text
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, in_thread, reads
 from pflow.workspace import Workspace
 from pflow.workspace.serving import shorten as preview
 
 _LINES = 50
 
 
-def read(workspace: Workspace, arguments: Arguments) -> Reply:
+def read(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """A run in short; one step of it; or one value, page by page."""
     reference = str(arguments.get("trace_file") or "latest")
     step, field = arguments.get("step"), arguments.get("field")
@@ -41,7 +42,7 @@ def _state(workspace: Workspace, trace: Mapping[str, object]) -> dict[str, objec
     return {"status": now["status"]} if now["status"] != trace.get("status") else {}
 
 
-def _summary(trace: Mapping[str, object], limit: int) -> Reply:
+def _summary(trace: Mapping[str, object], limit: int) -> ToolReply:
     entries = trace.get("steps")
     steps = [_brief(entry) for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
     kept = ("run_id", "workflow", "status", "started_at", "ended_at", "duration_ms", "resumed", "edited", "reason")
@@ -85,7 +86,7 @@ def _line(entry: Mapping[str, object]) -> str:
     return f"- {entry.get('step')}: {entry.get('status')}{spent}{error}"
 
 
-def _step(entry: Mapping[str, object], limit: int) -> Reply:
+def _step(entry: Mapping[str, object], limit: int) -> ToolReply:
     name = str(entry.get("step"))
     data = dict(entry)
     for part in ("outputs", "params"):
@@ -106,7 +107,7 @@ def _keys(value: object) -> list[str]:
     return [str(key) for key in value] if isinstance(value, Mapping) else []
 
 
-def _value(field: str, value: object) -> Reply:
+def _value(field: str, value: object) -> ToolReply:
     if isinstance(value, Mapping) and set(value) == {"text", "offset", "next", "size"}:
         left = f"; go on with offset={value['next']}" if value["next"] is not None else ""
         return succeed({"field": field, **value}, f"{field}: from {value['offset']} of {value['size']}{left}")

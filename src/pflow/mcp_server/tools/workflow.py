@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from pflow.core.errors import UsageError
 from pflow.core.library.saved_workflow import SavedWorkflow
 from pflow.core.printable import shorten
-from pflow.mcp_server.envelope import Reply, issue_lines, issue_objects, succeed
+from pflow.mcp_server.envelope import ToolReply, issue_lines, issue_objects, succeed
 from pflow.mcp_server.fit_list import fit
-from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, gives, in_thread, reads, takes, text
+from pflow.mcp_server.schema import BOOLEAN, OBJECTS, gives, takes, text
+from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.tools.execution import WORKFLOW
 from pflow.mcp_server.utils.resolver import read_workflow
 from pflow.workspace import Workflow, Workspace
 
 
-def save(workspace: Workspace, arguments: Arguments) -> Reply:
+def save(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Keep a workflow in the library, or as a draft."""
     workflow = read_workflow(arguments, purpose="save", advice="give a document, the name of a draft, or a path")
     name, description = str(arguments["name"]), str(arguments.get("description", ""))
@@ -24,7 +25,7 @@ def save(workspace: Workspace, arguments: Arguments) -> Reply:
         data: dict[str, object] = {"name": name, "path": str(path), "is_temp": True}
         lines = [f"saved draft `{name}`; workflow_execute, workflow_validate and workflow_save find it by this name"]
         if issues:
-            data["issues"] = found = issue_objects(issue.as_dict() for issue in issues)
+            data["issues"] = found = issue_objects(issues)
             lines += [f"it cannot run yet, {len(issues)} issue{'s' * (len(issues) != 1)}:", *issue_lines(found)]
         return succeed(data, "\n".join(lines))
     path = workspace.save(workflow, name, _described(workspace, workflow, description))
@@ -49,7 +50,7 @@ def _described(workspace: Workspace, workflow: Workflow, description: str) -> st
     return str(own)
 
 
-def list_workflows(workspace: Workspace, arguments: Arguments) -> Reply:
+def list_workflows(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Saved workflows."""
     query = str(arguments.get("filter") or "")
     found = workspace.workflows(query, drafts=bool(arguments.get("include_temp")))
@@ -89,11 +90,11 @@ TOOLS = (
                 "workflow_file": text("Same as `workflow`"),
                 "name": text("lowercase-with-hyphens"),
                 "description": text("What it is for, in a sentence"),
-                "is_temp": {"type": "boolean", "default": False},
+                "is_temp": {**BOOLEAN, "default": False},
             },
             "name",
         ),
-        output_schema=gives({"name": text(), "path": text(), "is_temp": {"type": "boolean"}}),
+        output_schema=gives({"name": text(), "path": text(), "is_temp": BOOLEAN}),
         annotations=changes(destructive=False),
         handler=in_thread(save),
     ),
@@ -101,9 +102,9 @@ TOOLS = (
         name="workflow_list",
         description="List saved workflows.",
         input_schema=takes(
-            {"filter": text("Words of a name or description"), "include_temp": {"type": "boolean", "default": False}}
+            {"filter": text("Words of a name or description"), "include_temp": {**BOOLEAN, "default": False}}
         ),
-        output_schema=gives({"workflows": {"type": "array", "items": {"type": "object"}}}),
+        output_schema=gives({"workflows": OBJECTS}),
         annotations=reads(),
         handler=in_thread(list_workflows),
     ),
