@@ -62,7 +62,7 @@ def test_a_socket_is_a_server(pflow: Pflow, servers: Callable[..., Any], tmp_pat
 def test_paths_mean_the_same_from_anywhere(pflow: Pflow, servers: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "serve.py").write_text("")
     said = pflow("mcp", "add", "a", "--", sys.executable, "serve.py")
-    assert said.err == "note: it starts in this folder, where `serve.py` is; `--cwd` chooses another\n"
+    assert said.err == "note: it starts in this directory, where `serve.py` is; `--cwd` chooses another\n"
     assert servers()["a"]["cwd"] == str(tmp_path)
     pflow("mcp", "add", "b", "--cwd", "sub", "--", sys.executable, "serve.py")
     assert servers()["b"]["cwd"] == str(tmp_path / "sub")

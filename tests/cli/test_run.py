@@ -299,7 +299,7 @@ def test_a_word_that_means_nothing_lists_what_was_meant(pflow: Pflow) -> None:
         said = pflow(*words)
         assert said.code == 2
         assert said.err.startswith(
-            "error: `rnus` is no command, no saved workflow and no node type\n\nhint: did you mean `pflow runs`?\n"
+            "error: `rnus` is not a command, a saved workflow or a node type\n\nhint: did you mean `pflow runs`?\n"
         )
     assert "did you mean `pflow shell`?" in pflow("shel", "--command=ls").err
     assert pflow("run", "none.json").err.startswith("error: there is no file `none.json`\n")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from pflow.core.event import ItemCompleted, StepCompleted, StepFailed, StepStarted
-from pflow.mcp_server.progress import HEARTBEAT, ProgressFeed
+from pflow.mcp_server.progress import HEARTBEAT_SECONDS, ProgressFeed
 
 Told = list[tuple[float, float | None, str]]
 
 
-def feed_of(told: Told, *, heartbeat: float = HEARTBEAT, enough: int = 1) -> tuple[ProgressFeed, asyncio.Event]:
+def feed_of(told: Told, *, heartbeat: float = HEARTBEAT_SECONDS, enough: int = 1) -> tuple[ProgressFeed, asyncio.Event]:
     seen = asyncio.Event()
 
     async def send(done: float, total: float | None, message: str) -> None:
@@ -43,7 +43,7 @@ def test_a_silent_run_is_said_to_go_on_with_what_it_is_doing() -> None:
         telling.cancel()
 
     asyncio.run(work())
-    assert HEARTBEAT < 10
+    assert HEARTBEAT_SECONDS < 10
     assert told[0][0] < told[1][0] < 1
     assert told[0][1] == 2
     assert told[0][2].startswith("running `build` for ")

@@ -1,4 +1,4 @@
-"""What a command line hands over: the workflow that a word means, `key=value` words, and stdin."""
+"""What a command line gives a command: the workflow that a word means, `key=value` words, and stdin."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pflow.core.errors import DocumentError, NotFoundError, StorageError, UsageE
 if TYPE_CHECKING:
     from pflow.workspace import Checked, Workflow
 
-_PATIENCE = 2.0
-"""Seconds without a byte on stdin after which a person is told what is waited for."""
+_PATIENCE_SECONDS = 2.0
+"""Without a byte on stdin for this long, a person is told what pflow waits for."""
 
-_GLANCE = 0.2
-"""Seconds of waiting at a stretch: a Ctrl-C that comes just before a blocking read would have to wait for its end."""
+_GLANCE_SECONDS = 0.2
+"""How long to wait at a stretch: a Ctrl-C just before a blocking read would have to wait for its end."""
 
-_LIMIT = 64 << 20
+_MOST_BYTES = 64 << 20
 
 
 def find_workflow(console: Console, word: str) -> Workflow:
@@ -95,19 +95,19 @@ def read_stdin(console: Console, *, what: str) -> str:
     stream: Any = sys.stdin.buffer  # a buffered reader, which typeshed calls a plain one
     if not has_stdin():
         console.say(f"reading {what} from the terminal; end it with Ctrl-D")
-    elif not _has_data(_PATIENCE):
+    elif not _has_data(_PATIENCE_SECONDS):
         console.say(f"waiting for {what} on stdin (`< /dev/null` if there is none)")
     data = bytearray()
-    while len(data) <= _LIMIT:
-        while not _has_data(_GLANCE):
+    while len(data) <= _MOST_BYTES:
+        while not _has_data(_GLANCE_SECONDS):
             pass
         chunk = stream.read1(1 << 16)
         if not chunk:
             break
         data += chunk
-    if len(data) > _LIMIT:
+    if len(data) > _MOST_BYTES:
         raise UsageError(
-            f"stdin holds more than {_LIMIT >> 20} MiB", suggestions=["put it in a file and pass its path"]
+            f"stdin holds more than {_MOST_BYTES >> 20} MiB", suggestions=["put it in a file and pass its path"]
         )
     try:
         return data.decode()

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from pflow.cli.console import Console
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean
 
 SHORTHAND = "pflow.shorthand"
 """Set on a context when the first word is not a command and was taken for a workflow."""
@@ -27,9 +27,9 @@ class CommandGroup(click.Group):
         """The command that the first word names."""
         name = args[0]
         if not ctx.resilient_parsing and name not in self.list_commands(ctx):
-            near = nearest(name, self.list_commands(ctx), limit=1)
-            hint = f"; did you mean `{near[0]}`?" if near else f"; there are: {', '.join(self.list_commands(ctx))}"
-            raise click.UsageError(f"`{ctx.command_path}` has no command `{name}`{hint}", ctx=ctx)
+            names = self.list_commands(ctx)
+            hint = did_you_mean(name, names) or f"there are: {', '.join(names)}"
+            raise click.UsageError(f"`{ctx.command_path}` has no command `{name}`; {hint}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -53,7 +53,7 @@ def offered(
 
 
 def complete_start(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Workflows and node types, for a first word that is no command."""
+    """Workflows and node types, for a first word that is not a command."""
     return offered(ctx, incomplete, lambda console, ctx: [*_workflows(console), *_node_types(console)])
 
 
@@ -68,20 +68,23 @@ def _node_types(console: Console) -> Offer:
         yield entry.name, str(data.get("description", "")) if isinstance(data, dict) else ""
 
 
-def _runs(console: Console, ctx: click.Context) -> Offer:
+@_completer
+def complete_run(console: Console, ctx: click.Context) -> Offer:
     yield "latest", "the newest run"
     for info in console.workspace().runs():
         yield info.run_id, f"{info.status}, {info.workflow}"
 
 
-def _steps(console: Console, ctx: click.Context) -> Offer:
+@_completer
+def complete_step(console: Console, ctx: click.Context) -> Offer:
     trace = console.workspace().show_run(str(ctx.params.get("run") or "latest"))
     steps = trace.get("steps")
     for step in steps if isinstance(steps, list) else ():
         yield str(step.get("step")), str(step.get("status"))
 
 
-def _inputs(console: Console, ctx: click.Context) -> Offer:
+@_completer
+def complete_input(console: Console, ctx: click.Context) -> Offer:
     """Inputs that are not given yet, as `name=`; the words of a shell may be split at the `=`."""
     word = ctx.params.get("workflow")
     if not isinstance(word, str) or word == "-":
@@ -93,20 +96,24 @@ def _inputs(console: Console, ctx: click.Context) -> Offer:
             yield f"{name}=", f"{declared.type}. {declared.description}"
 
 
-def _settings(console: Console, ctx: click.Context) -> Offer:
+@_completer
+def complete_setting(console: Console, ctx: click.Context) -> Offer:
     for found in console.workspace().settings():
         yield found.key, found.description or ("credential" if found.secret else "")
 
 
-def _servers(console: Console, ctx: click.Context) -> Offer:
+@_completer
+def complete_server(console: Console, ctx: click.Context) -> Offer:
     yield from ((name, "MCP server") for name in console.workspace().servers.names())
 
 
-def _tools(console: Console, ctx: click.Context) -> Offer:
+@_completer
+def complete_tool(console: Console, ctx: click.Context) -> Offer:
     yield from ((name, "tool") for name in console.workspace().servers.tools(str(ctx.params.get("server") or "")))
 
 
-def _params(console: Console, ctx: click.Context) -> Offer:
+@_completer
+def complete_param(console: Console, ctx: click.Context) -> Offer:
     name = str(ctx.params.get("node") or "")
     for field in console.workspace().node_type(name).interface.params:
         yield f"{field.name}=", _about(field)
@@ -137,11 +144,4 @@ def _about(field: Field) -> str:
 complete_workflow = _completer(lambda console, ctx: _workflows(console), files=True)
 complete_saved = _completer(lambda console, ctx: _workflows(console, drafts=False))
 complete_node = _completer(lambda console, ctx: _node_types(console))
-complete_run = _completer(_runs)
-complete_step = _completer(_steps)
-complete_input = _completer(_inputs)
-complete_setting = _completer(_settings)
-complete_server = _completer(_servers)
-complete_tool = _completer(_tools)
-complete_param = _completer(_params)
 complete_flag = _completer(offer_flags)

@@ -1,4 +1,4 @@
-"""Where a command's words go: data to stdout, everything else to stderr, each in a form that the receiver can take."""
+"""A command's output: data to stdout, everything else to stderr, each in a form that the receiver can read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 BROKEN_PIPE = 141
-"""What a shell reports of a program that wrote to a reader that had left, as `| head` does."""
+"""The exit code that shells report for a program whose reader is gone, as with `| head`."""
 
 
 class Console:
@@ -51,7 +51,7 @@ class Console:
         return self._workspace
 
     def close(self) -> None:
-        """Pass on what the workspace has to say, and let it go."""
+        """Say the notices of the workspace, and close it."""
         workspace, self._workspace = self._workspace, None
         if workspace is None:
             return
@@ -116,7 +116,7 @@ class Console:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
         except (OSError, ValueError):
-            pass  # nobody listens; the exit code still tells
+            pass  # stderr is gone; the exit code still tells
 
     def _write(self, text: str) -> None:
         stream = sys.stdout

@@ -14,20 +14,13 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from pflow.cli.text import show_ms, show_seconds
-from pflow.core.event import (
-    Event,
-    ItemCompleted,
-    ItemFailed,
-    StepCompleted,
-    StepFailed,
-    StepStarted,
-)
+from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepStarted
 from pflow.core.printable import escape, shorten
 
-_TICK = 0.1
+_TICK_SECONDS = 0.1
 _MOST_RUNNING = 8
 _MOST_FINISHED = 8
-_NAME = 40
+_NAME_CHARACTERS = 40
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PLAIN = {"✓": "+", "✗": "x", "!": "!", "…": "...", "·": "-"}
 _COLOURS = {"✓": "32", "✗": "31", "!": "33"}
@@ -94,14 +87,13 @@ class Progress:
 
     def notify(self, run_id: str, event: Event) -> None:
         """Take an event into account."""
-        now = time.monotonic()
         with self._lock:
             if isinstance(event, StepStarted):
-                self._running[event.step] = _Step(event.step, event.attempt, event.items, now)
+                self._running[event.step] = _Step(event.step, event.attempt, event.items, time.monotonic())
             elif isinstance(event, StepCompleted):
-                self._complete(event, now)
+                self._complete(event)
             elif isinstance(event, StepFailed):
-                self._fail(event, now)
+                self._fail(event)
             elif isinstance(event, ItemCompleted | ItemFailed):
                 self._item(event)
 
@@ -112,7 +104,7 @@ class Progress:
             if found is not None:
                 found.message = escape(message[:200])
 
-    def _complete(self, event: StepCompleted, now: float) -> None:
+    def _complete(self, event: StepCompleted) -> None:
         step = self._running.pop(event.step, None)
         about = _SOURCES.get(event.source)
         if about is None and step is not None:
@@ -121,7 +113,7 @@ class Progress:
         if "[" not in event.step:
             self._finished.append(("✓", event.step, about or ""))
 
-    def _fail(self, event: StepFailed, now: float) -> None:
+    def _fail(self, event: StepFailed) -> None:
         cause = escape(str(event.error.get("message", "")))
         if event.retry_in is not None:
             step = self._running.get(event.step)
@@ -142,7 +134,7 @@ class Progress:
             step.failed_items += 1
 
     def _tick(self) -> None:
-        while not self._done.wait(_TICK):
+        while not self._done.wait(_TICK_SECONDS):
             self.draw()
 
     def draw(self) -> None:
@@ -176,7 +168,7 @@ class Progress:
             self._done.set()  # the terminal is gone; the run is not
 
     def _line(self, mark: str, name: str, about: str, columns: int) -> tuple[str, int]:
-        name = shorten(name, _NAME)
+        name = shorten(name, _NAME_CHARACTERS)
         text = f"{name}  {about}" if about else name
         if not self._unicode:
             mark = _PLAIN.get(mark, mark)

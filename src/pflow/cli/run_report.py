@@ -1,4 +1,4 @@
-"""Runs a workflow under a person's eyes and shows how it ended."""
+"""Runs a workflow, shows its progress on a terminal, and prints how it ended."""
 
 from __future__ import annotations
 

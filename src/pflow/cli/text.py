@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pflow.core.errors import InputError
-from pflow.core.printable import escape, shorten
+from pflow.core.printable import columns, escape, shorten
 
 if TYPE_CHECKING:
     from pflow.workspace import Outcome
 
-_PARAM = 200
-_LINES = 20
+_PARAM_CHARACTERS = 200
+_MOST_LINES = 20
 _HIDDEN = frozenset({"issues", "steps", "run_id", "type", "message", "frames", "source", "errno", "cause", "missing"})
 """Details for programs; the message says the same to people."""
 
@@ -45,23 +45,6 @@ def render_inputs(error: InputError) -> str:
     lines = [*(f"error: {escape(str(head))}" for head in heads), *columns(rows)]
     hints = [f"hint: {escape(hint)}" for hint in error.suggestions]
     return "\n".join([*lines, "", *hints] if hints else lines)
-
-
-def columns(
-    rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), indent: str = "  ", widest: int = 48
-) -> list[str]:
-    """Rows with their cells below each other; a cell that is wider than `widest` does not widen its column."""
-    every = [*([head] if head else []), *rows]
-    if not every:
-        return []
-    widths = [
-        max((len(cell) for cell in column if len(cell) <= widest), default=widest)
-        for column in zip(*every, strict=True)
-    ]
-    return [
-        (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
-        for row in every
-    ]
 
 
 def ago(at: float) -> str:
@@ -128,8 +111,8 @@ def show_fact(name: object, value: object) -> list[str]:
         text = value
     if not text:
         return [f"{escape(str(name))}: {_show(value)}"]
-    shown = [f"  {shorten(line, _PARAM)}" for line in text[-_LINES:]]
-    return [f"{escape(str(name))}:", *(["  …"] if len(text) > _LINES else []), *shown]
+    shown = [f"  {shorten(line, _PARAM_CHARACTERS)}" for line in text[-_MOST_LINES:]]
+    return [f"{escape(str(name))}:", *(["  …"] if len(text) > _MOST_LINES else []), *shown]
 
 
 def _completed(outcome: Outcome) -> list[str]:
@@ -142,7 +125,7 @@ def _completed(outcome: Outcome) -> list[str]:
 
 def _show(value: object) -> str:
     if isinstance(value, str):
-        return f'"{shorten(value.rstrip(), _PARAM)}"'
+        return f'"{shorten(value.rstrip(), _PARAM_CHARACTERS)}"'
     import orjson  # lazy: only for a failure
 
-    return shorten(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode(), _PARAM)
+    return shorten(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode(), _PARAM_CHARACTERS)

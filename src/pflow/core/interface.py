@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from pflow.core.frozen import Frozen
@@ -35,6 +35,14 @@ class Field(Frozen):
     default: object = MISSING
     schema: Mapping[str, object] | None = None
     slot: Slot = "value"
+
+
+def named_fields(group: object) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Fields as JSON has them with their names, whether they are in a list or under their names."""
+    if isinstance(group, Mapping):
+        yield from ((str(name), field if isinstance(field, Mapping) else {}) for name, field in group.items())
+    elif isinstance(group, list):
+        yield from ((str(field.get("name")), field) for field in group if isinstance(field, Mapping))
 
 
 class Interface(Frozen):

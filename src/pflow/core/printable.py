@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
 """Characters that count as printable and show nothing."""
@@ -27,6 +29,17 @@ def cut(text: str, width: int = _VALUE) -> str:
 def shorten(text: str, width: int = _VALUE) -> str:
     """`text`, cut and escaped."""
     return escape(cut(text, width))
+
+
+def columns(rows: Sequence[Sequence[str]], *, indent: str = "  ", widest: int = 48) -> list[str]:
+    """Rows with their cells below each other; a cell that is wider than `widest` does not widen its column."""
+    widths = [
+        max((len(cell) for cell in column if len(cell) <= widest), default=widest) for column in zip(*rows, strict=True)
+    ]
+    return [
+        (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
+        for row in rows
+    ]
 
 
 def _code(letter: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from pflow.core.document.document import Input
-from pflow.core.printable import escape, shorten
+from pflow.core.printable import columns, escape, shorten
 from pflow.drawing.layout import Link, links_of, order_rows
 from pflow.engine.plan import Plan, PlanNode
 
@@ -105,7 +105,7 @@ def _inputs(plan: Plan) -> str:
     rows = [
         (escape(name), describe_input(declared), escape(declared.description)) for name, declared in plan.inputs.items()
     ]
-    return "\n".join(["inputs", *align(rows)]) if rows else ""
+    return "\n".join(["inputs", *columns(rows, widest=40)]) if rows else ""
 
 
 def _outputs(plan: Plan) -> str:
@@ -124,18 +124,7 @@ def _outputs(plan: Plan) -> str:
                 escape(str(facts.get("description") or "")),
             )
         )
-    return "\n".join(["outputs", *align(rows)]) if rows else ""
-
-
-def align(rows: Sequence[Sequence[str]], *, indent: str = "  ", widest: int = 40) -> list[str]:
-    """Rows as columns, two spaces apart; a cell that is wider than `widest` does not widen its column."""
-    widths: list[int] = []
-    for column in zip(*rows, strict=True):
-        widths.append(max((len(cell) for cell in column if len(cell) <= widest), default=widest))
-    return [
-        (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
-        for row in rows
-    ]
+    return "\n".join(["outputs", *columns(rows, widest=40)]) if rows else ""
 
 
 def _graph(plan: Plan, links: Sequence[Link]) -> list[str]:
@@ -168,7 +157,7 @@ def _labels(plan: Plan) -> list[str]:
         (escape(node.id), escape(node.type) if node.type != node.id else "", " · ".join(marks_of(plan, node)))
         for node in plan.nodes
     ]
-    return align(rows, indent="", widest=32) if rows else []
+    return columns(rows, indent="", widest=32) if rows else []
 
 
 def _outgoing(plan: Plan, links: Sequence[Link]) -> list[list[Link]]:

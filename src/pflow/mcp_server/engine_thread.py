@@ -16,11 +16,11 @@ from pflow.workspace.warm_workspace import WarmWorkspaces
 MOST_RUNS = 200
 """Runs at once; more wait their turn."""
 
-GRACE = 2.0
-"""Seconds that steps get to finish when the client has gone."""
+GRACE_SECONDS = 2.0
+"""How long steps get to finish when the client has gone."""
 
-_STOPPING = 1.5
-_DISCONNECTING = 1.3
+_STOPPING_SECONDS = 1.5
+_DISCONNECTING_SECONDS = 1.3
 
 
 class EngineThread:
@@ -31,12 +31,12 @@ class EngineThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
         self._live: dict[LiveRun, Future[Outcome]] = {}
-        self._turns: asyncio.Semaphore | None = None
+        self._turns = asyncio.Semaphore(MOST_RUNS)
         self._leaving = False
         self._left = 0.0
 
     async def follow(self, run: LiveRun) -> Outcome:
-        """Have a run done and wait for its end. Whoever gives up waiting stops it, resumable."""
+        """Run to the end and wait for it. A caller that gives up waiting stops the run, resumable."""
         future = self.launch(run)
         try:
             return await asyncio.shield(asyncio.wrap_future(future))
@@ -46,7 +46,7 @@ class EngineThread:
             raise
 
     def launch(self, run: LiveRun) -> Future[Outcome]:
-        """Have a run done, whether or not anyone waits for it."""
+        """Run to the end, whether or not anyone waits for it."""
         if self._leaving:
             raise RunError("the server is shutting down", suggestions=["start the run again when it is back"])
         future = asyncio.run_coroutine_threadsafe(self._finish(run), self._running())
@@ -55,31 +55,30 @@ class EngineThread:
         return future
 
     def leave(self, *, graceful: bool) -> None:
-        """Begin to stop every run, resumable; no new ones begin."""
+        """Begin to stop every run, resumable; no new ones begin. Only the first call counts."""
+        if self._leaving:
+            return
         self._leaving = True
         self._left = time.monotonic()
         for run in list(self._live):
             self._soon(run, graceful=graceful, reason="disconnected" if graceful else "interrupted")
 
     async def close(self) -> None:
-        """See every run stopped, then end the connections, the journal and the thread."""
-        if not self._leaving:
-            self.leave(graceful=True)
+        """Stop every run, then end the connections, the journal and the thread."""
+        self.leave(graceful=True)
         loop = self._loop
         if loop is not None:
-            await self._wait(max(0.0, GRACE - (time.monotonic() - self._left)))
+            await self._wait(max(0.0, GRACE_SECONDS - (time.monotonic() - self._left)))
             for run in list(self._live):
                 self._soon(run, reason="disconnected")
-            await self._wait(_STOPPING)
+            await self._wait(_STOPPING_SECONDS)
             ending = asyncio.run_coroutine_threadsafe(self.workspaces.disconnect(), loop)
-            await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(ending))], timeout=_DISCONNECTING)
+            await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(ending))], timeout=_DISCONNECTING_SECONDS)
         self.workspaces.close()
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
 
     async def _finish(self, run: LiveRun) -> Outcome:
-        if self._turns is None:
-            self._turns = asyncio.Semaphore(MOST_RUNS)
         async with self._turns:
             return await run.finish()
 

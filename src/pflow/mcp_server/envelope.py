@@ -1,4 +1,4 @@
-"""What every tool answers: one object for programs, a few lines to read, and every error in the same form."""
+"""The answers of tools: one object for programs, a few lines to read, and every error in the same form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_SUGGESTIONS = 10
 _MOST_ISSUES = 10
 _MOST_KNOWN = 10
 _MOST_ITEMS = 50
-_LONGEST = 2000
+_LONGEST_CHARACTERS = 2000
 
 IN_TOOLS = {
     "add_workflow": "give `workflow` as well",
@@ -37,7 +37,7 @@ IN_TOOLS = {
     "search_nodes": "registry_search",
     "set_setting": "settings_set(key='{name}', value=…)",
 }
-"""Advice by kind, for an agent that has only tools. What is missing here, only a person can do, at a shell."""
+"""Advice by kind, for an agent that has only tools. Commands that are missing here are for a person at a shell."""
 
 
 class ToolReply(Frozen):
@@ -58,7 +58,7 @@ def succeed(data: Mapping[str, object], text: str, **more: object) -> ToolReply:
 
 
 def fail(error: PflowError) -> ToolReply:
-    """The one way in which an error becomes an answer."""
+    """The answer for an error."""
     return failure(error.as_dict())
 
 
@@ -71,7 +71,7 @@ def failure(error: Mapping[str, object], **more: object) -> ToolReply:
     found: list[str] = []
     if isinstance(details, Mapping) and isinstance(details.get("issues"), list):
         found = issue_lines(details["issues"])
-    shown = {**error, "message": shorten(str(error.get("message")), _LONGEST), "details": _cut(details)}
+    shown = {**error, "message": shorten(str(error.get("message")), _LONGEST_CHARACTERS), "details": _cut(details)}
     shown["suggestions"] = suggestions
     where = f" in step `{shown['node']}`" if shown.get("node") else ""
     message = "" if len(found) == 1 else f" {shown['message']}"  # a single issue says it, and where
@@ -121,9 +121,9 @@ def end_of(outcome: Outcome, text: str) -> ToolReply:
 
 
 def _cut(value: object) -> object:
-    """As much of what is known about an error as anyone reads."""
+    """The details of an error, cut to what a reader can use."""
     if isinstance(value, str):
-        return cut(value, _LONGEST + 1)
+        return cut(value, _LONGEST_CHARACTERS + 1)
     if isinstance(value, Mapping):
         return {str(key): _cut(value[key]) for key in list(value)[:_MOST_ITEMS]}
     if isinstance(value, list | tuple):

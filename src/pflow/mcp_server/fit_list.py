@@ -1,4 +1,4 @@
-"""Long lists within what an agent gets to see at once."""
+"""Lists within the number of bytes that an agent gets to see at once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import orjson
 
-from pflow.core.json_type import Json
-from pflow.core.printable import cut
+from pflow.core.json_type import Json, JsonView
+from pflow.core.printable import cut, shorten
+from pflow.mcp_server.envelope import ToolReply, succeed
 
 
 def fit(entries: Sequence[Json], limit: int) -> tuple[list[Json], int]:
@@ -31,8 +32,30 @@ def within(entries: Sequence[Json], limit: int, brief: Sequence[str]) -> list[Js
     shown: list[Json] = []
     for entry in entries:
         room -= len(orjson.dumps(entry))
-        shown.append(entry if room >= 0 or not shown else {name: entry[name] for name in brief if name in entry})
+        shown.append(entry if room >= 0 or not shown else pick(entry, brief))
     return shown
+
+
+def list_reply(name: str, entries: Sequence[Json], limit: int, *, none: str, advice: str) -> ToolReply:
+    """The answer of a tool that lists things: as many as fit, under `name`, and how many there are."""
+    shown, more = fit(entries, limit)
+    data: Json = {name: shown, "count": len(entries)}
+    lines = [entry_line(entry) for entry in shown] or [none]
+    if more:
+        data["more"] = more
+        lines.append(f"… {more} more; {advice}")
+    return succeed(data, "\n".join(lines))
+
+
+def entry_line(entry: JsonView) -> str:
+    """A node type or a workflow on one line: its name, and what it is for."""
+    kind = "  (draft)" if entry.get("is_temp") else ""
+    return f"{entry['name']}{kind}  {shorten(str(entry.get('description') or ''), 100)}".rstrip()
+
+
+def pick(entry: JsonView, names: Sequence[str]) -> Json:
+    """The fields of an entry that an answer has, as far as there are any."""
+    return {name: entry[name] for name in names if name in entry}
 
 
 def _cut(entry: Json, width: int | None) -> Json:

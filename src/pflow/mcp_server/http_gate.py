@@ -1,7 +1,7 @@
-"""Who may talk to the server over HTTP: requests that name it, come from no foreign page, and carry the token.
+"""Checks requests over HTTP: they must name this server, not come from a foreign page, and carry the token.
 
 A page in a browser can reach a server on this machine, under a name of the page's choosing. So every request is
-checked, whatever address the server listens at, before anything of its body is read.
+checked, whatever address the server listens on, before its body is read.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pflow.core.frozen import Frozen
 MOST_BYTES = 4 << 20
 """Bytes that a request may have. A document has at most a quarter of that."""
 
-PATIENCE = 30.0
-"""Seconds that a body may take to arrive."""
+PATIENCE_SECONDS = 30.0
+"""How long a body may take to arrive."""
 
 Headers = Iterable[tuple[bytes, bytes]]
 Scope = MutableMapping[str, Any]
@@ -37,17 +37,19 @@ class Refusal(Frozen):
     message: str
 
 
+_TOO_LARGE = Refusal(status=413, message=f"a request may have {MOST_BYTES:,} bytes at most")
+
+
 class Gate:
     """An application in front of another."""
 
     def __init__(
-        self, app: Application, *, hosts: Iterable[str], token: str, limit: int = MOST_BYTES, patience: float = PATIENCE
+        self, app: Application, *, hosts: Iterable[str], token: str, patience: float = PATIENCE_SECONDS
     ) -> None:
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(f"{scheme}://{host}" for host in self._hosts for scheme in ("http", "https"))
         self._token = sha256(token.encode()).digest()
-        self._limit = limit
         self._patience = patience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,9 +85,9 @@ class Gate:
             return Refusal(status=401, message="the bearer token is missing or wrong")
         sizes = found.get(b"content-length", [])
         if any(not size.isascii() or not size.isdecimal() or len(size) > 18 for size in sizes):
-            return Refusal(status=400, message="Content-Length is no number")
-        if any(int(size) > self._limit for size in sizes):
-            return self._too_large()
+            return Refusal(status=400, message="Content-Length is not a number")
+        if any(int(size) > MOST_BYTES for size in sizes):
+            return _TOO_LARGE
         return None
 
     def _knows(self, given: list[str]) -> bool:
@@ -94,9 +96,6 @@ class Gate:
         scheme, _, token = given[0].partition(" ")
         # Digests have one length, and comparing them takes the same time wherever they differ.
         return compare_digest(sha256(token.strip().encode()).digest(), self._token) and scheme.lower() == "bearer"
-
-    def _too_large(self) -> Refusal:
-        return Refusal(status=413, message=f"a request may have {self._limit:,} bytes at most")
 
     async def _read(self, receive: Receive) -> bytes | Refusal:
         body = bytearray()
@@ -107,8 +106,8 @@ class Gate:
                     if message["type"] != "http.request":
                         return Refusal(status=400, message="the request ended early")
                     body += message.get("body", b"")
-                    if len(body) > self._limit:
-                        return self._too_large()
+                    if len(body) > MOST_BYTES:
+                        return _TOO_LARGE
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
@@ -116,7 +115,7 @@ class Gate:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body at once, and then whatever comes after it."""
+    """A `receive` that gives the body at once, and then what comes after it."""
     given = False
 
     async def again() -> Message:
@@ -133,7 +132,7 @@ async def _answer(refusal: Refusal, send: Send) -> None:
     error = {"code": -32600, "message": refusal.message}
     body = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers.append((b"connection", b"close"))  # nobody reads what else was sent
+    headers.append((b"connection", b"close"))  # the rest of the request is not read
     if refusal.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="pflow"'))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})

@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import secrets
-import signal
 import socket
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -22,8 +21,7 @@ from pflow.core.file.home import Home
 from pflow.core.setting.settings import Settings
 from pflow.mcp_server.http_gate import MOST_BYTES, Gate
 from pflow.mcp_server.listen_address import Address, listen, names_of
-from pflow.mcp_server.server import PflowServer, clean_drafts
-from pflow.workspace.serving import SIGNALS
+from pflow.mcp_server.server import PflowServer
 
 TOKEN = "PFLOW_MCP_TOKEN"
 """The variable or credential that holds the token; without it there is a new one each time."""
@@ -31,11 +29,11 @@ TOKEN = "PFLOW_MCP_TOKEN"
 PATH = "/mcp"
 MOST_SESSIONS = 200
 MOST_CONNECTIONS = 500
-IDLE = 30 * 60.0
-"""Seconds after which a session that nobody uses is forgotten."""
+IDLE_SECONDS = 30 * 60.0
+"""How long a session that nobody uses is kept."""
 
-_LEAST_TOKEN = 22
-_PARTING = 1
+_LEAST_TOKEN_CHARACTERS = 22
+_PARTING_SECONDS = 1
 
 
 def run_http(
@@ -46,7 +44,7 @@ def run_http(
     toolset: str = "full",
     remote: bool = False,
     hosts: Sequence[str] = (),
-    idle: float = IDLE,
+    idle: float = IDLE_SECONDS,
     sessions: int = MOST_SESSIONS,
 ) -> int:
     """Serve until a signal comes; the exit code. `say` is told where, and the token if it is a new one."""
@@ -69,7 +67,7 @@ def make_listener(
     *,
     hosts: Iterable[str],
     token: str,
-    idle: float = IDLE,
+    idle: float = IDLE_SECONDS,
     sessions: int = MOST_SESSIONS,
     event_store: EventStore | None = None,
     retry_interval: int | None = None,
@@ -85,7 +83,7 @@ def make_listener(
         # The gate has checked them.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what clients do wrong is theirs to hear
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # clients are told what they do wrong
     return Listener(
         uvicorn.Config(
             Gate(app, hosts=hosts, token=token),
@@ -97,7 +95,7 @@ def make_listener(
             server_header=False,
             proxy_headers=False,
             limit_concurrency=MOST_CONNECTIONS,
-            timeout_graceful_shutdown=_PARTING,
+            timeout_graceful_shutdown=_PARTING_SECONDS,
         )
     )
 
@@ -105,12 +103,12 @@ def make_listener(
 def find_token(home: Home) -> tuple[str, bool]:
     """The token that clients must have, and whether it was made just now."""
     token = Settings.load(home).variables().get(TOKEN, "")
-    os.environ.pop(TOKEN, None)  # steps inherit the environment, and have no business with it
+    os.environ.pop(TOKEN, None)  # steps inherit the environment and must not see it
     if not token:
         return secrets.token_urlsafe(32), True
-    if len(token) < _LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+    if len(token) < _LEAST_TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError(
-            f"`{TOKEN}` is too easy to guess: it takes {_LEAST_TOKEN} characters or more, without spaces",
+            f"`{TOKEN}` is too easy to guess: it must have at least {_LEAST_TOKEN_CHARACTERS} characters and no spaces",
             suggestions=["let pflow make one: unset it", "or make one: `openssl rand -hex 32`"],
         )
     return token, False
@@ -155,22 +153,9 @@ class Connection(H11Protocol):
 
 async def serve_until_signal(server: PflowServer, listener: Listener, bound: socket.socket) -> int:
     """Answer requests until a signal comes; the exit code."""
-    loop = asyncio.get_running_loop()
-    code = 0
 
-    def interrupt(name: str) -> None:
-        nonlocal code
-        if code:
-            os._exit(code)
-        code = SIGNALS[name]
-        server.engine.leave(graceful=False)
+    def stop() -> None:
         server.stop_listening()
         listener.should_exit = True
 
-    for name in SIGNALS:
-        loop.add_signal_handler(getattr(signal, name), interrupt, name)
-    cleaning = loop.run_in_executor(None, clean_drafts, server)
-    await listener.serve([bound])
-    cleaning.cancel()
-    await server.engine.close()
-    return code
+    return await server.serve(listener.serve([bound]), stop=stop)

@@ -10,8 +10,8 @@ from pflow.core.errors import SecurityError, StorageError, UsageError
 from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
 
-_WAITING = 100
-_FORM = "write `127.0.0.1:8321`, `[::1]:8321` or just `8321`"
+_MOST_WAITING = 100
+"""Connections that the system holds until the server takes them."""
 
 
 class Address(Frozen):
@@ -34,19 +34,24 @@ def read_address(text: str) -> Address:
     """The address that `HOST:PORT` means; without a host, only this machine can reach it."""
     host, _, port = text.strip().rpartition(":")
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) < 1 << 16):
-        raise UsageError(f"`{shorten(text, 80)}` is no address to listen at: it has no port", suggestions=[_FORM])
+        raise _invalid(text, ": it has no port")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise UsageError(f"`{shorten(text, 80)}` is no address to listen at", suggestions=[_FORM])
+        raise _invalid(text)
     if host in ("", "localhost"):
         host = "127.0.0.1"
     try:
         return Address(host=str(ip_address(host)), port=int(port))
     except ValueError:
-        raise UsageError(
-            f"`{shorten(host, 80)}` is no address of a machine: names are not looked up", suggestions=[_FORM]
-        ) from None
+        raise _invalid(host, ": names are not looked up") from None
+
+
+def _invalid(text: str, reason: str = "") -> UsageError:
+    return UsageError(
+        f"`{shorten(text, 80)}` is not a valid address to listen on{reason}",
+        suggestions=["write `127.0.0.1:8321`, `[::1]:8321` or just `8321`"],
+    )
 
 
 def listen(address: Address, *, remote: bool) -> socket.socket:
@@ -55,8 +60,8 @@ def listen(address: Address, *, remote: bool) -> socket.socket:
         raise SecurityError(
             f"`{address.host}` can be reached from other machines",
             suggestions=[
-                "listen at `127.0.0.1`",
-                "or add `--allow-remote`, behind a proxy that encrypts: whoever has the token can run commands here",
+                "listen on `127.0.0.1`",
+                "or add `--allow-remote`, behind a proxy that encrypts: anyone with the token can run commands here",
             ],
         )
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
@@ -64,12 +69,12 @@ def listen(address: Address, *, remote: bool) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((address.host, address.port))
-        found.listen(_WAITING)
+        found.listen(_MOST_WAITING)
     except OSError as error:
         found.close()
         reason = (error.strerror or str(error)).lower()
         raise StorageError(
-            f"cannot listen at `{address.shown()}`: {reason}",
+            f"cannot listen on `{address.shown()}`: {reason}",
             suggestions=["choose another port; `0` takes any that is free"],
         ) from None
     found.setblocking(False)

@@ -1,4 +1,4 @@
-"""How a run goes, for whoever called the tool: a line per step, a sign of life when nothing happens, never a flood."""
+"""Tells the client how its run goes: a line per step, a sign of life when nothing happens, never a flood."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, St
 from pflow.core.printable import shorten
 from pflow.workspace.serving import NullOutput
 
-HEARTBEAT = 8.0
-"""Seconds of silence after which a client is told that the run still goes on. Some give up on a silent call."""
+HEARTBEAT_SECONDS = 8.0
+"""Silence after which a client is told that the run still goes on. Some give up on a silent call."""
 
-_PAUSE = 0.25
-_TURN = 5.0
+_PAUSE_SECONDS = 0.25
+_TURN_SECONDS = 5.0
 _MOST_WAITING = 10
-_MESSAGE = 160
-_FEW = 3
-_COUNTING = 2.0
+_MESSAGE_CHARACTERS = 160
+_MOST_SHOWN = 3
+_COUNTING_SECONDS = 2.0
 _SOURCES = {"cache": "taken from the cache", "reuse": "kept"}
 
 Send = Callable[[float, float | None, str], Awaitable[None]]
@@ -29,7 +29,7 @@ Send = Callable[[float, float | None, str], Awaitable[None]]
 class ProgressFeed:
     """An observer on the engine's thread, and a task on the protocol's loop that tells what it saw."""
 
-    def __init__(self, send: Send, *, heartbeat: float = HEARTBEAT) -> None:
+    def __init__(self, send: Send, *, heartbeat: float = HEARTBEAT_SECONDS) -> None:
         self.total = 0
         self._send = send
         self._heartbeat = heartbeat
@@ -64,7 +64,7 @@ class ProgressFeed:
             done, total = self._items.get(event.step, (0, 0))
             self._items[event.step] = (done + 1, total)
             now = time.monotonic()
-            if now - self._counted > _COUNTING and done + 1 < total:
+            if now - self._counted > _COUNTING_SECONDS and done + 1 < total:
                 self._counted = now
                 self._say(f"`{event.step}`: {done + 1} of {total} items")
 
@@ -80,7 +80,7 @@ class ProgressFeed:
             except TimeoutError:
                 self._waiting.append((self._done, self._still()))
             await self.flush()
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_PAUSE_SECONDS)
 
     async def flush(self) -> None:
         """Send what waits."""
@@ -92,7 +92,8 @@ class ProgressFeed:
             self._told = (done, times)
             # Each figure must be higher than the one before it, and what runs is less than done.
             amount = done + 1 - 1 / (1 + times)
-            await self._send(amount, self.total if amount <= self.total else None, shorten(message, _MESSAGE))
+            total = self.total if amount <= self.total else None
+            await self._send(amount, total, shorten(message, _MESSAGE_CHARACTERS))
 
     def _end(self, step: str) -> None:
         self._running.pop(step, None)
@@ -106,8 +107,8 @@ class ProgressFeed:
     def _still(self) -> str:
         now = time.monotonic()
         running = list(self._running.items())
-        shown = [f"`{step}` for {_span(now - began)}{self._count(step)}" for step, began in running[:_FEW]]
-        more = f" and {len(running) - _FEW} more" if len(running) > _FEW else ""
+        shown = [f"`{step}` for {_span(now - began)}{self._count(step)}" for step, began in running[:_MOST_SHOWN]]
+        more = f" and {len(running) - _MOST_SHOWN} more" if len(running) > _MOST_SHOWN else ""
         return f"running {', '.join(shown)}{more}" if shown else "running"
 
     def _count(self, step: str) -> str:
@@ -134,9 +135,9 @@ class Beginning(NullOutput):
             self._loop.call_soon_threadsafe(self._begun.set)
 
     async def wait(self) -> None:
-        """Wait for it, unless so many others run that it will be long."""
+        """Wait until it has begun, but not long: many other runs may come first."""
         try:
-            await asyncio.wait_for(self._begun.wait(), _TURN)
+            await asyncio.wait_for(self._begun.wait(), _TURN_SECONDS)
         except TimeoutError:
             pass
 

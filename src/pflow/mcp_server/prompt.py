@@ -14,7 +14,7 @@ from pflow.core.file.file_name import check_name
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.printable import escape, shorten
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean
 from pflow.mcp_server.resource import page_of
 from pflow.workspace import Workspace, coerce_text
 
@@ -45,11 +45,8 @@ def fill_prompt(workspace: Workspace, name: str, given: Mapping[str, str], *, to
     askable = _askable(document)
     unknown = [each for each in given if each not in askable]
     if unknown:
-        near = nearest(unknown[0], askable, limit=1)
-        raise InputError(
-            f"`{name}` has no input `{escape(unknown[0][:60])}`",
-            suggestions=[f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(askable) or 'none'}"],
-        )
+        hint = did_you_mean(unknown[0], askable) or f"it takes {', '.join(askable) or 'none'}"
+        raise InputError(f"`{name}` has no input `{escape(unknown[0][:60])}`", suggestions=[hint])
     missing = [each for each, declared in askable.items() if each not in given and _is_needed(declared)]
     if missing:
         raise InputError(f"`{name}` needs {', '.join(f'`{each}`' for each in missing)}")

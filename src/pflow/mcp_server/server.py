@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp.server.mcpserver import Context
@@ -17,11 +17,11 @@ from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnn
 
 from pflow.core.errors import DocumentError, PflowError
 from pflow.core.file.home import Home
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean
 from pflow.mcp_server.call_context import CallContext
 from pflow.mcp_server.envelope import ToolReply, fail
 from pflow.mcp_server.library_server import CHANGES, LibraryServer
-from pflow.mcp_server.stdio_pipes import StdioStreams
+from pflow.mcp_server.stdio_pipes import take_stdio
 from pflow.mcp_server.tool_spec import ToolSpec
 from pflow.mcp_server.tools import TOOLSETS
 from pflow.workspace.serving import SIGNALS, ArgumentCheck
@@ -48,9 +48,8 @@ class PflowServer(LibraryServer):
         """Check the arguments and do the work. Only an unknown tool is an error of the protocol."""
         spec = self._specs.get(name)
         if spec is None:
-            near = nearest(name, self._specs, limit=1)
-            hint = f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(self._specs)}"
-            raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {name[:100]}{hint}")
+            hint = did_you_mean(name, self._specs) or f"there are {', '.join(self._specs)}"
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {name[:100]}; {hint}")
         reply = await self._answer(spec, arguments, context)
         if name in CHANGES and not reply.is_error:
             await self.tell_of_change()
@@ -59,6 +58,37 @@ class PflowServer(LibraryServer):
             structured_content={**spec.always, **reply.envelope},
             is_error=reply.is_error,
         )
+
+    async def serve(self, serving: Awaitable[object], *, stop: Callable[[], None]) -> int:
+        """Wait for the end of `serving`, which a signal brings about with `stop`; the exit code.
+
+        A second signal ends the process at once.
+        """
+        loop = asyncio.get_running_loop()
+        code = 0
+
+        def interrupt(name: str) -> None:
+            nonlocal code
+            if code:
+                os._exit(code)
+            code = SIGNALS[name]
+            self.engine.leave(graceful=False)
+            stop()
+
+        for name in SIGNALS:
+            loop.add_signal_handler(getattr(signal, name), interrupt, name)
+        cleaning = loop.run_in_executor(None, self._clean_drafts)
+        await serving
+        cleaning.cancel()
+        await self.engine.close()
+        return code
+
+    def _clean_drafts(self) -> None:
+        """Delete old drafts. No client waits for it or hears of it."""
+        try:
+            self._workspace().drafts.clean_old()
+        except PflowError as error:
+            _logger.warning("old drafts were not deleted: %s", error.message)
 
     async def _answer(
         self, spec: ToolSpec, arguments: Mapping[str, Any], context: Context[Any, Any] | None
@@ -74,9 +104,9 @@ class PflowServer(LibraryServer):
             return fail(bug)
 
     def _log_bug(self, tool: str, trace: str) -> None:
-        """Where it is, without secrets: the log is kept by whoever started the server."""
+        """Log where it is, without secrets: others may read the log."""
         try:
-            shown = str(self.engine.workspaces.open().redact(trace))
+            shown = str(self._workspace().redact(trace))
         except PflowError as error:
             shown = error.message
         _logger.error("tool `%s` has a bug: %s", tool, shown)
@@ -111,34 +141,7 @@ def run_server(home: Home, *, toolset: str = "full") -> int:
 
 async def _serve(home: Home, toolset: str) -> int:
     server = PflowServer(home, toolset=toolset)
-    loop = asyncio.get_running_loop()
-    code = 0
-
-    def gone() -> None:
-        server.engine.leave(graceful=not code)
-
-    streams = StdioStreams(gone)
-
-    def interrupt(name: str) -> None:
-        nonlocal code
-        if code:
-            os._exit(code)
-        code = SIGNALS[name]
-        streams.input.end()
-
-    for name in SIGNALS:
-        loop.add_signal_handler(getattr(signal, name), interrupt, name)
-    cleaning = loop.run_in_executor(None, clean_drafts, server)
+    source, target = take_stdio(lambda: server.engine.leave(graceful=True))
     lowlevel = server._lowlevel_server
-    await lowlevel.run(streams.input, streams.output, lowlevel.create_initialization_options())
-    cleaning.cancel()
-    await server.engine.close()
-    return code
-
-
-def clean_drafts(server: PflowServer) -> None:
-    """Let old drafts go; a client need not wait for it, nor hear of it."""
-    try:
-        server.engine.workspaces.open().drafts.clean_old()
-    except PflowError as error:
-        _logger.warning("old drafts were not deleted: %s", error.message)
+    serving = lowlevel.run(source, target, lowlevel.create_initialization_options())
+    return await server.serve(serving, stop=source.end)

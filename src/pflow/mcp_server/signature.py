@@ -1,15 +1,16 @@
-"""What a node type or a workflow takes and gives, on one line: for whoever sees only the text of an answer."""
+"""What a node type or a workflow takes and gives, on one line, for clients that show only the text of an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 import orjson
 
+from pflow.core.interface import named_fields
 from pflow.core.printable import shorten
 
-_LONGEST = 400
-_DEFAULT = 30
+_LONGEST_CHARACTERS = 400
+_DEFAULT_CHARACTERS = 30
 
 
 def signature(about: Mapping[str, object]) -> str:
@@ -17,19 +18,9 @@ def signature(about: Mapping[str, object]) -> str:
     interface = about.get("interface", about)
     if not isinstance(interface, Mapping):
         return ""
-    takes = ", ".join(map(_taken, _fields(interface.get("params", interface.get("inputs")))))
-    gives = ", ".join(f"{name}: {_type(field)}" for name, field in _fields(interface.get("outputs")))
-    return shorten(f"({takes}){' → ' if gives else ''}{gives}", _LONGEST)
-
-
-def _fields(group: object) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Fields with their names, whether they are listed or stand under their names."""
-    pairs: Iterable[tuple[object, object]] = ()
-    if isinstance(group, Mapping):
-        pairs = group.items()
-    elif isinstance(group, list):
-        pairs = ((field.get("name"), field) for field in group if isinstance(field, Mapping))
-    yield from ((str(name), field) for name, field in pairs if isinstance(field, Mapping))
+    takes = ", ".join(map(_taken, named_fields(interface.get("params", interface.get("inputs")))))
+    gives = ", ".join(f"{name}: {_type(field)}" for name, field in named_fields(interface.get("outputs")))
+    return shorten(f"({takes}){' → ' if gives else ''}{gives}", _LONGEST_CHARACTERS)
 
 
 def _taken(named: tuple[str, Mapping[str, object]]) -> str:
@@ -39,7 +30,7 @@ def _taken(named: tuple[str, Mapping[str, object]]) -> str:
         return f"{name}: {_type(field)}"
     if default in (None, ""):
         return f"{name}?: {_type(field)}"
-    return f"{name}: {_type(field)} = {shorten(orjson.dumps(default, default=str).decode(), _DEFAULT)}"
+    return f"{name}: {_type(field)} = {shorten(orjson.dumps(default, default=str).decode(), _DEFAULT_CHARACTERS)}"
 
 
 def _type(field: Mapping[str, object]) -> str:

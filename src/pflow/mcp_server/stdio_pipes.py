@@ -30,11 +30,11 @@ from mcp_types import (
 
 from pflow.workspace.serving import LINE_LIMIT, decode
 
-_CHUNK = 1 << 18
-_PATIENCE = 2.0
+_CHUNK_BYTES = 1 << 18
+_PATIENCE_SECONDS = 2.0
 _ENDLESS = frozenset({"subscriptions/listen"})
 _MOST_WAITING = 256
-_END = 200
+_END_BYTES = 200
 _TEXT = rb'"(?:jsonrpc|method)"\s*:\s*"[^"\\]{0,100}"'
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,100}")'
 _HEAD = re.compile(rb"\s*\{\s*(?:" + _TEXT + rb"\s*,\s*){0,2}" + _ID)
@@ -42,32 +42,28 @@ _TAIL = re.compile(rb"[,{]\s*" + _ID + rb"(?:\s*,\s*" + _TEXT + rb"){0,2}\s*\}\s
 _logger = logging.getLogger(__name__)
 
 
-class StdioStreams:
-    """stdin and stdout, taken away from the rest of the process for as long as it serves.
+def take_stdio(on_end: Callable[[], None]) -> tuple[Input, Output]:
+    """Take stdin and stdout away from the rest of the process.
 
-    Whatever else reads stdin meets its end, and whatever else is written to stdout goes to stderr.
+    Other code that reads stdin finds it at its end, and what other code writes to stdout goes to stderr.
     """
-
-    def __init__(self, on_end: Callable[[], None], *, limit: int = LINE_LIMIT) -> None:
-        self._loop = asyncio.get_running_loop()
-        source, target = os.dup(0), os.dup(1)
-        empty = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(empty, 0)
-        os.close(empty)
-        os.dup2(2, 1)
-        self.output = Output(target)
-        self.input = Input(source, self.output, on_end, limit)
+    source, target = os.dup(0), os.dup(1)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    os.dup2(2, 1)
+    output = Output(target)
+    return Input(source, output, on_end), output
 
 
 class Input(ObjectReceiveStream[SessionMessage]):
     """The messages that a client sends. Lines that are not messages are answered here; reading goes on after them."""
 
-    def __init__(self, source: int, output: Output, on_end: Callable[[], None], limit: int) -> None:
+    def __init__(self, source: int, output: Output, on_end: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._source = source
         self._output = output
         self._on_end = on_end
-        self._limit = limit
         self._kept = bytearray()
         self._overlong: tuple[bytes, bytes] | None = None
         self._messages: deque[SessionMessage] = deque()
@@ -88,7 +84,7 @@ class Input(ObjectReceiveStream[SessionMessage]):
             self._stop()
         else:
             self._output.on_paid = self._stop
-            self._loop.call_later(_PATIENCE, self._stop)
+            self._loop.call_later(_PATIENCE_SECONDS, self._stop)
 
     def _stop(self) -> None:
         self._ended = True
@@ -117,7 +113,7 @@ class Input(ObjectReceiveStream[SessionMessage]):
                 self._loop.add_reader(self._source, self._read)
                 return
             except PermissionError:
-                self._pollable = False  # a file or the null device, which never make anyone wait
+                self._pollable = False  # a file or the null device, which can always be read
         self._loop.call_soon(self._read)
 
     def _pause(self) -> None:
@@ -129,7 +125,7 @@ class Input(ObjectReceiveStream[SessionMessage]):
         if self._paused:
             return
         try:
-            data = os.read(self._source, _CHUNK)
+            data = os.read(self._source, _CHUNK_BYTES)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
@@ -164,20 +160,20 @@ class Input(ObjectReceiveStream[SessionMessage]):
             else:
                 self._take(line)
         if self._overlong is not None:
-            self._overlong = (self._overlong[0], (self._overlong[1] + rest)[-_END:])
+            self._overlong = (self._overlong[0], (self._overlong[1] + rest)[-_END_BYTES:])
             return
         self._kept += rest
-        if len(self._kept) > self._limit:
-            self._overlong = (bytes(self._kept[:_END]), bytes(self._kept[-_END:]))
+        if len(self._kept) > LINE_LIMIT:
+            self._overlong = (bytes(self._kept[:_END_BYTES]), bytes(self._kept[-_END_BYTES:]))
             self._kept.clear()
 
     def _refuse_long(self, head: bytes, tail: bytes) -> None:
-        self._output.refuse(head, tail, INVALID_REQUEST, f"a message may have {self._limit:,} bytes at most")
+        self._output.refuse(head, tail, INVALID_REQUEST, f"a message may have {LINE_LIMIT:,} bytes at most")
 
     def _take(self, line: bytes) -> None:
         if not line.strip():
             return
-        if len(line) > self._limit:
+        if len(line) > LINE_LIMIT:
             self._refuse_long(line, line)
             return
         try:
@@ -203,7 +199,7 @@ class Input(ObjectReceiveStream[SessionMessage]):
 
 
 class Output(ObjectSendStream[SessionMessage]):
-    """The messages to a client. Whoever sends one waits while the client does not read."""
+    """The messages to a client. Sending waits while the client does not read."""
 
     def __init__(self, target: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -226,10 +222,10 @@ class Output(ObjectSendStream[SessionMessage]):
                 self.on_paid()
 
     def refuse(self, head: bytes, tail: bytes, code: int, message: str) -> None:
-        """Answer something that is no message, under the id that stands near its head or its tail, if one does."""
-        if len(self._rest) > _CHUNK:
+        """Answer a line that is not a message, under the id near its head or its tail, if there is one."""
+        if len(self._rest) > _CHUNK_BYTES:
             return  # a client that sends only such lines and reads no answer gets no more
-        found = _HEAD.match(head[:_END]) or _TAIL.search(tail[-_END:])
+        found = _HEAD.match(head[:_END_BYTES]) or _TAIL.search(tail[-_END_BYTES:])
         shown = found[1].decode(errors="replace") if found is not None else "null"
         text = orjson.dumps({"code": code, "message": message}).decode()
         self._write(f'{{"jsonrpc":"2.0","id":{shown},"error":{text}}}\n'.encode())
@@ -260,11 +256,11 @@ class Output(ObjectSendStream[SessionMessage]):
     def _flush(self) -> None:
         try:
             while self._rest:
-                done = os.write(self._target, memoryview(self._rest)[:_CHUNK])
+                done = os.write(self._target, memoryview(self._rest)[:_CHUNK_BYTES])
                 del self._rest[:done]
         except (BlockingIOError, InterruptedError):
             return
-        except OSError:  # nobody reads any more; that stdin ends is what ends us
+        except OSError:  # the client no longer reads; the server ends when stdin does
             self._gone = True
             self._rest.clear()
         self._release()

@@ -13,7 +13,7 @@ from pflow.core.setting.settings import Settings
 from pflow.execution.check import Checked
 from pflow.execution.workflow_source import Workflow
 
-_DAY = 86400
+_DAY_SECONDS = 86400
 
 
 class Drafts:
@@ -44,4 +44,4 @@ class Drafts:
         """Delete what is older than the settings let drafts become."""
         if not self._home.drafts.is_dir():
             return []
-        return self._manager.clean(Settings.load(self._home).number("drafts.keep_days") * _DAY)
+        return self._manager.clean(Settings.load(self._home).number("drafts.keep_days") * _DAY_SECONDS)

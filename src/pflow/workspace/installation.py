@@ -1,4 +1,4 @@
-"""Tells other programs of pflow: the entry that makes a host start `pflow serve mcp`, put into its configuration."""
+"""Installs pflow in other programs: puts the entry that starts `pflow serve mcp` into their configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pflow.core.errors import ExistsError, NotFoundError, StorageError, UsageErr
 from pflow.core.file.atomic import write_atomic
 from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean
 from pflow.mcp.hosts.edit import CannotEdit, put_json, put_toml
 from pflow.mcp.hosts.format import host_files, parse_config, read_config
 
@@ -39,6 +39,7 @@ class Installation(Frozen):
     """What would be written, and where. `state` is what the host has under that name."""
 
     host: str
+    name: str
     path: Path
     snippet: str
     state: State
@@ -55,11 +56,10 @@ def plan_installation(
 ) -> Installation:
     """The change that lets a host use pflow. Raises `UsageError`, with what to paste, if its file is not understood."""
     if host not in TABLES:
-        near = nearest(host, TABLES, limit=1)
         raise NotFoundError(
             f"pflow does not know where `{shorten(host)}` keeps its servers",
             details={"known": list(TABLES)},
-            suggestions=[f"did you mean `{near[0]}`?" if near else "docs/serve.md shows what to write"],
+            suggestions=[did_you_mean(host, TABLES) or "docs/serve.md shows what to write"],
         )
     places = host_files(host, person, environ)
     path = next((place for place in places if os.path.lexists(place)), places[0])
@@ -76,27 +76,34 @@ def plan_installation(
         raise _unclear(path, snippet)
     had = servers.get(name) if servers else None
     state: State = "new" if had is None else "same" if had == entry else "other"
-    after = (before or b"") if state == "same" else _edit(path, before or b"", host, name, entry, snippet)
+    after = before or b""
     if state != "same":
+        put = put_toml if path.suffix == ".toml" else put_json
         wanted = {**present, table: {**(servers or {}), name: entry}}
         try:
+            after = put(after.decode(), table, name, entry).encode()
             understood = parse_config(path, after) == wanted
-        except UsageError:
+        except (CannotEdit, UnicodeDecodeError, UsageError):
             understood = False
         if not understood:
             raise _unclear(path, snippet)
-    return Installation(host=host, path=path, snippet=snippet, state=state, before=before, after=after)
+    return Installation(host=host, name=name, path=path, snippet=snippet, state=state, before=before, after=after)
+
+
+def check_free(plan: Installation, *, overwrite: bool) -> None:
+    """Raise `ExistsError` if the host has another server of that name, which may not be replaced."""
+    if plan.state == "other" and not overwrite:
+        raise ExistsError(
+            f"`{plan.path}` has another server `{plan.name}`",
+            suggestions=["`--overwrite` replaces it", "or choose another name with `--name`"],
+        )
 
 
 def install(plan: Installation, *, overwrite: bool = False) -> Path | None:
     """Write it; the copy of what was there before, if anything was."""
     if plan.state == "same":
         return None
-    if plan.state == "other" and not overwrite:
-        raise ExistsError(
-            f"`{plan.path}` has another server of that name",
-            suggestions=["`--overwrite` replaces it", "or choose another name with `--name`"],
-        )
+    check_free(plan, overwrite=overwrite)
     target = plan.path.resolve()  # many people keep such files elsewhere, with a link in place
     if (read_config(target) if target.exists() else None) != plan.before:
         raise StorageError(f"`{plan.path}` changed just now", suggestions=["try again"])
@@ -111,7 +118,7 @@ def install(plan: Installation, *, overwrite: bool = False) -> Path | None:
 
 
 def make_entry(host: str, environ: Mapping[str, str], toolset: str) -> dict[str, object]:
-    """How the host starts pflow: by its whole path, as programs with windows have another search path."""
+    """How the host starts pflow: by its whole path, since desktop programs have another search path."""
     program = which("pflow", path=environ.get("PATH"))
     words = [program] if program else [sys.executable, "-m", "pflow"]
     words += ["serve", "mcp", *(["--toolset", toolset] if toolset != "full" else [])]
@@ -122,14 +129,6 @@ def make_entry(host: str, environ: Mapping[str, str], toolset: str) -> dict[str,
     return entry
 
 
-def _edit(path: Path, before: bytes, host: str, name: str, entry: dict[str, object], snippet: str) -> bytes:
-    put = put_toml if path.suffix == ".toml" else put_json
-    try:
-        return put(before.decode(), TABLES[host], name, entry).encode()
-    except (CannotEdit, UnicodeDecodeError):
-        raise _unclear(path, snippet) from None
-
-
 def _snippet(host: str, name: str, entry: Mapping[str, object]) -> str:
     if host == "codex":
         return put_toml("", TABLES[host], name, entry).rstrip()
@@ -138,7 +137,7 @@ def _snippet(host: str, name: str, entry: Mapping[str, object]) -> str:
 
 def _unclear(path: Path, snippet: str) -> UsageError:
     return UsageError(
-        f"`{path}` is written in a way that pflow does not dare to change",
+        f"`{path}` is written in a way that pflow cannot safely change",
         details={"snippet": snippet},
         suggestions=["add this by hand:\n" + snippet],
     )

@@ -1,4 +1,4 @@
-"""Finds out what keeps a server from working: looks at everything on the way to it, in order, and says what helps."""
+"""Finds out why a server does not work: checks everything on the way to it, in order, and says what helps."""
 
 from __future__ import annotations
 

@@ -6,23 +6,8 @@ from collections.abc import Mapping
 
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
-from pflow.mcp.server.secret_scan import ServerView
+from pflow.mcp.server.secret_scan import ServerView as ServerView  # noqa: PLC0414 callers get it here
 from pflow.mcp.tools.sync import SyncPlan, Touched
-
-__all__ = [
-    "AddedTool",
-    "ChangedTool",
-    "Check",
-    "Failure",
-    "ImportReport",
-    "ServerCheck",
-    "ServerView",
-    "SyncFailure",
-    "SyncReport",
-    "Touched",
-    "report_failure",
-    "report_sync",
-]
 
 
 class AddedTool(Frozen):

@@ -21,8 +21,8 @@ from pflow.workspace.server_report import SyncFailure, SyncReport, report_failur
 Agree = Callable[[str], bool]
 """Shows a person what would be started or talked to, and says whether they want that."""
 
-PATIENCE = 120.0
-"""Seconds that a server may take to start here, where a launcher may have to download it first."""
+PATIENCE_SECONDS = 120.0
+"""How long a server may take to start here, where a launcher may have to download it first."""
 
 
 class Listing:
@@ -44,7 +44,7 @@ class Sync:
         self._dry_run = dry_run
 
     def run(self, servers: Sequence[ServerConfig], agree: Agree | None) -> list[SyncReport | SyncFailure]:
-        """A report per server; one that fails does not keep the others."""
+        """A report per server; one that fails does not block the others."""
         reports: dict[str, SyncReport | SyncFailure] = {}
         agreed: list[ServerConfig] = []
         for server in servers:
@@ -82,7 +82,7 @@ class Sync:
     async def _list(self, server: ServerConfig) -> Listing | PflowError:
         begin = time.perf_counter()
         try:
-            opened = await connect(server, self._around, timeout=max(server.timeout, PATIENCE))
+            opened = await connect(server, self._around, timeout=max(server.timeout, PATIENCE_SECONDS))
         except PflowError as error:
             return error
         try:
@@ -124,5 +124,5 @@ def _saved(home: Home) -> list[tuple[str, dict[str, object]]]:
             try:
                 found.append((name, manager.load_ir(name)))
             except PflowError:
-                continue  # whoever runs it learns why
+                continue  # running it says why
     return found

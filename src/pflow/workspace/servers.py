@@ -1,4 +1,4 @@
-"""The use cases of MCP servers, as a person configures them at a command line; no agent and no document may."""
+"""The use cases of MCP servers. Only a person at a command line configures them, never an agent or a document."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ F = TypeVar("F", bound=Frozen)
 class Servers:
     """The configured servers of a home. Everything comes back without the values of secrets."""
 
-    def __init__(self, wiring: Wiring, *, environ: Mapping[str, str] | None, notices: list[str]) -> None:
+    def __init__(self, wiring: Wiring, notices: list[str]) -> None:
         self._book = ServerBook(wiring.home, notices=notices)
         self._states = ServerStates(wiring.home, notices=notices)
-        self._environ = os.environ if environ is None else environ
+        self._environ = os.environ if wiring.environ is None else wiring.environ
         self._wiring = wiring
         self._notices = notices
 
@@ -54,8 +54,7 @@ class Servers:
     def add(self, name: str, fields: Mapping[str, object], *, overwrite: bool = False) -> ServerView:
         """Configure a server by its fields in `mcp-servers.json`; gives it back with `warnings`. Starts nothing.
 
-        Whoever adds a server agrees to it. Paths that mean something in the current folder are made to mean the
-        same from anywhere.
+        Adding a server agrees to it. Paths relative to the current directory are made absolute.
         """
         server, warnings = self._settle(read_server(name, {**fields}))
         self._book.add(server, overwrite=overwrite)
@@ -85,8 +84,8 @@ class Servers:
     ) -> Sequence[SyncReport | SyncFailure]:
         """Start servers, all if none is named, and make their tools node types; a report for each.
 
-        `agree` is asked about a server that nobody agreed to as it is now; without it such a server is refused. With
-        `trust_readonly` the servers are believed which of their tools only read, from now on.
+        `agree` is asked about a server that changed since it was agreed to, or never was; without it such a server is
+        refused. With `trust_readonly` the servers are trusted, from now on, on which of their tools only read.
         """
         # lazy: most uses talk to no server
         from pflow.workspace.server_report import report_failure
@@ -181,7 +180,7 @@ class Servers:
         for name in names or self._book.names():
             try:
                 servers.append(self._book.get(name))
-            except (UsageError, SecurityError) as error:  # one bad entry of the file does not keep the others
+            except (UsageError, SecurityError) as error:  # one bad entry of the file does not block the others
                 broken[name] = error
         return servers, broken
 
@@ -238,7 +237,7 @@ class Servers:
         here = next((arg for arg in server.args if _is_here(arg)), None)
         if here is not None:
             server = server._replace(cwd=str(absolute(".")))
-            warnings = [f"it starts in this folder, where `{here}` is; `--cwd` chooses another"]
+            warnings = [f"it starts in this directory, where `{here}` is; `--cwd` chooses another"]
         return server, [*warnings, *self._look(server)]
 
     def _look(self, server: ServerConfig) -> Sequence[str]:
@@ -253,7 +252,7 @@ class Servers:
 
 
 def _is_here(arg: str) -> bool:
-    """Whether an argument means a file by its place relative to the current folder."""
+    """Whether an argument means a file by its place relative to the current directory."""
     if not arg or arg[0] in "-~" or has_reference(arg) or "\0" in arg or Path(arg).is_absolute():
         return False
     try:

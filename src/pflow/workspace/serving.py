@@ -6,13 +6,4 @@ from pflow.execution.outcome import shorten, shorten_all
 from pflow.mcp.call.argument import ArgumentCheck
 from pflow.mcp.protocol.json_line import LINE_LIMIT, decode
 
-__all__ = [
-    "LINE_LIMIT",
-    "SIGNALS",
-    "ArgumentCheck",
-    "LiveRun",
-    "NullOutput",
-    "decode",
-    "shorten",
-    "shorten_all",
-]
+__all__ = ["LINE_LIMIT", "SIGNALS", "ArgumentCheck", "LiveRun", "NullOutput", "decode", "shorten", "shorten_all"]

@@ -13,7 +13,7 @@ from pflow.core.template.template import references_of
 from pflow.engine.ports import Journal
 from pflow.engine.value import check_value
 
-PAGE = 20_000
+PAGE_CHARACTERS = 20_000
 
 
 def select(
@@ -78,7 +78,7 @@ def _whole(value: object, journal: Journal, run_id: str) -> object:
 
 def _page(value: object, offset: int, limit: int | None) -> object:
     text = value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    size = limit if limit is not None else PAGE
+    size = limit if limit is not None else PAGE_CHARACTERS
     if offset == 0 and len(text) <= size:
         return value
     end = min(offset + size, len(text))

@@ -21,17 +21,16 @@ class WarmWorkspaces:
 
     def __init__(self, home: Home) -> None:
         self.home = home
-        self.notices: list[str] = []
         self._environ = dict(os.environ)  # each look into the real one decodes it
         self._lock = threading.Lock()
         self._wiring = Wiring(home)
         self._registry: Registry | None = None
         self._standby = Standby()
-        self._pool = Pool(home, variables=self._variables, warn=self.notices.append)
+        self._pool = Pool(home, variables=self._variables, warn=lambda _: None)
 
     def open(self, observer: Observer | None = None) -> Workspace:
         """A fresh workspace. It need not be closed; closing it keeps what is shared."""
-        with self._lock:  # the journal recovers and locks once, whoever asks for it first
+        with self._lock:  # only one thread opens the journal, which recovers and locks
             journal, cache = self._wiring.journal, self._wiring.cache
         return Workspace(
             self.home,

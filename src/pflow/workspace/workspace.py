@@ -50,7 +50,7 @@ class Workspace:
         return cls(find_home(), observer=observer)
 
     def close(self) -> None:
-        """Let the journal go."""
+        """Close the journal."""
         self._wiring.close()
 
     async def disconnect(self) -> None:
@@ -75,7 +75,7 @@ class Workspace:
         return parse_text(text, suffix=suffix)
 
     def check(self, workflow: Workflow) -> Checked:
-        """Everything that would keep a workflow from running. Starts nothing."""
+        """Everything that would stop a workflow from running. Starts nothing."""
         return check_source(self._wiring, find_source(workflow, self.home))
 
     def begin(
@@ -297,7 +297,7 @@ class Workspace:
         return list(self._wiring.registry.notices)
 
     def validate_registry(self, *, tools_only: bool = False) -> tuple[int, list[Issue]]:
-        """How many node types there are, or tools of MCP servers, and what keeps some from being used."""
+        """How many node types there are, or tools of MCP servers, and why some cannot be used."""
         from pflow.workspace.registry_check import check_entries  # lazy: not for runs
 
         return check_entries(self._wiring.registry, self.home, tools_only=tools_only)
@@ -325,7 +325,7 @@ class Workspace:
         """The configured MCP servers."""
         from pflow.workspace.servers import Servers  # lazy: runs need no configuring
 
-        return Servers(self._wiring, environ=self._wiring.environ, notices=self._own_notices)
+        return Servers(self._wiring, self._own_notices)
 
     @property
     def output_limit(self) -> int:
@@ -337,7 +337,7 @@ class Workspace:
         return self._wiring.redactor.value(value)
 
     def redact_report(self, report: F) -> F:
-        """The same for an answer whose texts may have been cut in the middle of a secret."""
+        """The same for an answer whose strings may have been cut in the middle of a secret."""
         return self._wiring.redactor.report(report)
 
     def _library(self) -> WorkflowManager:

@@ -152,7 +152,7 @@ def test_tools_of_one_name_on_two_servers_are_two_node_types(
 def test_a_server_that_fails_does_not_keep_the_others(
     pflow: Pflow, serve: Serve, home: Path, entries: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pflow.workspace.server_sync.PATIENCE", 1.0)
+    monkeypatch.setattr("pflow.workspace.server_sync.PATIENCE_SECONDS", 1.0)
     serve("bad", tool("x"), exit="initialize", stderr="no database\n", sync=None)
     serve("good", tool("x"), sync=None)
     serve("late", tool("x"), hang="start", add=("--timeout", "1"), sync=None)

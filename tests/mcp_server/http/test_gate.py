@@ -318,7 +318,7 @@ def test_names_are_those_of_the_address_and_those_that_are_allowed() -> None:
     ("words", "env", "said"),
     [
         (["--http", "0.0.0.0:0"], {}, "can be reached from other machines"),
-        (["--http", "nowhere"], {}, "no address to listen at"),
+        (["--http", "nowhere"], {}, "not a valid address to listen on"),
         (["--http", "0"], {"PFLOW_MCP_TOKEN": "short"}, "too easy to guess"),
         (["--allow-remote"], {}, "go with `--http HOST:PORT`"),
     ],

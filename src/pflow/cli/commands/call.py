@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
-from pflow.cli.argument import read_params
 from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_server, complete_tool
 from pflow.cli.console import Console
-from pflow.cli.node_params import check_given
-from pflow.cli.run_report import run_watched, show_outcome
+from pflow.cli.node_params import run_node
+from pflow.cli.run_report import show_outcome
 from pflow.core.errors import UsageError
 from pflow.core.printable import escape
 from pflow.core.schema_path import paths_of
@@ -36,10 +35,7 @@ def call(console: Console, server: str, tool: str | None, params: tuple[str, ...
             suggestions=[f"pflow call {server} TOOL key=value" if known else f"pflow mcp sync {server}"],
         )
     entry = servers.find_tool(server, tool)
-    words = [word[2:] if word.startswith("--") else word for word in params]
-    given = read_params(words)
-    check_given(entry, given, ["pflow", "call", server, tool, *params])
-    outcome = run_watched(console, lambda workspace: workspace.begin(workspace.one_step(entry.name, given, text=True)))
+    outcome = run_node(console, entry, params, ["pflow", "call", server, tool])
     if not outcome.success or (console.json and not shape):
         return show_outcome(console, outcome)
     if shape:

@@ -9,13 +9,13 @@ import click
 
 from pflow.cli.command_group import with_console
 from pflow.cli.console import Console
-from pflow.cli.text import columns
-from pflow.core.printable import escape, shorten
+from pflow.core.interface import named_fields
+from pflow.core.printable import columns, escape, shorten
 
 if TYPE_CHECKING:
     from pflow.planning.discovery import Findings, Hit
 
-_LINE = 110
+_LINE_CHARACTERS = 110
 _MOST_NAMES = 8
 
 _limit = click.option("--limit", type=click.IntRange(1, 50), metavar="N", help="At most N of them.")
@@ -47,7 +47,7 @@ def _show(console: Console, find: Callable[..., Findings], words: Sequence[str],
 
 
 def _hit(hit: Hit) -> str:
-    title = f"{escape(hit.name)}  {hit.score:.0%}  {shorten(hit.description, _LINE)}".rstrip()
+    title = f"{escape(hit.name)}  {hit.score:.0%}  {shorten(hit.description, _LINE_CHARACTERS)}".rstrip()
     kind = [("draft", "still being worked on")] if hit.kind == "draft" else []
     takes, gives = _fields(hit)
     rows = [*kind, ("found", _reason(hit)), ("takes", takes), ("gives", gives)]
@@ -55,26 +55,16 @@ def _hit(hit: Hit) -> str:
 
 
 def _reason(hit: Hit) -> str:
-    return shorten("; ".join(f"{field}: {', '.join(words)}" for field, words in hit.why.items()), _LINE)
+    return shorten("; ".join(f"{field}: {', '.join(words)}" for field, words in hit.why.items()), _LINE_CHARACTERS)
 
 
 def _fields(hit: Hit) -> tuple[str, str]:
     """The names that something takes and gives; those it can do without in brackets."""
-    interface = hit.about.get("interface")
-    if isinstance(interface, Mapping):
-        given = [*_listed(interface.get("params")), *_listed(interface.get("reads"))]
-        return _names(given), _names([(name, True) for name, _ in _listed(interface.get("outputs"))])
-    inputs, outputs = hit.about.get("inputs"), hit.about.get("outputs")
-    taken = [
-        (name, isinstance(about, Mapping) and about.get("required") is True)
-        for name, about in (inputs.items() if isinstance(inputs, Mapping) else ())
-    ]
-    return _names(taken), _names([(name, True) for name in (outputs if isinstance(outputs, Mapping) else ())])
-
-
-def _listed(fields: object) -> list[tuple[str, bool]]:
-    found = [field for field in fields if isinstance(field, Mapping)] if isinstance(fields, list) else []
-    return [(str(field.get("name")), field.get("required") is True) for field in found]
+    interface = hit.about.get("interface", hit.about)
+    about = interface if isinstance(interface, Mapping) else {}
+    taken = [field for group in ("params", "inputs", "reads") for field in named_fields(about.get(group))]
+    given = [(name, True) for name, _ in named_fields(about.get("outputs"))]
+    return _names([(name, field.get("required") is True) for name, field in taken]), _names(given)
 
 
 def _names(fields: list[tuple[str, bool]]) -> str:

@@ -13,10 +13,10 @@ from pflow.cli.commands.mcp_sync import doctor, say_none, say_notes, sync
 from pflow.cli.commands.serve import serve_mcp
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
-from pflow.cli.text import columns, quote
+from pflow.cli.text import quote
 from pflow.core.errors import UsageError
 from pflow.core.file.home import absolute
-from pflow.core.printable import escape
+from pflow.core.printable import columns, escape
 
 if TYPE_CHECKING:
     from pflow.workspace.server_report import ServerView
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def mcp() -> None:
-    """Use MCP servers. Nothing is read from the current folder by itself; `sync` and `doctor` start servers."""
+    """Use MCP servers. Nothing is read from the current directory by itself; `sync` and `doctor` start servers."""
 
 
 @mcp.command()
@@ -34,7 +34,7 @@ def mcp() -> None:
 @click.option("--socket", metavar="PATH", help="Socket of a running server.")
 @click.option("--transport", metavar="NAME", help="stdio, sse, stream-http (or http), uds, pipe.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable; '${VAR}' is filled in at the start.")
-@click.option("--cwd", metavar="DIR", help="The folder it starts in.")
+@click.option("--cwd", metavar="DIR", help="The directory it starts in.")
 @click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="A header of every request.")
 @click.option("--token-env", metavar="NAME", help="The variable or setting that holds its token.")
 @click.option("--auth", metavar="TYPE", help="bearer, oauth (a person logs in) or client_credentials.")
@@ -42,11 +42,11 @@ def mcp() -> None:
 @click.option("--client-secret-env", metavar="NAME", help="The variable or setting that holds its secret.")
 @click.option("--issuer", metavar="URL", help="The authorization server that the client belongs to.")
 @click.option("--scope", multiple=True, help="A scope that the token needs.")
-@click.option("--timeout", type=float, metavar="SECONDS", help="How long it may be silent; 30 by default.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="How long it may stay silent; 30 by default.")
 @click.option("--pin-file", metavar="FILE", help="Certificates to accept, no others.")
 @click.option("--insecure", is_flag=True, help="Allow http:// to another machine, and any certificate. For testing.")
-@click.option("--trust-readonly", is_flag=True, help="Believe it which tools only read; their results are cached.")
-@click.option("--trust-idempotent", is_flag=True, help="Believe it which tools may be repeated after a crash.")
+@click.option("--trust-readonly", is_flag=True, help="Trust it on which tools only read; their results are cached.")
+@click.option("--trust-idempotent", is_flag=True, help="Trust it on which tools may run again after a crash.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool becomes a node type; repeatable.")
 @click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
 @with_console
@@ -78,7 +78,7 @@ def add(
 @mcp.command("list")
 @with_console
 def list_servers(console: Console) -> None:
-    """Every configured server. Of variables and headers only the names are shown."""
+    """Every configured server. Only the names of variables and headers are shown."""
     found = console.workspace().servers.list()
     rows = [(server.name, _transport(server), _target(server) + _choice(server)) for server in found]
     say_none(console, found)
@@ -107,7 +107,7 @@ def login(console: Console, name: str) -> None:
 @click.argument("name", shell_complete=complete_server)
 @with_console
 def logout(console: Console, name: str) -> None:
-    """Forget the tokens of the server NAME. They stay good until they expire."""
+    """Forget the tokens of the server NAME. They stay valid until they expire."""
     had = console.workspace().servers.log_out(name)
     said = "forgot the tokens of" if had else "there were no tokens of"
     console.reply({"name": name, "logged_out": had}, f"{said} server `{escape(name)}`")
@@ -157,7 +157,7 @@ def _fields(words: tuple[str, ...], given: Mapping[str, object], scopes: tuple[s
             fields[key] = True
     if not words and not given["url"] and not given["socket"]:
         raise UsageError(
-            "a server has a command to start, or an address",
+            "a server needs a command to start, or an address",
             suggestions=["pflow mcp add NAME -- COMMAND ARGS", "pflow mcp add NAME --url https://host/path"],
         )
     return fields

@@ -10,7 +10,7 @@ import click
 from pflow.cli.command_group import with_console
 from pflow.cli.commands.mcp_sync import asking
 from pflow.cli.console import Console
-from pflow.core.errors import ExistsError, UsageError
+from pflow.core.errors import UsageError
 from pflow.core.printable import escape
 
 
@@ -25,33 +25,28 @@ from pflow.core.printable import escape
 def install(console: Console, host: str, name: str, toolset: str, overwrite: bool, dry_run: bool, yes: bool) -> int:
     """Put pflow among the MCP servers of another program. The entry is shown first, and the file backed up."""
     # lazy: rarely used
-    from pflow.workspace.installation import install as write
-    from pflow.workspace.installation import plan_installation
+    from pflow.workspace import installation
 
     person = Path(os.environ.get("HOME") or Path.home())
-    plan = plan_installation(host, person=person, environ=os.environ, name=name, toolset=toolset)
+    plan = installation.plan_installation(host, person=person, environ=os.environ, name=name, toolset=toolset)
     where = escape(str(plan.path))
     if plan.state == "same":
         console.reply({**plan.view(), "installed": True}, f"`{where}` has it already")
         return 0
-    if plan.state == "other" and not overwrite:
-        raise ExistsError(
-            f"`{where}` has another server `{escape(name)}`",
-            suggestions=["`--overwrite` replaces it", "or choose another name with `--name`"],
-        )
+    installation.check_free(plan, overwrite=overwrite)
     if dry_run:
         console.reply({**plan.view(), "installed": False}, f"would write to `{where}`:\n\n{escape_lines(plan.snippet)}")
         return 0
     ask = asking(console, yes)
     if ask is None:
         raise UsageError(
-            f"nobody is here to agree to a change of `{where}`",
+            f"nobody can agree to a change of `{where}`",
             suggestions=["look at it with `--dry-run`, then add `--yes`"],
         )
     if not ask(f"this goes into `{where}`:\n\n{escape_lines(plan.snippet)}\n"):
         console.say("nothing was changed")
         return 1
-    backup = write(plan, overwrite=overwrite)
+    backup = installation.install(plan, overwrite=overwrite)
     kept = f"\nwhat it was before is in `{escape(str(backup))}`" if backup else ""
     shown = {**plan.view(), "installed": True, "backup": str(backup) if backup else None}
     console.reply(shown, f"added `{escape(name)}` to `{where}`{kept}\nrestart {host} to use it")
@@ -59,5 +54,5 @@ def install(console: Console, host: str, name: str, toolset: str, overwrite: boo
 
 
 def escape_lines(text: str) -> str:
-    """Several lines, each of them shown as it is."""
+    """Several lines, escaped."""
     return "\n".join(escape(line) for line in text.split("\n"))

@@ -1,7 +1,8 @@
-"""`pflow mcp sync` and `pflow mcp doctor`: the commands that start servers, and what people read of it."""
+"""The commands that start MCP servers: `pflow mcp sync|doctor`, and their other names under `pflow registry`."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -11,9 +12,9 @@ import click
 from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
-from pflow.cli.text import columns, show_details, show_fact
+from pflow.cli.text import show_details, show_fact
 from pflow.core.errors import UsageError
-from pflow.core.printable import escape, shorten
+from pflow.core.printable import columns, escape, shorten
 
 if TYPE_CHECKING:
     from pflow.workspace.server_report import ServerCheck, SyncFailure, SyncReport
@@ -26,7 +27,7 @@ _MARKS = {True: "ok", False: "FAILED", None: "note"}
 @click.option("--all", "everything", is_flag=True, help="Every configured server.")
 @click.option("--yes", is_flag=True, help="Agree to what would be started, without being asked.")
 @click.option("--dry-run", is_flag=True, help="Show what would change.")
-@click.option("--trust-readonly", is_flag=True, help="Believe these servers which tools only read; results are cached.")
+@click.option("--trust-readonly", is_flag=True, help="Trust them on which tools only read; results are cached.")
 @with_console
 def sync(
     console: Console, names: tuple[str, ...], everything: bool, yes: bool, dry_run: bool, trust_readonly: bool
@@ -47,6 +48,65 @@ def doctor(console: Console, names: tuple[str, ...]) -> int:
     """Look at everything on the way to the servers NAME, or to all, and say what is wrong."""
     reports = console.workspace().servers.check(names)
     return show_checks(console, reports, "\n\n".join(_report_check(report) for report in reports))
+
+
+@click.command("add-mcp")
+@click.option("--server", "name", required=True, metavar="NAME", help="What to call the server.")
+@click.option("--command", metavar="'COMMAND ARG...'", help="The command that starts it, as a shell would split it.")
+@click.option("--url", help="Address of a remote server.")
+@click.option("--transport", metavar="NAME", help="stdio, sse, stream-http (or http), uds, pipe.")
+@click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool; can be repeated.")
+@click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
+@with_console
+def add_mcp(
+    console: Console, /, name: str, command: str | None, tools: tuple[str, ...], overwrite: bool, **given: object
+) -> int:
+    """Configure a server and make its tools node types, in one go."""
+    program, *args = _split(command) if command is not None else [""]
+    fields = {**given, "command": program, "args": args, "tools": list(tools)}
+    servers = console.workspace().servers
+    added = servers.add(name, {key: value for key, value in fields.items() if value}, overwrite=overwrite)
+    say_notes(console, added.warnings or ())
+    return show_sync(console, servers.sync([name], agree=None))
+
+
+@click.command()
+@click.option("--mcp-server", "names", multiple=True, metavar="NAME", shell_complete=complete_server)
+@click.option("--yes", is_flag=True, help="Agree to what would be started, without being asked.")
+@with_console
+def refresh(console: Console, names: tuple[str, ...], yes: bool) -> int:
+    """Read node types again: those of an MCP server, or of all servers."""
+    return sync_servers(console, names, yes=yes)
+
+
+@click.command("migrate-mcp")
+@click.option("--from", "source", required=True, metavar="FILE", help="The file that holds the servers.")
+@click.option("--backup", is_flag=True, help="Keep a copy of FILE beside it.")
+@with_console
+def migrate_mcp(console: Console, source: str, backup: bool) -> int:
+    """Take over the servers of an older `mcp.json`, and make their tools node types."""
+    servers = console.workspace().servers
+    copy = servers.back_up(source) if backup else None
+    found = servers.import_from(source)
+    added = [server.name for server in found.added]
+    if copy is not None:
+        console.remark(f"kept a copy as `{escape(copy)}`")
+    names = f": {', '.join(added)}" if added else ""
+    console.remark(f"took over {len(added)} server{'s' * (len(added) != 1)}{names}")
+    say_notes(console, found.notes)
+    return show_sync(console, servers.sync(added, agree=None) if added else [])
+
+
+@click.command("test-mcp-connections")
+@with_console
+def test_connections(console: Console) -> int:
+    """Connect to every configured server, and say which work."""
+    reports = console.workspace().servers.check(())
+    rows = [
+        (escape(report.server), "works" if report.ok else "FAILED", escape(report.checks[-1].found))
+        for report in reports
+    ]
+    return show_checks(console, reports, "\n".join(columns(rows, indent="")))
 
 
 def sync_servers(
@@ -79,7 +139,7 @@ def say_notes(console: Console, notes: Iterable[str]) -> None:
 
 
 def asking(console: Console, yes: bool) -> Callable[[str], bool] | None:
-    """How a person is asked whether a server may be started; None where nobody is there to answer."""
+    """How a person is asked whether a server may be started; None if nobody can answer."""
     if yes:
         return lambda _: True
     if console.json or not sys.stdin or not sys.stdin.isatty():
@@ -149,3 +209,13 @@ def _report_check(report: ServerCheck) -> str:
             lines += [f"          {line}" for line in show_fact(name, value)]
         lines += [f"          hint: {escape(hint)}" for hint in check.hints]
     return "\n".join(lines)
+
+
+def _split(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"`--command` cannot be split into words: {error}") from None
+    if not words:
+        raise UsageError("`--command` is empty", suggestions=["give the program and its arguments"])
+    return words

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from pflow.cli.argument import read_params
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.discover import discover_nodes
-from pflow.cli.commands.registry_mcp import add_mcp, migrate_mcp, refresh, test_connections
+from pflow.cli.commands.mcp_sync import add_mcp, migrate_mcp, refresh, test_connections
 from pflow.cli.completion import complete_node, complete_param
 from pflow.cli.console import Console
-from pflow.cli.node_params import check_given, required
-from pflow.cli.run_report import run_watched, show_outcome
-from pflow.cli.text import columns
+from pflow.cli.node_params import required, run_node
+from pflow.cli.run_report import show_outcome
 from pflow.core.errors import PflowError
 from pflow.core.interface import MISSING, Field
-from pflow.core.printable import escape, shorten
+from pflow.core.printable import columns, escape, shorten
 from pflow.core.schema_path import SEEN, calls_seen, count_calls, paths
 
 if TYPE_CHECKING:
@@ -75,10 +73,7 @@ def describe(console: Console, node: str) -> None:
 @with_console
 def run(console: Console, node: str, params: tuple[str, ...]) -> int:
     """Run NODE on its own with the given parameters and show what it gives."""
-    words = [word[2:] if word.startswith("--") else word for word in params]
-    given = read_params(words)
-    check_given(console.workspace().node_type(node), given, ["pflow", "registry", "run", node, *params])
-    outcome = run_watched(console, lambda workspace: workspace.begin(workspace.one_step(node, given, text=True)))
+    outcome = run_node(console, console.workspace().node_type(node), params, ["pflow", "registry", "run", node])
     if console.json or not outcome.success:
         return show_outcome(console, outcome)
     console.data(outcome.outputs)
@@ -88,7 +83,7 @@ def run(console: Console, node: str, params: tuple[str, ...]) -> int:
 @registry.command()
 @with_console
 def scan(console: Console) -> None:
-    """Read the sources of all node types again, also your own in the `nodes` folder."""
+    """Read the sources of all node types again, also your own in the `nodes` directory."""
     notices = console.workspace().scan()
     count = len(console.workspace().node_types())
     console.reply({"node_types": count, "notices": notices}, f"{count} node types")

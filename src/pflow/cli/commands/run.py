@@ -69,7 +69,7 @@ def run(
 @click.argument("workflow", shell_complete=complete_workflow)
 @with_console
 def validate(console: Console, workflow: str) -> None:
-    """Check WORKFLOW and report everything that would keep it from running. Starts nothing."""
+    """Check WORKFLOW and report everything that would stop it from running. Starts nothing."""
     found: Workflow = find_workflow(console, workflow)
     checked = check_workflow(console, found, workflow)
     plan = checked.ready()
@@ -81,7 +81,7 @@ def validate(console: Console, workflow: str) -> None:
 
 
 def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFoundError:
-    """A first word that is no workflow may have been meant as a command or a node type."""
+    """A first word that is not a workflow may have been meant as a command or a node type."""
     # lazy: only an error needs them
     from pflow.core.library.workflow_manager import is_path
     from pflow.core.suggest import nearest
@@ -98,7 +98,7 @@ def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFou
     names = [*COMMANDS, *types]
     near = [f"did you mean `pflow {name}`?" for name in nearest(word, names, limit=2)]
     return NotFoundError(
-        f"`{word}` is no command, no saved workflow and no node type",
+        f"`{word}` is not a command, a saved workflow or a node type",
         suggestions=[
             *(near or error.suggestions),
             "see `pflow --help`, `pflow workflow list` and `pflow registry list`",

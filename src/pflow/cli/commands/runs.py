@@ -12,9 +12,9 @@ from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.completion import complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.run_report import run_watched, show_outcome
-from pflow.cli.text import ago, columns, quote, show_ms
+from pflow.cli.text import ago, quote, show_ms
 from pflow.core.errors import DocumentError, InputError
-from pflow.core.printable import escape, shorten
+from pflow.core.printable import columns, escape, shorten
 
 if TYPE_CHECKING:
     from pflow.workspace import RunInfo

@@ -9,8 +9,7 @@ import click
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.completion import complete_setting
 from pflow.cli.console import Console
-from pflow.cli.text import columns
-from pflow.core.printable import escape
+from pflow.core.printable import columns, escape
 from pflow.core.setting.settings import is_credential
 
 

@@ -12,9 +12,8 @@ from pflow.cli.commands.discover import discover_workflows
 from pflow.cli.completion import complete_saved, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.picture import drawing_options, show_graph
-from pflow.cli.text import columns
 from pflow.core.errors import ExistsError, UsageError
-from pflow.core.printable import escape, shorten
+from pflow.core.printable import columns, escape, shorten
 
 if TYPE_CHECKING:
     from pflow.core.library.saved_workflow import SavedWorkflow

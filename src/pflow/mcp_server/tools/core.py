@@ -12,10 +12,11 @@ from pflow.core.interface import Field
 from pflow.core.printable import shorten
 from pflow.mcp_server.call_context import CallContext
 from pflow.mcp_server.envelope import ToolReply, end_of
-from pflow.mcp_server.fit_list import fit
+from pflow.mcp_server.fit_list import entry_line, fit, pick
 from pflow.mcp_server.schema import BOOLEAN, ERROR, OBJECT, OBJECTS, Schema, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.tools.execution import show_outputs
+from pflow.mcp_server.tools.workflow import STATISTICS
 from pflow.workspace import Entry, Workspace
 
 _MOST_NODES = 20
@@ -39,7 +40,7 @@ def browse(workspace: Workspace, arguments: Arguments) -> ToolReply:
     if arguments.get("include_workflows", True):
         fields["workflows"] = workflows = _workflows(workspace, query)
         shown = [*nodes, *workflows]
-    lines = [f"{each.get('type') or each['name']}  {shorten(str(each.get('description')), 100)}" for each in shown]
+    lines = [entry_line({"name": each.get("type"), **each}) for each in shown]
     return _succeed(fields, data, "\n".join(lines) or "nothing matches")
 
 
@@ -61,24 +62,18 @@ def _node(entry: Entry) -> dict[str, object]:
 
 
 def _field(field: Field) -> dict[str, object]:
-    found: dict[str, object] = {"key": field.name, "type": field.type}
-    if field.required:
-        found["required"] = True
-    return found
+    return {"key": field.name, "type": field.type, **({"required": True} if field.required else {})}
 
 
 def list_library(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Saved workflows, those that match a pattern."""
     found = list_entries(workspace, str(arguments.get("pattern") or ""))
-    lines = [f"{each['name']}  {shorten(str(each.get('description', '')), 100)}".rstrip() for each in found]
-    return _succeed({}, found, "\n".join(lines) or "no workflow is saved under such a name")
+    return _succeed({}, found, "\n".join(map(entry_line, found)) or "no workflow is saved under such a name")
 
 
 def list_entries(workspace: Workspace, pattern: str) -> list[dict[str, object]]:
     """Name, description and statistics of saved workflows."""
-    kept = ("name", "description", "execution_count", "last_execution_at", "last_execution_success")
-    every = [saved.metadata for saved in workspace.workflows(pattern)]
-    found = [{name: each[name] for name in kept if name in each} for each in every]
+    found = [pick(saved.metadata, STATISTICS) for saved in workspace.workflows(pattern)]
     return fit(found, workspace.output_limit)[0]
 
 
@@ -132,6 +127,7 @@ def _or_null(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
+_DRAFT = {"draft_name": text(), "final_name": text(), "description": text()}
 _ALWAYS = {"data": None, "error": None}
 
 TOOLS = (
@@ -174,12 +170,7 @@ TOOLS = (
     ToolSpec(
         name="save_to_library",
         description="Move a draft into the library under a name that is free.",
-        input_schema=takes(
-            {"draft_name": text(), "final_name": text(), "description": text()},
-            "draft_name",
-            "final_name",
-            "description",
-        ),
+        input_schema=takes(_DRAFT, *_DRAFT),
         output_schema=_gives({"path": text()}),
         annotations=changes(destructive=False),
         handler=in_thread(save_to_library),

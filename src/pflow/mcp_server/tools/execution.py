@@ -21,9 +21,9 @@ WORKFLOW: Schema = {
     "description": "Saved name, draft name, path, or document (object, JSON or YAML text)",
 }
 
-_TEXT = 1200
-_LEAST = 40
-"""Characters of all outputs together, and of each, that anyone wants to read twice."""
+_TEXT_CHARACTERS = 1200
+_LEAST_CHARACTERS = 40
+"""How much of all outputs together, and at least of each, is worth repeating as text."""
 
 
 async def execute(call: CallContext, arguments: Arguments) -> ToolReply:
@@ -59,10 +59,10 @@ def show_outputs(outcome: Outcome) -> str:
 
 
 def output_lines(outputs: Mapping[str, object]) -> list[str]:
-    """Outputs, a line each, as much of them as anyone reads."""
-    width = max(_TEXT // max(len(outputs), 1), _LEAST)
+    """Outputs, a line each, shortened."""
+    width = max(_TEXT_CHARACTERS // max(len(outputs), 1), _LEAST_CHARACTERS)
     lines = []
-    for name, value in list(outputs.items())[: _TEXT // _LEAST]:
+    for name, value in list(outputs.items())[: _TEXT_CHARACTERS // _LEAST_CHARACTERS]:
         shown = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
         lines.append(f"{name}: {shorten(shown, width)}")
     return lines

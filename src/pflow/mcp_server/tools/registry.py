@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pflow.core.errors import NotFoundError
+from pflow.core.json_type import Json
 from pflow.core.printable import shorten
 from pflow.core.schema_path import calls_seen, paths, paths_of
 from pflow.mcp_server.call_context import CallContext
 from pflow.mcp_server.envelope import ToolReply, end_of, succeed
-from pflow.mcp_server.fit_list import fit, within
+from pflow.mcp_server.fit_list import entry_line, list_reply, within
 from pflow.mcp_server.schema import OBJECT, OBJECTS, gives, takes, text
 from pflow.mcp_server.signature import signature
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
@@ -59,11 +60,7 @@ def describe(workspace: Workspace, arguments: Arguments) -> ToolReply:
     if missing and not found:
         raise missing[0]
     data: dict[str, object] = {"nodes": within(found, workspace.output_limit, ("name", "description"))}
-    lines = [
-        line
-        for each in found
-        for line in (f"{each['name']}  {shorten(str(each['description']), 100)}", f"  {signature(each)}")
-    ]
+    lines = [line for each in found for line in (entry_line(each), f"  {signature(each)}")]
     if missing:
         data["missing"] = [error.as_dict() for error in missing]
         lines += [" ".join([error.message, *error.suggestions]) for error in missing]
@@ -93,16 +90,9 @@ def list_nodes(workspace: Workspace, arguments: Arguments) -> ToolReply:
 
 
 def _listed(workspace: Workspace, entries: Sequence[Entry], none: str) -> ToolReply:
-    every: list[dict[str, object]] = [
-        {"name": entry.name, "description": entry.interface.description} for entry in entries
-    ]
-    shown, more = fit(every, workspace.output_limit)
-    data: dict[str, object] = {"nodes": shown, "count": len(every)}
-    lines = [f"{each['name']}  {shorten(str(each.get('description', '')), 100)}".rstrip() for each in shown] or [none]
-    if more:
-        data["more"] = more
-        lines.append(f"… {more} more; registry_discover and registry_search find among them")
-    return succeed(data, "\n".join(lines))
+    every: list[Json] = [{"name": entry.name, "description": entry.interface.description} for entry in entries]
+    advice = "registry_discover and registry_search find among them"
+    return list_reply("nodes", every, workspace.output_limit, none=none, advice=advice)
 
 
 _NODES = {"nodes": OBJECTS, "count": {"type": "integer"}}

@@ -15,7 +15,7 @@ from pflow.mcp_server.tool_spec import Arguments, ToolSpec, in_thread, reads
 from pflow.workspace import Workspace
 from pflow.workspace.serving import shorten as preview
 
-_LINES = 50
+_MOST_LINES = 50
 
 
 def read(workspace: Workspace, arguments: Arguments) -> ToolReply:
@@ -57,10 +57,10 @@ def _summary(trace: Mapping[str, object], limit: int) -> ToolReply:
     error = trace.get("error")
     if isinstance(error, Mapping):
         lines.append(f"error: {error.get('message')}")
-    lines += [_line(each) for each in steps[:_LINES]]
-    if more or len(steps) > _LINES:
+    lines += [_line(each) for each in steps[:_MOST_LINES]]
+    if more or len(steps) > _MOST_LINES:
         data["more_steps"] = more
-        lines.append(f"… {len(steps) - min(len(steps), _LINES)} more steps")
+        lines.append(f"… {len(steps) - min(len(steps), _MOST_LINES)} more steps")
     lines.append("`step` shows one of them, `field` (such as outputs.NAME) a whole value, in pages")
     return succeed(data, "\n".join(lines))
 

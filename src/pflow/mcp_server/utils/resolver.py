@@ -1,4 +1,4 @@
-"""The `workflow` of a call. Names, paths and texts of documents are told apart where all workflows are found."""
+"""The `workflow` argument of a call. Names, paths and documents are told apart where workflows are found."""
 
 from __future__ import annotations
 
