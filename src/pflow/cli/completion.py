@@ -12,6 +12,7 @@ import click
 
 from pflow.cli.console import Console
 from pflow.core.errors import PflowError
+from pflow.core.json_type import objects_in
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -78,8 +79,7 @@ def complete_run(console: Console, ctx: click.Context) -> Offer:
 @_completer
 def complete_step(console: Console, ctx: click.Context) -> Offer:
     trace = console.workspace().show_run(str(ctx.params.get("run") or "latest"))
-    steps = trace.get("steps")
-    for step in steps if isinstance(steps, list) else ():
+    for step in objects_in(trace["steps"]):
         yield str(step.get("step")), str(step.get("status"))
 
 

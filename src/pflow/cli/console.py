@@ -87,13 +87,11 @@ class Console:
         """Say why the command did not do it; a document's issues where they stand in its text."""
         if self.json and not self._deaf:
             self.envelope({"success": False, "error": {name: part for name, part in error.as_dict().items() if part}})
-            return
-        if isinstance(error, InputError) and error.details.get("inputs"):
+        elif isinstance(error, InputError) and error.details.get("inputs"):
             from pflow.cli.text import render_inputs  # lazy: only for this error
 
             self.say(render_inputs(error))
-            return
-        if isinstance(error, DocumentError):
+        elif isinstance(error, DocumentError):
             self.say(render_error(error, self.places, source=self.source))
         else:
             self.say(render_error(_without_echo(error)))

@@ -112,10 +112,9 @@ def run_command(words: Sequence[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         console.say(error.ctx.get_help() if error.ctx else "")
         return 2
-    except click.UsageError as error:
-        return _report(console, _usage(error), words)
     except click.ClickException as error:
-        return _report(console, UsageError(error.format_message()), words)
+        usage = _usage(error) if isinstance(error, click.UsageError) else UsageError(error.format_message())
+        return _report(console, usage, words)
     except (click.Abort, KeyboardInterrupt):
         console.say("interrupted")
         return INTERRUPTED
@@ -173,10 +172,9 @@ def _usage(error: click.UsageError) -> UsageError:
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
     suggestions = []
-    possibilities = getattr(error, "possibilities", None)
     if isinstance(error, click.NoSuchOption):
         message = f"no such option `{error.option_name}`"
-        suggestions += [f"did you mean `{near}`?" for near in sorted(possibilities or ())[:1]]
+        suggestions += [f"did you mean `{near}`?" for near in sorted(error.possibilities or ())[:1]]
         if error.ctx is not None and error.ctx.info_name == "run":
             suggestions.append(f"an input is written without dashes: `{error.option_name.lstrip('-')}=value`")
     if error.ctx is not None:

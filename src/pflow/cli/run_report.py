@@ -1,17 +1,20 @@
-"""Runs a workflow, shows its progress on a terminal, and prints how it ended."""
+"""Runs a workflow or one node from the command line: explains wrong inputs, shows progress, prints the outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pflow.cli.argument import read_params
 from pflow.cli.console import Console
 from pflow.cli.text import quote, render_failure, show_ms
 from pflow.core.errors import InputError
+from pflow.core.interface import Field
 from pflow.core.printable import escape
+from pflow.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from pflow.workspace import Outcome, Plan, Workspace
+    from pflow.workspace import Entry, Outcome, Plan, Workspace
     from pflow.workspace.serving import LiveRun
 
 
@@ -60,10 +63,7 @@ def check_given(plan: Plan, given: Mapping[str, object]) -> None:
         bind_inputs(plan, given, text=True)
     except InputError as error:
         if error.wrong:
-            details = {**error.details, "missing": [], "problems": list(error.wrong)}
-            raise InputError(
-                error.wrong[0], details=details, suggestions=error.suggestions, wrong=error.wrong
-            ) from None
+            raise InputError(error.wrong[0], suggestions=error.suggestions, wrong=error.wrong) from None
 
 
 def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence[str]) -> InputError:
@@ -102,3 +102,60 @@ def _changes(outcome: Outcome) -> list[str]:
     """What an edited document kept and what it ran again."""
     lines = [f"kept: {', '.join(escape(step) for step in outcome.reused)}"] if outcome.reused else []
     return lines + [f"ran: {escape(step)} ({escape(reason)})" for step, reason in outcome.reran]
+
+
+def required(entry: Entry) -> list[Field]:
+    """What a node cannot do without."""
+    return [field for field in (*entry.interface.params, *entry.interface.reads) if field.required]
+
+
+def run_node(console: Console, entry: Entry, params: Sequence[str], command: Sequence[str]) -> Outcome:
+    """Run one node with the parameters of a command line; `command` is the words before them."""
+    given = read_params(word.removeprefix("--") for word in params)
+    _check_params(entry, given, [*command, *params])
+    return run_watched(console, lambda workspace: workspace.begin(workspace.one_step(entry.name, given, text=True)))
+
+
+def _check_params(entry: Entry, given: Mapping[str, str], command: Sequence[str]) -> None:
+    """Raise `InputError` with everything that is wrong; `command` is the line without what is missing."""
+    fields = {field.name: field for field in (*entry.interface.params, *entry.interface.reads)}
+    missing = [field.name for field in required(entry) if field.name not in given]
+    unknown = [] if entry.interface.open_params else [name for name in given if name not in fields]
+    problems = [
+        "; ".join(filter(None, (f"`{entry.name}` has no parameter `{name}`", did_you_mean(name, fields))))
+        for name in unknown
+    ]
+    wrong = {
+        name: problem for name, value in given.items() if name in fields and (problem := _wrong(fields[name], value))
+    }
+    problems += wrong.values()
+    if missing:
+        problems.append(f"`{entry.name}` needs {', '.join(f'`{name}`' for name in missing)}")
+    if not problems:
+        return
+    shown = [name for name in fields if name in missing or name in wrong or unknown]
+    works = " ".join([*(quote(word) for word in command), *(f"{name}=…" for name in missing)])
+    raise InputError(
+        "; ".join(problems),
+        details={
+            **({"missing": missing} if missing else {}),
+            "problems": problems,
+            "inputs": {name: _describe_field(fields[name], always=name in missing) for name in shown},
+        },
+        suggestions=[works] if missing and len(problems) == 1 else [f"pflow registry describe {entry.name}"],
+    )
+
+
+def _wrong(field: Field, value: str) -> str:
+    from pflow.workspace import coerce_text  # lazy: help and completion read no values
+
+    try:
+        coerce_text(value, field.type, field.name)
+    except InputError as error:
+        return error.message
+    return ""
+
+
+def _describe_field(field: Field, *, always: bool) -> str:
+    kind = field.type if field.required or always else f"{field.type}, optional"
+    return f"{kind}. {field.description}".rstrip(". ")

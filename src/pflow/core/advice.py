@@ -103,8 +103,7 @@ def _change_hint(issue: object, change: Callable[[object], object]) -> object:
 
 
 def _read(one: object) -> object:
-    text = one.get("advice") if isinstance(one, Mapping) else None
-    args = one.get("args") if isinstance(one, Mapping) else None
-    if not isinstance(text, str) or not isinstance(args, Mapping):
-        return one
-    return Advice(text, **{str(name): str(value) for name, value in args.items()})
+    match one:
+        case {"advice": str(text), "args": {**args}}:
+            return Advice(text, **{str(name): str(value) for name, value in args.items()})
+    return one

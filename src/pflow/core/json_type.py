@@ -10,6 +10,12 @@ Json = dict[str, object]
 JsonView = Mapping[str, object]
 """A JSON object that is only read."""
 
+
+def objects_in(value: object) -> list[JsonView]:
+    """The objects of an array; nothing if the value is not an array."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
 TYPES: Mapping[str, str] = {
     "string": "string",
     "str": "string",

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pflow.core.advice import Advice, change_advice
 from pflow.core.document.issue import Issue
-from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
 from pflow.core.printable import cut, escape, shorten
@@ -57,12 +56,7 @@ def succeed(data: Mapping[str, object], text: str, **more: object) -> ToolReply:
     return ToolReply(envelope={"success": True, "data": data, **more}, text=text)
 
 
-def fail(error: PflowError) -> ToolReply:
-    """The answer for an error."""
-    return failure(error.as_dict())
-
-
-def failure(error: Mapping[str, object], **more: object) -> ToolReply:
+def fail(error: Mapping[str, object], **more: object) -> ToolReply:
     """The answer that carries an error object, its advice in the words of the tools."""
     error = change_advice(error, in_tools)
     advice = error.get("suggestions")
@@ -107,17 +101,14 @@ def issue_lines(issues: Sequence[Mapping[str, object]]) -> list[str]:
 
 def end_of(outcome: Outcome, text: str) -> ToolReply:
     """The answer for a run that ended: `text` for one that completed, why it did not for any other."""
-    envelope = outcome.envelope()
     if outcome.success:
-        return ToolReply(envelope=envelope, text=text)
-    error = envelope["error"]
-    assert isinstance(error, Mapping)
-    more = {name: value for name, value in envelope.items() if name not in ("success", "error")}
-    reply = failure(error, **more)
+        return ToolReply(envelope=outcome.envelope(), text=text)
+    reply = fail(outcome.error or {})
     done = ", ".join(f"`{escape(step)}`" for step in outcome.completed[-5:]) or "nothing"
     again = f"after a fix, workflow_execute(resume='{outcome.run_id}') goes on from there"
     edited = "give `workflow` as well if the document was edited"
-    return reply._replace(text=f"{reply.text}\ncompleted: {done}\n{again}; {edited}")
+    envelope = {**outcome.envelope(), **reply.envelope}
+    return ToolReply(envelope=envelope, text=f"{reply.text}\ncompleted: {done}\n{again}; {edited}")
 
 
 def _cut(value: object) -> object:

@@ -99,11 +99,11 @@ class LibraryServer(MCPServer[Any]):
 
     def refuse(self, error: PflowError) -> ToolReply:
         """The answer for an error, without secrets."""
-        reply = fail(error)
+        reply = fail(error.as_dict())
         try:
             return self._workspace().redact_report(reply)
         except PflowError as worse:
-            return fail(worse)  # the settings that hide secrets cannot be read, so nothing is repeated
+            return fail(worse.as_dict())  # the settings that hide secrets cannot be read, so nothing is repeated
 
     async def tell_of_change(self) -> None:
         """Say that the library changed: to subscribers, and to every client of the older protocol."""

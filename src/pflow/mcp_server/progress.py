@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepStarted
 from pflow.core.printable import shorten
@@ -122,7 +123,6 @@ class Beginning(NullOutput):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._begun = asyncio.Event()
-        self._told = False
 
     def notify(self, run_id: str, event: Event) -> None:
         """An event took effect."""
@@ -130,16 +130,13 @@ class Beginning(NullOutput):
 
     def tell(self, _: object = None) -> None:
         """There is nothing more to wait for."""
-        if not self._told:
-            self._told = True
+        if not self._begun.is_set():
             self._loop.call_soon_threadsafe(self._begun.set)
 
     async def wait(self) -> None:
         """Wait until it has begun, but not long: many other runs may come first."""
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._begun.wait(), _TURN_SECONDS)
-        except TimeoutError:
-            pass
 
 
 def _span(seconds: float) -> str:

@@ -14,8 +14,10 @@ from mcp_types import ListResourcesResult, Resource, ResourceTemplate
 from pflow.core.errors import NotFoundError, PflowError, UsageError
 from pflow.core.file.file_name import check_name, show
 from pflow.core.file.home import Home
+from pflow.core.json_type import objects_in
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.printable import escape, shorten
+from pflow.mcp_server.fit_list import pick
 from pflow.workspace import Workspace
 
 GUIDE = "pflow://guide"
@@ -87,7 +89,8 @@ def list_resources(home: Home, cursor: str | None) -> ListResourcesResult:
 def read_resource(workspace: Workspace, uri: str) -> ReadResourceContents:
     """What stands under an address, without secrets; raises `PflowError` for one that leads nowhere."""
     if uri == GUIDE:
-        return ReadResourceContents(content=read_guide(), mime_type="text/markdown")
+        guide = files("pflow.mcp_server").joinpath("guide.md").read_text(encoding="utf-8")
+        return ReadResourceContents(content=guide, mime_type="text/markdown")
     for prefix, read in ((WORKFLOWS, _read_workflow), (RUNS, _read_run)):
         if uri.startswith(prefix):
             return ReadResourceContents(content=read(workspace, unquote(uri[len(prefix) :])), mime_type=_JSON)
@@ -95,11 +98,6 @@ def read_resource(workspace: Workspace, uri: str) -> ReadResourceContents:
         f"there is no resource `{escape(uri[:_LONGEST_URI_CHARACTERS])}`",
         suggestions=[f"there are {GUIDE}, {WORKFLOWS}{{name}} and {RUNS}{{id}}"],
     )
-
-
-def read_guide() -> str:
-    """How an agent builds workflows."""
-    return files("pflow.mcp_server").joinpath("guide.md").read_text(encoding="utf-8")
 
 
 def _read_workflow(workspace: Workspace, name: str) -> str:
@@ -117,17 +115,14 @@ def _read_run(workspace: Workspace, reference: str) -> str:
 
 def _shortened(run: Mapping[str, object]) -> dict[str, object]:
     """A run without its values, and with its last steps alone if it has many."""
-    steps = run.get("steps")
-    entries = [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
-    kept = ("step", "node", "status", "attempt", "ms", "action", "source")
+    entries = objects_in(run.get("steps"))
     error = run.get("error")
-    short: dict[str, object] = {
-        name: run[name] for name in ("run_id", "status", "workflow", "started_at", "duration_ms") if name in run
-    }
+    short = pick(run, ("run_id", "status", "workflow", "started_at", "duration_ms"))
     if isinstance(error, Mapping):
         short["error"] = {name: shorten(str(error[name]), 500) for name in ("type", "message") if name in error}
     short["step_count"] = len(entries)
-    short["steps"] = [{name: step[name] for name in kept if name in step} for step in entries[-_FEW_STEPS:]]
+    kept = ("step", "node", "status", "attempt", "ms", "action", "source")
+    short["steps"] = [pick(step, kept) for step in entries[-_FEW_STEPS:]]
     short["shortened"] = f"trace_read(trace_file='{run.get('run_id')}', …) has every step and value"
     return short
 

@@ -27,11 +27,8 @@ def takes(properties: Schema, *required: str) -> Schema:
     return {**schema, "required": list(required)} if required else schema
 
 
-ERROR: Schema = {
-    "type": "object",
-    "properties": {"type": text(), "message": text()},
-    "required": ["type", "message"],
-}
+_ERROR = {"type": text(), "message": text()}
+ERROR: Schema = {"type": "object", "properties": _ERROR, "required": [*_ERROR]}
 """What went wrong; `details`, `node` and `suggestions` come with it where there are any."""
 
 

@@ -101,7 +101,7 @@ class PflowServer(LibraryServer):
         except Exception as error:  # noqa: BLE001 the edge: whatever a tool meets, the server goes on
             await asyncio.to_thread(self._log_bug, spec.name, traceback.format_exc())
             bug = PflowError(f"pflow has a bug: {type(error).__name__}", suggestions=["its log on stderr says where"])
-            return fail(bug)
+            return fail(bug.as_dict())
 
     def _log_bug(self, tool: str, trace: str) -> None:
         """Log where it is, without secrets: others may read the log."""

@@ -65,7 +65,7 @@ class Input(ObjectReceiveStream[SessionMessage]):
         self._output = output
         self._on_end = on_end
         self._kept = bytearray()
-        self._overlong: tuple[bytes, bytes] | None = None
+        self._head = b""
         self._messages: deque[SessionMessage] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._leaving = False
@@ -131,9 +131,7 @@ class Input(ObjectReceiveStream[SessionMessage]):
         except OSError:
             data = b""
         if not data:
-            if self._kept:
-                self._take(bytes(self._kept))
-                self._kept.clear()
+            self._end_line()
             self.end(at_once=False)
             self._wake()
             return
@@ -148,34 +146,27 @@ class Input(ObjectReceiveStream[SessionMessage]):
     def _split(self, data: bytes) -> None:
         *lines, rest = data.split(b"\n")
         for line in lines:
-            if self._overlong is not None:
-                head, tail = self._overlong
-                self._overlong = None
-                self._refuse_long(head, tail + line)
-            elif self._kept:
-                self._kept += line
-                whole = bytes(self._kept)
-                self._kept.clear()
-                self._take(whole)
-            else:
-                self._take(line)
-        if self._overlong is not None:
-            self._overlong = (self._overlong[0], (self._overlong[1] + rest)[-_END_BYTES:])
-            return
-        self._kept += rest
-        if len(self._kept) > LINE_LIMIT:
-            self._overlong = (bytes(self._kept[:_END_BYTES]), bytes(self._kept[-_END_BYTES:]))
-            self._kept.clear()
+            self._keep(line)
+            self._end_line()
+        self._keep(rest)
 
-    def _refuse_long(self, head: bytes, tail: bytes) -> None:
-        self._output.refuse(head, tail, INVALID_REQUEST, f"a message may have {LINE_LIMIT:,} bytes at most")
+    def _keep(self, part: bytes) -> None:
+        """Keep a part of a line; of a line that is too long only its two ends."""
+        self._kept += part
+        if self._head or len(self._kept) > LINE_LIMIT:
+            self._head = self._head or bytes(self._kept[:_END_BYTES])
+            del self._kept[:-_END_BYTES]
+
+    def _end_line(self) -> None:
+        head, line = self._head, bytes(self._kept)
+        self._head = b""
+        self._kept.clear()
+        if head:
+            self._output.refuse(head, line, INVALID_REQUEST, f"a message may have {LINE_LIMIT:,} bytes at most")
+        elif line.strip():
+            self._take(line)
 
     def _take(self, line: bytes) -> None:
-        if not line.strip():
-            return
-        if len(line) > LINE_LIMIT:
-            self._refuse_long(line, line)
-            return
         try:
             value = decode(line)
         except ValueError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,7 +27,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pflow.core.errors import PflowError, UsageError
-from pflow.mcp_server.envelope import ToolReply, failure, succeed
+from pflow.mcp_server.envelope import ToolReply, fail, succeed
 from pflow.mcp_server.tools.execution import output_lines
 from pflow.workspace import Workspace
 from pflow.workspace.serving import shorten_all
@@ -51,11 +52,10 @@ class Tasks(Extension):
 
     def methods(self) -> Sequence[MethodBinding]:
         """Ask for a task, answer its questions, end it."""
-        handlers = {"tasks/get": self._get, "tasks/update": self._update, "tasks/cancel": self._cancel}
-        versions = frozenset(MODERN_PROTOCOL_VERSIONS)
         return [
-            MethodBinding(method=method, params_type=GetTaskRequestParams, handler=handler, protocol_versions=versions)
-            for method, handler in handlers.items()
+            _bind("tasks/get", self._describe),
+            _bind("tasks/update", self._confirm),
+            _bind("tasks/cancel", self._end),
         ]
 
     async def intercept_tool_call(
@@ -70,34 +70,23 @@ class Tasks(Extension):
             return result
         return {"resultType": "task", **await asyncio.to_thread(self._describe, data["run_id"], brief=True)}
 
-    async def _get(self, ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> HandlerResult:
-        _admit(ctx, params)
-        return {"resultType": "complete", **await asyncio.to_thread(self._describe, params.task_id)}
+    def _confirm(self, task_id: str) -> _Task:
+        """A task never asks anything, so there is no answer to take."""
+        _find(self._workspace(), task_id)
+        return {}
 
-    async def _update(self, ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> HandlerResult:
-        """Nothing is ever asked, so that nothing is left to answer."""
-        _admit(ctx, params)
-        await asyncio.to_thread(self._describe, params.task_id, brief=True)
-        return {"resultType": "complete"}
-
-    async def _cancel(self, ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> HandlerResult:
-        _admit(ctx, params)
-        await asyncio.to_thread(self._end, params.task_id)
-        return {"resultType": "complete"}
-
-    def _end(self, task_id: str) -> None:
+    def _end(self, task_id: str) -> _Task:
         workspace = self._workspace()
         _find(workspace, task_id)
-        try:
+        with suppress(UsageError):  # it has ended already, which is what was wanted
             workspace.cancel(task_id)
-        except UsageError:
-            pass  # it has ended already, which is what was wanted
+        return {}
 
     def _describe(self, task_id: str, *, brief: bool = False) -> _Task:
         workspace = self._workspace()
         run = _find(workspace, task_id)
         began = run.get("started_at")
-        seen = [step.get("started_at") for step in run["steps"] if isinstance(step, dict)]
+        seen = [step.get("started_at") for step in run["steps"]]
         times = [each for each in (began, run.get("ended_at"), *seen) if isinstance(each, float | int)]
         task: _Task = {
             "taskId": task_id,
@@ -117,6 +106,17 @@ class Tasks(Extension):
         shown = workspace.redact(task)
         assert isinstance(shown, dict)
         return shown
+
+
+def _bind(method: str, answer: Callable[[str], _Task]) -> MethodBinding:
+    """A method that names a task, answered off the event loop."""
+
+    async def handle(ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> HandlerResult:
+        _admit(ctx, params)
+        return {"resultType": "complete", **await asyncio.to_thread(answer, params.task_id)}
+
+    versions = frozenset(MODERN_PROTOCOL_VERSIONS)
+    return MethodBinding(method=method, params_type=GetTaskRequestParams, handler=handle, protocol_versions=versions)
 
 
 def _admit(ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> None:
@@ -160,7 +160,7 @@ def _reply(workspace: Workspace, run: Mapping[str, Any]) -> ToolReply:
     run_id = run["run_id"]
     if run["status"] == "failed":
         error = run.get("error") or {"type": "run", "message": "the run failed"}
-        return failure({"details": {}, "suggestions": [], **error}, run_id=run_id)
+        return fail({"details": {}, "suggestions": [], **error}, run_id=run_id)
     outputs = shorten_all(run.get("outputs") or {}, workspace.output_limit, f"{run_id} outputs")
     kept = {name: run[name] for name in ("run_id", "status", "duration_ms") if name in run}
     data = {"outputs": outputs, **kept, "steps": len(run["steps"])}

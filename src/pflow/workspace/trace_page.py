@@ -8,7 +8,8 @@ import orjson
 
 from pflow.core.document.position import show_path
 from pflow.core.errors import NotFoundError, UsageError
-from pflow.core.suggest import nearest
+from pflow.core.json_type import objects_in
+from pflow.core.suggest import did_you_mean
 from pflow.core.template.template import references_of
 from pflow.engine.ports import Journal
 from pflow.engine.value import check_value
@@ -47,26 +48,20 @@ def _enter(value: object, key: str | int, place: str) -> object:
         return value[key]
     if isinstance(value, Mapping):
         names = [str(name) for name in value]
-        near = nearest(str(key), names, limit=1)
-        hints = [f"did you mean `{near[0]}`?"] if near else []
-        raise NotFoundError(f"{place} has no `{key}`", details={"it has": names}, suggestions=hints)
+        hint = did_you_mean(str(key), names)
+        raise NotFoundError(f"{place} has no `{key}`", details={"it has": names}, suggestions=[hint] if hint else [])
     kind = f"an array of {len(value)}" if isinstance(value, list) else "a single value"
     raise NotFoundError(f"{place} is {kind} and has no `{key}`")
 
 
 def _step(trace: Mapping[str, object], name: str) -> Mapping[str, object]:
-    steps = trace.get("steps")
-    entries = [entry for entry in steps if isinstance(entry, dict)] if isinstance(steps, list) else []
+    entries = objects_in(trace.get("steps"))
     for entry in entries:
         if entry.get("step") == name:
             return entry
     names = [str(entry.get("step")) for entry in entries]
-    near = nearest(name, names, limit=1)
-    raise NotFoundError(
-        f"the run has no step `{name}`",
-        details={"steps": names},
-        suggestions=[f"did you mean `{near[0]}`?"] if near else [],
-    )
+    hint = did_you_mean(name, names)
+    raise NotFoundError(f"the run has no step `{name}`", details={"steps": names}, suggestions=[hint] if hint else [])
 
 
 def _whole(value: object, journal: Journal, run_id: str) -> object:

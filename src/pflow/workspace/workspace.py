@@ -225,13 +225,7 @@ class Workspace:
         return find_source(workflow, self.home).parsed.places.value
 
     def save(
-        self,
-        workflow: Workflow,
-        name: str,
-        description: str = "",
-        *,
-        overwrite: bool = False,
-        draft: bool = False,
+        self, workflow: Workflow, name: str, description: str = "", *, overwrite: bool = False, draft: bool = False
     ) -> Path:
         """Keep a checked workflow under a name; raises `ExistsError` for one that is taken.
 

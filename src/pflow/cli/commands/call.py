@@ -7,9 +7,9 @@ import click
 from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_server, complete_tool
 from pflow.cli.console import Console
-from pflow.cli.node_params import run_node
-from pflow.cli.run_report import show_outcome
+from pflow.cli.run_report import run_node, show_outcome
 from pflow.core.errors import UsageError
+from pflow.core.json_type import objects_in
 from pflow.core.printable import escape
 from pflow.core.schema_path import paths_of
 
@@ -43,7 +43,6 @@ def call(console: Console, server: str, tool: str | None, params: tuple[str, ...
         console.reply({"node_type": entry.name, "paths": found}, "\n".join(escape(line) for line in found))
         return 0
     console.data(outcome.outputs.get("result"))
-    files = outcome.outputs.get("files")
-    for file in files if isinstance(files, list) else ():
+    for file in objects_in(outcome.outputs.get("files")):
         console.say(f"file: {escape(str(file.get('path') or file.get('uri')))}")
     return outcome.exit_code

@@ -13,8 +13,7 @@ from pflow.cli.commands.discover import discover_nodes
 from pflow.cli.commands.mcp_sync import add_mcp, migrate_mcp, refresh, test_connections
 from pflow.cli.completion import complete_node, complete_param
 from pflow.cli.console import Console
-from pflow.cli.node_params import required, run_node
-from pflow.cli.run_report import show_outcome
+from pflow.cli.run_report import required, run_node, show_outcome
 from pflow.core.errors import PflowError
 from pflow.core.interface import MISSING, Field
 from pflow.core.printable import columns, escape, shorten

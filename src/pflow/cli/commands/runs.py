@@ -14,6 +14,7 @@ from pflow.cli.console import Console
 from pflow.cli.run_report import run_watched, show_outcome
 from pflow.cli.text import ago, quote, show_ms
 from pflow.core.errors import DocumentError, InputError
+from pflow.core.json_type import objects_in
 from pflow.core.printable import columns, escape, shorten
 
 if TYPE_CHECKING:
@@ -65,12 +66,7 @@ def show(console: Console, run: str) -> None:
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
 @with_console
 def resume(
-    console: Console,
-    run: str,
-    inputs: tuple[str, ...],
-    edited: str | None,
-    rerun_in_doubt: bool,
-    no_cache: bool,
+    console: Console, run: str, inputs: tuple[str, ...], edited: str | None, rerun_in_doubt: bool, no_cache: bool
 ) -> int:
     """Take RUN up where it ended: completed steps are not run again."""
     params = read_params(inputs)
@@ -79,12 +75,7 @@ def resume(
         outcome = run_watched(
             console,
             lambda workspace: workspace.begin_resume(
-                run,
-                edited=found,
-                params=params,
-                text=True,
-                rerun_in_doubt=rerun_in_doubt,
-                cache=not no_cache,
+                run, edited=found, params=params, text=True, rerun_in_doubt=rerun_in_doubt, cache=not no_cache
             ),
         )
     except DocumentError:
@@ -143,14 +134,11 @@ def _render_run(found: Mapping[str, object]) -> str:
         f"workflow {escape(str(found.get('workflow') or ''))}",
         "",
     ]
-    steps = found.get("steps")
-    rows = [_step_row(step) for step in steps] if isinstance(steps, list) else []
-    lines += columns(rows)
+    lines += columns([_step_row(step) for step in objects_in(found["steps"])])
     error = found.get("error")
     if isinstance(error, Mapping):
         lines += ["", f"error: {escape(str(error.get('message')))}"]
-    status = found.get("status")
-    if status in ("failed", "stopped", "interrupted"):
+    if found.get("status") in ("failed", "stopped", "interrupted"):
         lines += ["", f"resume: pflow runs resume {found.get('run_id')}"]
     return "\n".join(lines)
 

@@ -82,8 +82,7 @@ def save(
     """Keep WORKFLOW (a path, `-`, or a pipeline in quotes) under NAME."""
     found = _workflow_or_pipeline(console, document)
     checked = check_workflow(console, found, document)
-    chosen = name or named or (checked.plan.name if checked.plan else "")
-    checked.ready()
+    chosen = name or named or checked.ready().name
     if name and named and name != named:
         raise UsageError(f"two names are given: `{name}` and `{named}`")
     if not chosen:

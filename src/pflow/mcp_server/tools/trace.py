@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import orjson
 
 from pflow.core.errors import NotFoundError
+from pflow.core.json_type import Json, JsonView, objects_in
 from pflow.core.printable import shorten
 from pflow.mcp_server.envelope import ToolReply, in_tools, succeed
-from pflow.mcp_server.fit_list import fit
+from pflow.mcp_server.fit_list import fit, pick
 from pflow.mcp_server.schema import gives, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, in_thread, reads
 from pflow.workspace import Workspace
@@ -43,15 +44,10 @@ def _state(workspace: Workspace, trace: Mapping[str, object]) -> dict[str, objec
 
 
 def _summary(trace: Mapping[str, object], limit: int) -> ToolReply:
-    entries = trace.get("steps")
-    steps = [_brief(entry) for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-    kept = ("run_id", "workflow", "status", "started_at", "ended_at", "duration_ms", "resumed", "edited", "reason")
-    data: dict[str, object] = {name: trace[name] for name in kept if name in trace}
+    steps = [_brief(entry) for entry in objects_in(trace.get("steps"))]
     handle = str(trace.get("run_id"))
-    for name in ("inputs", "outputs", "error"):
-        value = trace.get(name)
-        if isinstance(value, Mapping):
-            data[name] = {key: preview(part, limit // 4, f"{handle} {name}.{key}") for key, part in value.items()}
+    kept = ("run_id", "workflow", "status", "started_at", "ended_at", "duration_ms", "resumed", "edited", "reason")
+    data = {**pick(trace, kept), **_previews(trace, ("inputs", "outputs", "error"), limit, f"{handle} ")}
     data["steps"], more = fit(steps, limit)
     lines = [f"run {handle} of `{trace.get('workflow')}`: {trace.get('status')}"]
     error = trace.get("error")
@@ -67,7 +63,7 @@ def _summary(trace: Mapping[str, object], limit: int) -> ToolReply:
 
 def _brief(entry: Mapping[str, object]) -> dict[str, object]:
     kept = ("step", "node", "status", "ms", "attempt", "action", "source", "items_completed")
-    found = {name: entry[name] for name in kept if name in entry}
+    found = pick(entry, kept)
     if found.get("attempt") == 1:
         del found["attempt"]
     for name in ("outputs", "params"):
@@ -87,24 +83,22 @@ def _line(entry: Mapping[str, object]) -> str:
 
 
 def _step(entry: Mapping[str, object], limit: int) -> ToolReply:
-    name = str(entry.get("step"))
-    data = dict(entry)
-    for part in ("outputs", "params"):
-        value = data.get(part)
-        if isinstance(value, Mapping):
-            handles = {key: f"step={name} field={part}.{key}" for key in value}
-            data[part] = {key: preview(each, limit // 4, handles[key]) for key, each in value.items()}
-    lines = [_line(_brief(entry))]
-    lines += [f"{part}.{key}" for part in ("outputs", "params") for key in _keys(data.get(part))]
+    values = _previews(entry, ("outputs", "params"), limit, f"step={entry.get('step')} field=")
+    lines = [_line(_brief(entry)), *(f"{part}.{key}" for part in values for key in values[part])]
     error = entry.get("error")
     if isinstance(error, Mapping):
         hints = error.get("suggestions")
         lines += [f"hint: {in_tools(hint)}" for hint in hints] if isinstance(hints, list) else []
-    return succeed(data, "\n".join(lines))
+    return succeed({**entry, **values}, "\n".join(lines))
 
 
-def _keys(value: object) -> list[str]:
-    return [str(key) for key in value] if isinstance(value, Mapping) else []
+def _previews(entry: JsonView, parts: Sequence[str], limit: int, handle: str) -> dict[str, Json]:
+    """The values of some parts of a trace; of a large one a preview, and the handle under which to read it."""
+    return {
+        part: {key: preview(each, limit // 4, f"{handle}{part}.{key}") for key, each in values.items()}
+        for part in parts
+        if isinstance(values := entry.get(part), Mapping)
+    }
 
 
 def _value(field: str, value: object) -> ToolReply:

@@ -20,12 +20,9 @@ def check_may_set(workspace: Workspace, key: str) -> None:
         raise _refusal(key, "it decides what workflows may reach")
     if option is not None or not is_credential(key):
         return
-    problem = check_env_name(key)
-    if problem:
+    if check_env_name(key):
         raise _refusal(key, "it decides what runs")
-    if is_secret_name(key):
-        return
-    if key in os.environ or key in workspace.servers.variables():
+    if not is_secret_name(key) and (key in os.environ or key in workspace.servers.variables()):
         raise _refusal(key, "MCP servers are started with it")
 
 
