@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
@@ -13,7 +13,6 @@ from pflow.core.suggest import did_you_mean
 SHORTHAND = "pflow.shorthand"
 """Set on a context when the first word is not a command and was taken for a workflow."""
 
-F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -38,12 +37,10 @@ def _speak_json(ctx: click.Context, param: click.Parameter, value: bool) -> None
         ctx.ensure_object(Console).json = True
 
 
-def json_option(command: F) -> F:
-    """`--json`, at any level of a command line."""
-    return click.option(
-        "--json", is_flag=True, expose_value=False, callback=_speak_json, help="Print one JSON object."
-    )(command)
-
+json_option = click.option(
+    "--json", is_flag=True, expose_value=False, callback=_speak_json, help="Print one JSON object."
+)
+"""At any level of a command line."""
 
 pass_console = click.make_pass_decorator(Console)
 

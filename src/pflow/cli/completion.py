@@ -25,32 +25,28 @@ Offer = Iterable[tuple[str, str]]
 
 def _completer(offer: Callable[[Console, click.Context], Offer], *, files: bool = False) -> Complete:
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        found = offered(ctx, incomplete, offer)
-        if files and not found:
-            from click.shell_completion import CompletionItem  # lazy: only while completing
-
-            return [CompletionItem(incomplete, type="file")]
-        return found
+        return offered(ctx, incomplete, offer, files=files)
 
     return complete
 
 
 def offered(
-    ctx: click.Context, incomplete: str, offer: Callable[[Console, click.Context], Offer]
+    ctx: click.Context, incomplete: str, offer: Callable[[Console, click.Context], Offer], *, files: bool = False
 ) -> list[CompletionItem]:
-    """What of an offer begins like the incomplete word."""
+    """What of an offer begins like the incomplete word; if nothing does, with `files` the shell offers files."""
     from click.shell_completion import CompletionItem  # lazy: only while completing
 
     console = ctx.ensure_object(Console)
     try:
-        pairs = list(offer(console, ctx))
+        pairs = dict(offer(console, ctx))
     except PflowError:
-        return []
-    return [
+        pairs = {}
+    found = [
         CompletionItem(value, help=" ".join(about.split())[:80] or None)
-        for value, about in dict(pairs).items()
+        for value, about in pairs.items()
         if value.startswith(incomplete)
     ]
+    return found or [CompletionItem(incomplete, type="file")] * files
 
 
 def complete_start(ctx: click.Context, incomplete: str) -> list[CompletionItem]:

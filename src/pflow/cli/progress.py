@@ -43,16 +43,14 @@ class _Step:
 
     def about(self, time: str) -> str:
         """The time, the items, and what the step last said."""
-        parts = [time]
-        if self.total:
-            parts.append(f"{self.items}/{self.total} items")
-        if self.failed_items:
-            parts.append(f"{self.failed_items} failed")
-        if self.attempt > 1:
-            parts.append(f"attempt {self.attempt}")
-        if self.message:
-            parts.append(self.message)
-        return " · ".join(parts)
+        parts = (
+            time,
+            f"{self.items}/{self.total} items" if self.total else "",
+            f"{self.failed_items} failed" if self.failed_items else "",
+            f"attempt {self.attempt}" if self.attempt > 1 else "",
+            self.message,
+        )
+        return " · ".join(filter(None, parts))
 
 
 class Progress:

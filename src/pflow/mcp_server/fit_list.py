@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 import orjson
 
@@ -18,12 +20,8 @@ def fit(entries: Sequence[Json], limit: int) -> tuple[list[Json], int]:
         sizes = [len(orjson.dumps(entry)) + 1 for entry in shown]
         if sum(sizes) <= limit:
             return shown, 0
-    room = limit
-    for count, size in enumerate(sizes):
-        room -= size
-        if room < 0:
-            return shown[:count], len(shown) - count
-    return shown, 0
+    count = bisect_right([*accumulate(sizes)], limit)
+    return shown[:count], len(shown) - count
 
 
 def within(entries: Sequence[Json], limit: int, brief: Sequence[str]) -> list[Json]:

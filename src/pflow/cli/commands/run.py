@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from pflow.cli.argument import check_workflow, find_workflow, has_stdin, read_inputs, read_params, read_stdin
@@ -15,9 +13,6 @@ from pflow.cli.picture import drawing_options, show_graph
 from pflow.cli.run_report import check_given, explain_inputs, run_watched, show_outcome
 from pflow.core.errors import InputError, NotFoundError
 from pflow.core.printable import escape
-
-if TYPE_CHECKING:
-    from pflow.workspace import Workflow
 
 
 @click.command(short_help="Run a workflow.")
@@ -70,8 +65,7 @@ def run(
 @with_console
 def validate(console: Console, workflow: str) -> None:
     """Check WORKFLOW and report everything that would stop it from running. Starts nothing."""
-    found: Workflow = find_workflow(console, workflow)
-    checked = check_workflow(console, found, workflow)
+    checked = check_workflow(console, find_workflow(console, workflow), workflow)
     plan = checked.ready()
     count = len(plan.nodes)
     text = f"`{escape(plan.name or workflow)}` is valid: {count} node{'s' * (count != 1)}"

@@ -71,13 +71,7 @@ workflow.add_command(describe, "describe")
 @click.option("--draft", is_flag=True, help="Save it as a draft, which is deleted some day.")
 @with_console
 def save(
-    console: Console,
-    document: str,
-    name: str | None,
-    named: str | None,
-    description: str,
-    overwrite: bool,
-    draft: bool,
+    console: Console, /, document: str, name: str | None, named: str | None, description: str, **options: bool
 ) -> None:
     """Keep WORKFLOW (a path, `-`, or a pipeline in quotes) under NAME."""
     found = _workflow_or_pipeline(console, document)
@@ -90,11 +84,11 @@ def save(
     if isinstance(found, dict):
         found["name"] = chosen
     try:
-        path = console.workspace().save(found, chosen, description, overwrite=overwrite, draft=draft)
+        path = console.workspace().save(found, chosen, description, **options)
     except ExistsError as error:
         hints = ["choose another name, or replace it with `--overwrite`"]
         raise ExistsError(error.message, details=error.details, suggestions=hints) from None
-    what = "draft" if draft else "workflow"
+    what = "draft" if options["draft"] else "workflow"
     command = f"pflow run {chosen}" if _is_taken(console, chosen) else f"pflow {chosen}"
     console.reply(
         {"name": chosen, "path": str(path)}, f"saved {what} `{escape(chosen)}`; run it with: {escape(command)}"
@@ -116,11 +110,8 @@ def delete(console: Console, name: str) -> None:
 def clean_temp(console: Console, older_than: str) -> None:
     """Delete drafts that have not changed for a while."""
     gone = console.workspace().clean_drafts(read_age(older_than))
-    count = len(gone)
-    text = f"deleted {count} draft{'s' * (count != 1)}"
-    if gone:
-        text += ": " + ", ".join(escape(name) for name in gone)
-    console.reply({"deleted": gone}, text)
+    names = f": {', '.join(escape(name) for name in gone)}" if gone else ""
+    console.reply({"deleted": gone}, f"deleted {len(gone)} draft{'s' * (len(gone) != 1)}{names}")
 
 
 def read_age(text: str) -> float:
