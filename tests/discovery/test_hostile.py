@@ -95,7 +95,8 @@ def test_large_schemas_are_left_to_those_who_ask_for_one_tool(place: Home) -> No
     registry.set_entry(name, entry)
     registry.save()
     with Workspace(place) as ws:
-        [hit] = ws.discovery.discover_nodes("penguin").to_json()["matches"]
+        matches: Any = ws.discovery.discover_nodes("penguin").to_json()["matches"]
+    [hit] = matches
     assert hit["shortened"] == "`pflow registry describe mcp-acme-wide --json` has the rest"
     assert [field["name"] for field in hit["interface"]["outputs"]] == ["result", "files"]
     assert len(json.dumps(hit)) < 4_000
@@ -106,6 +107,7 @@ def test_a_workflow_with_endless_defaults_does_not_flood(place: Home) -> None:
     document = {"description": "A penguin", "inputs": inputs, "nodes": [{"id": "echo", "params": {"text": "hi"}}]}
     with Workspace(place) as ws:
         ws.save(document, "endless")
-        [hit] = ws.discovery.discover_workflows("penguin").to_json()["matches"]
+        matches: Any = ws.discovery.discover_workflows("penguin").to_json()["matches"]
+    [hit] = matches
     assert hit["inputs"]["input7"] == {"type": "any", "required": False}
     assert len(json.dumps(hit)) < 16_000

@@ -209,7 +209,7 @@ def test_a_loop_over_an_error_edge_is_stopped_as_well() -> None:
 
 
 class TestBatch:
-    document = {
+    document: dict[str, Any] = {
         "inputs": {"items": {"type": "array"}},
         "nodes": [
             {
@@ -232,7 +232,8 @@ class TestBatch:
         result = run_plan(plan_of(self.document, half=self.Half), {"items": [8, 3, 4]})
         assert result.outputs["results"] == [{"half": 4, "at": 0}, None, {"half": 2, "at": 2}]
         assert result.outputs["count"] == 3
-        [error] = result.outputs["errors"]  # type: ignore[misc]
+        errors: Any = result.outputs["errors"]
+        [error] = errors
         assert (error["index"], error["item"], error["error"]["message"]) == (1, 3, "3 is odd")
 
     def test_without_on_error_the_first_failure_fails_the_step(self) -> None:

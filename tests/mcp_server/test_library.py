@@ -293,4 +293,9 @@ def test_who_subscribed_is_told_when_the_library_changes(wire: Wire) -> None:
     wire.until(lambda message: message.get("method") == "notifications/subscriptions/acknowledged")
     wire.send(id=2, method="tools/call", params={**SAVE, "_meta": meta})
     left = CHANGED | {None}
-    wire.until(lambda message: not (left.discard(message.get("method")) or left))
+
+    def all_came(message: dict[str, Any]) -> bool:
+        left.discard(message.get("method"))
+        return not left
+
+    wire.until(all_came)

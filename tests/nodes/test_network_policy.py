@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
@@ -95,7 +96,7 @@ def send(url: str, policy: NetworkPolicy = NetworkPolicy()) -> Any:
     return asyncio.run(call())
 
 
-def addresses_of(host: str, policy: NetworkPolicy = NetworkPolicy(), port: int = 443) -> list[str]:
+def addresses_of(host: str, policy: NetworkPolicy = NetworkPolicy(), port: int = 443) -> Sequence[str]:
     return asyncio.run(checked_addresses(policy, host, port, resolve))
 
 

@@ -80,7 +80,7 @@ def is_gone(pid: int) -> bool:
 
 def all_gone(folder: Path) -> None:
     for pid in pids(folder):
-        until(lambda pid=pid: is_gone(pid), f"the end of process {pid}")
+        until(lambda: is_gone(pid), f"the end of process {pid}")
 
 
 def latest() -> dict[str, Any]:
@@ -188,7 +188,7 @@ def test_kill_9_at_any_moment_loses_no_completed_step_and_leaves_no_process(home
             sh(f"s{n}", f"sleep 300 > /dev/null 2>&1 & echo $! >> pids; echo s{n} >> did", folder) for n in range(6)
         ]
         run = Forked(["run", write(folder, *steps)])
-        until(lambda moment=moment, folder=folder: len(did(folder)) >= moment, f"step {moment}")
+        until(lambda: len(did(folder)) >= moment, f"step {moment}")
         run.kill(signal.SIGKILL)
         ended = run.wait()
         assert ended.code in (-signal.SIGKILL, 0)

@@ -322,7 +322,7 @@ PLAIN = st.recursive(
 
 @given(st.lists(NAMES, min_size=1, max_size=6, unique=True), PLAIN, st.booleans())
 def test_what_is_normalised_reads_back_the_same(ids: list[str], params: object, data: bool) -> None:
-    value = {"nodes": [{"id": name, "params": {"x": params}} for name in ids]}
+    value: dict[str, object] = {"nodes": [{"id": name, "params": {"x": params}} for name in ids]}
     if data:
         value["edges"] = "data"
     first = check(parse_value(value), text=False)

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -285,7 +286,7 @@ def test_runs_are_counted_beside_the_workflow(library: WorkflowManager) -> None:
     before = path.read_bytes()
     library.record_run("greet", True, 12.3456)
     library.record_run("greet", False, 7)
-    metadata = library.load("greet")["metadata"]
+    metadata: Any = library.load("greet")["metadata"]
     assert metadata["execution_count"] == 2
     assert metadata["last_execution_success"] is False
     assert metadata["last_execution_ms"] == 7

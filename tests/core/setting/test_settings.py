@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +259,8 @@ def test_setting_something_in_a_corrupt_file_sets_it_aside_first(place: Home) ->
 def test_a_file_of_another_shape_is_refused_and_left_alone(place: Home, content: dict[str, Any], said: str) -> None:
     put(place, content)
     before = place.settings.read_bytes()
-    for attempt in (lambda: load(place), lambda: Settings(place).set("API_KEY", TOKEN)):
+    attempts: list[Callable[[], object]] = [lambda: load(place), lambda: Settings(place).set("API_KEY", TOKEN)]
+    for attempt in attempts:
         if "options" in content:
             attempt = lambda: Settings(place).option("trace.keep_days")  # noqa: E731
         with pytest.raises(StorageError) as caught:

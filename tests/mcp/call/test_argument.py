@@ -312,7 +312,7 @@ def branching() -> dict[str, Any]:
 
 
 def unevaluated(levels: int) -> dict[str, Any]:
-    schema = {"properties": {"a": {"type": "string"}}}
+    schema: dict[str, Any] = {"properties": {"a": {"type": "string"}}}
     for _ in range(levels):
         schema = {"anyOf": [schema], "unevaluatedProperties": False}
     return schema

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pflow.mcp.protocol.session import Session
-from pflow.mcp.transport.stdio import connect_stdio
+from pflow.mcp.transport.stdio import ServerProcess, connect_stdio
 
 T = TypeVar("T")
 
@@ -80,6 +80,12 @@ def wait_until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < until, "it did not come true"
         time.sleep(0.005)
+
+
+def process_of(session: Session) -> ServerProcess:
+    """The process that a session over its pipes talks to."""
+    assert isinstance(session._link, ServerProcess)
+    return session._link
 
 
 async def echo(session: Session, text: str = "hi", **options: Any) -> str:

@@ -24,7 +24,7 @@ from pflow.registry.registry import Registry
 from pflow.workspace.server_report import report_sync
 
 SERVER = ServerConfig(name="github", transport="stdio", command="mcp-github")
-READ = {
+READ: dict[str, Any] = {
     "name": "read_file",
     "description": "Read a file of a repository.",
     "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},

@@ -157,7 +157,7 @@ ANY = st.recursive(
 
 @given(document=ANY, nodes=st.lists(ANY, max_size=3))
 def test_documents_that_make_no_sense_do_no_harm(
-    tmp_path_factory: pytest.TempPathFactory, document: object, nodes: list[Any]
+    tmp_path_factory: pytest.TempPathFactory, document: Any, nodes: list[Any]
 ) -> None:
     registry = Registry(find_home({"PFLOW_HOME": str(tmp_path_factory.getbasetemp() / "none")}))
     for name, entry in plan_sync(SERVER, [OLD], "1", registry).entries.items():

@@ -228,7 +228,7 @@ class Site:
     async def answer(self, request: Request, out: Out, result: dict[str, Any], **headers: str) -> None:
         message = self.message(request, result)
         if self.style == "json":
-            await out.json(message, **headers)
+            await out.json(message, 200, **headers)
         else:
             await out.stream(**headers)
             await out.event(message)

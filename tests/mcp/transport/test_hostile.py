@@ -157,7 +157,7 @@ def test_a_bomb_does_not_stop_everything_else(kit: Kit) -> None:
     "doing", ["hangs-up", "half-body", "error-500", "junk", "endless-body", "silent-stream", "html"]
 )
 def test_one_failed_call_leaves_the_session_open(kit: Kit, era: str, doing: str) -> None:
-    async def use(session: Session) -> list[str]:
+    async def use(session: Session) -> list[object]:
         with pytest.raises((ServerError, StepTimeout)):
             await echo(session, timeout=0.3)
         assert session.is_open
@@ -222,7 +222,7 @@ def test_a_redirect_within_the_server_is_followed_with_everything(kit: Kit, era:
     async def use(session: Session) -> list[str]:
         return [await echo(session), await echo(session)]
 
-    options = {"headers": {"Authorization": SECRET}, "warn": warnings.append}
+    options: dict[str, Any] = {"headers": {"Authorization": SECRET}, "warn": warnings.append}
     assert kit.talk(era, "moved", use, **options) == ["hi", "hi"]
     moved = [request for request in kit.site.requests if request.path == "/new"]
     assert [request.headers["authorization"] for request in moved] == [SECRET, SECRET]

@@ -4,9 +4,10 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
+import httpx2
 import pytest
 
 from pflow.core.errors import (
@@ -142,12 +143,10 @@ def test_a_header_that_would_break_the_request_is_refused_without_showing_it(kit
 
 
 def test_an_auth_object_may_ask_more_than_once(kit: Kit, era: str) -> None:
-    httpx2 = pytest.importorskip("httpx2")
-
     bodies = []
 
     class Twice(httpx2.Auth):
-        async def async_auth_flow(self, request: Any) -> AsyncIterator[Any]:
+        async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
             request.headers["authorization"] = "old"
             answer = yield request
             if answer.status_code == 401:
@@ -165,13 +164,13 @@ def test_an_auth_object_may_ask_more_than_once(kit: Kit, era: str) -> None:
 
 
 def test_a_login_that_fails_is_not_begun_again_for_the_handshake(kit: Kit) -> None:
-    httpx2 = pytest.importorskip("httpx2")
     begun = []
 
     class Refused(httpx2.Auth):
-        async def async_auth_flow(self, request: Any) -> AsyncIterator[Any]:
+        async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
             begun.append(request)
-            raise StepError("they said no", action="auth_failed")
+            if begun:
+                raise StepError("they said no", action="auth_failed")
             yield request
 
     with pytest.raises(StepError, match="they said no"):
@@ -215,7 +214,7 @@ def test_a_cookie_is_kept_for_the_session(kit: Kit) -> None:
 def test_arguments_that_a_tool_wants_in_headers_go_there(kit: Kit) -> None:
     warnings: list[str] = []
 
-    async def use(session: Session) -> tuple[list[str], dict[str, Any]]:
+    async def use(session: Session) -> tuple[list[object], dict[str, Any]]:
         tools = await session.list_tools()
         return [tool["name"] for tool in tools], await headers_of_a_call(session, text="zwölf\n", place={"zone": True})
 
@@ -463,7 +462,7 @@ def test_a_lost_session_ends_ours(kit: Kit, doing: str) -> None:
 
 
 def test_calls_in_flight_fail_when_the_session_is_closed(kit: Kit, era: str) -> None:
-    async def use(session: Session) -> list[ServerGone]:
+    async def use(session: Session) -> Sequence[object]:
         calls = [asyncio.create_task(echo(session)) for _ in range(5)]
         while kit.site.seen().count("tools/call") < 5:
             await asyncio.sleep(0.001)
@@ -495,7 +494,7 @@ def test_a_server_that_is_not_there_is_named(kit: Kit, era: str) -> None:
     async def main() -> None:
         async with Site("modern") as site:
             url = site.url
-        await connect_http(url, timeout=DEADLINE, era=era if era == "legacy" else None)
+        await connect_http(url, timeout=DEADLINE, era="legacy" if era == "legacy" else None)
 
     with pytest.raises(ServerGone) as caught:
         asyncio.run(main())

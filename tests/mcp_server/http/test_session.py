@@ -14,6 +14,7 @@ import pytest
 
 from pflow.core.errors import ServerError
 from pflow.core.file.home import find_home
+from pflow.mcp.protocol.handshake import Era
 from pflow.mcp.transport.remote import connect_http
 from pflow.mcp_server.http_server import TOKEN, find_token
 from pflow.workspace import Workspace
@@ -41,7 +42,7 @@ def test_a_workflow_runs_over_http(client: Client) -> None:
 def test_there_are_the_same_tools_as_over_stdio(client: Client) -> None:
     names = [tool["name"] for tool in client.wait(client.session.list_tools())]
     assert len(names) == 13
-    assert names[0].startswith("workflow_")
+    assert str(names[0]).startswith("workflow_")
 
 
 def test_resources_and_prompts_are_there_too(client: Client) -> None:
@@ -89,7 +90,7 @@ def test_a_token_that_was_stored_is_used_and_otherwise_every_server_has_its_own(
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_a_wrong_token_is_refused(served: Served, era: str) -> None:
+def test_a_wrong_token_is_refused(served: Served, era: Era) -> None:
     async def connect() -> None:
         session = await connect_http(served.url, headers={"Authorization": "Bearer wrong"}, era=era)
         try:
