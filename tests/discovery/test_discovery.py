@@ -43,7 +43,7 @@ def ws(place: Home) -> Iterator[Workspace]:
         yield workspace
 
 
-def names(findings: Findings) -> list[Any]:
+def names(findings: Findings) -> list[str]:
     return [hit.name for hit in findings.hits]
 
 
@@ -386,7 +386,8 @@ def test_the_discovery_node_works_off_the_event_loop(ws: Workspace, place: Home)
     assert asyncio.run(asyncio.to_thread(WorkflowDiscoveryNode().run, shared)) == "default"
     matches: Any = shared["discovery_result"]
     [match] = matches
-    assert match == ws.discovery.discover_workflows("write a changelog").to_json()["matches"][0]
+    direct: Any = ws.discovery.discover_workflows("write a changelog").to_json()["matches"]
+    assert match == direct[0]
 
 
 def test_the_discovery_node_looks_where_its_manager_does(ws: Workspace, place: Home) -> None:

@@ -90,7 +90,8 @@ def test_large_schemas_are_left_to_those_who_ask_for_one_tool(place: Home) -> No
     tool = {"server": "acme", "name": "wide", "id": "wide", "description": "A penguin.", "params": {}}
     [(_, name, entry)] = entries([tool])
     fields = {f"field{n}": {"type": "string", "description": "x" * 300} for n in range(300)}
-    entry["interface"]["outputs"][0]["schema"] = {"type": "object", "properties": fields}
+    interface: Any = entry["interface"]
+    interface["outputs"][0]["schema"] = {"type": "object", "properties": fields}
     registry = Registry.load(place)
     registry.set_entry(name, entry)
     registry.save()

@@ -241,7 +241,8 @@ class TestBatch:
         result = run_plan(plan_of({**self.document, "nodes": [node]}, half=self.Half), {"items": [8, 3, 4]})
         assert result.status == "failed"
         assert result.error is not None and result.error["message"] == "item 1 of `each` failed: 3 is odd"
-        assert result.error["details"]["completed_items"] == 1
+        details: Any = result.error["details"]
+        assert details["completed_items"] == 1
 
     def test_items_that_are_running_finish_before_the_step_fails(self) -> None:
         release = asyncio.Event()

@@ -36,7 +36,8 @@ def ask(client: Client, method: str, **params: object) -> Any:
 def read(client: Client, uri: str) -> str:
     (content,) = ask(client, "resources/read", uri=uri)["contents"]
     assert content["uri"] == uri
-    return content["text"]
+    text: str = content["text"]
+    return text
 
 
 def refused(client: Client, method: str, **params: object) -> ServerError:

@@ -485,7 +485,8 @@ def test_a_saved_workflow_counts_its_runs_and_their_duration(ws: Workspace) -> N
     ws.save({"nodes": [echo("a", text="x")]}, "counted-one")
     outcome = ws.run("counted-one")
     assert outcome.duration_ms > 0
-    assert ws.describe("counted-one").statistics.runs == 1
+    statistics = ws.describe("counted-one").statistics
+    assert statistics is not None and statistics.runs == 1
 
 
 # ---- registry and library

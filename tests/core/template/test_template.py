@@ -203,7 +203,7 @@ def test_values_go_into_text_as_json() -> None:
 
 
 def test_structures_are_filled_in_place() -> None:
-    given_ = {"k": ["${n}", "x ${a}", {"deep": "${node.result.items[0].title}"}], "same": {"x": 1}}
+    given_: dict[str, Any] = {"k": ["${n}", "x ${a}", {"deep": "${node.result.items[0].title}"}], "same": {"x": 1}}
     found = render(given_)
     assert found == {"k": [7, "x one", {"deep": "T"}], "same": {"x": 1}}
     assert found["same"] is given_["same"]

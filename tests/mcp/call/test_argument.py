@@ -62,7 +62,7 @@ def refused(schema: Any) -> str:
     return caught.value.message.removeprefix(start)
 
 
-def nested(depth: int, value: Any) -> dict[str, Any]:
+def nested(depth: int, value: Any) -> Any:
     for _ in range(depth):
         value = {"a": value}
     return value

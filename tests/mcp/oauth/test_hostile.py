@@ -36,7 +36,8 @@ def refuses(
         assert not world.home.tokens.exists()
         return world
 
-    return in_world(work)
+    world: World = in_world(work)
+    return world
 
 
 @pytest.mark.parametrize(

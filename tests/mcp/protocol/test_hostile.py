@@ -243,7 +243,7 @@ def test_a_killed_pflow_leaves_no_server(kit: Kit, era: str, tmp_path: Path) -> 
         [sys.executable, "-c", PFLOW, tmp_path, era], cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True
     )
     with pflow:
-        assert pflow.stdout.readline() == b"hi\n"
+        assert pflow.stdout is not None and pflow.stdout.readline() == b"hi\n"
         pflow.kill()
     assert len(kit.pids()) == 3
     wait_until(lambda: not any(alive(pid) for pid in kit.pids()))

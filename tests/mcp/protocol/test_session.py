@@ -186,7 +186,7 @@ def test_a_hard_cap_ends_what_makes_progress_for_ever(kit: Kit, era: str) -> Non
 def test_silence_is_at_most_30_seconds_by_default() -> None:
     from pflow.mcp.protocol.session import Session
 
-    assert Session.call_tool.__kwdefaults__["timeout"] == 30.0
+    assert (Session.call_tool.__kwdefaults__ or {})["timeout"] == 30.0
 
 
 def test_the_server_is_told_of_a_timeout_and_of_a_cancellation(kit: Kit, era: str) -> None:

@@ -83,7 +83,8 @@ def param_of(schema: object, **more: object) -> dict[str, Any]:
 
 
 def interface_of(tool: Mapping[str, object]) -> dict[str, Any]:
-    return entry_of({"name": "t", **tool})["interface"]
+    interface: dict[str, Any] = entry_of({"name": "t", **tool})["interface"]
+    return interface
 
 
 def outputs_of(schema: object) -> dict[str, dict[str, Any]]:

@@ -115,7 +115,8 @@ def test_a_tool_that_is_gone_breaks_whoever_calls_it(registry: Registry, node: d
 
 def test_a_tool_under_a_new_node_type_breaks_only_those_who_use_the_old_one(registry: Registry) -> None:
     plan = plan_sync(SERVER, [OLD, {**OLD, "name": "gitLog"}, {"name": "other"}], "1", registry)
-    [now] = [name for name, entry in plan.entries.items() if entry["mcp_config"]["tool_name"] == "git_log"]
+    entries: dict[str, Any] = dict(plan.entries)
+    [now] = [name for name, entry in entries.items() if entry["mcp_config"]["tool_name"] == "git_log"]
     assert problems(plan, BY_TYPE) == [f"log: `mcp-git-git-log` is `{now}` now"]
     assert problems(plan, BY_NAME) == []
 

@@ -57,4 +57,5 @@ class Kit:
 async def echo(session: Session, text: str = "hi", **options: Any) -> str:
     """Call the tool and give back its text."""
     result: Any = await session.call_tool("echo", {"text": text}, **options)
-    return result["content"][0]["text"]
+    said: str = result["content"][0]["text"]
+    return said

@@ -33,7 +33,8 @@ class Request:
 
     @property
     def rpc(self) -> str:
-        return self.message.get("method", "")
+        method: str = self.message.get("method", "")
+        return method
 
     @property
     def listens(self) -> bool:

@@ -25,6 +25,7 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
         [sys.executable, SCRIPT, request.param], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         try:
+            assert process.stdout is not None
             yield f"http://127.0.0.1:{int(process.stdout.readline())}"
         finally:
             process.kill()

@@ -33,8 +33,9 @@ async def nothing(session: Session) -> Peer:
 
 
 async def headers_of_a_call(session: Session, **arguments: Any) -> dict[str, Any]:
-    result = await session.call_tool("echo", arguments)
-    return json.loads(result["content"][0]["text"])
+    result: Any = await session.call_tool("echo", arguments)
+    headers: dict[str, Any] = json.loads(result["content"][0]["text"])
+    return headers
 
 
 # ---- eras
@@ -70,7 +71,8 @@ def test_a_silent_probe_means_a_handshake_too(kit: Kit) -> None:
 
 
 def test_a_slow_site_gets_more_time_for_the_probe_than_a_process() -> None:
-    assert connect_http.__kwdefaults__["probe"] > connect_stdio.__kwdefaults__["probe"]
+    http, stdio = connect_http.__kwdefaults__ or {}, connect_stdio.__kwdefaults__ or {}
+    assert http["probe"] > stdio["probe"]
 
 
 @pytest.mark.requirement("client:error-2")
@@ -278,7 +280,7 @@ def test_progress_does_not_keep_a_call_alive_for_ever(kit: Kit, era: str) -> Non
 
 
 def test_a_server_may_ask_within_a_stream(kit: Kit) -> None:
-    async def use(session: Session) -> dict[str, Any]:
+    async def use(session: Session) -> Any:
         return json.loads(await echo(session))
 
     answers = kit.talk("legacy", "asks", use, roots=["file:///tmp"])
@@ -295,7 +297,7 @@ def test_a_question_within_a_stream_may_be_answered_later(kit: Kit) -> None:
         await asyncio.sleep(0)
         return dict.fromkeys(requests, {"action": "accept", "content": {}})
 
-    async def use(session: Session) -> dict[str, Any]:
+    async def use(session: Session) -> Any:
         return json.loads(await echo(session))["q2"]
 
     assert kit.talk("legacy", "asks", use, answer=answer) == {"action": "accept", "content": {}}

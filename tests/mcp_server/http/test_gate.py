@@ -237,7 +237,8 @@ def test_a_body_that_does_not_arrive_is_not_waited_for() -> None:
 
         gate = Gate(_fine, hosts=["a:1"], token="t", patience=0.01)
         await gate({"type": "http", "headers": [(b"host", b"a:1"), (b"authorization", b"Bearer t")]}, never, send)
-        return sent[0]["status"]
+        status: int = sent[0]["status"]
+        return status
 
     assert asyncio.run(ask()) == 408
 

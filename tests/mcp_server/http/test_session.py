@@ -46,7 +46,7 @@ def test_there_are_the_same_tools_as_over_stdio(client: Client) -> None:
 
 
 def test_resources_and_prompts_are_there_too(client: Client) -> None:
-    guide = client.wait(client.session.request("resources/read", {"uri": "pflow://guide"}))
+    guide: Any = client.wait(client.session.request("resources/read", {"uri": "pflow://guide"}))
     assert guide["contents"][0]["mimeType"] == "text/markdown"
     assert client.wait(client.session.request("prompts/list", {}))["prompts"] == []
 
@@ -129,7 +129,8 @@ def test_a_signal_ends_a_busy_server_and_leaves_its_run_resumable(
     with Workspace(find_home({"PFLOW_HOME": str(served.home)})) as workspace:
         run = workspace.show_run("latest")
     assert run["status"] == "stopped"
-    assert run["steps"][0]["status"] == "completed"
+    steps: Any = run["steps"]
+    assert steps[0]["status"] == "completed"
 
 
 def test_more_sessions_than_the_bound_are_refused(serve: Callable[..., Served]) -> None:
@@ -194,7 +195,8 @@ def test_a_client_that_hangs_up_stops_its_run_and_leaves_it_resumable(served: Se
         while (run := workspace.show_run("latest"))["status"] == "running":
             pass
     assert run["status"] == "stopped"
-    assert run["steps"][0]["status"] == "completed"
+    steps: Any = run["steps"]
+    assert steps[0]["status"] == "completed"
 
 
 def test_who_subscribed_hears_of_a_saved_workflow(served: Served) -> None:
