@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -469,7 +469,7 @@ def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal: Open) -> N
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_sequence_of_calls_looks_the_same_in_every_journal(
-    tmp_path_factory: pytest.TempPathFactory, data: Any
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     store = MemoryStore()
     path = tmp_path_factory.mktemp("model") / "runs.db"
@@ -502,7 +502,7 @@ def test_any_sequence_of_calls_looks_the_same_in_every_journal(
                 journal.close()
 
 
-def outcome(journal: Journal, name: str, arguments: list[object]) -> object:
+def outcome(journal: Journal, name: str, arguments: Sequence[object]) -> object:
     try:
         return getattr(journal, name)(*arguments)
     except (ConflictError, ExistsError, NotFoundError) as error:

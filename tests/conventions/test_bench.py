@@ -8,7 +8,7 @@ from bench.install import is_permissive
 from bench.row import Row, Unit, show, table
 
 
-def row(**fields: Any) -> Any:
+def row(**fields: Any) -> Row:
     return Row(**{"group": "g", "what": "it", "unit": "s", "rule": "most", "limit": 1.0, "us": 0.5, **fields})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pflow.core.event import RunFailed, StepFailed
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.context import current_step
 from pflow.engine.executor import RunResult
+from pflow.engine.ports import Record, Status
 from pflow.testing import MemoryJournal, RecordingObserver
 from tests.engine.building import executor_over, plan_of, run_plan
 
@@ -503,7 +505,7 @@ def test_a_run_whose_journal_fails_does_not_take_others_with_it(tmp_path: Path) 
     class Taken(SqliteJournal):
         """A journal in which somebody else has taken over one of the runs."""
 
-        def append(self, run_id: str, seq: int, records: Any, status: Any = None) -> None:
+        def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
             if run_id == "bad" and seq > 3:
                 raise ConflictError("another process took the run over")
             super().append(run_id, seq, records, status)

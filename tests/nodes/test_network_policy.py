@@ -343,7 +343,7 @@ V4 = st.integers(0, 2**32 - 1).map(IPv4Address)
 @example(IPv4Address("127.0.0.1"))
 @example(IPv4Address("8.8.8.8"))
 @example(IPv4Address("169.254.169.254"))
-def test_an_embedded_address_is_judged_like_itself(address: Any) -> None:
+def test_an_embedded_address_is_judged_like_itself(address: IPv4Address) -> None:
     number = int(address)
     wrapped = [
         IPv6Address(0xFFFF << 32 | number),
@@ -357,7 +357,7 @@ def test_an_embedded_address_is_judged_like_itself(address: Any) -> None:
 
 @given(st.one_of(V4, st.integers(0, 2**128 - 1).map(IPv6Address)))
 @example(ip_address("fec0::1"))
-def test_nothing_is_public_that_the_standard_library_calls_special(address: Any) -> None:
+def test_nothing_is_public_that_the_standard_library_calls_special(address: IPv4Address | IPv6Address) -> None:
     special = (
         address.is_private
         or address.is_loopback

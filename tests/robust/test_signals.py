@@ -96,7 +96,7 @@ def statuses() -> dict[str, str]:
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["INT", "TERM", "HUP"]
 )
 def test_a_signal_ends_the_run_and_its_family_and_leaves_it_resumable(
-    home: Path, tmp_path: Path, number: Any, code: int
+    home: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     run = Forked(["run", hanging(tmp_path)])
     until((tmp_path / "started").exists, "the second step")
@@ -126,7 +126,7 @@ def test_the_json_envelope_of_an_interrupted_run_is_whole(home: Path, tmp_path: 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_code_that_never_ends_and_its_children_are_ended(
-    home: Path, tmp_path: Path, number: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = write(tmp_path, {"id": "spin", "type": "code", "params": {"code": FOREVER}})

@@ -118,7 +118,7 @@ def test_options_have_types_and_defaults(place: Home) -> None:
         ("http.allow_private", ""),
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused_with_what_is_right(place: Home, key: Any, value: Any) -> None:
+def test_a_value_of_the_wrong_type_is_refused_with_what_is_right(place: Home, key: str, value: str) -> None:
     with pytest.raises(UsageError) as caught:
         Settings(place).set(key, value)
     assert "it takes" in caught.value.suggestions[0]
@@ -127,7 +127,7 @@ def test_a_value_of_the_wrong_type_is_refused_with_what_is_right(place: Home, ke
 @pytest.mark.parametrize(
     "key", ["trace.keep_day", "github_token", "", "a b", "../x", "-x", "A-B", "Ä", "TRACE.KEEP_DAYS", "x" * 500]
 )
-def test_an_unknown_setting_is_refused_with_what_exists(place: Home, key: Any) -> None:
+def test_an_unknown_setting_is_refused_with_what_exists(place: Home, key: str) -> None:
     for attempt in (
         lambda: Settings(place).set(key, "12345678"),
         lambda: load(place).get(key),

@@ -277,7 +277,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("key", ["$ref", "$dynamicRef"])
 @pytest.mark.parametrize("place", ["http://{}/x", "https://{}/x#/y", "file://{}", "../{}", "//{}/x", "x.json"])
-def test_nothing_outside_a_schema_is_ever_fetched(tmp_path: Path, offline: Any, key: Any, place: Any) -> None:
+def test_nothing_outside_a_schema_is_ever_fetched(tmp_path: Path, offline: None, key: str, place: str) -> None:
     outside = tmp_path / "schema.json"
     outside.write_text('{"type": "string"}')
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -241,7 +241,7 @@ def test_no_request_of_a_login_waits_for_ever(in_world: Callable[..., Any]) -> N
     async def work(world: World) -> None:
         seen = []
 
-        async def look(request: Any) -> None:
+        async def look(request: httpx2.Request) -> None:
             seen.append((request.url.path, request.extensions["timeout"]["read"]))
 
         auth = world.auth(world.server(MACHINE))

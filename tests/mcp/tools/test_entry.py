@@ -436,7 +436,7 @@ def test_what_is_no_part_of_a_definition_does_not_count() -> None:
 
 
 @given(tool=st.dictionaries(st.text(max_size=5), JSON, max_size=4), data=st.data())
-def test_the_order_of_a_definition_does_not_change_its_hash(tool: dict[str, Any], data: Any) -> None:
+def test_the_order_of_a_definition_does_not_change_its_hash(tool: dict[str, Any], data: st.DataObject) -> None:
     names = data.draw(st.permutations(list(tool)))
     assert manifest_hash({name: tool[name] for name in names}) == manifest_hash(tool)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -29,7 +30,7 @@ class Kit:
         use: Callable[[Session], Awaitable[T]],
         *,
         style: str = "json",
-        tls: Any = None,
+        tls: ssl.SSLContext | None = None,
         other: str | None = None,
         memory: dict[str, Any] | None = None,
         **options: Any,

@@ -173,7 +173,7 @@ def test_one_failed_call_leaves_the_session_open(kit: Kit, era: str, doing: str)
     "doing", ["html", "junk", "hangs-up", "not-found", "error-500", "endless-body", "stream-of-nothing", "wrong-id"]
 )
 def test_a_handshake_that_fails_leaves_nothing_behind(kit: Kit, doing: str) -> None:
-    async def use(session: Any) -> None:
+    async def use(session: Session) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(ServerError):
@@ -182,7 +182,7 @@ def test_a_handshake_that_fails_leaves_nothing_behind(kit: Kit, doing: str) -> N
 
 @pytest.mark.parametrize("doing", ["silence", "dribbled-head", "silent-stream", "endless-comments"])
 def test_a_handshake_that_does_not_end_runs_out_of_time(kit: Kit, doing: str) -> None:
-    async def use(session: Any) -> None:
+    async def use(session: Session) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(StepTimeout):
@@ -190,7 +190,7 @@ def test_a_handshake_that_does_not_end_runs_out_of_time(kit: Kit, doing: str) ->
 
 
 def test_a_server_that_wants_credentials_says_so_when_we_connect(kit: Kit, era: str) -> None:
-    async def use(session: Any) -> None:
+    async def use(session: Session) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(ServerError) as caught:

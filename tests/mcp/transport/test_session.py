@@ -78,7 +78,7 @@ def test_a_slow_site_gets_more_time_for_the_probe_than_a_process() -> None:
 @pytest.mark.requirement("client:error-2")
 @pytest.mark.parametrize("refused", [-32022, -32602])
 def test_versions_that_nobody_shares_are_named(kit: Kit, refused: int) -> None:
-    async def use(session: Any) -> None:
+    async def use(session: Session) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(ServerError) as caught:

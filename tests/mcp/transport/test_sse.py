@@ -101,7 +101,7 @@ def talk(doing: str, use: Callable[..., Any], **options: Any) -> tuple[Any, ...]
 
 
 def refuse(doing: str, kind: type[BaseException], **options: Any) -> Any:
-    async def use(session: Any) -> None:
+    async def use(session: Session) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(kind) as caught:

@@ -105,7 +105,7 @@ def test_a_wrong_token_is_refused(served: Served, era: Era) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.requirement("server5:rule-20")
 def test_a_signal_ends_a_busy_server_and_leaves_its_run_resumable(
-    serve: Callable[..., Served], tmp_path: Path, number: Any, code: int
+    serve: Callable[..., Served], tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     served = serve()
     client = Client(served, "modern")
