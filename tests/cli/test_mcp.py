@@ -87,7 +87,7 @@ def test_a_secret_among_the_arguments_is_a_note_and_never_shown(pflow: Pflow) ->
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["a"], 2, "a server has a command to start, or an address"),
+        (["a"], 2, "a server needs a command to start, or an address"),
         (["A b", "--", "x"], 2, "`A b` cannot be the name of a server: it has 1 to 64 of a-z, 0-9 and `-`"),
         (["a", "--transport", "smoke", "--", "x"], 2, "server `a` has the transport `smoke`, which does not exist"),
         (["a", "--url", "http://x.org"], 3, "`http:\\x2f\\x2fx.org` is not encrypted"),

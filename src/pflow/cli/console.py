@@ -84,7 +84,7 @@ class Console:
         self._write(_json(envelope, indent=_is_terminal(sys.stdout)))
 
     def fail(self, error: PflowError) -> None:
-        """Say why the command did not do it; a document's issues where they stand in its text."""
+        """Say why the command failed; a document's issues where they stand in its text."""
         if self.json and not self._deaf:
             self.envelope({"success": False, "error": {name: part for name, part in error.as_dict().items() if part}})
         elif isinstance(error, InputError) and error.details.get("inputs"):

@@ -131,7 +131,7 @@ def run_command(words: Sequence[str]) -> int:
 
 
 def _as_text(word: str) -> str:
-    """A word that a poor locale could not decode, as the UTF-8 that it is, if it is."""
+    """A word that the locale could not decode, read as UTF-8 if it is that."""
     if word.isascii():
         return word
     try:
@@ -168,7 +168,7 @@ def _report(console: Console, error: PflowError, words: Sequence[str]) -> int:
 
 
 def _usage(error: click.UsageError) -> UsageError:
-    """Click's complaint in our words: no period at the end, the usage as advice."""
+    """Click's error in pflow's words: no period at the end, the usage as a suggestion."""
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
     suggestions = []

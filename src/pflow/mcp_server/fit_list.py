@@ -52,7 +52,7 @@ def entry_line(entry: JsonView) -> str:
 
 
 def pick(entry: JsonView, names: Sequence[str]) -> Json:
-    """The fields of an entry that an answer has, as far as there are any."""
+    """The fields of an entry with these names, as far as it has them."""
     return {name: entry[name] for name in names if name in entry}
 
 

@@ -115,16 +115,16 @@ def find_token(home: Home) -> tuple[str, bool]:
 
 
 class Listener(uvicorn.Server):
-    """A server that leaves signals to us."""
+    """A server that does not handle signals itself."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Captures none."""
+        """Capture no signals."""
         yield
 
 
 class Connection(H11Protocol):
-    """A client's connection. One on which no request gets under way is closed, however slowly it goes on."""
+    """A client's connection, closed when no request begins on it for a while."""
 
     patience = 10.0
 

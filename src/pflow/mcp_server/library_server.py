@@ -143,7 +143,7 @@ class Listeners:
         self._connections: WeakSet[Connection] = WeakSet()
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """See every message pass; the one that begins a session is answered with what the client will be told."""
+        """Look at every message; the answer that begins a session says what the client will be told."""
         result = await call_next(ctx)
         if ctx.method == "initialize" and isinstance(result, dict):
             self._connections.add(ctx.session._connection)

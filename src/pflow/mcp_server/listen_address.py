@@ -26,7 +26,7 @@ class Address(Frozen):
         return ip_address(self.host).is_loopback
 
     def shown(self) -> str:
-        """As it stands in URLs and Host headers."""
+        """The address as URLs and Host headers have it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 

@@ -102,7 +102,7 @@ class Input(ObjectReceiveStream[SessionMessage]):
         return self._messages.popleft()
 
     async def aclose(self) -> None:
-        """Let go of stdin."""
+        """Stop reading stdin."""
         self._leaving = self._ended = True
         self._pause()
 
@@ -222,7 +222,7 @@ class Output(ObjectSendStream[SessionMessage]):
         self._write(f'{{"jsonrpc":"2.0","id":{shown},"error":{text}}}\n'.encode())
 
     async def aclose(self) -> None:
-        """Give what is left a moment to be read."""
+        """Give the client a moment to read the rest."""
         if self._drained is not None:
             await asyncio.wait([self._drained], timeout=0.5)
         self._release()
@@ -257,7 +257,7 @@ class Output(ObjectSendStream[SessionMessage]):
         self._release()
 
     def _release(self) -> None:
-        """Let those go on who wait until everything is written."""
+        """Wake senders that wait until everything is written."""
         if self._drained is not None:
             self._loop.remove_writer(self._target)
             drained, self._drained = self._drained, None

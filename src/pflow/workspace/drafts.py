@@ -17,7 +17,7 @@ _DAY_SECONDS = 86400
 
 
 class Drafts:
-    """Drafts of a home. They may be wrong, are kept by name, and go after a while."""
+    """The drafts of a home: kept by name, possibly invalid, deleted after a while."""
 
     def __init__(self, home: Home, check: Callable[[Workflow], Checked]) -> None:
         self._home = home
@@ -41,7 +41,7 @@ class Drafts:
         return self._manager.promote(name, final_name, description)
 
     def clean_old(self) -> list[str]:
-        """Delete what is older than the settings let drafts become."""
+        """Delete drafts that are older than the settings allow."""
         if not self._home.drafts.is_dir():
             return []
         return self._manager.clean(Settings.load(self._home).number("drafts.keep_days") * _DAY_SECONDS)

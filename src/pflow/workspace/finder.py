@@ -13,7 +13,7 @@ _NODES: tuple[Kind, ...] = ("node",)
 
 
 class Finder:
-    """Finds what a home has by what is said about the task."""
+    """Finds node types and workflows of a home by a description of the task."""
 
     def __init__(self, home: Home, registry: Registry) -> None:
         self._discovery = Discovery(home, registry=registry)

@@ -144,7 +144,7 @@ def _unclear(path: Path, snippet: str) -> UsageError:
 
 
 def _free(path: Path) -> Path:
-    """A name for a copy that is not taken."""
+    """A free name for a copy."""
     number = 1
     while os.path.lexists(found := path.with_name(f"{path.name}.pflow-backup-{number}")):
         number += 1

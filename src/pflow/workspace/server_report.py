@@ -18,7 +18,7 @@ class AddedTool(Frozen):
 
 
 class ChangedTool(Frozen):
-    """A node type whose tool is another now; `differences` are sentences."""
+    """A node type whose tool changed; `differences` are sentences."""
 
     name: str
     differences: tuple[str, ...]

@@ -19,7 +19,7 @@ from pflow.registry.registry import Registry
 from pflow.workspace.server_report import SyncFailure, SyncReport, report_failure, report_sync
 
 Agree = Callable[[str], bool]
-"""Shows a person what would be started or talked to, and says whether they want that."""
+"""Shows a person what would be started or connected to, and says whether they agree."""
 
 PATIENCE_SECONDS = 120.0
 """How long a server may take to start here, where a launcher may have to download it first."""

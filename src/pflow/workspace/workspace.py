@@ -151,7 +151,7 @@ class Workspace:
         return outcome
 
     def cancel(self, run_id: str) -> str:
-        """End a run for good: its owner is asked to, or, if that is gone, it is marked. Returns the new state."""
+        """End a run for good: ask its process to, or mark it if the process is gone. Returns the new state."""
         run_id = self.find_run(run_id)
         journal = self._wiring.journal
         info = journal.info(run_id)
@@ -279,7 +279,7 @@ class Workspace:
 
     @property
     def discovery(self) -> Finder:
-        """Node types and workflows by what is said about a task."""
+        """Finds node types and workflows by a description of a task."""
         from pflow.workspace.finder import Finder  # lazy: runs look for nothing
 
         return Finder(self.home, self._wiring.registry)

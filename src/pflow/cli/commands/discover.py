@@ -1,4 +1,4 @@
-"""`pflow registry discover` and `pflow workflow discover`: finds by what is said about a task."""
+"""`pflow registry discover` and `pflow workflow discover`: finds by a description of the task."""
 
 from __future__ import annotations
 
@@ -50,12 +50,9 @@ def _hit(hit: Hit) -> str:
     title = f"{escape(hit.name)}  {hit.score:.0%}  {shorten(hit.description, _LINE_CHARACTERS)}".rstrip()
     kind = [("draft", "still being worked on")] if hit.kind == "draft" else []
     takes, gives = _fields(hit)
-    rows = [*kind, ("found", _reason(hit)), ("takes", takes), ("gives", gives)]
+    why = shorten("; ".join(f"{field}: {', '.join(words)}" for field, words in hit.why.items()), _LINE_CHARACTERS)
+    rows = [*kind, ("found", why), ("takes", takes), ("gives", gives)]
     return "\n".join([title, *columns([row for row in rows if row[1]])])
-
-
-def _reason(hit: Hit) -> str:
-    return shorten("; ".join(f"{field}: {', '.join(words)}" for field, words in hit.why.items()), _LINE_CHARACTERS)
 
 
 def _fields(hit: Hit) -> tuple[str, str]:

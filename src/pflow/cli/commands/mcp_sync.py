@@ -112,7 +112,7 @@ def test_connections(console: Console) -> int:
 def sync_servers(
     console: Console, names: Sequence[str], *, yes: bool, dry_run: bool = False, trust_readonly: bool = False
 ) -> int:
-    """Sync servers, all if none is named, and print what came of it; returns the exit code."""
+    """Sync servers, all if none is named, and print the reports; returns the exit code."""
     reports = console.workspace().servers.sync(
         names, agree=asking(console, yes), dry_run=dry_run, trust_readonly=trust_readonly
     )
@@ -153,7 +153,7 @@ def asking(console: Console, yes: bool) -> Callable[[str], bool] | None:
 
 
 def show_sync(console: Console, reports: Sequence[SyncReport | SyncFailure], *, dry_run: bool = False) -> int:
-    """Print what came of a sync; returns the exit code."""
+    """Print the reports of a sync; returns the exit code."""
     from pflow.workspace.server_report import SyncFailure  # lazy: completion needs no reports
 
     failed = [report for report in reports if isinstance(report, SyncFailure)]

@@ -34,9 +34,6 @@ def registry() -> None:
     """See which node types there are, and try them."""
 
 
-registry.add_command(discover_nodes)
-
-
 @registry.command("list")
 @click.option("--filter", "query", default="", metavar="TEXT", help="Only those that match.")
 @with_console
@@ -106,7 +103,7 @@ def validate(console: Console, everything: bool, mcp_wrappers: bool) -> int:
     return 0
 
 
-for _command in (add_mcp, refresh, migrate_mcp, test_connections):
+for _command in (discover_nodes, add_mcp, refresh, migrate_mcp, test_connections):
     registry.add_command(_command)
 
 

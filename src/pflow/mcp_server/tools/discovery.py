@@ -44,7 +44,7 @@ def _lines(hit: Hit) -> tuple[str, str]:
 
 
 def _lean(match: dict[str, object]) -> dict[str, object]:
-    """A match without what `reason` says as well, and without what says nothing."""
+    """A match without fields that repeat `reason` or say nothing."""
     lean = {name: _telling(value) for name, value in match.items() if name != "matched"}
     if "shortened" in lean:
         lean["shortened"] = in_tools(lean["shortened"])

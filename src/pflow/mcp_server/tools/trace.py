@@ -40,7 +40,7 @@ def _state(workspace: Workspace, trace: Mapping[str, object]) -> dict[str, objec
         now = workspace.show_run(str(trace.get("run_id") or "-"))
     except NotFoundError:
         return {}
-    return {"status": now["status"]} if now["status"] != trace.get("status") else {}
+    return {"status": now["status"]}
 
 
 def _summary(trace: Mapping[str, object], limit: int) -> ToolReply:
