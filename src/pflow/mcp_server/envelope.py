@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pflow.core.advice import Advice, change_advice
 from pflow.core.document.issue import Issue
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import Json
+from pflow.core.json_type import Json, objects_in
 from pflow.core.printable import cut, escape, shorten
 from pflow.workspace import Outcome
 
@@ -62,9 +62,7 @@ def fail(error: Mapping[str, object], **more: object) -> ToolReply:
     advice = error.get("suggestions")
     suggestions = advice[:_MOST_SUGGESTIONS] if isinstance(advice, list) else []
     details = error.get("details") or {}
-    found: list[str] = []
-    if isinstance(details, Mapping) and isinstance(details.get("issues"), list):
-        found = issue_lines(details["issues"])
+    found = issue_lines(objects_in(details.get("issues"))) if isinstance(details, Mapping) else []
     shown = {**error, "message": shorten(str(error.get("message")), _LONGEST_CHARACTERS), "details": _cut(details)}
     shown["suggestions"] = suggestions
     where = f" in step `{shown['node']}`" if shown.get("node") else ""

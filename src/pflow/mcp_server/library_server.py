@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -73,12 +74,11 @@ class LibraryServer(MCPServer[Any]):
         self._listeners = Listeners()
         self.middleware.append(self._listeners)
         self._listen = ListenHandler(self._subscriptions, max_subscriptions=MOST_SUBSCRIPTIONS)
-        self._lowlevel_server.add_request_handler(
-            "subscriptions/listen", SubscriptionsListenRequestParams, self._listen
-        )
+        answer = self._lowlevel_server.add_request_handler
+        answer("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
         # In pages: a library may have any size.
-        self._lowlevel_server.add_request_handler("resources/list", PaginatedRequestParams, self._page_resources)
-        self._lowlevel_server.add_request_handler("prompts/list", PaginatedRequestParams, self._page_prompts)
+        answer("resources/list", PaginatedRequestParams, self._page_resources)
+        answer("prompts/list", PaginatedRequestParams, self._page_prompts)
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         """Addresses with a part to fill in."""
@@ -154,11 +154,9 @@ class Listeners:
 
     async def tell(self) -> None:
         """Notify every client that is still connected. One that does not read does not block the others."""
-        telling = [asyncio.create_task(_tell(connection)) for connection in self._connections]
-        if telling:
-            _, late = await asyncio.wait(telling, timeout=_TELLING_SECONDS)
-            for task in late:
-                task.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TELLING_SECONDS):
+                await asyncio.gather(*map(_tell, self._connections), return_exceptions=True)
 
 
 async def _tell(connection: Connection) -> None:

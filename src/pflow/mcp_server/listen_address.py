@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterable
 from ipaddress import ip_address
@@ -64,17 +65,16 @@ def listen(address: Address, *, remote: bool) -> socket.socket:
                 "or add `--allow-remote`, behind a proxy that encrypts: anyone with the token can run commands here",
             ],
         )
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    is_v6 = ":" in address.host
+    family = socket.AF_INET6 if is_v6 else socket.AF_INET
+    both = is_v6 and socket.has_dualstack_ipv6()
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((address.host, address.port))
-        found.listen(_MOST_WAITING)
+        found = socket.create_server(
+            (address.host, address.port), family=family, backlog=_MOST_WAITING, dualstack_ipv6=both
+        )
     except OSError as error:
-        found.close()
-        reason = (error.strerror or str(error)).lower()
         raise StorageError(
-            f"cannot listen on `{address.shown()}`: {reason}",
+            f"cannot listen on `{address.shown()}`: {os.strerror(error.errno or 0).lower()}",
             suggestions=["choose another port; `0` takes any that is free"],
         ) from None
     found.setblocking(False)

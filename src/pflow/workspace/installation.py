@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from shutil import which
 from typing import Literal
@@ -145,7 +146,5 @@ def _unclear(path: Path, snippet: str) -> UsageError:
 
 def _free(path: Path) -> Path:
     """A free name for a copy."""
-    number = 1
-    while os.path.lexists(found := path.with_name(f"{path.name}.pflow-backup-{number}")):
-        number += 1
-    return found
+    names = (path.with_name(f"{path.name}.pflow-backup-{number}") for number in count(1))
+    return next(name for name in names if not os.path.lexists(name))

@@ -67,8 +67,7 @@ def pipeline(
         show_graph(console, check_workflow(console, found.document, "").ready(), svg=svg, mermaid=mermaid)
         return 0
     outcome = run_watched(
-        console,
-        lambda workspace: workspace.begin(found.document, found.inputs, text=True, cache=not no_cache),
+        console, lambda workspace: workspace.begin(found.document, found.inputs, text=True, cache=not no_cache)
     )
     return show_outcome(console, outcome)
 

@@ -59,11 +59,7 @@ def _telling(value: object) -> object:
 
 _MUTE: tuple[tuple[str, object], ...] = (("description", ""), ("required", False), ("default", None))
 _BRIEF = ("name", "kind", "score", "description")
-_MATCHES = {
-    "matches": OBJECTS,
-    "ranking": text(),
-    "suggestions": {"type": "array", "items": {"type": "string"}},
-}
+_MATCHES = {"matches": OBJECTS, "ranking": text(), "suggestions": {"type": "array", "items": text()}}
 
 TOOLS = (
     ToolSpec(

@@ -30,10 +30,8 @@ async def execute(call: CallContext, arguments: Arguments) -> ToolReply:
     """Run a workflow, or go on with a run."""
     if arguments.get("detach"):
         run = await call.detach(lambda workspace: begin(workspace, arguments))
-        return succeed(
-            {"run_id": run.run_id, "status": "running"},
-            f"run {run.run_id} has begun; trace_read(trace_file='{run.run_id}') tells how it goes",
-        )
+        said = f"run {run.run_id} has begun; trace_read(trace_file='{run.run_id}') tells how it goes"
+        return succeed({"run_id": run.run_id, "status": "running"}, said)
     outcome = await call.watch(lambda workspace: begin(workspace, arguments))
     return end_of(outcome, show_outputs(outcome))
 

@@ -34,10 +34,8 @@ def save(workspace: Workspace, arguments: Arguments) -> ToolReply:
             suggestions=["say in a sentence what it is for; workflow_discover finds it by that"],
         )
     path = workspace.save(workflow, name, description)
-    return succeed(
-        {"name": name, "path": str(path), "is_temp": False},
-        f"saved workflow `{name}`; run it with workflow_execute(workflow='{name}')",
-    )
+    said = f"saved workflow `{name}`; run it with workflow_execute(workflow='{name}')"
+    return succeed({"name": name, "path": str(path), "is_temp": False}, said)
 
 
 def list_workflows(workspace: Workspace, arguments: Arguments) -> ToolReply:
