@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pflow.core.document.document import Input, KeyMapping, Retry
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
-from pflow.engine.graph import back_edges, predecessors, reach_masks
+from pflow.engine.graph import predecessors, reach_masks
 
 if TYPE_CHECKING:
     from pflow.core.template.compiled import Compiled
@@ -88,7 +88,7 @@ class Plan:
     @cached_property
     def reach(self) -> tuple[int, ...]:
         """For each node, a bit mask of what it can reach without going back in a loop."""
-        return reach_masks(self.successors, back_edges(self.successors, self.starts))
+        return reach_masks(self.successors, self.starts)
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
