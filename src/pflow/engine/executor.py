@@ -11,15 +11,14 @@ from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, InDoubtError, InputError, PflowError, RunError, StorageError
 from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
 from pflow.core.frozen import Frozen
-from pflow.engine.codec import decode_events
+from pflow.core.setting.redactor import Redactor
 from pflow.engine.commit import Commits
-from pflow.engine.history import History, fold_history, in_doubt
+from pflow.engine.history import History, in_doubt
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Cache, Journal, Observer, Services
-from pflow.engine.run import Run
+from pflow.engine.run import Run, Shared
 from pflow.engine.scope import Scope
 from pflow.engine.thread import Threads
-from pflow.engine.value import NoSecrets, Redacting, ValueTable
 
 _POLL = 0.25
 
@@ -60,16 +59,18 @@ class Executor:
         services: Services,
         *,
         observer: Observer | None = None,
-        redactor: Redacting | None = None,
+        redactor: Redactor | None = None,
         cache: Cache | None = None,
     ) -> None:
-        self._journal = journal
-        self._services = services
-        self._observer = observer
-        self._redactor = redactor or NoSecrets()
-        self._cache = cache
-        self._threads = Threads()
-        self._commits = Commits(journal)
+        self._shared = Shared(
+            journal=journal,
+            services=services,
+            redactor=redactor or Redactor(),
+            observer=observer,
+            cache=cache,
+            threads=Threads(),
+            commits=Commits(journal),
+        )
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
         self._stop_reason = "interrupted"
@@ -84,7 +85,7 @@ class Executor:
         seed: Mapping[str, object] | None = None,
     ) -> RunResult:
         """Begin a run and see it through."""
-        run = self._new_run(run_id or new_run_id())
+        run = Run(run_id or new_run_id(), self._shared)
         now = time.time()
         recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
         run.create(plan.name, now, RunStarted(workflow=plan.name, document=plan.raw, inputs=recorded, at=now))
@@ -92,8 +93,7 @@ class Executor:
 
     def history(self, run_id: str) -> History:
         """What a run did so far, for whoever wants to take it up."""
-        values = ValueTable(self._redactor, lambda sha: self._journal.value(run_id, sha))
-        return fold_history(decode_events(self._journal.read(run_id), values))
+        return Run(run_id, self._shared).recall()
 
     async def resume(
         self,
@@ -108,13 +108,14 @@ class Executor:
 
         Raises `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
         """
-        self._redactor.unknown.clear()
+        unknown = self._shared.redactor.unknown
+        unknown.clear()
         _check_open(self.history(run_id), run_id, edited)
-        _check_known(self._redactor.unknown)
-        run = self._new_run(run_id)
-        run.seq = self._journal.claim(run_id)
+        _check_known(unknown)
+        run = Run(run_id, self._shared)
+        run.seq = self._shared.journal.claim(run_id)
         try:
-            run.history = fold_history(decode_events(self._journal.read(run_id), run.values))
+            run.history = run.recall()
             _check_open(run.history, run_id, edited)  # another process may have ended it since
             doubts = in_doubt(plan, run.history)
             if doubts and not rerun_in_doubt:
@@ -126,7 +127,7 @@ class Executor:
                 )
         except PflowError:
             if run.history.finished or run.history.cancelled:
-                self._journal.append(run_id, run.seq, (), "cancelled" if run.history.cancelled else "completed")
+                self._shared.journal.append(run_id, run.seq, (), "cancelled" if run.history.cancelled else "completed")
             else:
                 run.emit(RunStopped(reason="in_doubt", at=time.time()), status="stopped")
             raise
@@ -160,13 +161,13 @@ class Executor:
 
     def cancel_orphan(self, run_id: str) -> None:
         """End a run that nobody runs any more; raises `ConflictError` if somebody does."""
-        run = self._new_run(run_id)
-        run.seq = self._journal.claim(run_id)
+        run = Run(run_id, self._shared)
+        run.seq = self._shared.journal.claim(run_id)
         run.emit(RunCancelled(at=time.time()), status="cancelled")
 
     def close(self) -> None:
         """Let the threads go."""
-        self._threads.close()
+        self._shared.threads.close()
 
     def _chosen(self, run_id: str | None) -> list[tuple[Run, asyncio.Task[None]]]:
         if run_id is None:
@@ -174,26 +175,15 @@ class Executor:
         found = self._active.get(run_id)
         return [found] if found else []
 
-    def _new_run(self, run_id: str) -> Run:
-        return Run(
-            run_id,
-            journal=self._journal,
-            redactor=self._redactor,
-            observer=self._observer,
-            services=self._services,
-            threads=self._threads,
-            commits=self._commits,
-            cache=self._cache,
-        )
-
     async def _drive(self, run: Run, scope: Scope) -> RunResult:
         loop = asyncio.get_running_loop()
         begin = time.perf_counter()
-        if self._services.tools is not None and scope.plan.servers:
-            self._services.tools.prepare(scope.plan.servers)
+        tools = self._shared.services.tools
+        if tools is not None and scope.plan.servers:
+            tools.prepare(scope.plan.servers)
         task = asyncio.create_task(scope.execute())
         self._active[run.run_id] = (run, task)
-        self._commits.runs = len(self._active)
+        self._shared.commits.runs = len(self._active)
         if self._watcher is None:
             self._watcher = loop.call_later(_POLL, self._watch, loop)
         outer_cancel = False
@@ -206,7 +196,7 @@ class Executor:
             await asyncio.gather(task, return_exceptions=True)
         finally:
             del self._active[run.run_id]
-            self._commits.runs = len(self._active)
+            self._shared.commits.runs = len(self._active)
             if not self._active and self._watcher is not None:
                 self._watcher.cancel()
                 self._watcher = None
@@ -224,7 +214,7 @@ class Executor:
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Look, now and then, whether another process asked to cancel one of our runs."""
-        for asked in self._journal.cancel_requests():
+        for asked in self._shared.journal.cancel_requests():
             self.cancel(asked)
         self._watcher = loop.call_later(_POLL, self._watch, loop)
 

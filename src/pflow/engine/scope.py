@@ -258,9 +258,9 @@ class Scope:
                 return past.completed._replace(ms=0.0, source="reuse")
         if run.edited:
             run.reran.append((step, reason))
-        if node.purity == "pure" and run.cache is not None and node.batch is None and node.child is None:
+        if node.purity == "pure" and run.shared.cache is not None and node.batch is None and node.child is None:
             launch.cache_key = digest_all([node.node_hash.encode(), launch.inputs.encode()])
-            cached = run.cache.get(launch.cache_key)
+            cached = run.shared.cache.get(launch.cache_key)
             if cached is not None:
                 action, writes = orjson.loads(run.values.unseal(cached))
                 return StepCompleted(step=step, action=action, writes=writes, ms=0.0, source="cache")
@@ -349,7 +349,7 @@ class Scope:
         if isinstance(instance, AsyncNode):
             action = await instance._run_async(shared)
         else:
-            action = await run.threads.call(instance._run, shared)
+            action = await run.shared.threads.call(instance._run, shared)
         writes = store.commit()
         if node.mapping is not None:
             for name, key in node.mapping.output_mappings.items():
@@ -380,13 +380,13 @@ class Scope:
         return "default", scope.names.outputs(), {}
 
     def _remember(self, launch: Launch, action: str, writes: Mapping[str, object]) -> None:
-        if self.run.cache is None:
+        if self.run.shared.cache is None:
             return
         try:
             data = orjson.dumps([action, writes], option=orjson.OPT_PASSTHROUGH_DATACLASS)
         except TypeError:
             return  # a value that lives only in this process cannot be remembered
-        self.run.cache.put(launch.cache_key, self.run.values.seal(data))
+        self.run.shared.cache.put(launch.cache_key, self.run.values.seal(data))
 
     async def _abandon(self) -> None:
         tasks = list(self._tasks.values())

@@ -16,11 +16,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import orjson
 
 from pflow.core.errors import DamagedError, RunError, StepError
+
+if TYPE_CHECKING:
+    from pflow.core.setting.redactor import Redactor
 
 INLINE_BYTES = 1024
 _DIGITS = 40
@@ -35,54 +38,6 @@ class Mark:
 DELETED = Mark()
 ITEMS = Mark()
 ITEMS_JSON = b'{"items":true}'
-
-
-class Redacting(Protocol):
-    """Replaces secrets in encoded JSON by markers, and back. `unknown` names those that could not be put back."""
-
-    unknown: set[str]
-
-    def text(self, text: str) -> str:
-        """A text for people without secrets."""
-
-    def value(self, value: object) -> object:
-        """An error for people without secrets."""
-
-    def ends(self, value: object) -> object:
-        """An error without what cuts left of secrets."""
-
-    def data(self, data: bytes) -> bytes:
-        """The bytes without secrets."""
-
-    def restore(self, data: bytes) -> bytes:
-        """The bytes with the secrets that are known."""
-
-
-class NoSecrets:
-    """A redactor for runs that have nothing to hide."""
-
-    def __init__(self) -> None:
-        self.unknown: set[str] = set()
-
-    def text(self, text: str) -> str:
-        """The text as it is."""
-        return text
-
-    def value(self, value: object) -> object:
-        """The error as it is."""
-        return value
-
-    def ends(self, value: object) -> object:
-        """The error as it is."""
-        return value
-
-    def data(self, data: bytes) -> bytes:
-        """The bytes as they are."""
-        return data
-
-    def restore(self, data: bytes) -> bytes:
-        """The bytes as they are."""
-        return data
 
 
 class Opaque:
@@ -128,7 +83,7 @@ def digest_all(parts: Iterable[bytes]) -> str:
 class ValueTable:
     """The values of one run. A large value that did not change is encoded and stored once."""
 
-    def __init__(self, redactor: Redacting, load: Callable[[str], bytes]) -> None:
+    def __init__(self, redactor: Redactor, load: Callable[[str], bytes]) -> None:
         self._redactor = redactor
         self._load = load
         self._large: dict[int, tuple[object, Encoded]] = {}
