@@ -7,14 +7,17 @@ import sqlite3
 import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from pflow.core.errors import CorruptError, StorageError
 from pflow.core.file.atomic import locked, make_folder, set_aside, sync_folder
 from pflow.core.file.os_call import NOFOLLOW, not_regular, quietly, storage_error
+
+T = TypeVar("T")
 
 APPLICATION = 0x70666C77
 """Marks a database as ours: "pflw"."""
@@ -110,6 +113,16 @@ def is_broken(error: Exception) -> bool:
     return not isinstance(error, sqlite3.Error) or _code(error) in _BROKEN
 
 
+def unless_broken(read: Callable[[], T], otherwise: T) -> T:
+    """What `read` finds in a database, or `otherwise` if the file itself is damaged there."""
+    try:
+        return read()
+    except DATABASE_ERRORS as error:
+        if not is_broken(error):
+            raise
+        return otherwise
+
+
 def file_identity(name: str) -> tuple[int, int] | None:
     """What tells a file from another that has taken its name; None if there is none."""
     try:
@@ -135,23 +148,22 @@ def set_aside_database(path: Path, notices: list[str]) -> CorruptError:
 
 def sqlite_error(path: Path, error: Exception) -> StorageError:
     """What went wrong with the database, for people."""
-    code = _code(error)
-    reason = {
-        sqlite3.SQLITE_FULL: "the disk is full",
-        sqlite3.SQLITE_READONLY: "it cannot be written to",
-        sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
-        sqlite3.SQLITE_BUSY: f"another process kept it locked for {_BUSY_SECONDS:.0f} seconds",
-        sqlite3.SQLITE_IOERR: "the disk failed or is full",
-    }.get(code, str(error))
-    advice = {
-        sqlite3.SQLITE_FULL: "free some space, or set PFLOW_HOME to a folder on another disk",
-        sqlite3.SQLITE_BUSY: "wait for the other process, or end it",
-        sqlite3.SQLITE_IOERR: "free some space, and check the disk",
-    }.get(code, f"make `{path.parent}` writable for you, or set PFLOW_HOME to a folder that is")
+    reason, advice = {
+        sqlite3.SQLITE_FULL: ("the disk is full", "free some space, or set PFLOW_HOME to a directory on another disk"),
+        sqlite3.SQLITE_READONLY: ("it cannot be written to", ""),
+        sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", ""),
+        sqlite3.SQLITE_BUSY: (
+            f"another process kept it locked for {_BUSY_SECONDS:.0f} seconds",
+            "wait for the other process, or end it",
+        ),
+        sqlite3.SQLITE_IOERR: ("the disk failed or is full", "free some space, and check the disk"),
+    }.get(_code(error), (str(error), ""))
     return StorageError(
         f"the journal `{path}` failed: {reason}",
         details={"file": str(path), "sqlite": getattr(error, "sqlite_errorname", None)},
-        suggestions=[advice],
+        suggestions=[
+            advice or f"make `{path.parent}` writable for you, or set PFLOW_HOME to a directory that is",
+        ],
     )
 
 
@@ -275,7 +287,7 @@ def _version(path: Path, database: sqlite3.Connection, schema: Sequence[str]) ->
     if version > len(schema):
         raise StorageError(
             f"the journal `{path}` has version {version}; this pflow knows up to {len(schema)}",
-            suggestions=["update pflow, or set PFLOW_HOME to another folder"],
+            suggestions=["update pflow, or set PFLOW_HOME to another directory"],
         )
     for table, columns in _COLUMNS.items():
         database.execute(f"SELECT {columns} FROM {table} LIMIT 0").fetchone()
@@ -338,8 +350,8 @@ def _set_aside_if_broken(path: Path, notices: list[str], schema: Sequence[str]) 
 
 def _move_aside(path: Path, notices: list[str]) -> Path:
     aside = set_aside(path)
-    for file, suffix in zip(_companions(path), ("-wal", "-shm", "-journal"), strict=True):
+    for file, target in zip(_companions(path), _companions(aside), strict=True):
         if file.exists():
-            file.replace(aside.with_name(f"{aside.name}{suffix}"))
+            file.replace(target)
     notices.append(f"the journal `{path}` was damaged and set aside as `{aside.name}`; a new one was begun")
     return aside

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pflow.adapters.lease import Lease, is_alive
 from pflow.adapters.sqlite_database import Database
-from pflow.adapters.sqlite_file import DATABASE_ERRORS, is_broken
+from pflow.adapters.sqlite_file import DATABASE_ERRORS, unless_broken
 from pflow.adapters.sqlite_row import (
     Row,
     append_all,
@@ -133,41 +133,33 @@ class SqliteJournal:
         """The run's records from `start` on."""
         with self.database.reading() as database:
             key, _, _, status, *_ = find_run(database, run_id)
-            try:
-                rows = database.execute(
-                    "SELECT id, kind, data FROM events WHERE id BETWEEN ? AND ? ORDER BY id",
-                    event_ids(key, start),
-                ).fetchall()
-            except DATABASE_ERRORS as error:
-                if not is_broken(error):
-                    raise
-                rows = [(None, None, None)]
-            records = [Record(kind, data) for _, kind, data in rows]
-            first = event_ids(key, start)[0]
-            if status == "damaged" or any(
-                event_id != expected or not isinstance(kind, str) or not isinstance(data, bytes)
-                for expected, (event_id, kind, data) in enumerate(rows, first)
+            wanted = event_ids(key, start)
+            statement = "SELECT id, kind, data FROM events WHERE id BETWEEN ? AND ? ORDER BY id"
+            rows = unless_broken(lambda: database.execute(statement, wanted).fetchall(), None)
+            if (
+                rows is None
+                or status == "damaged"
+                or any(
+                    event_id != expected or not isinstance(kind, str) or not isinstance(data, bytes)
+                    for expected, (event_id, kind, data) in enumerate(rows, wanted[0])
+                )
             ):
                 self._mark_damaged(key)
                 raise _damaged(run_id)
-            return records
+            return [Record(kind, data) for _, kind, data in rows]
 
     def value(self, run_id: str, digest: str) -> bytes:
         """A large value of the run."""
         with self.database.reading() as database:
             key = find_run(database, run_id)[0]
-            try:
-                row = database.execute(
-                    "SELECT data FROM run_values WHERE run = ? AND digest = ?", (key, digest)
-                ).fetchone()
-            except DATABASE_ERRORS as error:
-                if not is_broken(error):
-                    raise
+            statement = "SELECT data FROM run_values WHERE run = ? AND digest = ?"
+            rows = unless_broken(lambda: database.execute(statement, (key, digest)).fetchall(), None)
+            if rows is None:
                 self._mark_damaged(key)
-                raise _damaged(run_id) from None
-            if row is None:
+                raise _damaged(run_id)
+            if not rows:
                 raise NotFoundError(f"run `{run_id}` has no value `{show(digest)}`")
-            return bytes(row[0])
+            return bytes(rows[0][0])
 
     def info(self, run_id: str) -> RunInfo:
         """One run."""
@@ -246,22 +238,12 @@ class SqliteJournal:
         return (self._lease is not None and owner == self._lease.owner) or is_alive(self._owners, owner)
 
     def _info(self, database: sqlite3.Connection, row: Row) -> RunInfo:
-        try:
-            events: int | None = count_events(database, row[0])
-        except DATABASE_ERRORS as error:
-            if not is_broken(error):
-                raise
-            events = None
+        events = unless_broken(lambda: count_events(database, row[0]), None)
         return run_info(row, events, self._is_alive(row[-1]))
 
     def _mentions(self, database: sqlite3.Connection, row: Row, text: str) -> bool:
-        key, run_id, workflow, *_ = row
-        try:
-            return mentions(text, str(workflow), str(run_id), last=lambda: last_record(database, key))
-        except DATABASE_ERRORS as error:
-            if not is_broken(error):
-                raise
-            return False
+        names = (str(row[2]), str(row[1]))
+        return unless_broken(lambda: mentions(text, *names, last=lambda: last_record(database, row[0])), False)
 
     def _mark_damaged(self, key: int) -> None:
         """Let lists show it too; not for a run that someone is still writing, nor at the price of an error."""
