@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from pflow.core.interface import ERROR_ACTIONS
 from pflow.engine.graph import back_edges
@@ -16,8 +16,7 @@ _MANY = 4000
 """With more points than this a picture is unreadable; it must not take minutes as well, so it gets less care."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(NamedTuple):
     """All edges between two nodes as one line: the actions that take it, and whether it leads back."""
 
     source: int
@@ -36,8 +35,7 @@ class Link:
         return all(action in ERROR_ACTIONS for action in self.actions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Layout(NamedTuple):
     """Centres of boxes by node, and for each forward link the places where it passes a layer."""
 
     x: tuple[float, ...]
@@ -56,14 +54,7 @@ def links_of(plan: Plan) -> list[Link]:
             for target in targets:
                 actions.setdefault(target, []).append(action)
         for target, names in actions.items():
-            links.append(
-                Link(
-                    source=node.number,
-                    target=target,
-                    actions=tuple(names),
-                    back=(node.number, target) in back,
-                )
-            )
+            links.append(Link(node.number, target, tuple(names), (node.number, target) in back))
     return links
 
 
