@@ -32,6 +32,7 @@ from pflow.engine.value import ShownValues
 from pflow.execution.run_lookup import find_run
 
 _SHOWN = ShownValues()
+_ENDS = {RunCompleted: "completed", RunFailed: "failed", RunStopped: "stopped", RunCancelled: "cancelled"}
 _PREFIX = "workflow-trace-"
 _LIMIT = 64 << 20
 _FEW = 100
@@ -71,17 +72,14 @@ def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], event: E
             trace.pop("error", None)
             if event.document is not None:
                 trace["edited"] = True
-        case RunCompleted():
-            _end(trace, "completed", event.at)
-            trace["outputs"] = event.outputs
-        case RunFailed():
-            _end(trace, "failed", event.at)
-            trace["error"] = event.error
-        case RunStopped():
-            _end(trace, "stopped", event.at)
-            trace["reason"] = event.reason
-        case RunCancelled():
-            _end(trace, "cancelled", event.at)
+        case RunCompleted() | RunFailed() | RunStopped() | RunCancelled():
+            facts = event._asdict()
+            ended_at = facts.pop("at")
+            trace.update(status=_ENDS[type(event)], ended_at=ended_at)
+            started_at = trace.get("started_at")
+            if isinstance(started_at, float) and isinstance(ended_at, float):
+                trace["duration_ms"] = round((ended_at - started_at) * 1000, 3)
+            trace.update(facts)
 
 
 def _add_step(
@@ -106,13 +104,6 @@ def _add_step(
         case ItemFailed():
             failed = {"index": event.item, "error": event.error}
             entry["item_errors"] = [*_list(entry.get("item_errors")), failed]
-
-
-def _end(trace: dict[str, object], status: str, at: float) -> None:
-    trace.update(status=status, ended_at=at)
-    started = trace.get("started_at")
-    if isinstance(started, float) and isinstance(at, float):
-        trace["duration_ms"] = round((at - started) * 1000, 3)
 
 
 def _list(value: object) -> list[object]:
@@ -162,10 +153,8 @@ def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, obje
         run_id = find_run(journal, reference)
         return build_trace(run_id, journal.read(run_id))
     name = Path(reference).expanduser()
-    if name.is_absolute() and name.parent != folder:
-        raise SecurityError("a trace is `latest`, a run id, or a file in the trace folder")
-    if len(name.parts) > 1 and not name.is_absolute():
-        raise SecurityError("a trace is `latest`, a run id, or a file in the trace folder")
+    if folder / name.name != (name if name.is_absolute() else folder / name):
+        raise SecurityError("a trace is `latest`, a run id, or a file in the trace directory")
     if not (name.name.startswith(_PREFIX) and name.suffix == ".json"):
         raise NotFoundError("there is no such trace", suggestions=[Advice("{list_runs}")])
     data = read_private(folder / name.name, _LIMIT)
