@@ -231,10 +231,8 @@ class Executor:
             run.emit(RunCancelled(at=now), status="cancelled")
         elif task.cancelled() or (run.stopping and (state.waiting or state.running)):
             status = "stopped"
-            error = {
-                "type": "interrupted",
-                "message": f"the run was stopped ({self._stop_reason}); it can be resumed",
-            }
+            message = f"the run was stopped ({self._stop_reason}); it can be resumed"
+            error = {"type": "interrupted", "message": message}
             run.emit(RunStopped(reason=self._stop_reason, at=now), status="stopped")
         elif (failure := task.exception()) is not None:
             raise failure

@@ -85,7 +85,10 @@ class Scope:
             self._spawn(await self._advance([]))
             await self._idle
         finally:
-            await self._abandon()
+            tasks = list(self._tasks.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _advance(self, events: list[Event]) -> list[Launch]:
         """Record what ended together with what starts next, and return that.
@@ -387,13 +390,6 @@ class Scope:
         except TypeError:
             return  # a value that lives only in this process cannot be remembered
         self.run.shared.cache.put(launch.cache_key, self.run.values.seal(data))
-
-    async def _abandon(self) -> None:
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _since(begin: float) -> float:

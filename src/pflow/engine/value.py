@@ -14,6 +14,7 @@ Everything that is stored passes `ValueTable.seal`, the one place where what is 
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -230,7 +231,7 @@ def has_nan(value: object) -> bool:
     while stack:
         item = stack.pop()
         if isinstance(item, float):
-            if item != item or item in (float("inf"), float("-inf")):
+            if not math.isfinite(item):
                 return True
         elif isinstance(item, Mapping):
             stack.extend(item.values())
