@@ -11,6 +11,7 @@ from pflow.adapters.sqlite_row import transaction
 CACHE_BYTES = 64 << 20
 
 _REMEMBERED = 10_000
+"""Uses to remember between two entries, at most."""
 
 
 class SqliteCache:
@@ -23,7 +24,7 @@ class SqliteCache:
         self._unchecked = limit
 
     def get(self, key: str) -> bytes | None:
-        """What was put under this key; nothing where the cache is damaged, which runs need not suffer from."""
+        """What was put under this key; nothing where the cache is damaged, which must not fail a run."""
         with self._database.reading() as database:
             statement = "SELECT data FROM cache WHERE key = ?"
             row = unless_broken(lambda: database.execute(statement, (key,)).fetchone(), None)
@@ -35,7 +36,7 @@ class SqliteCache:
             return row[0]
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep it; what was not used for longest makes room."""
+        """Keep it; what was not used for the longest time makes room."""
         with self._database.writing() as database:
             if len(data) <= self._limit:
                 unless_broken(lambda: self._insert(database, key, data), None)

@@ -58,11 +58,13 @@ _PAGE_SIZE = 8192
 _WAL_PAGES = 512
 _BUSY_SECONDS = 30.0
 _TRIES = 8
+"""How often to open a file that other processes make and set aside meanwhile."""
+
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
-"""How a database fails; the last two when a damaged one makes the driver stumble over a text or a number."""
+"""How a database fails; the last two when the driver cannot read a string or a number of a damaged one."""
 
 
 def open_database(

@@ -1,7 +1,7 @@
 """The durable journal: one SQLite file in WAL mode for all runs and processes of a home.
 
 What was appended survives the death of the process at once. It survives a power cut at once with `sync="full"`,
-else from the next checkpoint on. A run belongs to whoever holds the lease that its row names.
+else from the next checkpoint on. A run belongs to the process that holds the lease that its row names.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class SqliteJournal:
         with self._lock:
             owned, database, lease = self._owned.get(run_id), self.database.connection, self._lease
             if database is not None and not database.in_transaction and self.database.is_moved():
-                owned = None  # what is appended to a file that nobody finds again is not stored
+                owned = None  # what is appended to a file that cannot be found again is not stored
             if owned is None or database is None or lease is None:
                 raise self._not_ours(run_id)
             if seq != owned.following:
@@ -178,17 +178,17 @@ class SqliteJournal:
             return [self._info(database, row) for row in rows]
 
     def version(self) -> str:
-        """Another one whenever anyone has stored something since."""
+        """A string that changes whenever something was stored."""
         return self.database.version()
 
     def request_cancel(self, run_id: str) -> None:
-        """Ask the owner, in whatever process, to cancel the run."""
+        """Ask the owner, whichever process it is, to cancel the run."""
         with self.database.writing() as database:
             key = find_run(database, run_id)[0]
             database.execute("UPDATE runs SET cancel = 1 WHERE key = ? AND status = 'running'", (key,))
 
     def cancel_requests(self) -> frozenset[str]:
-        """Runs of ours that someone asked to cancel."""
+        """Runs of ours that are asked to be cancelled."""
         with self.database.reading() as database:
             if self._lease is None:
                 return frozenset()
@@ -215,7 +215,7 @@ class SqliteJournal:
             database.executescript(f"PRAGMA incremental_vacuum({_FREED_PAGES})")
 
     def close(self) -> None:
-        """Let go of everything; runs still owned become orphans that can be claimed."""
+        """Release everything; runs still owned become orphans that can be claimed."""
         with self._lock:
             self._owned.clear()
             self.database.close()
@@ -246,7 +246,7 @@ class SqliteJournal:
         return unless_broken(lambda: mentions(text, *names, last=lambda: last_record(database, row[0])), False)
 
     def _mark_damaged(self, key: int) -> None:
-        """Let lists show it too; not for a run that someone is still writing, nor at the price of an error."""
+        """Let lists show it too, unless a process is still writing the run; an error here does not count."""
         try:
             with self.database.writing() as database:
                 row = database.execute("SELECT owner FROM runs WHERE key = ?", (key,)).fetchone()

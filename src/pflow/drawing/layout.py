@@ -12,6 +12,8 @@ from pflow.engine.graph import back_edges
 from pflow.engine.plan import Plan
 
 _SWEEPS = 24
+"""Passes down and up the layers, each of which leaves fewer crossings."""
+
 _MANY = 4000
 """With more points than this a picture is unreadable; it must not take minutes as well, so it gets less care."""
 

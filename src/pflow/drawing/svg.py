@@ -16,7 +16,10 @@ _ID, _TYPE, _LABEL, _TITLE = 7.85, 6.65, 6.3, 9.7
 """How many pixels wide a letter of each kind of text is, in a monospaced font of its size."""
 
 _HEIGHT, _LINE, _RISE, _GAP, _MARGIN = 30.0, 15.0, 62.0, 30.0, 24.0
+"""Pixels: of a box, of a further line in it, between layers, between boxes, around everything."""
+
 _LETTERS = 34
+"""Characters of a line in a box or of a label, at most."""
 
 _SHAPES = """
 .first{stroke-width:1.6}.line{fill:none;stroke-width:1.4}.back{stroke-dasharray:5 4}
@@ -27,7 +30,7 @@ text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",m
 
 
 def _colours(paper: str, ink: str, soft: str, box: str, rim: str, line: str, bad: str, start: str) -> str:
-    # Plain values: many programs that show an SVG know no CSS variables, and would paint everything black.
+    # Plain values: many programs that show an SVG do not know CSS variables, and would paint everything black.
     return (
         f".paper{{fill:{paper}}}.box{{fill:{box};stroke:{rim}}}.first{{stroke:{start}}}.line{{stroke:{line}}}"
         f".tip{{fill:{line}}}text{{fill:{ink}}}.about,.action,.note{{fill:{soft}}}"

@@ -70,7 +70,7 @@ def decode_event(record: Record, values: Reading) -> Event:
 
 
 def mentions(text: str, *names: str, last: Callable[[], Record | None]) -> bool:
-    """Whether a text stands in a run's names or in the error that its last record holds, in whatever case."""
+    """Whether a string occurs in a run's names or in the error of its last record, ignoring case."""
     wanted = text.casefold()
     return any(wanted in name.casefold() for name in names) or wanted in _error_text(last()).casefold()
 

@@ -1,4 +1,4 @@
-"""Lets everything that is emitted in one turn of the event loop, by whichever run, become durable together."""
+"""Makes everything that runs emit in one turn of the event loop durable together."""
 
 from __future__ import annotations
 

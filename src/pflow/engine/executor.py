@@ -20,7 +20,7 @@ from pflow.engine.run import Run, Shared
 from pflow.engine.scope import Scope
 from pflow.engine.thread import Threads
 
-_POLL = 0.25
+_POLL_SECONDS = 0.25
 
 
 class RunResult(Frozen):
@@ -92,7 +92,7 @@ class Executor:
         return await self._drive(run, Scope(run, plan, inputs, seed=seed))
 
     def history(self, run_id: str) -> History:
-        """What a run did so far, for whoever wants to take it up."""
+        """What a run did so far, for resuming it."""
         return Run(run_id, self._shared).recall()
 
     async def resume(
@@ -104,7 +104,7 @@ class Executor:
         edited: bool = False,
         rerun_in_doubt: bool = False,
     ) -> RunResult:
-        """Take a run up again: only what is missing runs, or, with an edited plan, what changed.
+        """Continue a run: only what is missing runs, or, with an edited plan, what changed.
 
         Raises `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
         """
@@ -160,13 +160,13 @@ class Executor:
             task.cancel()
 
     def cancel_orphan(self, run_id: str) -> None:
-        """End a run that nobody runs any more; raises `ConflictError` if somebody does."""
+        """End a run whose process is gone; raises `ConflictError` while a process runs it."""
         run = Run(run_id, self._shared)
         run.seq = self._shared.journal.claim(run_id)
         run.emit(RunCancelled(at=time.time()), status="cancelled")
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Release the threads."""
         self._shared.threads.close()
 
     def _chosen(self, run_id: str | None) -> list[tuple[Run, asyncio.Task[None]]]:
@@ -185,7 +185,7 @@ class Executor:
         self._active[run.run_id] = (run, task)
         self._shared.commits.runs = len(self._active)
         if self._watcher is None:
-            self._watcher = loop.call_later(_POLL, self._watch, loop)
+            self._watcher = loop.call_later(_POLL_SECONDS, self._watch, loop)
         outer_cancel = False
         try:
             await asyncio.wait([task])
@@ -204,7 +204,7 @@ class Executor:
         try:
             result = self._conclude(run, scope, task, ms)
         except StorageError as failure:
-            if not isinstance(failure, CorruptError):  # what the journal took before it failed is where to go on
+            if not isinstance(failure, CorruptError):  # a resume goes on from what the journal stored before it failed
                 failure.details["run_id"] = run.run_id
                 failure.suggestions = (*failure.suggestions, Advice("then go on with `{resume}`", run=run.run_id))
             raise
@@ -213,10 +213,10 @@ class Executor:
         return result
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look, now and then, whether another process asked to cancel one of our runs."""
+        """Check at intervals whether another process asked to cancel one of our runs."""
         for asked in self._shared.journal.cancel_requests():
             self.cancel(asked)
-        self._watcher = loop.call_later(_POLL, self._watch, loop)
+        self._watcher = loop.call_later(_POLL_SECONDS, self._watch, loop)
 
     def _conclude(self, run: Run, scope: Scope, task: asyncio.Task[None], ms: float) -> RunResult:
         state, now = scope.state, time.time()
@@ -265,7 +265,7 @@ class Executor:
 
 
 def _check_open(history: History, run_id: str, edited: bool) -> None:
-    """Refuse to take up what has ended for good."""
+    """Refuse to resume a run that has ended for good."""
     if history.cancelled:
         raise RunError(f"run `{run_id}` was cancelled, for good", suggestions=["start the workflow again"])
     if history.finished and not edited:
@@ -276,7 +276,7 @@ def _check_open(history: History, run_id: str, edited: bool) -> None:
 
 
 def _check_known(unknown: set[str]) -> None:
-    """Refuse to go on with markers in place of values."""
+    """Refuse to resume with markers in place of values."""
     missing = sorted(unknown)
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)

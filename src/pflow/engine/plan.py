@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from pflow.core.template.compiled import Compiled
 
 MAX_VISITS = 1000
+"""Steps of one node in a run, unless the document says otherwise; a loop that does not end stops there."""
+
 MAX_DEPTH = 20
+"""Levels of sub-workflows."""
 
 
 class PlanBatch(Frozen):
@@ -97,7 +100,7 @@ class Plan:
 
     @cached_property
     def servers(self) -> tuple[str, ...]:
-        """The MCP servers that a run is sure to need. Of what may come from the cache nobody knows."""
+        """The MCP servers that a run is sure to need. Pure nodes do not count: they may come from the cache."""
         own = [node.server for node in self.nodes if node.server and node.purity != "pure"]
         inner = [server for node in self.nodes if node.child is not None for server in node.child.servers]
         return tuple(dict.fromkeys([*own, *inner]))

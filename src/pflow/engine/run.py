@@ -69,7 +69,7 @@ class Run:
         self._notify([event])
 
     def emit(self, *events: Event, status: Status | None = None) -> None:
-        """Make events durable, then tell whoever watches."""
+        """Make events durable, then notify the observer."""
         events = (*self._group, *events)
         self._group = []
         self._append(events, status)
@@ -100,10 +100,10 @@ class Run:
             try:
                 self._append(self._sent, None)
             except PflowError:
-                self._sent = []  # `settle` tells those who wait
+                self._sent = []  # `settle` tells the tasks that wait
 
     def settle(self, failure: PflowError | None) -> None:
-        """Tell those who wait that the group is durable, or why it is not."""
+        """Tell the tasks that wait that the group is durable, or why it is not."""
         self._broken = self._broken or failure
         flushed, self._flushed = self._flushed, None
         if self._broken is None:
@@ -115,7 +115,7 @@ class Run:
             flushed.set_result(None)
         else:
             flushed.set_exception(self._broken)
-            flushed.exception()  # those who waited may be gone already
+            flushed.exception()  # the tasks that waited may be gone already
 
     def describe(self, error: BaseException, node: str) -> dict[str, object]:
         """What is recorded of a failure."""

@@ -121,7 +121,7 @@ class Scope:
     async def _work(self, launch: Launch) -> None:
         """Run a step, and the steps that follow it one by one.
 
-        A chain of short steps need not go through the event loop for each, but must not keep it from others.
+        A chain of short steps need not go through the event loop for each, but must not block it for others.
         """
         for _ in range(_CHAIN):
             event = await self._step(launch)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pflow.core.setting.redactor import Redactor
 
 INLINE_BYTES = 1024
-_DIGITS = 40
+_DIGITS = 40  # hexadecimal, of a digest
 EXACT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 """Options under which only what JSON really has is written."""
 

@@ -78,7 +78,7 @@ class References:
         return list(dict.fromkeys(field.name for field in self._written(index)))
 
     def mapping_hint(self, index: int, node: str, field: Field) -> str:
-        """How to feed a parameter or key that nothing before the node is called."""
+        """How to feed a parameter or key when nothing before the node has its name."""
         if field.slot != "value":
             return f"give `{field.name}` in `params`"  # what flows by never becomes a command or an address
         names = [*self._document.inputs, *self.natural_names(index)]
@@ -151,7 +151,7 @@ class References:
 
     def _report_end(self, what: str, reference: Reference, end: DeadEnd, path: Path) -> None:
         if end.seen and reference.default is not MISSING:
-            return  # what was seen so far is no promise, and a default is for when it was not enough
+            return  # what was seen so far promises nothing, and the default covers the rest
         at = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in end.at)
         names = [known.split(" ")[0] for known in end.known]
         near = nearest(str(end.wanted), names, limit=1)

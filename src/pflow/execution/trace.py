@@ -34,9 +34,9 @@ from pflow.execution.run_lookup import find_run
 _SHOWN = ShownValues()
 _ENDS = {RunCompleted: "completed", RunFailed: "failed", RunStopped: "stopped", RunCancelled: "cancelled"}
 _PREFIX = "workflow-trace-"
-_LIMIT = 64 << 20
-_FEW = 100
-_EVERY = 20
+_MOST_BYTES = 64 << 20
+_FEW_TRACES = 100
+_EVERY_TRACES = 20
 """Looking at all traces takes longer than a short run; a few too many do no harm."""
 
 
@@ -47,7 +47,7 @@ def build_trace(run_id: str, records: Sequence[Record]) -> dict[str, object]:
     done: dict[str, int] = {}
     for record in records:
         try:
-            if record.kind == "ItemCompleted":  # of the many items a trace tells no more than their number
+            if record.kind == "ItemCompleted":  # a trace tells only the number of items
                 step = step_of(record)
                 done[step] = done.get(step, 0) + 1
             elif record.kind != "ItemStarted":
@@ -111,7 +111,7 @@ def _list(value: object) -> list[object]:
 
 
 def write_trace(folder: Path, run_id: str, records: Sequence[Record], *, keep_days: float, max_mb: float) -> Path:
-    """Write the run's trace file, replacing an earlier one of the same run, and let old ones go."""
+    """Write the run's trace file, replacing an earlier one of the same run, and delete old ones."""
     trace = build_trace(run_id, records)
     path = folder / f"{_PREFIX}{run_id}.json"
     write_atomic(path, orjson.dumps(trace, option=orjson.OPT_INDENT_2), durable=False)
@@ -120,11 +120,11 @@ def write_trace(folder: Path, run_id: str, records: Sequence[Record], *, keep_da
 
 
 def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "") -> list[str]:
-    """Delete traces that are too old, then the oldest until the folder is small enough."""
+    """Delete traces that are too old, then the oldest until the directory is small enough."""
     names = [name for name in _trace_names(folder) if name != keep]
-    if keep and (len(names) < _FEW or len(names) % _EVERY):
+    if keep and (len(names) < _FEW_TRACES or len(names) % _EVERY_TRACES):
         return []
-    sweep_temps(folder, limit=len(names) + _FEW)
+    sweep_temps(folder, limit=len(names) + _FEW_TRACES)
     found = []
     for name in names:
         try:
@@ -148,7 +148,7 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "
 
 
 def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, object]:
-    """The trace that `reference` means: `latest`, a run id or its beginning, or a path inside the trace folder."""
+    """The trace that `reference` means: `latest`, a run id or its beginning, or a path inside the trace directory."""
     if re.fullmatch(r"[0-9a-f-]{1,64}|latest", reference):
         run_id = find_run(journal, reference)
         return build_trace(run_id, journal.read(run_id))
@@ -157,7 +157,7 @@ def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, obje
         raise SecurityError("a trace is `latest`, a run id, or a file in the trace directory")
     if not (name.name.startswith(_PREFIX) and name.suffix == ".json"):
         raise NotFoundError("there is no such trace", suggestions=[Advice("{list_runs}")])
-    data = read_private(folder / name.name, _LIMIT)
+    data = read_private(folder / name.name, _MOST_BYTES)
     try:
         loaded = orjson.loads(data)
     except ValueError as error:
