@@ -77,7 +77,7 @@ class MemoryJournal:
         """Store records from `seq` on, all or none."""
         run = self._find(run_id)
         if run.owner is not self:
-            raise ConflictError(f"run `{run_id}` does not belong to this process any more")
+            raise ConflictError(f"run `{run_id}` does not belong to this process")
         if seq != len(run.records):
             raise ConflictError(f"run `{run_id}` goes on at event {len(run.records)}, not {seq}")
         run.add(records)

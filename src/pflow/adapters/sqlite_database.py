@@ -80,7 +80,7 @@ class Database:
         """Whether our file is no longer the journal; then it is closed, and the runs in it are lost."""
         if self._file == file_identity(self._name):
             return False
-        self.notices.append(f"the journal `{self.path}` was moved or deleted; a new one was begun")
+        self.notices.append(f"the journal `{self.path}` was moved or deleted; a new one was started")
         self._let_go()
         return True
 

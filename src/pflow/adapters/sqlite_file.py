@@ -91,7 +91,7 @@ def open_database(
                     raise
                 with locked(path):
                     _set_aside_if_broken(path, notices, schema)
-        raise StorageError(f"the journal `{path}` is broken again and again", suggestions=["check the disk"])
+        raise StorageError(f"the journal `{path}` keeps getting damaged", suggestions=["check the disk"])
     except DATABASE_ERRORS as error:
         raise sqlite_error(path, error) from error
     except OSError as error:
@@ -203,7 +203,9 @@ def _clear(path: Path, notices: list[str]) -> None:
     for file in _companions(path):
         if file.exists():
             aside = set_aside(file)
-            notices.append(f"`{file.name}` was left of a journal that is gone; it was set aside as `{aside.name}`")
+            notices.append(
+                f"`{file.name}` was left over from a journal that is gone; it was set aside as `{aside.name}`"
+            )
 
 
 def _make(path: Path, schema: Sequence[str]) -> None:
@@ -305,7 +307,7 @@ def _check_whole(path: Path, database: sqlite3.Connection) -> None:
     if log.exists() and log.stat().st_size:
         return  # the log may hold what the file does not have yet
     if path.stat().st_size < _pragma(database, "page_count") * _pragma(database, "page_size"):
-        raise _broken("it was cut off")
+        raise _broken("it was truncated")
 
 
 def _broken(reason: str) -> sqlite3.DatabaseError:
@@ -355,5 +357,5 @@ def _move_aside(path: Path, notices: list[str]) -> Path:
     for file, target in zip(_companions(path), _companions(aside), strict=True):
         if file.exists():
             file.replace(target)
-    notices.append(f"the journal `{path}` was damaged and set aside as `{aside.name}`; a new one was begun")
+    notices.append(f"the journal `{path}` was damaged and set aside as `{aside.name}`; a new one was started")
     return aside

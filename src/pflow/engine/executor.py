@@ -281,9 +281,9 @@ def _check_known(unknown: set[str]) -> None:
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         raise InputError(
-            f"the run holds values that were secret and are not known now: {names}",
+            f"the run holds secrets that are not known now: {names}",
             details={"secrets": missing},
-            suggestions=[Advice("`{set_setting}` stores it, or set it in the environment as it was", name=missing[0])],
+            suggestions=[Advice("`{set_setting}` stores it, or set it in the environment as before", name=missing[0])],
         )
 
 

@@ -13,6 +13,7 @@ from pocketflow import AsyncNode
 
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
+from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup, Reference
 from pflow.engine.batch import run_batch
 from pflow.engine.binding import bind_inputs
@@ -229,7 +230,7 @@ class Scope:
             return [{"key": key, "value": value} for key, value in items.items()]
         if not isinstance(items, list | tuple):
             raise StepError(
-                f"the items of batch node `{node.id}` are not a list but {type(items).__name__}",
+                f"the items of batch node `{node.id}` must be a list, not {describe(items)}",
                 details={"items": str(items)[:200]},
             )
         return items
@@ -367,7 +368,7 @@ class Scope:
         """One execution of a sub-workflow, journalled inside this run."""
         assert node.child is not None
         if self.depth + 1 > MAX_DEPTH:
-            raise StepError(f"sub-workflows are nested more than {MAX_DEPTH} deep")
+            raise StepError(f"sub-workflows are nested more than {MAX_DEPTH} levels deep")
         inputs = bind_inputs(node.child, params.get("inputs") or {})
         scope = Scope(self.run, node.child, inputs, prefix=step + "/", depth=self.depth + 1)
         await scope.execute()

@@ -153,7 +153,7 @@ class _Compiler:
             )
             return None
         if key in self.trail or len(self.trail) >= MAX_DEPTH:
-            reason = "includes itself" if key in self.trail else f"is nested more than {MAX_DEPTH} deep"
+            reason = "includes itself" if key in self.trail else f"is nested more than {MAX_DEPTH} levels deep"
             self._report("nesting", f"workflow `{wanted if isinstance(wanted, str) else spec.id}` {reason}", path)
             return None
         try:

@@ -35,7 +35,7 @@ def conclude(
     with _noted("the trace was not written", notices):
         trace_path = _write_trace(wiring, result.run_id)
     if "observed" in wiring.__dict__:
-        with _noted("what tools gave was not remembered", notices):
+        with _noted("results of tools were not remembered", notices):
             wiring.observed.flush()
     with _noted("old runs were not deleted", notices):
         _clean(wiring, result.run_id)

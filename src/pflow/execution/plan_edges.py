@@ -14,7 +14,7 @@ def plan_edges(document: Document, nodes: Sequence[CheckedNode], report: Report)
     ids = {spec.id: index for index, spec in enumerate(document.nodes)}
     if document.data_edges:
         if document.start_node is not None:
-            report("start-node", "`start_node` means nothing where the templates give the order", ("start_node",))
+            report("start-node", "`start_node` does not apply where the templates give the order", ("start_node",))
         return _data_edges(ids, nodes, report)
     for edge in document.edges:
         if edge.source in ids and edge.target in ids:
