@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from pflow.core.interface import ERROR_ACTIONS
@@ -60,23 +60,29 @@ def links_of(plan: Plan) -> list[Link]:
     return links
 
 
+def outgoing(plan: Plan, links: Sequence[Link]) -> list[list[Link]]:
+    """The links that leave each node."""
+    found: list[list[Link]] = [[] for _ in plan.nodes]
+    for link in links:
+        found[link.source].append(link)
+    return found
+
+
 def order_rows(plan: Plan, links: Sequence[Link]) -> list[int]:
     """The nodes one below the other: each after what leads to it, branches in one piece."""
     waiting = [0] * len(plan.nodes)
-    targets: list[list[int]] = [[] for _ in plan.nodes]
-    for link in links:
-        if not link.back:
-            waiting[link.target] += 1
-            targets[link.source].append(link.target)
+    after = outgoing(plan, [link for link in links if not link.back])
+    for link in chain.from_iterable(after):
+        waiting[link.target] += 1
     ready = [node for node in reversed(range(len(plan.nodes))) if not waiting[node]]
     order = []
     while ready:
         node = ready.pop()
         order.append(node)
-        for target in reversed(targets[node]):
-            waiting[target] -= 1
-            if not waiting[target]:
-                ready.append(target)
+        for link in reversed(after[node]):
+            waiting[link.target] -= 1
+            if not waiting[link.target]:
+                ready.append(link.target)
     return order
 
 
@@ -139,13 +145,10 @@ class _Points:
 
 def _layers(plan: Plan, links: Sequence[Link]) -> list[int]:
     layer = [0] * len(plan.nodes)
-    below: list[list[int]] = [[] for _ in plan.nodes]
-    for link in links:
-        if not link.back:
-            below[link.source].append(link.target)
+    after = outgoing(plan, [link for link in links if not link.back])
     for node in order_rows(plan, links):
-        for target in below[node]:
-            layer[target] = max(layer[target], layer[node] + 1)
+        for link in after[node]:
+            layer[link.target] = max(layer[link.target], layer[node] + 1)
     return layer
 
 

@@ -8,7 +8,7 @@ import orjson
 
 from pflow.core.document.document import Input
 from pflow.core.printable import escape, shorten
-from pflow.drawing.layout import Link, links_of, order_rows
+from pflow.drawing.layout import Link, links_of, order_rows, outgoing
 from pflow.engine.plan import Plan, PlanNode
 
 _MAX_LANES = 12
@@ -148,14 +148,14 @@ def _graph(plan: Plan, links: Sequence[Link]) -> list[str]:
 
 def _as_list(plan: Plan, links: Sequence[Link]) -> list[str]:
     labels = _labels(plan)
-    outgoing = _outgoing(plan, links)
+    after = outgoing(plan, links)
     lines = []
     for node in order_rows(plan, links):
         lines.append(f"● {labels[node]}")
-        plain = [link for link in outgoing[node] if not link.label and not link.back]
+        plain = [link for link in after[node] if not link.label and not link.back]
         if plain:
             lines[-1] += "  → " + ", ".join(escape(plan.nodes[link.target].id) for link in plain)
-        lines += [f"    {_towards(plan, link)}" for link in outgoing[node] if link.label or link.back]
+        lines += [f"    {_towards(plan, link)}" for link in after[node] if link.label or link.back]
     return lines
 
 
@@ -165,13 +165,6 @@ def _labels(plan: Plan) -> list[str]:
         for node in plan.nodes
     ]
     return align(rows, indent="", widest=32) if rows else []
-
-
-def _outgoing(plan: Plan, links: Sequence[Link]) -> list[list[Link]]:
-    outgoing: list[list[Link]] = [[] for _ in plan.nodes]
-    for link in links:
-        outgoing[link.source].append(link)
-    return outgoing
 
 
 def _towards(plan: Plan, link: Link) -> str:
@@ -189,9 +182,9 @@ class _Lanes:
         self._lanes: list[int | None] = []
         self.rows: list[tuple[str, int | str]] = []
         self.width = 0
-        outgoing = _outgoing(plan, links)
+        after = outgoing(plan, links)
         for node in order_rows(plan, links):
-            self._node(node, outgoing[node])
+            self._node(node, after[node])
             if self.width > _MAX_LANES:
                 return
 

@@ -86,12 +86,11 @@ def _add_step(
     steps: dict[str, dict[str, object]], event: StepStarted | StepCompleted | StepFailed | ItemFailed
 ) -> None:
     if isinstance(event, StepStarted):
-        steps.pop(event.step, None)
-        about = {"node": event.node, "status": "in_doubt", "started_at": event.at, "attempt": event.attempt}
-        steps[event.step] = {"step": event.step, **about}
-        return
+        steps.pop(event.step, None)  # a step that begins again comes last
     entry = steps.setdefault(event.step, {"step": event.step})
     match event:
+        case StepStarted():
+            entry.update(node=event.node, status="in_doubt", started_at=event.at, attempt=event.attempt)
         case StepCompleted():
             entry.update(status="completed", ms=event.ms, action=event.action, source=event.source)
             entry["outputs"] = event.writes
