@@ -104,6 +104,14 @@ def choice(params: Params, name: str, known: tuple[str, ...]) -> str:
     return value
 
 
+def utf8(name: str, value: str) -> bytes:
+    """A string as bytes. Raises `StepError` for half a surrogate pair, which has none."""
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise StepError(f"`{name}` contains text that is not valid Unicode") from None
+
+
 def wrong(name: str, wanted: str, value: object) -> StepError:
     """What to raise about a parameter that does not fit."""
     return StepError(f"`{name}` must be {wanted}, not {describe(value)}")

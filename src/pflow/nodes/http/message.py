@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from pflow.core.errors import SecurityError, StepError
-from pflow.core.printable import cut
+from pflow.core.printable import cut, shorten
 from pflow.core.setting.secret_name import is_secret_name
 from pflow.http.header import UNSAFE, read_wait
 
@@ -60,13 +60,13 @@ class Reply:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def check_method(method: str) -> str:
-    """The method in upper case. `CONNECT` and `TRACE` are no methods of an endpoint."""
-    upper = method.upper()
+def check_method(method: object, body: object) -> str:
+    """The method in upper case; by default GET, or POST with a body. Endpoints do not have `CONNECT` and `TRACE`."""
+    upper = str(method or ("GET" if body is None else "POST")).upper()
     if not (upper.isascii() and upper.isalpha() and len(upper) <= 20) or upper in ("CONNECT", "TRACE"):
         raise StepError(
-            f"{method!r} is not an HTTP method that a step can use",
-            suggestions=["Use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"],
+            f"`{shorten(str(method), 100)}` is not an HTTP method that a step can use",
+            suggestions=["use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"],
         )
     return upper
 

@@ -139,7 +139,7 @@ def make_request(params: Mapping[str, Any]) -> Request:
     if content is not None:
         headers.setdefault("content-type", content_type)
     headers.update(_auth_headers(params.get("auth")))
-    method = check_method(str(params.get("method") or ("GET" if content is None else "POST")))
+    method = check_method(params.get("method"), content)
     query = query_pairs(param.mapping(params, "params"))
     if method in ("POST", "PATCH"):
         key = _idempotency_key(method, url, query, content or b"")
