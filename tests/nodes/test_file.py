@@ -121,7 +121,7 @@ def test_what_is_no_file_is_refused_without_waiting(folder: Path) -> None:
         (None, "`path` must be a path, not null"),
         (3, "`path` must be a path, not an integer"),
         (["a"], "`path` must be a path, not an array"),
-        ("a\0b", "`path` holds a NUL character, so it is not a path"),
+        ("a\0b", "`path` contains a NUL character, so it is not a path"),
         ("x" * 300, f"cannot read `{'x' * 300}`: a name in it is too long"),
     ],
 )
@@ -166,7 +166,7 @@ def test_content_that_does_not_fit_is_refused_and_nothing_is_touched(folder: Pat
     assert fail(WriteFile, path="a", content="ä\ud800").message == "`content` cannot be utf-8: U+D800 at position 1"
     assert fail(WriteFile, path="a", content="€", encoding="latin-1").message.startswith("`content` cannot be latin-1")
     assert fail(WriteFile, path="a", content="*", encoding="base64").message.startswith("`content` is not base64")
-    assert fail(WriteFile, path="a", content=object()).message.startswith("`content` is neither text nor JSON")
+    assert fail(WriteFile, path="a", content=object()).message.startswith("`content` cannot be written as JSON")
     assert fail(WriteFile, path="a").message == "`content` is missing"
     assert (
         fail(WriteFile, path="a", content="x", append="yes").message == "`append` must be true or false, not a string"

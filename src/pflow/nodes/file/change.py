@@ -146,10 +146,7 @@ def encode(content: object, encoding: str) -> bytes:
     if isinstance(content, bytes):
         return content
     if not isinstance(content, str):
-        try:
-            return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        except TypeError as error:
-            raise StepError(f"`content` is neither text nor JSON: {error}") from None
+        return param.json_bytes("content", content, orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     try:
         if encoding == "base64":
             return base64.b64decode(content, validate=True)

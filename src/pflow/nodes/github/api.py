@@ -18,7 +18,7 @@ from pflow.core.printable import shorten
 from pflow.nodes import param
 from pflow.nodes.http.message import Reply, Request, body_value, check_headers, masked, secrets_in
 from pflow.nodes.http.network_policy import NetworkPolicy
-from pflow.nodes.http.node import call, encode_json, network_policy, query_pairs, settings
+from pflow.nodes.http.node import call, network_policy, query_pairs, settings
 
 DEFAULT_BASE = "https://api.github.com"
 MOST_ITEMS = 1000
@@ -72,7 +72,7 @@ class GitHub:
         content = None
         if body is not None:
             headers["content-type"] = "application/json"
-            content = encode_json(body, "body")
+            content = param.json_bytes("body", body)
         request = Request(
             method=method,
             url=self._base + path,
