@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pflow import __version__
 from tests.cli.conftest import spawn
 
 SLOW = {
@@ -85,4 +86,4 @@ def test_messages_survive_a_poor_locale(tmp_path: Path) -> None:
 
 
 def test_the_version_is_one_line(tmp_path: Path) -> None:
-    assert finish(spawn("--version", cwd=tmp_path)) == (0, "pflow 0.1.0\n", "")
+    assert finish(spawn("--version", cwd=tmp_path)) == (0, f"pflow {__version__}\n", "")

@@ -18,7 +18,7 @@ from pflow.nodes.http.step_client import StepClient
 from tests.nodes.local_http import LocalServer, Step, answer
 
 openssl = shutil.which("openssl") or ""
-pytestmark = pytest.mark.skipif(openssl is None, reason="certificates are made with the openssl program")
+pytestmark = pytest.mark.skipif(not openssl, reason="certificates are made with the openssl program")
 
 LOOPBACK = NetworkPolicy(allow_private=True)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import inspect
 import ipaddress
 import ssl
 from pathlib import Path
@@ -28,6 +29,7 @@ def certify(
     subject: Any, key: Any, issuer: Any, signer: Any, *, authority: Any = False, address: Any = "127.0.0.1"
 ) -> Any:
     now = datetime.datetime.now(datetime.UTC)
+    usage = dict.fromkeys(inspect.signature(x509.KeyUsage).parameters, False)
     builder = (
         x509.CertificateBuilder()
         .subject_name(name(subject))
@@ -38,6 +40,9 @@ def certify(
         .not_valid_after(now + datetime.timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+        .add_extension(x509.KeyUsage(**{**usage, "digital_signature": True, "key_cert_sign": authority}), critical=True)
     )
     return builder.sign(signer, hashes.SHA256())
 
