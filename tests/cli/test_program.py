@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,7 +28,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_stops_the_run_and_its_children_resumable(tmp_path: Path, number: Any, code: int) -> None:
+def test_a_signal_stops_the_run_and_its_children_resumable(tmp_path: Path, number: signal.Signals, code: int) -> None:
     (tmp_path / "slow.json").write_text(json.dumps(SLOW))
     os.mkfifo(tmp_path / "gate")
     process = spawn("run", "slow.json", cwd=tmp_path)

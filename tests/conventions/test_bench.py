@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from bench.install import is_acceptable
-from bench.row import Row, show, table
+from bench.row import Row, Unit, show, table
 
 
-def row(**fields: Any) -> Any:
+def row(**fields: Any) -> Row:
     return Row(**{"group": "g", "what": "it", "unit": "s", "rule": "most", "limit": 1.0, "us": 0.5, **fields})
 
 
@@ -41,7 +41,7 @@ def test_a_budget_holds_up_to_its_limit(fields: dict[str, Any], holds: bool, bud
         (8200.4, "items/s", "8,200 items/s"),
     ],
 )
-def test_numbers_read_well(value: float | int, unit: str, text: str) -> None:
+def test_numbers_read_well(value: float | int, unit: Unit, text: str) -> None:
     assert show(value, unit) == text
 
 
