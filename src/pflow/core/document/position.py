@@ -110,19 +110,13 @@ class Places:
         end = starts[number] if number < len(starts) else len(text)
         return text[starts[number - 1] : end].rstrip("\r\n")
 
-    def at(self, path: Path) -> tuple[bool, object]:
-        """Whether there is a value at `path`, and the value."""
+    def at(self, path: Path) -> object:
+        """The value at `path`; None if there is none."""
         value = self.value
         for part in path:
-            parts: dict[str | int, object] = {}
-            if isinstance(value, dict):
-                parts = value
-            elif isinstance(value, list):
-                parts = dict(enumerate(value))
-            if part not in parts:
-                return False, None
-            value = parts[part]
-        return True, value
+            parts = dict(enumerate(value)) if isinstance(value, list) else value if isinstance(value, dict) else {}
+            value = parts.get(part)
+        return value
 
     def issue(
         self,
