@@ -46,13 +46,13 @@ _BATCH = dict.fromkeys(("items", "as", "concurrency", "on_error"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff"))
 _MCP = dict.fromkeys(("server_id", "tool_name", "version"))
 
-_YEAR = 31_536_000
+_YEAR_SECONDS = 31_536_000
 
 
 def build_document(value: object, issues: Issues) -> Document | None:
     """The document in `value`, also with issues where possible, so that its meaning can be checked as well.
 
-    It is None when `nodes` holds none, or something that cannot be taken for a node.
+    It is None when `nodes` is empty or holds something that cannot be a node.
     """
     if not isinstance(value, dict):
         hint = "put the nodes under `nodes`" if isinstance(value, list) else 'write {"nodes": [{"id": "…"}]}'
@@ -99,9 +99,9 @@ def _check_version(top: Fields) -> None:
     if all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
         newer = [int(part) for part in parts] > ours
         message = f"ir_version `{shorten(version)}` is {'newer' if newer else 'older'} than this pflow reads"
-        hint = "update pflow" if newer else f"see whether the document holds as `{IR_VERSION}`"
+        hint = "update pflow" if newer else f"check whether the document is valid as `{IR_VERSION}`"
     else:
-        message = f"ir_version `{shorten(version)}` is not a version that exists"
+        message = f"ir_version `{shorten(version)}` is not a valid version"
         hint = f'write "{IR_VERSION}", or leave the field out'
     top.issues.add("unsupported-version", message, ("ir_version",), known=(IR_VERSION,), hint=hint)
 
@@ -161,7 +161,7 @@ def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
         params=node.mapping("params"),
         batch=_read_batch(node),
         retry=_read_retry(node),
-        timeout=node.number("timeout", None, 0, _YEAR, above=True),
+        timeout=node.number("timeout", None, 0, _YEAR_SECONDS, above=True),
         max_visits=node.integer("max_visits", None, 1, 1_000_000),
         description=node.text("description"),
         mcp_server=server,
@@ -197,8 +197,8 @@ def _read_mcp(node: Fields, kind: str) -> tuple[str | None, str | None]:
 
 
 def _read_batch(node: Fields) -> Batch | None:
-    value = node.mapping("batch") if node.values.get("batch") is not None else None
-    if value is None or not isinstance(node.values["batch"], dict):
+    value = node.mapping("batch")
+    if not isinstance(node.values.get("batch"), dict):
         return None
     path: Path = (*node.path, "batch")
     batch = Fields(node.issues, value, path, _BATCH, what="`batch`", required=("items",))
@@ -234,7 +234,7 @@ def _read_retry(node: Fields) -> Retry | None:
 def _check_clashes(
     issues: Issues, nodes: list[NodeSpec | None], ids: Mapping[str, int], inputs: Mapping[str, Input]
 ) -> None:
-    """One name, one thing: `${name}` must not have two meanings."""
+    """Report names that stand for two things: `${name}` must have one meaning."""
     for name in inputs:
         if name in ids:
             issues.add(

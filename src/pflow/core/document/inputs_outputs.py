@@ -57,9 +57,9 @@ def read_inputs(top: Fields) -> dict[str, Input]:
         if secret and default not in (None, ""):
             top.issues.add(
                 "bad-default",
-                f"`{shorten(name)}` is secret and cannot have a default: a document is no place for a secret",
+                f"`{shorten(name)}` is secret and cannot have a default: a document must not hold secrets",
                 (*path, "secret"),
-                hint="remove the default; the value is given for each run, or comes from settings or environment",
+                hint="remove the default; the value is given for each run, or comes from settings or the environment",
             )
         inputs[name] = Input(
             type=kind,
@@ -94,7 +94,7 @@ def read_outputs(top: Fields) -> dict[str, Output]:
 
 
 def describe_input(declared: Input) -> dict[str, object]:
-    """An input for whoever wants to give it."""
+    """An input for callers that want to give it."""
     shown: dict[str, object] = {
         "type": declared.type,
         "required": declared.required and not declared.has_default,

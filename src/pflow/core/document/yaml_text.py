@@ -21,7 +21,11 @@ _CONSTANTS: dict[str, object] = {"": None, "~": None, "null": None, "true": True
 
 def load_yaml(text: str, issues: Issues) -> object:
     """The value of `text`, with its places; what cannot be read stops the issues, the rest is added to them."""
-    value, issues.places.root = _Builder(text, issues).build()
+    builder = _Builder(text, issues)
+    builder.build()
+    if builder.root is None or issues.stopped:
+        return None
+    value, issues.places.root = builder.root
     return value
 
 
@@ -49,17 +53,17 @@ class _Builder:
         self._number = re.compile(_NUMBER).fullmatch
         self._stack: list[_Frame] = []
         self._anchors: dict[str, tuple[object, Spot]] = {}
-        self._root: tuple[object, Spot] | None = None
+        self.root: tuple[object, Spot] | None = None
 
-    def build(self) -> tuple[object, Spot]:
-        """The value and its places; None and no places once the issues are stopped."""
+    def build(self) -> None:
+        """Fill `root` with the value and its places, or stop the issues."""
         import yaml  # lazy: 12 ms, and most documents are JSON
 
         bad = re.search(_FORBIDDEN, self._text)
         if bad:
             shown = f"U+{ord(bad[0]):04X}"
             self._issues.stop("syntax", f"the character {shown} cannot stand in YAML", bad.start())
-            return None, Spot(0, 0)
+            return
         try:
             for event in yaml.parse(self._text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
                 offset = event.start_mark.index
@@ -74,26 +78,24 @@ class _Builder:
                     self._end()
                 elif isinstance(event, yaml.AliasEvent):
                     self._alias(event.anchor, offset)
-                elif isinstance(event, yaml.DocumentStartEvent) and self._root is not None:
+                elif isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
                     self._issues.stop("yaml-feature", "the text holds a second YAML document", offset)
                 if self._issues.stopped:
-                    return None, Spot(0, 0)
+                    return
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             self._explain(mark.index if mark else 0, error.problem or "", error.context or "")
         except yaml.YAMLError as error:
             self._explain(0, str(error).partition("\n")[0], "")
-        if self._root is None and not self._issues.stopped:
+        if self.root is None and not self._issues.stopped:
             self._issues.stop("syntax", "the document is empty", 0, hint="a document needs at least `nodes:`")
-        return self._root if self._root is not None and not self._issues.stopped else (None, Spot(0, 0))
 
     def _scalar(self, text: str, plain: bool, anchor: str | None, offset: int) -> None:
         value = self._resolve(text) if plain else text
         spot = Spot(offset, offset)
         if anchor:
             self._anchors[anchor] = value, spot
-        frame = self._stack[-1] if self._stack else None
-        if frame is not None and isinstance(frame.value, dict) and not frame.keyed:
+        if frame := self._object_before_key():
             if plain and text == "<<":
                 self._issues.add(
                     "yaml-feature",
@@ -117,13 +119,11 @@ class _Builder:
         self._put(value, spot)
 
     def _start(self, value: dict[str, object] | list[object], anchor: str | None, offset: int) -> None:
-        parent = self._stack[-1] if self._stack else None
-        if parent is not None and isinstance(parent.value, dict) and not parent.keyed:
+        if self._object_before_key():
             self._issues.stop("bad-key", "the keys of an object are strings, not arrays or objects", offset)
             return
         if len(self._stack) >= MAX_DEPTH:
-            message = f"the document is nested more than {MAX_DEPTH} levels deep"
-            self._issues.stop("too-deep", message, offset)
+            self._issues.stop("too-deep", f"the document is nested more than {MAX_DEPTH} levels deep", offset)
             return
         frame = _Frame(value, Spot(offset, offset), anchor)
         frame.part = self._put(value, frame.spot)
@@ -139,34 +139,34 @@ class _Builder:
     def _alias(self, anchor: str | None, offset: int) -> None:
         if anchor is None or anchor not in self._anchors:
             inside = any(frame.anchor == anchor for frame in self._stack)
-            problem = "stands inside of what it names" if inside else "names nothing that stands before it"
+            problem = "stands inside what it names" if inside else "names nothing that stands before it"
             self._issues.stop("yaml-feature", f"the alias `*{(anchor or '')[:80]}` {problem}", offset)
             return
         value, target = self._anchors[anchor]
-        frame = self._stack[-1] if self._stack else None
-        if frame is not None and isinstance(frame.value, dict) and not frame.keyed:
+        if frame := self._object_before_key():
             if isinstance(value, str):
                 self._key(frame, value, offset)
             else:
-                self._issues.stop("bad-key", f"the alias `*{anchor[:80]}` is no string, so it is no key", offset)
+                self._issues.stop(
+                    "bad-key", f"the alias `*{anchor[:80]}` is not a string, so it cannot be a key", offset
+                )
             return
         self._put(value, Spot(offset, offset, target.children))
 
+    def _object_before_key(self) -> _Frame | None:
+        """The open object, if what comes next is a key of it."""
+        frame = self._stack[-1] if self._stack else None
+        return frame if frame is not None and isinstance(frame.value, dict) and not frame.keyed else None
+
     def _key(self, frame: _Frame, key: str, offset: int) -> None:
         if key in frame.spot.children:
-            self._issues.add(
-                "duplicate-key",
-                f"the key `{key[:80]}` stands twice in one object",
-                (*self._path(), key),
-                offset=offset,
-                hint="keep one of them",
-            )
+            self._issues.add_duplicate(key, self._path(), offset)
         frame.keyed, frame.key, frame.key_offset = True, key, offset
 
     def _put(self, value: object, spot: Spot) -> str | int:
         """Give the value to the open array or object; say under which key or index."""
         if not self._stack:
-            self._root = value, spot
+            self.root = value, spot
             return ""
         frame = self._stack[-1]
         if isinstance(frame.value, list):
