@@ -13,7 +13,8 @@ from pocketflow import AsyncNode
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.printable import cut
-from pflow.core.template.shell_text import ShellCommand, check_env_name
+from pflow.core.template.env_name import check_env_name
+from pflow.core.template.shell_text import ShellCommand
 from pflow.engine.context import current_step
 from pflow.nodes import param
 from pflow.process.command import Finished, child_environment, run_process
