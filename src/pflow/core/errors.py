@@ -206,6 +206,6 @@ class ReplyError(ServerError):
 
 
 class InputNeeded(ServerError):
-    """A tool asks for something that only a person can give, and nobody is there to answer."""
+    """A tool asks for something that only a person can give, and no person is there to answer."""
 
     code = "mcp_input"

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pflow.registry.type_name import TYPE_NAMES, canonical
+from pflow.core.json_type import TYPE_NAMES, canonical
 
 MAX_DEPTH = 16
+"""Levels of nested types."""
 
 
 class TypeText(NamedTuple):

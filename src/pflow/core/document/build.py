@@ -15,32 +15,10 @@ MAX_NODES = 10_000
 """Nodes of a document."""
 
 _DOCUMENT = dict.fromkeys(
-    (
-        "ir_version",
-        "name",
-        "description",
-        "metadata",
-        "inputs",
-        "outputs",
-        "nodes",
-        "edges",
-        "start_node",
-        "mappings",
-    )
+    ("ir_version", "name", "description", "metadata", "inputs", "outputs", "nodes", "edges", "start_node", "mappings")
 )
 _NODE = dict.fromkeys(
-    (
-        "id",
-        "type",
-        "params",
-        "batch",
-        "retry",
-        "timeout",
-        "max_visits",
-        "description",
-        "version",
-        "mcp_metadata",
-    )
+    ("id", "type", "params", "batch", "retry", "timeout", "max_visits", "description", "version", "mcp_metadata")
 )
 _BATCH = dict.fromkeys(("items", "as", "concurrency", "on_error"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff"))
@@ -129,12 +107,9 @@ def _read_nodes(top: Fields) -> tuple[list[NodeSpec | None], dict[str, int]]:
             if node is None or node.id == f"nodes[{index}]":
                 continue
             if node.id in ids:
-                issues.add(
-                    "duplicate-id",
-                    f"two nodes have the id `{shorten(node.id)}`",
-                    ("nodes", index, "id"),
-                    hint=f"nodes[{ids[node.id]}] has it as well; give each node an id of its own",
-                )
+                hint = f"nodes[{ids[node.id]}] has it as well; give each node an id of its own"
+                message = f"two nodes have the id `{shorten(node.id)}`"
+                issues.add("duplicate-id", message, ("nodes", index, "id"), hint=hint)
             else:
                 ids[node.id] = index
     return nodes, ids
@@ -174,22 +149,14 @@ def _read_mcp(node: Fields, kind: str) -> tuple[str | None, str | None]:
     value = node.mapping("mcp_metadata")
     if not value:
         if kind == "mcp_wrapper" and node.values.get("mcp_metadata") in (None, {}):
-            node.issues.add(
-                "missing-field",
-                "a node of type `mcp_wrapper` has no `mcp_metadata`",
-                node.path,
-                hint='add "mcp_metadata": {"server_id": "…", "tool_name": "…"}',
-            )
+            hint = 'add "mcp_metadata": {"server_id": "…", "tool_name": "…"}'
+            message = "a node of type `mcp_wrapper` has no `mcp_metadata`"
+            node.issues.add("missing-field", message, node.path, hint=hint)
         return None, None
     path: Path = (*node.path, "mcp_metadata")
     if kind != "mcp_wrapper":
-        node.issues.add(
-            "unexpected-field",
-            f"`mcp_metadata` belongs to nodes of type `mcp_wrapper`, not `{shorten(kind)}`",
-            path,
-            key=True,
-            hint='set "type": "mcp_wrapper"',
-        )
+        message = f"`mcp_metadata` belongs to nodes of type `mcp_wrapper`, not `{shorten(kind)}`"
+        node.issues.add("unexpected-field", message, path, key=True, hint='set "type": "mcp_wrapper"')
     required = ("server_id", "tool_name")
     fields = Fields(node.issues, value, path, _MCP, what="`mcp_metadata`", required=required)
     fields.text("version")
@@ -237,22 +204,14 @@ def _check_clashes(
     """Report names that stand for two things: `${name}` must have one meaning."""
     for name in inputs:
         if name in ids:
-            issues.add(
-                "name-clash",
-                f"`{shorten(name)}` is the name of an input and the id of a node",
-                ("inputs", name),
-                key=True,
-                hint="rename one of them",
-            )
+            message = f"`{shorten(name)}` is the name of an input and the id of a node"
+            issues.add("name-clash", message, ("inputs", name), key=True, hint="rename one of them")
     for index, node in enumerate(nodes):
         if node is None or node.batch is None:
             continue
         name = node.batch.name
         if name in ids or name in inputs:
             what = "the id of a node" if name in ids else "the name of an input"
-            issues.add(
-                "name-clash",
-                f"the batch item `{shorten(name)}` of node `{shorten(node.id)}` is also {what}",
-                ("nodes", index, "batch", "as"),
-                hint="give the item another name with `as`",
-            )
+            message = f"the batch item `{shorten(name)}` of node `{shorten(node.id)}` is also {what}"
+            where: Path = ("nodes", index, "batch", "as")
+            issues.add("name-clash", message, where, hint="give the item another name with `as`")

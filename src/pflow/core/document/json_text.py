@@ -31,8 +31,7 @@ def load_json(text: str, issues: Issues) -> object:
     def pairs_to_dict(pairs: list[tuple[str, object]]) -> dict[str, object]:
         nonlocal repeated
         value = dict(pairs)
-        if len(value) != len(pairs):
-            repeated = True
+        repeated = repeated or len(value) != len(pairs)
         return value
 
     try:

@@ -97,23 +97,15 @@ class _Builder:
             self._anchors[anchor] = value, spot
         if frame := self._object_before_key():
             if plain and text == "<<":
-                self._issues.add(
-                    "yaml-feature",
-                    "merge keys (`<<`) are not supported",
-                    self._path(),
-                    offset=offset,
-                    hint="write the fields out, or use an alias for a whole value",
-                )
+                hint = "write the fields out, or use an alias for a whole value"
+                message = "merge keys (`<<`) are not supported"
+                self._issues.add("yaml-feature", message, self._path(), offset=offset, hint=hint)
                 frame.keyed, frame.key = True, None
                 return
             if not isinstance(value, str):
-                self._issues.add(
-                    "bad-key",
-                    f"the keys of an object are strings, `{text[:80]}` is not",
-                    (*self._path(), text),
-                    offset=offset,
-                    hint=f'put it in quotes: "{text[:80]}"',
-                )
+                hint = f'put it in quotes: "{text[:80]}"'
+                message = f"the keys of an object are strings, `{text[:80]}` is not"
+                self._issues.add("bad-key", message, (*self._path(), text), offset=offset, hint=hint)
             self._key(frame, text, offset)
             return
         self._put(value, spot)
@@ -200,13 +192,9 @@ class _Builder:
     def _tag(self, tag: str | None, offset: int) -> None:
         if tag is not None:
             shown = tag.replace("tag:yaml.org,2002:", "!!")[:80]
-            self._issues.add(
-                "yaml-feature",
-                f"the tag `{shown}` is not supported",
-                self._path(),
-                offset=offset,
-                hint="remove the tag; quote a value to make it a string",
-            )
+            hint = "remove the tag; quote a value to make it a string"
+            message = f"the tag `{shown}` is not supported"
+            self._issues.add("yaml-feature", message, self._path(), offset=offset, hint=hint)
 
     def _explain(self, offset: int, problem: str, context: str) -> None:
         hint = ""

@@ -10,15 +10,7 @@ from pathlib import Path
 import orjson
 
 from pflow.core.errors import CorruptError, NotFoundError, StorageError
-from pflow.core.file.atomic import (
-    JSON_LIMIT,
-    locked,
-    make_private,
-    parse_object,
-    read_private,
-    set_aside,
-    write_atomic,
-)
+from pflow.core.file.atomic import JSON_LIMIT, locked, make_private, parse_object, read_private, set_aside, write_atomic
 from pflow.core.file.file_name import show
 from pflow.core.file.os_call import Calls
 from pflow.core.frozen import Frozen
