@@ -25,17 +25,18 @@ PflowError              pflow             1
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import TypedDict, Unpack
+
     from pflow.core.document.issue import Issue
 
+    class _More(TypedDict, total=False):
+        """What every error may carry besides its message; see `PflowError`."""
 
-class _More(TypedDict, total=False):
-    """What every error may carry besides its message; see `PflowError`."""
-
-    details: Mapping[str, object] | None
-    suggestions: Sequence[str]
+        details: Mapping[str, object] | None
+        suggestions: Sequence[str]
 
 
 class PflowError(Exception):

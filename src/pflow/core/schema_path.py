@@ -17,12 +17,15 @@ SEEN = "x-seen"
 """The keyword of a schema that was observed, not declared: in how many calls."""
 
 _MAX_REFS = 32
+"""References that follow one another."""
+
 _MAX_STEPS = 500
 """Steps into one schema: a foreign schema can refer to itself without end."""
 
 _MAX_PATHS = 200
 _MAX_CHOICES = 8
 _MAX_DEPTH = 12
+"""Limits of a list of paths: its lines, choices of one schema, and levels."""
 
 
 class DeadEnd(Frozen):

@@ -33,7 +33,7 @@ _MOST_BYTES = 16_000
 """Bytes of the fields of one thing."""
 
 _LEFT_OUT = ("schema", "default", "source", "description")
-"""What is left out of the fields of something that would flood its reader, in this order."""
+"""Parts of fields that are left out, in this order, until the rest is short enough."""
 
 
 class Texts(Frozen):
@@ -138,7 +138,7 @@ def _describe_node(entry: Entry) -> dict[str, object]:
 
 
 def _fitted(groups: Mapping[str, object]) -> tuple[dict[str, object], bool]:
-    """Groups of fields without what takes most room, as far as that is needed, and whether it was not."""
+    """Groups of fields, without their largest parts if they are too large, and whether they are whole."""
     found = {name: _shortened(group) for name, group in groups.items()}
     for left_out in _LEFT_OUT:
         if len(orjson.dumps(found)) <= _MOST_BYTES:

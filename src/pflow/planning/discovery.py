@@ -75,7 +75,7 @@ class Findings(Frozen):
 
 
 class Discovery:
-    """Everything in a home that a workflow could be made of, to be found by describing it."""
+    """Finds everything in a home that a workflow could be made of."""
 
     def __init__(self, home: Home, *, registry: Registry | None = None, ranking: Ranking | None = None) -> None:
         self._catalogue = Catalogue(home, registry)

@@ -1,4 +1,4 @@
-"""Takes text apart into the words that are searched: identifiers split, accents and case left to the index. Pure."""
+"""Splits text into searchable words: identifiers split, accents and case left to the index. Pure."""
 
 from __future__ import annotations
 

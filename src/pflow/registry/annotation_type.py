@@ -1,4 +1,4 @@
-"""From what an author writes as a type to the document's types, and to a JSON Schema where more is known."""
+"""Reads annotations as the document's types, with a JSON Schema where more is known."""
 
 from __future__ import annotations
 

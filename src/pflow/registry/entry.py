@@ -1,4 +1,4 @@
-"""One node type as the registry knows it: JSON until someone asks for its interface or its class."""
+"""One node type of the registry: JSON until its interface or its class is used."""
 
 from __future__ import annotations
 

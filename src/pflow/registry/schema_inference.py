@@ -260,7 +260,7 @@ def _are_alike(properties: Mapping[str, Schema]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _names(keys: tuple[str, ...]) -> list[str] | None:
-    """The keys, sorted, if they are names that someone gave fields; None if they are data."""
+    """The keys, sorted, if they are names of fields; None if they are data."""
     if not all(map(_is_name, keys)) or all(map(_CODE.fullmatch, keys)):
         return None
     return sorted(keys)

@@ -46,13 +46,13 @@ from pflow.core.document.plain_copy import MAX_SIZE, TOO_LARGE, TOO_LARGE_HINT, 
 from pflow.core.document.position import Issues, Places
 from pflow.core.document.yaml_text import load_yaml
 from pflow.core.errors import NotFoundError, StorageError
-from pflow.core.file.os_call import open_at_once
+from pflow.core.file.os_call import open_at_once, read_up_to
 from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
 
 
 class Parsed(Frozen):
-    """What a text holds: the document, as far as it could be built, and every issue of its form."""
+    """What parsing gives: the document, as far as it could be built, and every issue of its form."""
 
     document: Document | None
     issues: tuple[Issue, ...]
@@ -136,12 +136,9 @@ def _read_bytes(path: Path) -> bytes | None:
     shown = shorten(str(path), 200)
     try:
         with open_at_once(path) as file:
-            info = os.fstat(file.fileno())
-            if not stat.S_ISREG(info.st_mode):
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _no_document(shown, "not a regular file")
-            # A file may be longer than it says, and grow; one byte over the limit is as good as many.
-            data = file.read(MAX_SIZE + 1)
-            return data if max(info.st_size, len(data)) <= MAX_SIZE else None
+            return read_up_to(file, MAX_SIZE)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         raise NotFoundError(f"there is no file `{shown}`", suggestions=["check the path"]) from None
     except IsADirectoryError:

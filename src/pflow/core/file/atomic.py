@@ -26,6 +26,7 @@ from pflow.core.file.os_call import (
     not_regular,
     open_at_once,
     quietly,
+    read_up_to,
     storage_error,
 )
 
@@ -124,19 +125,22 @@ def read_private(path: Path, limit: int) -> bytes:
     """What one of our files holds. Links, pipes, devices and directories are refused, and never waited for."""
     try:
         with open_at_once(path, NOFOLLOW) as file:
-            found = os.fstat(file.fileno())
-            if not is_own_file(found):
+            if not is_own_file(os.fstat(file.fileno())):
                 raise not_regular(path)
-            # A file may be longer than it says, and grow.
-            if found.st_size > limit or len(data := file.read(limit + 1)) > limit:
-                raise _too_large(path, limit)
-            return data
+            data = read_up_to(file, limit)
     except FileNotFoundError:
         raise NotFoundError(f"`{path.name}` does not exist") from None
     except OSError as error:
         if error.errno in (*LINK_ERRORS, errno.EISDIR):
             raise not_regular(path) from None
         raise storage_error("read", path, error) from error
+    if data is None:
+        raise StorageError(
+            f"`{path}` is larger than {limit} bytes",
+            details={"file": str(path)},
+            suggestions=["check what wrote it; pflow's own files are much smaller"],
+        )
+    return data
 
 
 def make_private(path: Path) -> bool:
@@ -227,14 +231,6 @@ def _check_target(path: Path) -> None:
         return
     if not is_own:
         raise not_regular(path)
-
-
-def _too_large(path: Path, limit: int) -> StorageError:
-    return StorageError(
-        f"`{path}` is larger than {limit} bytes",
-        details={"file": str(path)},
-        suggestions=["check what wrote it; pflow's own files are much smaller"],
-    )
 
 
 def _replace(source: Path, target: Path, calls: Calls) -> None:

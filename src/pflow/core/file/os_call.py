@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from io import BufferedReader
+from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ from pflow.core.errors import SecurityError, StorageError
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 BINARY = getattr(os, "O_BINARY", 0)
+
+_CHUNK_BYTES = 1 << 16
 
 LINK_ERRORS = (errno.ELOOP, errno.EMLINK, errno.ENXIO)
 """Error numbers of opening a link, or a pipe or socket that no process serves."""
@@ -34,10 +36,21 @@ class Calls(Protocol):
     def mkdir(self, path: Path, mode: int, /) -> None: ...
 
 
-def open_at_once(path: Path, flags: int = 0) -> BufferedReader:
+def open_at_once(path: Path, flags: int = 0) -> FileIO:
     """Open a file for reading; a pipe or a device is opened without waiting for it."""
-    # A Path cannot be opened with flags.
-    return open(path, "rb", opener=lambda name, given: os.open(name, given | NONBLOCK | flags))
+    return open(path, "rb", buffering=0, opener=lambda name, given: os.open(name, given | NONBLOCK | flags))
+
+
+def read_up_to(file: FileIO, limit: int) -> bytes | None:
+    """All bytes of a file; None if there are more than `limit`. A file may be longer than it says, and grow."""
+    data = b""
+    size = os.fstat(file.fileno()).st_size
+    while max(size, len(data)) <= limit:
+        chunk = file.read(max(size, _CHUNK_BYTES) + 1)
+        if not chunk:
+            return data
+        data += chunk
+    return None
 
 
 def is_own_file(found: os.stat_result) -> bool:

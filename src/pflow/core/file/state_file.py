@@ -96,7 +96,7 @@ class StateFile:
         return content
 
     def update(self, change: Callable[[Json], Mapping[str, object]]) -> Json:
-        """Let `change` make a new object of what the file holds ({} if there is no file), and write it."""
+        """Write what `change` makes of the object in the file ({} if there is no file)."""
         with self.lock():
             after = dict(change(self.read_locked() or {}))
             data = orjson.dumps(after, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

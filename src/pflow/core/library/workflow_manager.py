@@ -39,7 +39,7 @@ MAX_DRAFTS = 100 << 20
 """Bytes that all drafts together may take, so that an agent in a loop cannot fill the disk."""
 
 PATH_SUFFIXES = (".json", ".yaml", ".yml", ".pflow.md")
-"""What makes a reference a path, and so may not end a name."""
+"""Suffixes that make a reference a path; a name must not end in one."""
 
 _STATS = ".stats.json"
 

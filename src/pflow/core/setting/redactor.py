@@ -76,7 +76,7 @@ class Redactor:
         return _Mask(self._compiled(), self._whole, exact=False).walk(value)
 
     def ends(self, value: object) -> object:
-        """An error to be stored or shown, whose texts may have been cut: what a cut left of a secret is replaced.
+        """An error to be stored or shown, whose strings may have been cut: the rest of a cut secret is replaced.
 
         A cut is the end of a string, an ellipsis or a quote. Whole secrets are left to `value` and `data`.
         """
@@ -146,7 +146,7 @@ class _Pattern:
 
 
 class _Mask:
-    """Takes some patterns out of values: `exact` tells forms apart and escapes what looks like a marker."""
+    """Replaces patterns in values: `exact` tells forms apart and escapes what looks like a marker."""
 
     __slots__ = ("_exact", "_fields", "_long", "_numeric", "_texts", "_whole")
 
@@ -226,7 +226,7 @@ class _Mask:
 
 
 class _Ends(_Mask):
-    """Takes the rests of patterns out of values: their last characters behind a cut, their first before one."""
+    """Replaces the rests of cut patterns: their last characters behind a cut, their first before one."""
 
     __slots__ = ()
 

@@ -60,7 +60,7 @@ class Settings:
 
     @classmethod
     def load(cls, home: Home, *, environ: Mapping[str, str] | None = None) -> Settings:
-        """Settings that have been read; raises `CorruptError` while they are lost."""
+        """Settings that have been read; raises `CorruptError` if they were damaged."""
         settings = cls(home, environ=environ)
         settings._read()
         return settings
@@ -105,7 +105,7 @@ class Settings:
             self._change("options", key, parse_option(key, value))
 
     def unset(self, key: str) -> None:
-        """Forget a credential, or let an option have its default again; `NotFoundError` if it was not set."""
+        """Delete a credential, or reset an option to its default; `NotFoundError` if it was not set."""
         credential = is_credential(key)
         if not credential:
             find_option(key)

@@ -88,6 +88,8 @@ _ALL_CODE = frozenset(("eval", ".", "source", "trap", "alias", "let", "watch", "
 _ASSIGNING = frozenset(("local", "export", "readonly"))
 _NAMING = frozenset(("declare", "typeset", "unset", "read", "getopts", "mapfile", "readarray")) | _ASSIGNING
 _MOST_INNER = 16
+"""Commands among the arguments of one command; each of them is read again."""
+
 _SSH_TAKES = "BbcDEeFIiJLlmOopQRSWw"
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
