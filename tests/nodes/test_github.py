@@ -148,7 +148,7 @@ def pages(items: list[Any]) -> Callable[..., Any]:
         chunk = items[(page - 1) * size : page * size]
         more = page * size < len(items)
         link = {"Link": f'<https://evil.example/steal?page={page + 1}>; rel="next"'} if more else {}
-        return reply(chunk, **link)
+        return reply(chunk, 200, **link)
 
     return handler
 

@@ -173,12 +173,12 @@ def test_a_header_name_that_is_none_is_refused(fail: Callable[..., Any], name: s
 @pytest.mark.parametrize("value", ["a\r\nEvil: 1", "a\nb", "a\rb", "a\x00b", "a\x1bb", "a\x7f", "a\ud800"])
 @pytest.mark.parametrize("slot", ["headers", "bearer", "header"])
 def test_no_value_can_end_its_header_line(fail: Callable[..., Any], value: str, slot: str) -> None:
-    params = {
+    every: dict[str, dict[str, Any]] = {
         "headers": {"headers": {"X-Value": value}},
         "bearer": {"auth": value},
         "header": {"auth": {"type": "header", "name": "X-Value", "value": value}},
-    }[slot]
-    assert isinstance(fail(lambda _: answer(), **params), SecurityError)
+    }
+    assert isinstance(fail(lambda _: answer(), **every[slot]), SecurityError)
 
 
 @given(st.text())

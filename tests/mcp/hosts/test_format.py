@@ -240,8 +240,8 @@ def test_names_become_ours_and_stay_apart(take: Callable[..., Any]) -> None:
     [
         ([], "it is no object"),
         ({}, "server `s` with the transport `stdio` needs a command to start; give it as `command`"),
-        ({"command": 1}, "`command` of server `s` is a number; it should be a text"),
-        ({"command": "x", "args": {"a": 1}}, "`args` of server `s` is an object; it should be a list of texts"),
+        ({"command": 1}, "`command` of server `s` is an integer; it should be a string"),
+        ({"command": "x", "args": {"a": 1}}, "`args` of server `s` is an object; it should be an array of strings"),
         (
             {"type": "carrier-pigeon", "url": "https://x.org"},
             "has the transport `carrier-pigeon`, which does not exist",
