@@ -297,7 +297,7 @@ def test_nothing_to_commit_is_said_plainly(repo: Repo) -> None:
     error = repo.fail(GitCommit, message="nothing")
     assert isinstance(error, StepError)
     assert (error.action, error.message) == ("error", "there is nothing to commit")
-    assert error.suggestions == ("Set `allow_empty` if a commit without changes is meant",)
+    assert error.suggestions == ("set `allow_empty` to commit without changes",)
     repo.write("a", "two\n")
     error = repo.fail(GitCommit, message="nothing")
     assert error.message == "there is nothing to commit among what was asked for; 1 other files have changed"
@@ -320,7 +320,7 @@ def test_an_unknown_person_is_told_what_to_set(repo: Repo) -> None:
     repo.git("config", "--unset", "user.email")
     repo.git("config", "user.useConfigOnly", "true")
     error = repo.fail(GitCommit, message="x", allow_empty=True)
-    assert error.suggestions == ("Set `git config user.name` and `git config user.email`, or the node's `author`",)
+    assert error.suggestions == ("set `git config user.name` and `git config user.email`, or the node's `author`",)
 
 
 def test_a_hook_that_objects_stops_the_commit(repo: Repo) -> None:
@@ -339,12 +339,12 @@ def test_a_hook_that_objects_stops_the_commit(repo: Repo) -> None:
         ({"message": None}, "`message` is empty"),
         ({"message": "\ud800"}, "not valid Unicode"),
         ({"message": "x", "files": ["a"], "all": True}, "both given"),
-        ({"message": "x", "files": [1]}, "`files` needs an array of file names"),
-        ({"message": "x", "files": {"a": 1}}, "`files` needs an array of file names"),
+        ({"message": "x", "files": [1]}, "`files` must be an array of file names"),
+        ({"message": "x", "files": {"a": 1}}, "`files` must be an array of file names"),
         ({"message": "x", "author": "nobody"}, "not of the form"),
         ({"message": "x", "author": "a <b>\n--amend"}, "not of the form"),
-        ({"message": "x", "files": ["a\0b"]}, "no argument can hold"),
-        ({"message": "x", "files": ["a\ud800"]}, "no argument can hold"),
+        ({"message": "x", "files": ["a\0b"]}, "an argument cannot hold"),
+        ({"message": "x", "files": ["a\ud800"]}, "an argument cannot hold"),
         ({"message": "x", "timeout": 0}, "`timeout` must be"),
     ],
 )
@@ -384,7 +384,7 @@ def test_changes_that_would_be_lost_stop_it(repo: Repo) -> None:
     repo.git("checkout", "--quiet", "main")
     repo.write("a", "mine\n")
     error = repo.fail(GitCheckout, ref="side")
-    assert error.suggestions == ("Commit the changes first, or put them aside with `git stash`",)
+    assert error.suggestions == ("commit the changes first, or put them aside with `git stash`",)
     assert (repo.path / "a").read_text() == "mine\n"
 
 
@@ -414,7 +414,7 @@ def test_a_checkout_that_cannot_be_is_explained(repo: Repo, params: dict[str, An
 @pytest.mark.parametrize("node", [GitStatus, GitLog, GitDiff, GitCommit, GitCheckout])
 def test_a_folder_that_is_no_repository_is_a_missing_resource(tmp_path: Path, node: type[Any]) -> None:
     (tmp_path / "plain").mkdir()
-    for path, words in (("plain", "is not in a git repository"), ("nowhere", "is not a folder that exists")):
+    for path, words in (("plain", "is not in a git repository"), ("nowhere", "is not an existing directory")):
         with pytest.raises(StepError) as caught:
             asyncio.run(
                 Step(tmp_path / ".pflow").run(

@@ -99,8 +99,8 @@ def test_a_certificate_of_no_known_authority_is_refused(certificates: Callable[.
     assert "/x` cannot be trusted: self-signed certificate" in error.message
     assert error.action == "error"
     assert error.suggestions == (
-        "If a private authority signed it, name its file in the environment variable SSL_CERT_FILE",
-        "To go without verification for this one node, set `insecure` to true",
+        "if a private authority signed it, name its file in the environment variable SSL_CERT_FILE",
+        "to skip verification for this one node, set `insecure` to true",
     )
     assert "hunter2" not in repr((error.message, error.details))
 

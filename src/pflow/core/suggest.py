@@ -1,11 +1,11 @@
-"""Finds the known words that a mistyped one may have meant; it knows nothing of documents."""
+"""Finds the known words that a mistyped one may have meant; knows nothing about documents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 _LONGEST = 100
-"""Longer words are no typing mistakes, and comparing them would cost more than a suggestion is worth."""
+"""Characters. Longer words are not typing mistakes, and comparing them costs more than a suggestion is worth."""
 
 
 def nearest(word: str, candidates: Iterable[str], *, limit: int = 3) -> list[str]:

@@ -19,7 +19,7 @@ from pflow.core.errors import (
     StepTimeout,
 )
 from pflow.core.file.home import Home
-from pflow.engine.context import StepContext, current_step
+from pflow.engine.context import StepContext, find_step
 
 if TYPE_CHECKING:
     from pflow.mcp.call.argument import ArgumentCheck
@@ -120,7 +120,7 @@ class Connections:
     async def _call(self, known: _Tool, arguments: Mapping[str, object]) -> Mapping[str, object]:
         known.check(arguments)
         connection = self._pool.connection(known.server)
-        context = _context()
+        context = find_step()
         if not connection.is_open:
             self._starting()
             if context is not None:
@@ -274,10 +274,3 @@ def _has_files(result: Mapping[str, object]) -> bool:
     return isinstance(content, list) and any(
         isinstance(block, dict) and block.get("type") not in ("text", "resource_link") for block in content
     )
-
-
-def _context() -> StepContext | None:
-    try:
-        return current_step()
-    except LookupError:
-        return None

@@ -408,7 +408,7 @@ def test_a_missing_command_is_named(kit: Kit, tmp_path: Path) -> None:
             asyncio.run(connect(command, "x"))
         assert caught.value.message == f"Command not found: {command}"
         assert caught.value.suggestions == ("install it, or give its full path",)
-    with pytest.raises(ServerError, match="is a folder, not a command"):
+    with pytest.raises(ServerError, match="is a directory, not a command"):
         asyncio.run(connect(str(tmp_path)))
     with pytest.raises(ServerError, match="the working directory .* cannot be entered: it does not exist"):
         asyncio.run(connect(sys.executable, cwd=str(tmp_path / "missing")))
