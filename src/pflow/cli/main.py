@@ -178,6 +178,5 @@ def _usage(error: click.UsageError) -> UsageError:
         if error.ctx is not None and error.ctx.info_name == "run":
             suggestions.append(f"an input is written without dashes: `{error.option_name.lstrip('-')}=value`")
     if error.ctx is not None:
-        usage = error.ctx.get_usage().removeprefix("Usage: ")
-        suggestions.append(f"usage: {usage}")
+        suggestions.append(error.ctx.get_usage().replace("Usage: ", "usage: ", 1))
     return UsageError(escape(message), suggestions=suggestions)

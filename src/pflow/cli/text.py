@@ -24,8 +24,7 @@ def render_failure(outcome: Outcome) -> str:
     message = escape(str(error.get("message", "no reason was recorded")))
     resume = f"pflow runs resume {outcome.run_id}"
     if outcome.status == "stopped":
-        lines = [f"stopped: {message}", *_completed(outcome)]
-        return "\n".join([*lines, "", f"resume: {resume}"])
+        return "\n".join([f"stopped: {message}", *_completed(outcome), "", f"resume: {resume}"])
     if outcome.status == "cancelled":
         return "\n".join([f"cancelled: {message}", *_completed(outcome)])
     node = outcome.failed_node or error.get("node")

@@ -59,14 +59,11 @@ class Gate:
             return
         if scope["type"] != "http":
             return
-        refusal = self.check(scope["headers"])
-        if refusal is None:
-            body = await self._read(receive)
-            if isinstance(body, bytes):
-                await self._app(scope, _replay(body, receive), send)
-                return
-            refusal = body
-        await _answer(refusal, send)
+        found = self.check(scope["headers"]) or await self._read(receive)
+        if isinstance(found, Refusal):
+            await _answer(found, send)
+        else:
+            await self._app(scope, _replay(found, receive), send)
 
     def check(self, headers: Headers) -> Refusal | None:
         """What is wrong with the head of a request; None if nothing is."""

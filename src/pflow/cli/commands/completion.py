@@ -30,6 +30,5 @@ def completion(console: Console, shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     maker = found(click.Command("pflow"), {}, "pflow", _VARIABLE)
-    script = maker.source_template % maker.source_vars()
-    script = script.replace("            COMPREPLY+=($value)\n", _NO_SPACE)
+    script = maker.source_template.replace("            COMPREPLY+=($value)\n", _NO_SPACE) % maker.source_vars()
     console.reply({"shell": shell, "script": script}, script)

@@ -89,8 +89,7 @@ def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFou
             f"`{word}` is a node type, and no workflow is saved under that name",
             suggestions=[f"its parameters are flags: `pflow {word} --name=value`", *error.suggestions],
         )
-    names = [*COMMANDS, *types]
-    near = [f"did you mean `pflow {name}`?" for name in nearest(word, names, limit=2)]
+    near = [f"did you mean `pflow {name}`?" for name in nearest(word, [*COMMANDS, *types], limit=2)]
     return NotFoundError(
         f"`{word}` is not a command, a saved workflow or a node type",
         suggestions=[

@@ -25,8 +25,7 @@ def read(workspace: Workspace, arguments: Arguments) -> ToolReply:
     step, field = arguments.get("step"), arguments.get("field")
     offset, limit = int(arguments.get("offset", 0)), int(arguments.get("limit", workspace.output_limit))
     if field is not None:
-        value = workspace.trace(reference, step=step, field=str(field), offset=offset, limit=limit)
-        return _value(str(field), value)
+        return _value(field, workspace.trace(reference, step=step, field=field, offset=offset, limit=limit))
     trace = workspace.trace(reference, step=step)
     assert isinstance(trace, Mapping)
     if step is not None:
