@@ -1,4 +1,4 @@
-"""What a server asks of a person: put to whoever answers, and completed with the defaults that the server names."""
+"""Questions of a server to a person: passed on to be answered, completed with the defaults that the server names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def respond(answer: Answer, requests: Mapping[str, object]) -> dict[str, o
 
 
 async def respond_to_one(answer: Answer, params: Mapping[str, object]) -> Mapping[str, object]:
-    """What goes back to a server that asks by a request of its own; whoever cannot answer has not decided anything."""
+    """What goes back to a server that asks by a request of its own; no answer means no decision."""
     try:
         responses = await respond(answer, {_KEY: {"method": _METHOD, "params": params}})
     except StepError:

@@ -51,12 +51,11 @@ async def meet(
     wire: Rpc,
     *,
     era: Era | None,
-    modern: Mapping[str, object],
-    legacy: Mapping[str, object],
+    asking: Mapping[str, object],
     timeout: float,
     probe: float,
 ) -> Peer:
-    """Agree on a protocol with the server; `modern` and `legacy` are our capabilities in either era.
+    """Agree on a protocol with the server; `asking` says which questions it may ask.
 
     A known era skips the probe. An unanswered probe stays open while the handshake is tried: a server may just be
     slow to start. Raises `ServerError` when there is no common version, `ServerGone` when the server ends meanwhile,
@@ -64,12 +63,13 @@ async def meet(
     """
     if era == "modern":
         return Peer(version=MODERN)
+    legacy = {"roots": {}, **asking}
     if era == "legacy":
         return await _shake_hands(wire, legacy, timeout)
-    meta = request_meta(modern)
+    meta = request_meta(asking)
     loop = asyncio.get_running_loop()
     until = loop.time() + timeout
-    asked = asyncio.ensure_future(wire.request("server/discover", {}, meta=meta, idle=timeout, cap=timeout))
+    asked = asyncio.ensure_future(wire.request("server/discover", {}, meta=meta, timeout=timeout, cap=timeout))
     shaken: asyncio.Task[Peer] | None = None
     try:
         await asyncio.wait((asked,), timeout=min(probe, timeout / 2))
@@ -81,7 +81,7 @@ async def meet(
             if asked.done() and (peer := _discovered(wire, asked)) is not None:
                 return peer
             if shaken.done() and shaken.exception() is not None and not asked.done():
-                # The handshake was refused; whoever refuses it may yet answer the probe.
+                # The handshake was refused; a server that refuses it may yet answer the probe.
                 await asyncio.wait((asked,), timeout=probe)
                 if asked.done() and (peer := _discovered(wire, asked)) is not None:
                     return peer
@@ -144,7 +144,7 @@ async def _shake_hands(wire: Rpc, capabilities: Mapping[str, object], timeout: f
 
 async def _initialize(wire: Rpc, version: str, capabilities: Mapping[str, object], timeout: float) -> dict[str, object]:
     params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": CLIENT}
-    return await wire.request("initialize", params, idle=timeout, cap=timeout)
+    return await wire.request("initialize", params, timeout=timeout, cap=timeout)
 
 
 def _offered(error: ReplyError) -> list[object] | None:

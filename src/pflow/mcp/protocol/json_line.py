@@ -55,7 +55,7 @@ def decode(line: bytes) -> object:
     """The value of a line. Raises `ValueError` for what is not JSON or could not be written again.
 
     orjson refuses lone surrogates, invalid UTF-8, and numbers beyond a double. It reads deeper than it writes, and
-    what comes from a server must be writable: to the journal, and to whoever asked.
+    what comes from a server must be writable: to the journal, and to callers.
     """
     brackets = line.count(b"[") + line.count(b"{")
     if brackets > MOST_BRACKETS:
@@ -79,8 +79,8 @@ def decode(line: bytes) -> object:
 
 
 def _check_parts(line: bytes) -> None:
-    """Raise `ValueError` for a long line of so many parts that reading it would take too long. Texts are cheap."""
-    # A quote that ends a text of backslashes counts as one inside it: too few by half, at the worst.
+    """Raise `ValueError` for a long line whose parts would take too long to read. Strings are cheap."""
+    # A quote that ends a string of backslashes counts as one inside it: too few by half, at the worst.
     strings = (line.count(b'"') - line.count(b'\\"')) // 2
     parts = {
         "fields": (min(strings, line.count(b":")), MOST_FIELDS),

@@ -56,9 +56,9 @@ class Hooks:
 
 
 class Patience(TypedDict, total=False):
-    """How long a request may take, and who is told how far it is."""
+    """How long a server may be silent about a request, how long that may take, and who is told how far it is."""
 
-    idle: float
+    timeout: float
     cap: float
     progress: Progress | None
 
@@ -73,16 +73,16 @@ class Call:
         method: str,
         future: asyncio.Future[dict[str, object]],
         now: float,
-        idle: float = IDLE,
+        timeout: float = IDLE,
         cap: float = CAP,
         progress: Progress | None = None,
     ) -> None:
         self.method = method
         self.future = future
-        self.idle = idle
+        self.idle = timeout
         self.cap = cap
         self.until = now + cap
-        self.wake = now + min(idle, cap)
+        self.wake = now + min(timeout, cap)
         self.progress = progress
         self.done = 0.0
 
@@ -93,7 +93,7 @@ class Rpc:
     What carries the messages says how they are sent, and hands over what arrives.
     """
 
-    garbage = "the MCP server sent something else than messages"
+    garbage = "the MCP server sent something other than messages"
 
     def __init__(self, hooks: Hooks) -> None:
         self.dropped: Counter[str] = Counter()
@@ -236,7 +236,7 @@ class Rpc:
             self._send(encode({"jsonrpc": "2.0", "id": number, **answer}))
 
     def _answered(self, number: object, task: asyncio.Task[Mapping[str, object]]) -> None:
-        """Send what was asked for; whoever waited meanwhile waits for the server from now on."""
+        """Send what was asked for; from now on, waiting calls wait for the server again."""
         self._answering.discard(task)
         if task.cancelled() or self._error is not None:
             return

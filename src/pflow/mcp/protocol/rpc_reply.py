@@ -68,7 +68,7 @@ def excerpt(value: object) -> object:
 
 
 def read_progress(params: Mapping[str, object]) -> tuple[float, float | None, str] | None:
-    """How far, of how much, and what; None for what is no progress."""
+    """How far, of how much, and what; None for anything else."""
     done, total, message = params.get("progress"), params.get("total"), params.get("message")
     if not isinstance(done, int | float) or isinstance(done, bool) or done < 0:
         return None

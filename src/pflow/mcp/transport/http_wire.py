@@ -77,7 +77,7 @@ class HttpWire(Rpc):
             if not modern or error.number not in MISMATCH or not isinstance(name, str) or name in self._mirrored:
                 raise
             # The tool wants arguments repeated in headers, and was never listed here. Nothing has been done yet.
-            await self._look_up(name, meta or {}, patience.get("idle", IDLE))
+            await self._look_up(name, meta or {}, patience.get("timeout", IDLE))
             if name not in self._mirrored:
                 raise
             return await super().request(method, params, meta=meta, **patience)
@@ -94,6 +94,9 @@ class HttpWire(Rpc):
         if method == "notifications/initialized":
             self._greeted = task
             self._overhear()
+
+    async def listen(self, timeout: float) -> None:
+        """Open the stream that replies come on; each answer is its own here."""
 
     async def leave(self) -> None:
         """Tell the server that the session is over."""
@@ -333,10 +336,10 @@ class HttpWire(Rpc):
             kept.append(tool)
         return {**result, "tools": kept}
 
-    async def _look_up(self, name: str, meta: Mapping[str, object], idle: float) -> None:
+    async def _look_up(self, name: str, meta: Mapping[str, object], timeout: float) -> None:
         params: dict[str, object] = {}
         for _ in range(_MOST_PAGES):
-            result = await self.request("tools/list", params, meta=meta, idle=idle, cap=idle)
+            result = await self.request("tools/list", params, meta=meta, timeout=timeout, cap=timeout)
             cursor = result.get("nextCursor")
             if name in self._mirrored or not isinstance(cursor, str):
                 return

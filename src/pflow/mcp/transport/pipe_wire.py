@@ -17,7 +17,7 @@ _MOST_QUEUED = 1 << 20
 class Wire(Rpc):
     """A connection, open from the start."""
 
-    garbage = "the MCP server wrote something else than messages to its output"
+    garbage = "the MCP server wrote something other than messages to its output"
 
     def __init__(
         self, reading: int, writing: int, hooks: Hooks, *, limit: int = LINE_LIMIT, write_timeout: float = IDLE

@@ -6,12 +6,12 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 from pflow.core.errors import ServerError, ServerGone, StepError
-from pflow.mcp.protocol.elicitation import Answer
 from pflow.mcp.protocol.handshake import PROBE, Era
-from pflow.mcp.protocol.rpc import IDLE, Hooks
-from pflow.mcp.protocol.session import Conduct, Session, Warn
+from pflow.mcp.protocol.rpc import IDLE
+from pflow.mcp.protocol.session import Conduct, Link, Session
 from pflow.mcp.transport.pipe_wire import Wire
 from pflow.process.command import child_environment
 from pflow.process.group import Group
@@ -39,9 +39,7 @@ async def connect_stdio(
     timeout: float = IDLE,
     probe: float = PROBE,
     write_timeout: float = IDLE,
-    roots: Sequence[str] = (),
-    answer: Answer | None = None,
-    warn: Warn | None = None,
+    **conduct: Unpack[Conduct],
 ) -> Session:
     """Start a server and agree with it on a protocol, within `timeout` seconds.
 
@@ -52,35 +50,29 @@ async def connect_stdio(
     loop = asyncio.get_running_loop()
     until = loop.time() + timeout
     for attempt in (era, "legacy") if era is None else (era,):
-        conduct = Conduct(roots, warn)
-        process = ServerProcess(argv, env or {}, cwd, conduct, write_timeout=write_timeout)
-        session = Session(process, conduct, answer)
+        session = Session(ServerProcess(argv, env or {}, cwd, write_timeout, **conduct))
         try:
-            await session.open(era=attempt, timeout=max(until - loop.time(), 0.0), probe=probe)
+            return await session.open(era=attempt, timeout=max(until - loop.time(), 0.0), probe=probe)
         except ServerGone:
-            await process.close(patience=0)
             if attempt is not None or loop.time() >= until:
                 raise
-        except BaseException:
-            await process.close(patience=0)
-            raise
-        else:
-            return session
     raise AssertionError("the last attempt returns or raises")
 
 
-class ServerProcess:
+class ServerProcess(Link):
     """A running server, and everything that is held for it."""
+
+    wire: Wire
 
     def __init__(
         self,
         argv: Sequence[str],
         env: Mapping[str, str],
         cwd: str | None,
-        conduct: Conduct,
-        *,
-        write_timeout: float = IDLE,
+        write_timeout: float,
+        **conduct: Unpack[Conduct],
     ) -> None:
+        super().__init__(**conduct)
         if sys.platform == "win32":
             raise ServerError("MCP servers over stdio run only where there are process groups, which Windows has not")
         try:
@@ -94,9 +86,7 @@ class ServerProcess:
         self._closed: asyncio.Task[None] | None = None
         self._exited: asyncio.Future[None] = self._loop.create_future()
         self.group = Group(popen)
-        hooks: Hooks = conduct
-        conduct.link = self
-        self.wire = Wire(stdout, stdin, hooks, write_timeout=write_timeout)
+        self.wire = Wire(stdout, stdin, self, write_timeout=write_timeout)
         self._loop.add_reader(self._stderr, self._read_stderr)
         self.group.watch(self._exit)
 
