@@ -65,9 +65,9 @@ def _write_trace(wiring: Wiring, run_id: str, notices: list[str]) -> str | None:
 
 def _keep_observed(wiring: Wiring, notices: list[str]) -> None:
     """Store what tools were seen to give, for the next check."""
-    if "observed" in wiring.__dict__:
+    if "registry" in wiring.__dict__:
         try:
-            wiring.observed.flush()
+            wiring.registry.keep_observed()
         except PflowError as error:  # it is knowledge that a later run brings again
             notices.append(f"what tools gave was not remembered: {error.message}")
 
