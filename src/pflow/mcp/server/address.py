@@ -15,7 +15,7 @@ _WRONG = re.compile(r"[\x00-\x20\x7f\\]")
 
 
 def has_reference(text: str) -> bool:
-    """Whether a text holds a `${…}` that is filled in when the server is connected to."""
+    """Whether a string holds a `${…}` that is filled in when the server is connected to."""
     return "${" in text
 
 

@@ -81,12 +81,12 @@ def check_auth(server: str, auth: Auth, *, insecure: bool) -> None:
         if not getattr(auth, field):
             raise UsageError(
                 f"server `{server}` with the auth type `{auth.type}` needs `auth.{field}`",
-                suggestions=["both come from whoever runs the authorization server"],
+                suggestions=["the operator of the authorization server issues both"],
             )
     if auth.client_id and (has_reference(auth.client_id) or not _CLIENT.match(auth.client_id)):
         raise UsageError(
             f"`auth.client_id` of server `{server}` cannot be a client id",
-            suggestions=["give it as it is: it is no secret, and variables in it are not filled in"],
+            suggestions=["write it out: it is not a secret, and variables in it are not filled in"],
         )
     if auth.issuer:
         if has_reference(auth.issuer):
@@ -96,5 +96,5 @@ def check_auth(server: str, auth: Auth, *, insecure: bool) -> None:
         if not _SCOPE.match(scope):
             raise UsageError(
                 f"`{show(scope)}` cannot be a scope of server `{server}`",
-                suggestions=["give each scope as a text of its own, without spaces"],
+                suggestions=["give each scope as a string of its own, without spaces"],
             )

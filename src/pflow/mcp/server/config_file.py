@@ -21,7 +21,7 @@ class ServerBook:
 
     def __init__(self, home: Home, *, notices: list[str] | None = None, calls: Calls = os) -> None:
         self.notices: list[str] = [] if notices is None else notices
-        # The file may hold credentials that someone wrote there in clear.
+        # The file may hold credentials in plain text.
         self._file = StateFile(
             home.servers,
             is_valid=lambda content: isinstance(content.get("servers", {}), dict),

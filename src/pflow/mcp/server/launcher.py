@@ -33,7 +33,7 @@ def usable(launch: Sequence[str]) -> bool:
 
 
 def launch_environment(launch: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
-    """`env` with the folder of the script first in `PATH`, as launchers have it: a server finds its siblings there."""
+    """`env` with the directory of the script first in `PATH`, as launchers do: a server finds its siblings there."""
     path = env.get("PATH") or os.environ.get("PATH") or os.defpath
     return {**env, "PATH": f"{os.path.dirname(_script(launch))}{os.pathsep}{path}"}  # noqa: PTH120
 

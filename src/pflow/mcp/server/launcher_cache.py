@@ -31,7 +31,7 @@ def cache_for(argv: Sequence[str]) -> Cached | None:
 
 
 def _in_npx(script: str, interpreter: str, launcher: Sequence[str]) -> bool:
-    """npx keeps a folder per set of packages, and writes into it which ones were asked for."""
+    """npx keeps a directory per set of packages, and writes into it which ones were asked for."""
     found = _IN_NPX.match(script)
     if found is None:
         return False

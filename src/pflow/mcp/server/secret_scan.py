@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from pflow.core.advice import Advice
 from pflow.core.file.file_name import show
-from pflow.core.frozen import Frozen
 from pflow.core.setting.secret_name import is_secret_name
 from pflow.mcp.server.address import has_reference
-from pflow.mcp.server.config import TIMEOUT, ServerConfig
+from pflow.mcp.server.config import ServerConfig, ServerFields
 
 HIDDEN = "********"
 _LOOKED_AT = 4096
@@ -49,26 +48,9 @@ def shown_url(config: ServerConfig) -> str:
     return f"{base}?{'&'.join(f'{key}={HIDDEN}' if equals else key for key, equals, _ in pairs)}"
 
 
-class ServerView(Frozen):
+class ServerView(ServerFields):
     """A server for people and programs: whole, but of variables, headers and unknown fields only the names."""
 
-    name: str
-    transport: str
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    cwd: str = ""
-    url: str = ""
-    socket: str = ""
-    headers: tuple[str, ...] = ()
-    auth: Mapping[str, object] | None = None
-    insecure: bool = False
-    pin_file: str = ""
-    timeout: float = TIMEOUT
-    trust_readonly: bool = False
-    trust_idempotent: bool = False
-    tools: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
     warnings: tuple[str, ...] | None = None
     """What to know of a server that was just added."""
 
@@ -100,11 +82,11 @@ def _advise(config: ServerConfig) -> Iterator[str]:
             secret = _SECRET.search(value[:_LOOKED_AT]) or is_secret_name(key)
             if secret and value and not has_reference(value):
                 yield (
-                    f"the value of the {part} `{show(key)}` of server `{name}` is stored in clear; "
+                    f"the value of the {part} `{show(key)}` of server `{name}` is stored in plain text; "
                     + Advice("store it with `{set_setting}` and write `${NAME}` instead", name="NAME")
                 )
     if config.insecure:
-        yield f"server `{name}` is insecure: its connection may be unencrypted or to anyone"
+        yield f"server `{name}` is insecure: its connection may be unencrypted, or to an impostor"
     if " " in config.command and not re.search(r"[/\\]", config.command):
         yield f"the command of server `{name}` is one program with spaces in its name; its words belong in `args`"
     for key in _unknown(config):

@@ -128,7 +128,7 @@ def _token_file(home: Home, on_damage: Callable[[Damage], Json] = lambda _: {}) 
 
 
 def _login(entry: JsonView) -> Login | None:
-    """The login of an entry, None if someone has changed it into something else."""
+    """The login of an entry, None if somebody edited it so that it is not one."""
 
     def text(name: str) -> str:
         value = entry.get(name)

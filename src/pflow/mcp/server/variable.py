@@ -74,7 +74,7 @@ class _Expansion:
             f"`{name}` is not defined; {where} of server `{self._server}` has nothing in its place" for name in missing
         ]
         if odd:
-            self.warnings.append(f"{where} of server `{self._server}` holds a `${{` that is no variable; it is kept")
+            self.warnings.append(f"{where} of server `{self._server}` holds a `${{` that is not a variable; it is kept")
         return filled
 
     def path(self, text: str, where: str) -> str:
@@ -88,7 +88,7 @@ class _Expansion:
         for name, text in headers.items():
             filled, missing, odd = self._fill(text, needed=True)
             if missing or odd:
-                why = f"`{missing[0]}` is not defined" if missing else "it holds a `${` that is no variable"
+                why = f"`{missing[0]}` is not defined" if missing else "it holds a `${` that is not a variable"
                 self.warnings.append(f"header `{show(name)}` of server `{self._server}` is not sent: {why}")
                 continue
             value = filled.strip()
