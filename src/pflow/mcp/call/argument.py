@@ -1,6 +1,6 @@
 """The arguments of a tool against its input schema, before the server sees them: everything that is wrong, by name.
 
-The check is a courtesy to whoever wrote the arguments. What would take too long to check here is left to the server.
+The check is a courtesy to authors. What would take too long to check here is left to the server.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ArgumentCheck:
             raise ServerError(
                 f"tool `{tool}` of server `{server}` has an input schema that cannot be used: {cause}",
                 details={"server": server, "tool": tool},
-                suggestions=[f"Report it to whoever maintains `{server}`; its other tools can be used"],
+                suggestions=[f"report it to the maintainers of `{server}`; its other tools can be used"],
             ) from None
 
     def problems(self, arguments: Mapping[str, object]) -> list[str]:
@@ -97,13 +97,13 @@ def _copy(schema: object) -> dict[str, object]:
     try:
         data = orjson.dumps(schema)
     except TypeError as error:
-        raise ValueError(f"it is no JSON: {error}") from None
+        raise ValueError(f"it is not JSON: {error}") from None
     if len(data) > SCHEMA_LIMIT:
         raise ValueError(f"it has {len(data):,} bytes, and may have {SCHEMA_LIMIT:,}")
     copy: dict[str, object] = orjson.loads(data)
     kind = copy.get("type", "object")
     if kind != "object" and not (isinstance(kind, list) and "object" in kind):
-        raise ValueError("it describes something else than an object")
+        raise ValueError("it describes something other than an object")
     said = copy.pop("$schema", None)
     if isinstance(said, str) and said.partition("json-schema.org/")[2].rstrip("#").removesuffix("/schema") in _DIALECTS:
         copy["$schema"] = said

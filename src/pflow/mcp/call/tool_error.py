@@ -165,7 +165,7 @@ def _sayings(text: str) -> Iterator[str]:
 
 
 def _facts(text: str) -> Iterator[Mapping[str, object]]:
-    """The objects in a text that is JSON and describes an error."""
+    """The objects in a string that is JSON and describes an error."""
     parsed = _object(text)
     if parsed is not None:
         yield parsed

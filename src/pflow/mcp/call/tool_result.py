@@ -33,10 +33,10 @@ _MOST_LONG_NUMBERS = 50_000
 _LINK = {"name": "name", "title": "title", "description": "description", "mimeType": "mime_type", "size": "size"}
 _NOUNS = ("tool", "function", "method", "command")
 _ADVICE = {
-    "rate_limited": "Give the step a `retry` with a `wait`, or an edge for `rate_limited`",
-    "auth_failed": "Check the token or key that server `{server}` is configured with, and what it may do",
-    "resource_missing": "Check that what the arguments name exists",
-    "timeout": "Try again, or give the step a `retry`",
+    "rate_limited": "give the step a `retry` with a `wait`, or an edge for `rate_limited`",
+    "auth_failed": "check the token or key that server `{server}` is configured with, and what it may do",
+    "resource_missing": "check that what the arguments name exists",
+    "timeout": "try again, or give the step a `retry`",
 }
 _EXTENSIONS = {
     "image/png": ".png",
@@ -129,7 +129,7 @@ def unknown_tool(server: str, tool: str, tools: Iterable[str], *, said: str = ""
     return ServerError(
         f"Tool {shorten(tool, 200)} not found on server {server}",
         details={"server": server, "tool": tool, **({"server_says": _clean(said[:_SAID])} if said else {})},
-        suggestions=[*(f"Did you mean `{name}`?" for name in names), Advice("{sync_server}", server=server)],
+        suggestions=[*(f"did you mean `{name}`?" for name in names), Advice("{sync_server}", server=server)],
     )
 
 
@@ -160,7 +160,7 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def _read_content(content: object, tool: str, save: Save) -> tuple[list[str], list[Mapping[str, object]]]:
-    """The texts of a result, and references to all else."""
+    """The strings of a result, and references to everything else."""
     if content is None:
         return [], []
     if not isinstance(content, list):
@@ -170,7 +170,7 @@ def _read_content(content: object, tool: str, save: Save) -> tuple[list[str], li
     left = MOST_BYTES
     for position, block in enumerate(content):
         if not isinstance(block, dict) or not isinstance(block.get("type"), str):
-            raise _invalid(f"block {position} of its content is no object with a type", tool)
+            raise _invalid(f"block {position} of its content is not an object with a type", tool)
         resource = block.get("resource")
         kind = block["type"]
         holder, key = (resource, "blob") if kind == "resource" and isinstance(resource, dict) else (block, "data")
@@ -231,7 +231,7 @@ def _read_texts(texts: list[str]) -> object:
 
 
 def _parse(text: str) -> object:
-    """The JSON object or array that a text is; None for any other, and for what would not survive the reading."""
+    """The JSON object or array that a string holds; None for any other, and for what would not survive the reading."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     for position, number in enumerate(_LONG_NUMBER.finditer(text)):

@@ -25,7 +25,7 @@ class CannotEdit(Exception):
 
 
 class Member(Frozen):
-    """A key of an object in a text, and where its value stands."""
+    """A key of an object in a string, and where its value stands."""
 
     key: str
     start: int
@@ -34,7 +34,7 @@ class Member(Frozen):
 
 
 class Span(Frozen):
-    """An object in a text: its members, and where its brackets are."""
+    """An object in a string: its members, and where its brackets are."""
 
     members: list[Member]
     open: int
@@ -180,7 +180,7 @@ def put_toml(text: str, table: str, name: str, entry: Entry) -> str:
     end = after[0] if after else len(text)
     rest = text[begin:end]
     if "#" in rest or '"""' in text or "'''" in text:
-        raise CannotEdit  # someone's words, or what only looks like a header
+        raise CannotEdit  # a comment, or what only looks like a header
     return f"{text[:begin]}{block}{line_end if after else ''}{text[end:]}"
 
 

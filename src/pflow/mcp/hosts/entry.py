@@ -28,7 +28,7 @@ _CODEX = frozenset(["env_vars", "http_headers", "env_http_headers", "bearer_toke
 
 
 class Origin(Frozen):
-    """Where an entry stands: the folder its relative paths start from, and whose conventions it follows."""
+    """Where an entry stands: the directory its relative paths start from, and whose conventions it follows."""
 
     folder: Path
     home: Path
@@ -38,7 +38,7 @@ class Origin(Frozen):
 def translate(fields: object, origin: Origin) -> tuple[dict[str, object] | None, list[str]]:
     """Our fields for a host's entry, None for one that is switched off there, and remarks."""
     if not isinstance(fields, dict):
-        raise UsageError("it is no object")
+        raise UsageError("it is not an object")
     if fields.get("disabled") is True or fields.get("enabled") is False:
         return None, ["it is switched off there and not taken over"]
     remarks: list[str] = []
@@ -108,7 +108,7 @@ def _pairs(value: object) -> dict[str, object]:
 
 
 def _texts(value: object) -> object:
-    """Variables as texts: hosts take numbers and booleans for them as well."""
+    """Variables as strings: hosts take numbers and booleans for them as well."""
     if not isinstance(value, dict):
         return value
     return {
@@ -118,7 +118,7 @@ def _texts(value: object) -> object:
 
 
 def _fill(value: object, origin: Origin, remarks: list[str]) -> object:
-    """A text with the host's own variables replaced: folders by what they are, questions by variables."""
+    """A string with the host's own variables replaced: directories by what they are, questions by variables."""
     if not isinstance(value, str) or "$" not in value:
         return value
     if origin.gemini:
@@ -143,7 +143,7 @@ def _fill(value: object, origin: Origin, remarks: list[str]) -> object:
 
 
 def _settle(found: dict[str, object], origin: Origin) -> None:
-    """Make paths absolute that mean something in the host's folder only."""
+    """Make paths absolute that mean something in the host's directory only."""
     if "command" not in found:
         return
     folder = found.get("cwd")

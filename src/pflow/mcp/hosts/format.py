@@ -45,7 +45,7 @@ class Imported(Frozen):
 def read_host(source: str, *, home: Path, environ: Mapping[str, str]) -> Imported:
     """The servers of a file, or those that the person has configured in one of `HOSTS`.
 
-    The name of a host never means a file in the current folder: whoever wrote that is not the person.
+    The name of a host never means a file in the current directory: others may have written that one.
     """
     if source not in HOSTS:
         if not re.search(r"[/\\.~]", source) and not os.path.lexists(source):
@@ -157,7 +157,7 @@ def _tables(content: Mapping[str, object], origin: Origin) -> Iterator[tuple[dic
         if table is None:
             continue
         if not isinstance(table, dict):
-            raise UsageError(f"`{key}` is no object of servers by name")
+            raise UsageError(f"`{key}` is not an object of servers by name")
         yield table, origin, _switched_off(host.get("excluded"), host.get("allowed"))
     projects = content.get("projects")
     for folder, project in projects.items() if isinstance(projects, dict) else ():
@@ -175,7 +175,7 @@ def _switched_off(excluded: object, allowed: object) -> IsOff:
 
 
 def _project(path: Path) -> Path:
-    """The folder that relative paths in a file start from: the project's, not that of the editor's settings."""
+    """The directory that relative paths in a file start from: the project's, not that of the editor's settings."""
     folder = path.absolute().parent
     return folder.parent if folder.name in (".vscode", ".cursor", ".gemini", ".codex") else folder
 
@@ -186,7 +186,7 @@ def read_config(path: Path) -> bytes:
         fd = os.open(path, os.O_RDONLY | NONBLOCK | BINARY)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise StorageError(f"cannot read `{shorten(str(path), 200)}`: it is no file")
+                raise StorageError(f"cannot read `{shorten(str(path), 200)}`: it is not a file")
             with open(fd, "rb", closefd=False) as file:
                 data = file.read(MAX_FILE + 1)
         finally:

@@ -1,4 +1,4 @@
-"""Signs the requests to one server with its token, and has a token got or renewed where that is needed.
+"""Signs the requests to one server with its token, and obtains or renews a token where that is needed.
 
 While a stored token is good, nothing of the SDK is imported, and requests do not wait for each other.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PARAMETER = re.compile(r'\b(error|scope)=(?:"([^"]*)"|([^\s,]+))')
 _LOCK_POLL = 0.05
 _LOCK_TURNS = 1200
-"""Longer than another process takes to renew a token; whoever holds the lock then has stopped."""
+"""Longer than another process takes to renew a token; a process that still holds the lock then has stopped."""
 
 
 class Person:

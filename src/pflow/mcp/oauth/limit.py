@@ -25,12 +25,12 @@ def check_endpoint(server: ServerConfig, url: str) -> None:
         raise auth_failed(
             f"server `{server.name}` leads its login to an address that is refused: {error.message}",
             details=error.details,
-            suggestions=["do not log in; tell whoever runs the server"],
+            suggestions=["do not log in; tell the operator of the server"],
         ) from None
     if is_inside(host) and not is_inside(urlsplit(server.url).hostname or "") and not server.insecure:
         raise auth_failed(
             f"server `{server.name}` leads its login to `{show(host)}`, which is not public",
-            suggestions=["do not log in; tell whoever runs the server"],
+            suggestions=["do not log in; tell the operator of the server"],
         )
 
 
@@ -51,7 +51,7 @@ def bound(server: ServerConfig, response: Response) -> Response:
 
 
 async def error_of(response: Response | None) -> str:
-    """The `error` of an answer in the words of OAuth, which are no secret; empty if it has none."""
+    """The `error` of an answer in the words of OAuth, which are not secret; empty if it has none."""
     if response is None:
         return ""
     try:

@@ -120,7 +120,7 @@ async def login(
     if status in (401, 403):
         raise auth_failed(
             f"server `{server.name}` refuses the token that was just made for it (HTTP {status})",
-            suggestions=["check `auth.scopes` and `auth.client_id` of the server, or ask whoever runs it"],
+            suggestions=["check `auth.scopes` and `auth.client_id` of the server, or ask its operator"],
         )
 
 

@@ -1,4 +1,4 @@
-"""What became of a tool between two readings of a server: in words for people, in names for whoever uses it. Pure."""
+"""How a tool changed between two readings of a server: in words for people, in names for its workflows. Pure."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _text(what: str, old: object, new: object) -> str:
-    """Two texts from a little before where they part: a change far down must not be cut off."""
+    """Two strings from a little before where they differ: a change far down must not be cut off."""
     before, after = str(old or ""), str(new or "")
     start = max(_parting(before, after) - _BEFORE, 0)
     shown = [shorten(("…" if start and text else "") + text[start:]) for text in (before, after)]

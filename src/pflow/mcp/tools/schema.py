@@ -79,7 +79,7 @@ class SchemaReader:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether there was more to read than anyone should."""
+        """Whether there was too much to read."""
         return self._visits < 0
 
     def parameters(self) -> Parameters:

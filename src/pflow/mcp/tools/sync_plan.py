@@ -177,7 +177,7 @@ def _by_tool(
     names: Mapping[str, str],
     changed: Mapping[str, ToolChange],
 ) -> dict[str, ToolChange]:
-    """The changes for whoever names a tool by its own name, which outlives a new name of its node type."""
+    """The changes for documents that name a tool by its own name, which outlives a new name of its node type."""
     found: dict[str, ToolChange] = {}
     for name, entry in before.items():
         tool = name_in(entry)
