@@ -215,8 +215,8 @@ def _authorised(server: ServerConfig, pool: Pool) -> tuple[ServerConfig, Signer 
     from pflow.mcp.server.credential import check_credentials  # lazy: only for servers elsewhere
 
     variables = pool.variables()
-    server = server._replace(headers=check_credentials(server, variables).headers)
-    if server.auth is None or server.auth.type == "bearer":
+    server = server._replace(headers=check_credentials(server, variables))
+    if not server.uses_oauth:
         return server, None
     from pflow.mcp.oauth.login import oauth_for  # lazy: only for servers that ask for it
 

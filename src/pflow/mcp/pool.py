@@ -20,6 +20,7 @@ from pflow.core.errors import (
     StepTimeout,
 )
 from pflow.core.file.home import Home
+from pflow.core.json_type import object_in
 from pflow.engine.context import StepContext, current_step
 
 if TYPE_CHECKING:
@@ -224,8 +225,7 @@ class _Tool:
         self.name = entry.tool.tool
         self.hash = entry.tool.manifest_hash
         self.definition = entry.tool.definition
-        schema = self.definition.get("inputSchema")
-        required = schema.get("required") if isinstance(schema, dict) else None
+        required = object_in(self.definition, "inputSchema").get("required")
         self.required = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
         self._check: ArgumentCheck | None = None
 
@@ -262,9 +262,7 @@ class _Tool:
 
     def may_repeat(self, opened: Opened) -> bool:
         """Whether a call whose outcome is unknown may be made again: it says so itself, and it is believed."""
-        notes = self.definition.get("annotations")
-        if not isinstance(notes, dict):
-            return False
+        notes = object_in(self.definition, "annotations")
         reads = notes.get("readOnlyHint") is True
         return (reads and opened.config.trust_readonly) or (
             (reads or notes.get("idempotentHint") is True) and opened.config.trust_idempotent

@@ -124,10 +124,10 @@ class Servers:
 
     def log_out(self, name: str) -> bool:
         """Forget the tokens of a server; whether there were any."""
-        from pflow.mcp.oauth.login import logout  # lazy: most uses talk to no server
+        from pflow.mcp.server.token_store import forget  # lazy: most uses talk to no server
 
         self._book.get(name)
-        return logout(name, home=self._wiring.home)
+        return forget(self._wiring.home, name)
 
     def find_tool(self, name: str, tool: str) -> Entry:
         """The node type of a tool, by its own name or the one in its node type. Raises `NotFoundError`."""

@@ -10,6 +10,7 @@ from pflow.core.advice import Advice
 from pflow.core.errors import UsageError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.core.printable import shorten
 from pflow.mcp.server.config import ALIASES, FIELDS
 
@@ -83,13 +84,13 @@ def _take_codex(found: dict[str, object], fields: dict[str, object]) -> None:
     variables = fields.get("env_vars")
     if isinstance(variables, list):
         passed = {str(name): f"${{{name}}}" for name in variables if isinstance(name, str)}
-        found["env"] = {**passed, **_pairs(found.get("env"))}
+        found["env"] = {**passed, **object_in(found, "env")}
     headers = {
-        **_pairs(fields.get("http_headers")),
-        **{name: f"${{{variable}}}" for name, variable in _pairs(fields.get("env_http_headers")).items()},
+        **object_in(fields, "http_headers"),
+        **{name: f"${{{variable}}}" for name, variable in object_in(fields, "env_http_headers").items()},
     }
     if headers:
-        found["headers"] = {**headers, **_pairs(found.get("headers"))}
+        found["headers"] = {**headers, **object_in(found, "headers")}
     if fields.get("bearer_token_env_var"):
         found["auth"] = {"token_env": fields["bearer_token_env_var"]}
 
@@ -101,10 +102,6 @@ def _take_timeout(found: dict[str, object], fields: dict[str, object], origin: O
         found["timeout"] = seconds
     elif isinstance(milliseconds, int | float):
         found["timeout"] = milliseconds / 1000
-
-
-def _pairs(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
 
 
 def _texts(value: object) -> object:

@@ -16,6 +16,7 @@ from pflow.core.file.atomic import parse_object
 from pflow.core.file.file_name import show
 from pflow.core.file.os_call import BINARY, NONBLOCK
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.hosts.entry import Origin, translate
@@ -150,8 +151,7 @@ def _with_own_names(named: list[tuple[str, ServerConfig]], notes: list[str]) -> 
 
 def _tables(content: Mapping[str, object], origin: Origin) -> Iterator[tuple[dict[str, object], Origin, IsOff]]:
     """The tables of servers in a file, each with where it belongs and which of its servers are switched off."""
-    inner = content.get("mcp")
-    host = inner if isinstance(inner, dict) else {}
+    host = object_in(content, "mcp")
     tables = [(content.get(key), key) for key in ("mcpServers", "servers", "mcp_servers")]
     for table, key in [*tables, (host.get("servers"), "mcp.servers")]:
         if table is None:
@@ -159,10 +159,10 @@ def _tables(content: Mapping[str, object], origin: Origin) -> Iterator[tuple[dic
         if not isinstance(table, dict):
             raise UsageError(f"`{key}` is not an object of servers by name")
         yield table, origin, _switched_off(host.get("excluded"), host.get("allowed"))
-    projects = content.get("projects")
-    for folder, project in projects.items() if isinstance(projects, dict) else ():
-        table = project.get("mcpServers") if isinstance(project, dict) else None
-        if isinstance(table, dict) and table:
+    projects = object_in(content, "projects")
+    for folder in projects:
+        project = object_in(projects, folder)
+        if table := object_in(project, "mcpServers"):
             yield table, origin._replace(folder=Path(folder)), _switched_off(project.get("disabledMcpServers"), None)
 
 

@@ -77,21 +77,18 @@ class Redirect:
             raise auth_failed(
                 f"nobody has logged in to server `{server}` within {timeout:g} seconds", suggestions=again
             ) from None
+        details = {}
         if not self._is_expected(query):
-            raise auth_failed(
-                f"the login to server `{server}` came back with another state than it was sent with; "
-                "it may not be yours, and was not used",
-                suggestions=again,
-            )
-        if "error" in query:
-            raise auth_failed(
-                f"the login to server `{server}` was refused: `{show(query['error'])}`",
-                details={"description": show(query["error_description"], 200)} if "error_description" in query else {},
-                suggestions=again,
-            )
-        if not query.get("code"):
-            raise auth_failed(f"the login to server `{server}` came back without a code", suggestions=again)
-        return Answer(code=query["code"], state=query["state"], issuer=query.get("iss"))
+            problem = "came back with another state than it was sent with; it may not be yours, and was not used"
+        elif "error" in query:
+            problem = f"was refused: `{show(query['error'])}`"
+            if "error_description" in query:
+                details["description"] = show(query["error_description"], 200)
+        elif not query.get("code"):
+            problem = "came back without a code"
+        else:
+            return Answer(code=query["code"], state=query["state"], issuer=query.get("iss"))
+        raise auth_failed(f"the login to server `{server}` {problem}", details=details, suggestions=again)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection."""

@@ -136,14 +136,7 @@ class OAuthClient(Signer):
             return self._grant().client_credentials(attempt.request, challenge, login)
         await stack.aclose()  # a person takes longer than others should wait
         redirect = await stack.enter_async_context(listen())
-        return self._grant().authorize(
-            attempt.request,
-            challenge,
-            login,
-            redirect=redirect,
-            show_url=self._person.show_url,
-            timeout=self._person.timeout,
-        )
+        return self._grant().authorize(attempt.request, challenge, login, redirect=redirect, person=self._person)
 
     def _is_renewable(self, login: Login) -> bool:
         return self._auth.type == "oauth" and bool(login.refresh_token) and bool(self._auth.client_id or login.client)

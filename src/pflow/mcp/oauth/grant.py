@@ -12,6 +12,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import httpx2
 import orjson
@@ -38,6 +39,9 @@ from pflow.mcp.server.auth import Auth
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.credential import auth_failed
 from pflow.mcp.server.token_store import Login
+
+if TYPE_CHECKING:
+    from pflow.mcp.oauth.client import Person
 
 _QUERY = re.compile(r"\?\S*")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,65536}\Z")
@@ -83,8 +87,7 @@ class Grant:
         known: Login | None,
         *,
         redirect: Redirect,
-        show_url: Callable[[str], None],
-        timeout: float,
+        person: Person,
     ) -> Flow:
         """Have a person log in. Without a client of its own, pflow registers as one where that is offered."""
         storage = _Storage(self._keep, None, self._client(), dynamic=not self._auth.client_id)
@@ -92,10 +95,10 @@ class Grant:
         async def send(url: str) -> None:
             check_endpoint(self._server, url)
             redirect.expect(url)
-            show_url(url)
+            person.show_url(url)
 
         async def receive() -> AuthorizationCodeResult:
-            answer = await redirect.answer(self._server.name, timeout)
+            answer = await redirect.answer(self._server.name, person.timeout)
             return AuthorizationCodeResult(code=answer.code, state=answer.state, iss=answer.issuer)
 
         provider = _Person(self._server, storage, self._auth, scope=known.scope if known else "", url=redirect.url)

@@ -9,7 +9,7 @@ from pflow.core.errors import ServerError, UsageError
 from pflow.core.file.home import Home
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.credential import auth_failed, check_credentials, client_secret
-from pflow.mcp.server.token_store import TokenStore, forget
+from pflow.mcp.server.token_store import TokenStore
 
 if TYPE_CHECKING:
     from pflow.mcp.oauth.client import OAuthClient
@@ -27,11 +27,6 @@ _PROBE_HEADERS = {
     "content-type": "application/json",
     "mcp-protocol-version": "2025-11-25",
 }
-
-
-def uses_oauth(server: ServerConfig) -> bool:
-    """Whether a server's tokens come from here; else `check_credentials` has them."""
-    return server.auth is not None and server.auth.type != "bearer"
 
 
 def oauth_for(
@@ -54,7 +49,7 @@ def oauth_for(
     """
     from pflow.mcp.oauth.client import OAuthClient, Person  # lazy: httpx2 costs 120 ms
 
-    if server.auth is None or not uses_oauth(server):
+    if server.auth is None or not server.uses_oauth:
         raise UsageError(
             f"server `{server.name}` has no OAuth in its configuration",
             suggestions=['give it `"auth": {"type": "oauth"}`, or `"client_credentials"` for a program of its own'],
@@ -100,7 +95,7 @@ async def login(
         open_url=open_url,
         fresh=True,
     )
-    headers = check_credentials(server, variables).headers
+    headers = check_credentials(server, variables)
     channel = Channel(server.url, headers, insecure=server.insecure, pin_file=server.pin_file, auth=client)
     method, body = ("GET", None) if server.transport == "sse" else ("POST", _PROBE)
     try:
@@ -122,11 +117,6 @@ async def login(
             f"server `{server.name}` refuses the token that was just made for it (HTTP {status})",
             suggestions=["check `auth.scopes` and `auth.client_id` of the server, or ask its operator"],
         )
-
-
-def logout(name: str, *, home: Home) -> bool:
-    """Forget the tokens of a server; whether there were any. They stay good until they expire."""
-    return forget(home, name)
 
 
 def _open_browser(url: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pflow
 from pflow.core.errors import ReplyError, ServerError, ServerGone, StepError
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.mcp.protocol.rpc import Rpc
 from pflow.mcp.protocol.rpc_reply import UNSUPPORTED, excerpt
 
@@ -161,20 +162,8 @@ def _unsupported(theirs: object) -> ServerError:
 
 
 def _describe(result: Mapping[str, object], version: str) -> Peer:
-    meta = result.get("_meta")
-    info = result.get("serverInfo")
-    if info is None and isinstance(meta, dict):
-        info = meta.get("io.modelcontextprotocol/serverInfo")
-    known: dict[str, object] = info if isinstance(info, dict) else {}
-    capabilities = result.get("capabilities")
-    return Peer(
-        version=version,
-        name=_text(known.get("name")),
-        release=_text(known.get("version")),
-        instructions=_text(result.get("instructions")),
-        capabilities=capabilities if isinstance(capabilities, dict) else {},
-    )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    meta = object_in(result, "_meta")
+    info = object_in(result, "serverInfo") or object_in(meta, "io.modelcontextprotocol/serverInfo")
+    said = {"name": info.get("name"), "release": info.get("version"), "instructions": result.get("instructions")}
+    known = {name: text for name, text in said.items() if isinstance(text, str)}
+    return Peer(version=version, capabilities=object_in(result, "capabilities"))._replace(**known)

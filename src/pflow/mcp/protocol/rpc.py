@@ -14,7 +14,7 @@ from typing import TypedDict, Unpack
 import orjson
 
 from pflow.core.errors import ServerError, ServerGone, StepError, StepTimeout
-from pflow.core.json_type import JsonView
+from pflow.core.json_type import JsonView, object_in
 from pflow.core.printable import shorten
 from pflow.mcp.protocol.json_line import decode, find_reply_id
 from pflow.mcp.protocol.rpc_reply import INVALID, read_progress, read_reply
@@ -174,22 +174,17 @@ class Rpc:
             if line.strip():
                 self._refuse(line, error, asked)
             return
-        if isinstance(message, dict):
-            self._dispatch(message)
-        elif isinstance(message, list):
-            for item in message:
-                if isinstance(item, dict):
-                    self._dispatch(item)
-                else:
-                    self._drop("garbage", line)
-        else:
-            self._drop("garbage", line)
+        for item in message if isinstance(message, list) else (message,):
+            if isinstance(item, dict):
+                self._dispatch(item)
+            else:
+                self._drop(line)
 
     def _refuse(self, line: bytes, error: ValueError, asked: int | None) -> None:
         number = find_reply_id(line) if asked is None else asked
         call = self._calls.pop(number, None) if number is not None else None
         if call is None:
-            self._drop("garbage", line)
+            self._drop(line)
         elif not call.future.done():
             known = {"method": call.method, "cause": str(error), "line": shorten(line[:200].decode(errors="replace"))}
             call.future.set_exception(ServerError(INVALID, details={**known, **self._hooks.describe()}))
@@ -197,13 +192,12 @@ class Rpc:
     def _dispatch(self, message: dict[str, object]) -> None:
         method = message.get("method")
         if type(method) is str:
-            params = message.get("params")
-            known: dict[str, object] = params if isinstance(params, dict) else {}
+            params = object_in(message, "params")
             if "id" in message:
-                self._serve(message["id"], method, known)
+                self._serve(message["id"], method, params)
             elif method == "notifications/progress":
-                self._note_progress(known)
-            elif not self._hooks.notice(method, known):
+                self._note_progress(params)
+            elif not self._hooks.notice(method, params):
                 self.dropped["notification"] += 1
             return
         number = message.get("id")
@@ -257,9 +251,9 @@ class Rpc:
         if call.progress is not None:
             call.progress(*step)
 
-    def _drop(self, kind: str, line: bytes) -> None:
-        self.dropped[kind] += 1
-        if self.dropped[kind] == 1:
+    def _drop(self, line: bytes) -> None:
+        self.dropped["garbage"] += 1
+        if self.dropped["garbage"] == 1:
             shown = shorten(line[:200].decode(errors="replace"))
             self._hooks.warn(f"{self.garbage}: `{shown}`")
 
@@ -283,16 +277,11 @@ class Rpc:
             if call.future.done():
                 continue
             capped = call.until <= now and call.cap != call.idle
-            waited = (
-                f"was not done within {_seconds(call.cap)}" if capped else f"got no answer for {_seconds(call.idle)}"
-            )
-            call.future.set_exception(
-                StepTimeout(
-                    f"`{call.method}` {waited}",
-                    waited=waited,
-                    details={**({"dropped": dict(self.dropped)} if self.dropped else {}), **self._hooks.describe()},
-                )
-            )
+            limit = call.cap if capped else call.idle
+            seconds = f"{round(limit, 1) or round(limit, 3):g} s"
+            waited = f"was not done within {seconds}" if capped else f"got no answer for {seconds}"
+            details = {**({"dropped": dict(self.dropped)} if self.dropped else {}), **self._hooks.describe()}
+            call.future.set_exception(StepTimeout(f"`{call.method}` {waited}", waited=waited, details=details))
             self._give_up(number, call, "timeout")
         if self._calls:
             self._arm(min(call.wake for call in self._calls.values()))
@@ -301,10 +290,6 @@ class Rpc:
         # Before the greeting is over a server need not know of cancelling, and `initialize` may not be cancelled.
         if call.method not in _GREETINGS and self._error is None:
             self.notify("notifications/cancelled", {"requestId": number, "reason": reason})
-
-
-def _seconds(number: float) -> str:
-    return f"{round(number, 1) or round(number, 3):g} s"
 
 
 def encode(message: Mapping[str, object]) -> bytes:

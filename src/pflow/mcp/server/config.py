@@ -68,6 +68,11 @@ class ServerConfig(ServerFields):
     auth: Auth | None = None
     unknown: Mapping[str, object] = {}
 
+    @property
+    def uses_oauth(self) -> bool:
+        """Whether its tokens are obtained by a login, of a person or of a client."""
+        return self.auth is not None and self.auth.type != "bearer"
+
     def as_fields(self) -> dict[str, object]:
         """The server as a file holds it: everything that is not the default."""
         fields: dict[str, object] = {"transport": self.transport}

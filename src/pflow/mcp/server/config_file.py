@@ -10,8 +10,8 @@ from pflow.core.errors import ExistsError, NotFoundError, PflowError, StorageErr
 from pflow.core.file.file_name import show
 from pflow.core.file.home import Home
 from pflow.core.file.os_call import Calls
-from pflow.core.file.state_file import StateFile, object_in
-from pflow.core.json_type import Json
+from pflow.core.file.state_file import StateFile
+from pflow.core.json_type import Json, object_in
 from pflow.core.suggest import nearest
 from pflow.mcp.server.config import ServerConfig, check_server, read_server
 

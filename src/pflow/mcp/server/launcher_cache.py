@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pflow.core.file.atomic import parse_object
+from pflow.core.json_type import object_in
 
 Cached = Callable[[str, str, Sequence[str]], bool]
 """Whether a script that an interpreter runs is what these words of a launcher stand for."""
@@ -36,8 +37,7 @@ def _in_npx(script: str, interpreter: str, launcher: Sequence[str]) -> bool:
     if found is None:
         return False
     root = Path(found[1])
-    made_for = _object(root / "package.json").get("_npx")
-    specs = made_for.get("packages") if isinstance(made_for, dict) else None
+    specs = object_in(_object(root / "package.json"), "_npx").get("packages")
     asked = [word.partition("=")[2] if word.startswith("-") else word for word in launcher[1:]]
     if not isinstance(specs, list) or not specs or not all(spec in asked for spec in specs):
         return False

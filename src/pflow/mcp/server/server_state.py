@@ -9,9 +9,9 @@ from typing import TypeGuard
 from pflow.core.advice import Advice
 from pflow.core.file.home import Home
 from pflow.core.file.os_call import Calls
-from pflow.core.file.state_file import Damage, StateFile, object_in
+from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import Json, JsonView
+from pflow.core.json_type import Json, JsonView, object_in
 
 _Stamp = tuple[int, int, int]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 
 from pflow.core.errors import StorageError
 from pflow.core.file.home import Home
-from pflow.core.file.state_file import Damage, StateFile, object_in
+from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import Json, JsonView
+from pflow.core.json_type import Json, JsonView, object_in
 from pflow.mcp.server.config import ServerConfig
 
 VERSION = 1
@@ -82,7 +82,7 @@ class TokenStore:
 
 
 def forget(home: Home, name: str) -> bool:
-    """Drop what a server was logged in to with, wherever that was; whether there was something."""
+    """Forget the tokens of a server; whether there were any. They stay good until they expire."""
     found = False
 
     def change(content: Json) -> Json:

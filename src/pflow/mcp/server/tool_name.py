@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
@@ -57,7 +58,7 @@ def name_tools(server: str, tools: Iterable[str], servers: Collection[str] = ())
     foreign = [raw for raw in raws if marks[raw]]
     names = {raw: _marked(plain[raw], raw, marks[raw]) for raw in raws}
     while shared := _shared(names):
-        for raw in shared:
+        for raw in chain.from_iterable(shared.values()):
             marks[raw] += _MARK
             names[raw] = _marked(plain[raw], raw, marks[raw])
     node_types = {raw: f"{PREFIX}{server}-{names[raw]}" for raw in listed}
@@ -91,21 +92,19 @@ def _marked(name: str, raw: str, size: int) -> str:
     return f"{cut}-{mark}" if cut else mark
 
 
-def _shared(names: Mapping[str, str]) -> list[str]:
+def _shared(names: Mapping[str, str]) -> dict[str, list[str]]:
+    """The names that several tools would have, and these tools."""
     by_name: dict[str, list[str]] = {}
     for raw, name in names.items():
         by_name.setdefault(name, []).append(raw)
-    return [raw for raws in by_name.values() if len(raws) > 1 for raw in raws]
+    return {name: raws for name, raws in by_name.items() if len(raws) > 1}
 
 
 def _warnings(
     server: str, plain: Mapping[str, str], node_types: Mapping[str, str], foreign: list[str], listed: list[str]
 ) -> tuple[str, ...]:
     found = []
-    by_name: dict[str, list[str]] = {}
-    for raw in _shared(plain):
-        by_name.setdefault(plain[raw], []).append(raw)
-    for name, raws in sorted(by_name.items()):
+    for name, raws in sorted(_shared(plain).items()):
         shown = ", ".join(f"`{show(raw)}` is `{node_types[raw]}`" for raw in raws)
         found.append(f"{len(raws)} tools of server `{server}` have names that become `{name}`: {shown}")
     found += [

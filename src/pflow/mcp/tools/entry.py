@@ -10,7 +10,7 @@ import orjson
 
 from pflow.core.errors import ServerError
 from pflow.core.file.file_name import show
-from pflow.core.file.state_file import object_in
+from pflow.core.json_type import object_in
 from pflow.core.printable import cut
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.tools.schema import Parameters, SchemaReader

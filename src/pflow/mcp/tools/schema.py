@@ -10,6 +10,7 @@ from typing import NamedTuple
 import orjson
 
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.mcp.tools.text import describe_value
 
 Schema = Mapping[str, object]
@@ -135,7 +136,7 @@ class SchemaReader:
         return known
 
     def _table(self, name: str) -> Schema:
-        return _mapping(self.root.get(name))
+        return object_in(self.root, name)
 
     def _kinds(self, schema: object, depth: int) -> frozenset[str]:
         """The kinds of JSON values that fit; all of them where nothing is known."""
@@ -168,14 +169,14 @@ class SchemaReader:
         self._visits -= 1
         if not isinstance(schema, dict) or depth > _DEEPEST or self._visits < 0:
             return _Gathered({}, frozenset(), None, False)
-        properties = schema.get("properties")
-        self._visits -= len(properties) if isinstance(properties, dict) else 0
+        properties = object_in(schema, "properties")
+        self._visits -= len(properties)
         names = schema.get("required")
         own = _Gathered(
-            dict(_mapping(properties)),
+            dict(properties),
             frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset(),
             _openness(schema),
-            isinstance(properties, dict),
+            isinstance(schema.get("properties"), dict),
         )
         together = list(_parts(schema.get("allOf")))
         if isinstance(reference := schema.get("$ref"), str):
@@ -196,7 +197,8 @@ class SchemaReader:
         for _ in range(_DEEPEST):
             if not isinstance(reference := schema.get("$ref"), str):
                 break
-            schema = _mapping(self._find(reference))
+            found = self._find(reference)
+            schema = found if isinstance(found, dict) else {}
         return schema
 
     def _find(self, reference: str) -> object:
@@ -225,7 +227,7 @@ def _references(data: bytes) -> list[_Key] | None:
 
 def _openness(schema: Schema) -> bool | None:
     others = schema.get("additionalProperties")
-    if others is True or isinstance(others, dict) or _mapping(schema.get("patternProperties")):
+    if others is True or isinstance(others, dict) or object_in(schema, "patternProperties"):
         return True
     return False if others is False else None
 
@@ -244,7 +246,3 @@ def _named(named: object) -> frozenset[str]:
 
 def _parts(value: object) -> list[object]:
     return value if isinstance(value, list) else []
-
-
-def _mapping(value: object) -> Schema:
-    return value if isinstance(value, dict) else {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pflow.core.file.state_file import object_in
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.core.printable import shorten
 from pflow.core.template.compiled import Reference
 from pflow.core.template.template import compile_value

@@ -11,6 +11,7 @@ import orjson
 from pflow.core.errors import ServerError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.server.config import ServerConfig
@@ -44,19 +45,13 @@ class SyncPlan(Frozen):
 
     def names(self, kind: Kind) -> list[str]:
         """The node types of that kind."""
-        match kind:
-            case "added":
-                return list(self.added)
-            case "unchanged":
-                return list(self.unchanged)
-            case "removed":
-                return [change.name for change in self.changes if change.is_gone]
-        return [change.name for change in self.changes if not change.is_gone]
+        if kind == "added" or kind == "unchanged":
+            return list(self.added if kind == "added" else self.unchanged)
+        return [change.name for change in self.changes if change.is_gone == (kind == "removed")]
 
     def description(self, name: str) -> str:
         """What an entry that is to be set says about its tool."""
-        interface = self.entries[name].get("interface")
-        return str(interface.get("description", "")) if isinstance(interface, dict) else ""
+        return str(object_in(self.entries[name], "interface").get("description", ""))
 
 
 def plan_sync(

@@ -6,6 +6,8 @@ import re
 from binascii import b2a_base64
 from collections.abc import Iterator, Mapping
 
+from pflow.core.json_type import object_in
+
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 MISMATCH = frozenset((-32020, -32001))
 """Errors of a server that misses headers, or finds that they differ from the body; the second in drafts."""
@@ -27,8 +29,7 @@ _BY_NAME = ("patternProperties", "dependentSchemas", "$defs", "definitions")
 
 def modern_version(params: Mapping[str, object]) -> str:
     """The version that a request of the stateless protocol carries; empty for any other request."""
-    meta = params.get("_meta")
-    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    version = object_in(params, "_meta").get(VERSION_KEY)
     return version if isinstance(version, str) else ""
 
 
