@@ -69,7 +69,11 @@ class ArgumentCheck:
         if size <= _DETAILED_SIZE and self._cost.of(arguments) <= _DETAILED:
             errors: list[ValueError] = list(self._validator.iter_errors(arguments))
         elif (self._cost.fixed or _DETAILED) < _DETAILED:
-            errors = _first(self._validator, arguments)
+            errors = []
+            try:
+                self._validator.validate(arguments)
+            except ValueError as error:
+                errors = [error]  # a list of every error would hold the arguments once for each
         else:
             return [_GENERAL]
         errors.sort(key=lambda error: len(getattr(error, "instance_path", ())))
@@ -79,15 +83,6 @@ class ArgumentCheck:
         if len(found) > _MOST:
             shown.append(f"… and {len(found) - _MOST:,} more")
         return shown or [_GENERAL]
-
-
-def _first(validator: Validator, arguments: Mapping[str, object]) -> list[ValueError]:
-    # A list of every error would hold the arguments once for each.
-    try:
-        validator.validate(arguments)
-    except ValueError as error:
-        return [error]
-    return []
 
 
 def _copy(schema: object) -> dict[str, object]:

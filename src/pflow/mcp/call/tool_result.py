@@ -39,30 +39,13 @@ _ADVICE = {
     "timeout": "try again, or give the step a `retry`",
 }
 _EXTENSIONS = {
-    "image/png": ".png",
-    "image/jpeg": ".jpg",
-    "image/gif": ".gif",
-    "image/webp": ".webp",
-    "image/svg+xml": ".svg",
-    "image/avif": ".avif",
-    "image/bmp": ".bmp",
-    "image/tiff": ".tiff",
-    "audio/wav": ".wav",
-    "audio/x-wav": ".wav",
-    "audio/mpeg": ".mp3",
-    "audio/mp4": ".m4a",
-    "audio/ogg": ".ogg",
-    "audio/flac": ".flac",
-    "audio/webm": ".weba",
-    "video/mp4": ".mp4",
-    "video/webm": ".webm",
-    "application/pdf": ".pdf",
-    "application/json": ".json",
-    "application/zip": ".zip",
-    "application/gzip": ".gz",
-    "text/plain": ".txt",
-    "text/csv": ".csv",
-    "text/markdown": ".md",
+    **{f"image/{kind}": f".{kind}" for kind in ("png", "gif", "webp", "avif", "bmp", "tiff")},
+    **{"image/jpeg": ".jpg", "image/svg+xml": ".svg"},
+    **{f"audio/{kind}": f".{kind}" for kind in ("wav", "ogg", "flac")},
+    **{"audio/x-wav": ".wav", "audio/mpeg": ".mp3", "audio/mp4": ".m4a", "audio/webm": ".weba"},
+    **{"video/mp4": ".mp4", "video/webm": ".webm"},
+    **{f"application/{kind}": f".{kind}" for kind in ("pdf", "json", "zip")},
+    **{"application/gzip": ".gz", "text/plain": ".txt", "text/csv": ".csv", "text/markdown": ".md"},
 }
 
 
@@ -105,17 +88,14 @@ def read_failure(error: ReplyError, *, server: str, tool: str, tools: Collection
         return unknown_tool(server, tool, tools, said=words)
     data = error.details.get("data")
     more = data if isinstance(data, str) else _clean(orjson.dumps(data, default=str).decode()) if data else ""
-    wait = find_wait(more)
-    wait = find_wait(words) if wait is None else wait
+    wait = next((wait for wait in map(find_wait, (more, words)) if wait is not None), None)
     action = pick_action(words, error.number)
     action = pick_action(more) if action == "error" and more else action
     details = {"server": server, "tool": tool, **error.details}
     message = error.message
     if words and escape(words)[:100] not in message:
         message = f"{message}: {_brief(words)}"
-    if wait is not None:
-        details["retry_after"] = wait
-        message = f"{message}; it may be tried again in {wait:g} s"
+    message = _note_wait(message, details, wait)
     read = ReplyError(
         message, number=error.number, details=details, suggestions=[*error.suggestions, *_advise(action, server)]
     )
@@ -175,7 +155,10 @@ def _read_content(content: object, tool: str, save: Save) -> tuple[list[str], li
         kind = block["type"]
         holder, key = (resource, "blob") if kind == "resource" and isinstance(resource, dict) else (block, "data")
         if kind == "text" or (kind == "resource" and isinstance(holder.get("text"), str)):
-            texts.append(_text_of(holder, position, tool))
+            text = holder.get("text")
+            if not isinstance(text, str):
+                raise _invalid(f"block {position} of its content has no text", tool)
+            texts.append(text)
             continue
         if kind in ("image", "audio", "resource"):
             data = _decode_base64(holder.get(key), left, f"block {position} of its content ({kind})", tool)
@@ -189,13 +172,6 @@ def _read_content(content: object, tool: str, save: Save) -> tuple[list[str], li
         else:
             files.append(block)
     return texts, files
-
-
-def _text_of(block: Mapping[str, object], position: int, tool: str) -> str:
-    text = block.get("text")
-    if not isinstance(text, str):
-        raise _invalid(f"block {position} of its content has no text", tool)
-    return text
 
 
 def _read_link(block: Mapping[str, object], position: int, tool: str) -> Mapping[str, object]:
@@ -277,12 +253,16 @@ def _tool_failed(said: str, server: str, tool: str, tools: Collection[str]) -> S
     message = f"{message}: {_brief(said)}" if said else f"{message} and does not say why"
     if said:
         details["server_says"] = _clean(said[:_SAID])
-    wait = find_wait(said)
-    if wait is not None:
-        details["retry_after"] = wait
-        message = f"{message}; it may be tried again in {wait:g} s"
+    message = _note_wait(message, details, find_wait(said))
     action = pick_action(said)
     return StepError(message, action=action, details=details, suggestions=_advise(action, server))
+
+
+def _note_wait(message: str, details: dict[str, object], wait: float | None) -> str:
+    if wait is None:
+        return message
+    details["retry_after"] = wait
+    return f"{message}; it may be tried again in {wait:g} s"
 
 
 def _said(result: Mapping[str, object]) -> str:

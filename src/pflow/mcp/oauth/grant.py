@@ -49,12 +49,8 @@ _PAST = 1.0
 _METADATA = {"issuer", "authorization_endpoint", "token_endpoint", "token_endpoint_auth_methods_supported"}
 
 
-def _mute(record: logging.LogRecord) -> bool:
-    return False
-
-
 # The SDK logs what it raises with the states and the answers of token endpoints; we say it without them.
-logging.getLogger("mcp.client.auth.oauth2").addFilter(_mute)
+logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: False)
 
 
 class Grant:
@@ -198,7 +194,7 @@ class _Storage:
         # The SDK forgets over a restart when a token ends, and where it came from: it would use it for ever, or send
         # the refresh token to the server instead of the authorization server.
         self.context.token_expiry_time = _PAST
-        self.context.oauth_metadata = _metadata(known)
+        self.context.oauth_metadata = OAuthMetadata.model_validate(known.metadata) if known.metadata else None
         if known.resource:
             self.context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(known.resource)
         return OAuthToken(
@@ -310,10 +306,6 @@ def _offers_registration(context: OAuthContext) -> bool:
     if context.oauth_metadata is None:
         return context.protected_resource_metadata is None
     return context.oauth_metadata.registration_endpoint is not None
-
-
-def _metadata(login: Login) -> OAuthMetadata | None:
-    return OAuthMetadata.model_validate(login.metadata) if login.metadata else None
 
 
 def _fit(client: OAuthClientInformationFull, metadata: OAuthMetadata | None) -> OAuthClientInformationFull:

@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import orjson
 
@@ -18,6 +18,9 @@ from pflow.core.json_type import JsonView, object_in
 from pflow.core.printable import shorten
 from pflow.mcp.protocol.json_line import decode, find_reply_id
 from pflow.mcp.protocol.rpc_reply import INVALID, read_progress, read_reply
+
+if TYPE_CHECKING:
+    from pflow.mcp.protocol.session import Link
 
 IDLE = 30.0
 """Seconds that a server may be silent about a request; progress begins them anew."""
@@ -31,28 +34,6 @@ Progress = Callable[[float, float | None, str], None]
 Served = Mapping[str, object] | Coroutine[object, object, Mapping[str, object]] | None
 
 _GREETINGS = frozenset(("initialize", "server/discover"))
-
-
-class Hooks:
-    """What a connection tells its owner, and asks of it. The plain ones decline and ignore everything."""
-
-    def ended(self, error: ServerGone | None) -> None:
-        """The other end broke the rules (`error`), or it closed the stream."""
-
-    def serve(self, method: str, params: Mapping[str, object]) -> Served:
-        """Answer a request of the server with `result` or `error`, now or later; None drops it."""
-        return None
-
-    def notice(self, method: str, params: Mapping[str, object]) -> bool:
-        """A notification came; whether it was of use."""
-        return False
-
-    def describe(self) -> dict[str, object]:
-        """What is known of the server's state, for the details of errors."""
-        return {}
-
-    def warn(self, message: str) -> None:
-        """Something is wrong that does not stop the work; said once per kind."""
 
 
 class Patience(TypedDict, total=False):
@@ -95,9 +76,9 @@ class Rpc:
 
     garbage = "the MCP server sent something other than messages"
 
-    def __init__(self, hooks: Hooks) -> None:
+    def __init__(self, link: Link) -> None:
         self.dropped: Counter[str] = Counter()
-        self._hooks = hooks
+        self._link = link
         self._error: ServerGone | None = None
         self._calls: dict[int, Call] = {}
         self._answering: set[asyncio.Task[Mapping[str, object]]] = set()
@@ -187,7 +168,7 @@ class Rpc:
             self._drop(line)
         elif not call.future.done():
             known = {"method": call.method, "cause": str(error), "line": shorten(line[:200].decode(errors="replace"))}
-            call.future.set_exception(ServerError(INVALID, details={**known, **self._hooks.describe()}))
+            call.future.set_exception(ServerError(INVALID, details={**known, **self._link.describe()}))
 
     def _dispatch(self, message: dict[str, object]) -> None:
         method = message.get("method")
@@ -197,7 +178,7 @@ class Rpc:
                 self._serve(message["id"], method, params)
             elif method == "notifications/progress":
                 self._note_progress(params)
-            elif not self._hooks.notice(method, params):
+            elif not self._link.notice(method, params):
                 self.dropped["notification"] += 1
             return
         number = message.get("id")
@@ -210,7 +191,7 @@ class Rpc:
             return
         if call.future.done():
             return
-        result = read_reply(message, call.method, self._hooks.describe)
+        result = read_reply(message, call.method, self._link.describe)
         if isinstance(result, StepError):
             call.future.set_exception(result)
         else:
@@ -219,7 +200,7 @@ class Rpc:
     def _serve(self, number: object, method: str, params: Mapping[str, object]) -> None:
         answer = None
         if type(number) in (int, str) and not self._is_busy():
-            answer = self._hooks.serve(method, params)
+            answer = self._link.serve(method, params)
         if answer is None:
             self.dropped["request"] += 1
         elif isinstance(answer, Coroutine):
@@ -255,7 +236,7 @@ class Rpc:
         self.dropped["garbage"] += 1
         if self.dropped["garbage"] == 1:
             shown = shorten(line[:200].decode(errors="replace"))
-            self._hooks.warn(f"{self.garbage}: `{shown}`")
+            self._link.warn(f"{self.garbage}: `{shown}`")
 
     def _arm(self, wake: float) -> None:
         """Be woken at a time; one timer serves all calls, so that a call costs none of its own."""
@@ -280,7 +261,7 @@ class Rpc:
             limit = call.cap if capped else call.idle
             seconds = f"{round(limit, 1) or round(limit, 3):g} s"
             waited = f"was not done within {seconds}" if capped else f"got no answer for {seconds}"
-            details = {**({"dropped": dict(self.dropped)} if self.dropped else {}), **self._hooks.describe()}
+            details = {**({"dropped": dict(self.dropped)} if self.dropped else {}), **self._link.describe()}
             call.future.set_exception(StepTimeout(f"`{call.method}` {waited}", waited=waited, details=details))
             self._give_up(number, call, "timeout")
         if self._calls:

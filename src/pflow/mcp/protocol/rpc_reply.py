@@ -53,12 +53,9 @@ def _read_error(error: Mapping[str, object], method: str) -> ReplyError:
     if error.get("data") is not None:
         details["data"] = excerpt(error["data"])
     known = number if isinstance(number, int) else 0
-    meaning = _MEANINGS.get(known)
-    if meaning is None:
-        meaning = (
-            f"the MCP server answered with an error: {shorten(said, 500)}" if isinstance(said, str) and said else ""
-        )
-    return ReplyError(meaning or "the MCP server answered with an error and no message", number=known, details=details)
+    spoken = f": {shorten(said, 500)}" if isinstance(said, str) and said else " and no message"
+    message = _MEANINGS.get(known, f"the MCP server answered with an error{spoken}")
+    return ReplyError(message, number=known, details=details)
 
 
 def excerpt(value: object) -> object:

@@ -10,7 +10,7 @@ from pflow.core.errors import InputNeeded, ServerError, ServerGone, StepTimeout
 from pflow.core.json_type import JsonView
 from pflow.mcp.protocol.elicitation import DECLINE, Answer, respond, respond_to_one
 from pflow.mcp.protocol.handshake import Era, Peer, meet, request_meta
-from pflow.mcp.protocol.rpc import IDLE, Hooks, Patience, Rpc, Served
+from pflow.mcp.protocol.rpc import IDLE, Patience, Rpc, Served
 from pflow.mcp.protocol.rpc_reply import excerpt
 
 Warn = Callable[[str], None]
@@ -30,7 +30,7 @@ class Conduct(TypedDict, total=False):
     warn: Warn | None
 
 
-class Link(Hooks):
+class Link:
     """What a session runs over. Answers roots and pings, and questions to a person if there is an `answer`; declines
     all else that a server asks.
     """
@@ -62,7 +62,12 @@ class Link(Hooks):
         """The server went away, or broke the rules and is left alone from now on."""
         self.wire.fail(error or ServerGone("the MCP server closed the connection", details=self.describe()))
 
+    def describe(self) -> dict[str, object]:
+        """What is known of the server's state, for the details of errors."""
+        return {}
+
     def serve(self, method: str, params: Mapping[str, object]) -> Served:
+        """Answer a request of the server with `result` or `error`, now or later; None drops it."""
         if not self.legacy:
             return None  # a stateless server asks nothing, and must be sent no replies
         match method:
@@ -84,12 +89,14 @@ class Link(Hooks):
             self._questions -= 1
 
     def notice(self, method: str, params: Mapping[str, object]) -> bool:
+        """A notification came; whether it was of use."""
         if method == "notifications/tools/list_changed":
             self.tools_changed = True
             return True
         return False
 
     def warn(self, message: str) -> None:
+        """Something is wrong that does not stop the work; said once per kind."""
         if self._warn is not None:
             self._warn(message)
 
@@ -181,7 +188,7 @@ class Session:
         if not self._modern:
             meta = self._meta if method == "tools/call" else None
             return await wire.request(method, params, meta=meta, **patience)
-        asked = params
+        asked, name = params, params.get("name", method)
         for _ in range(_MOST_ROUNDS):
             result = await wire.request(method, asked, meta=self._meta, **patience)
             kind = result.get("resultType", "complete")
@@ -191,16 +198,14 @@ class Session:
                 raise ServerError(
                     "the MCP server gave a result of a kind that is not known", details={"kind": excerpt(kind)}
                 )
-            asked = {**params, **await self._respond(result, method, params)}
-        raise InputNeeded(f"`{_named(method, params)}` asks again and again", details={"rounds": _MOST_ROUNDS})
+            asked = {**params, **await self._respond(result, name)}
+        raise InputNeeded(f"`{name}` asks again and again", details={"rounds": _MOST_ROUNDS})
 
     async def close(self) -> None:
         """End the session, and the server if it is ours. Calls in flight fail."""
         await self._link.close()
 
-    async def _respond(
-        self, result: Mapping[str, object], method: str, params: Mapping[str, object]
-    ) -> dict[str, object]:
+    async def _respond(self, result: JsonView, name: object) -> dict[str, object]:
         """What goes into the retry: the answers, and the server's own note to itself."""
         requests = result.get("inputRequests")
         added: dict[str, object] = {}
@@ -208,15 +213,11 @@ class Session:
             added["requestState"] = result["requestState"]
         if isinstance(requests, dict) and requests:
             if self._answer is None:
-                raise InputNeeded(f"`{_named(method, params)}` needs input", details={"asked": excerpt(requests)})
+                raise InputNeeded(f"`{name}` needs input", details={"asked": excerpt(requests)})
             added["inputResponses"] = await respond(self._answer, requests)
         elif not added:
             raise ServerError("the MCP server needs input and does not say which")
         return added
-
-
-def _named(method: str, params: Mapping[str, object]) -> object:
-    return params.get("name", method)
 
 
 def _read_tools(result: Mapping[str, object], before: int) -> list[dict[str, object]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pflow.core.advice import Advice
 from pflow.core.errors import UsageError
@@ -51,15 +51,20 @@ class Auth(Frozen):
         return [self.type, self.client_id, self.client_secret_env, self.issuer]
 
 
+def unknown_word(server: str, what: str, word: str, known: Sequence[str], aliases: Iterable[str] = ()) -> UsageError:
+    """The error about a word in a server's configuration that has no meaning."""
+    near = nearest(word, [*known, *aliases], limit=1)
+    return UsageError(
+        f"server `{server}` has the {what} `{show(word)}`, which does not exist",
+        details={"known": list(known)},
+        suggestions=[f"did you mean `{near[0]}`?"] if near else [],
+    )
+
+
 def check_auth(server: str, auth: Auth, *, insecure: bool) -> None:
     """Raises a `UsageError` or `SecurityError` unless the parts fit together."""
     if auth.type not in TYPES:
-        near = nearest(auth.type, TYPES, limit=1)
-        raise UsageError(
-            f"server `{server}` has the auth type `{show(auth.type)}`, which does not exist",
-            details={"known": list(TYPES)},
-            suggestions=[f"did you mean `{near[0]}`?"] if near else [],
-        )
+        raise unknown_word(server, "auth type", auth.type, TYPES)
     for field, what in (("token_env", "token"), ("client_secret_env", "client secret")):
         name = getattr(auth, field)
         example = "GITHUB_TOKEN" if field == "token_env" else "CLIENT_SECRET"

@@ -13,9 +13,8 @@ from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import describe
 from pflow.core.printable import shorten
-from pflow.core.suggest import nearest
 from pflow.mcp.server.address import check_address, has_reference
-from pflow.mcp.server.auth import Auth, check_auth
+from pflow.mcp.server.auth import Auth, check_auth, unknown_word
 from pflow.mcp.server.tool_name import MAX_PART, sanitise
 
 TRANSPORTS = ("stdio", "sse", "stream-http", "uds", "pipe")
@@ -154,12 +153,7 @@ def read_transport(name: str, text: str) -> str:
     """The transport that a string means, if this system has it."""
     transport = ALIASES.get(text, text)
     if transport not in TRANSPORTS:
-        near = nearest(text, [*TRANSPORTS, *ALIASES], limit=1)
-        raise UsageError(
-            f"server `{name}` has the transport `{show(text)}`, which does not exist",
-            details={"known": [*TRANSPORTS, "http"]},
-            suggestions=[f"did you mean `{near[0]}`?"] if near else [],
-        )
+        raise unknown_word(name, "transport", text, [*TRANSPORTS, "http"], ALIASES)
     if transport == "pipe" and sys.platform != "win32":
         raise UsageError(
             f"server `{name}` has the transport `pipe`, which exists on Windows only",

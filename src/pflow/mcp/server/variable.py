@@ -12,7 +12,7 @@ from pflow.mcp.server.address import check_address
 from pflow.mcp.server.config import ServerConfig
 
 _REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
-_FORBIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")
 
 
 class Expanded(Frozen):
@@ -92,7 +92,7 @@ class _Expansion:
                 self.warnings.append(f"header `{show(name)}` of server `{self._server}` is not sent: {why}")
                 continue
             value = filled.strip()
-            if _FORBIDDEN.search(value) or not _is_latin(value):
+            if _FORBIDDEN.search(value):
                 raise UsageError(
                     f"header `{show(name)}` of server `{self._server}` has a value that no header can have",
                     suggestions=["look for line breaks and special characters in the variables it refers to"],
@@ -114,11 +114,3 @@ class _Expansion:
             return value or ""
 
         return _REFERENCE.sub(value_of, text), missing, "${" in _REFERENCE.sub("", text)
-
-
-def _is_latin(text: str) -> bool:
-    try:
-        text.encode("latin-1")
-    except UnicodeEncodeError:
-        return False
-    return True

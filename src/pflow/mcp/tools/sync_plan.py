@@ -16,7 +16,7 @@ from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.tool_name import PREFIX, name_tools
-from pflow.mcp.tools.change import ToolChange, compare, name_in
+from pflow.mcp.tools.change import ToolChange, compare, source_of
 from pflow.mcp.tools.entry import definition_of, make_entry
 from pflow.registry.registry import Registry
 
@@ -76,7 +76,7 @@ def plan_sync(
     entries = {name: entry for name, entry in wanted.items() if before.get(name) != entry}
     changed = {name: compare(name, before[name], entry) for name, entry in entries.items() if name in before}
     changed = {name: change for name, change in changed.items() if change.differences}
-    names = {name_in(entry): name for name, entry in wanted.items()}
+    names = {source_of(entry).tool: name for name, entry in wanted.items()}
     gone = [_gone(name, entry, names) for name, entry in before.items() if name not in wanted]
     return SyncPlan(
         server=server.name,
@@ -162,7 +162,7 @@ def _check_free(name: str, raw: str, server: str, registry: Registry) -> None:
 
 
 def _gone(name: str, entry: Mapping[str, object], names: Mapping[str, str]) -> ToolChange:
-    tool = name_in(entry)
+    tool = source_of(entry).tool
     return ToolChange(name=name, tool=tool, is_gone=True, moved_to=names.get(tool, ""))
 
 
@@ -175,7 +175,7 @@ def _by_tool(
     """The changes for documents that name a tool by its own name, which outlives a new name of its node type."""
     found: dict[str, ToolChange] = {}
     for name, entry in before.items():
-        tool = name_in(entry)
+        tool = source_of(entry).tool
         now = names.get(tool)
         if now is None:
             found[tool] = ToolChange(name=name, tool=tool, is_gone=True)

@@ -13,8 +13,9 @@ from pflow.core.json_type import JsonView
 from pflow.core.printable import shorten
 from pflow.mcp.protocol.handshake import LEGACY
 from pflow.mcp.protocol.json_line import LINE_LIMIT
-from pflow.mcp.protocol.rpc import IDLE, Call, Hooks, Patience, Rpc, encode
+from pflow.mcp.protocol.rpc import IDLE, Call, Patience, Rpc, encode
 from pflow.mcp.protocol.rpc_reply import INVALID
+from pflow.mcp.protocol.session import Link
 from pflow.mcp.transport.http_header import (
     MISMATCH,
     VERSION_KEY,
@@ -53,8 +54,8 @@ POST = {"accept": f"{JSON}, {STREAM}", "content-type": JSON}
 class HttpWire(Rpc):
     """A server behind an address: stateless, or with a session that it may end."""
 
-    def __init__(self, channel: Channel, hooks: Hooks, *, limit: int = LINE_LIMIT) -> None:
-        super().__init__(hooks)
+    def __init__(self, channel: Channel, link: Link, *, limit: int = LINE_LIMIT) -> None:
+        super().__init__(link)
         self._channel = channel
         self._limit = limit
         self._endpoint = ""
@@ -187,7 +188,7 @@ class HttpWire(Rpc):
         error = None if task.cancelled() else task.exception()
         call = self._calls.pop(number, None)
         if call is not None and not call.future.done():
-            details = {"method": call.method, "cause": "it holds no reply to the request", **self._hooks.describe()}
+            details = {"method": call.method, "cause": "it holds no reply to the request", **self._link.describe()}
             call.future.set_exception(error or ServerError(INVALID, details=details))
 
     def _note_session(self, call: Call, reply: Answer) -> None:
@@ -236,7 +237,7 @@ class HttpWire(Rpc):
             idle = idle + 1 if events.last_id == last else 0
         if number in self._calls:
             raise ServerGone(
-                "a stream of the MCP server broke off and could not be resumed", details=self._hooks.describe()
+                "a stream of the MCP server broke off and could not be resumed", details=self._link.describe()
             )
 
     async def _read_rest(self, number: int, events: Events) -> int:
@@ -290,7 +291,7 @@ class HttpWire(Rpc):
             return
         error = refusal(reply, self._channel, said, in_session=in_session)
         if isinstance(error, ServerGone):
-            self._hooks.ended(error)
+            self._link.ended(error)
         raise error
 
     # ---- what is sent without waiting
@@ -331,7 +332,7 @@ class HttpWire(Rpc):
                 try:
                     self._mirrored[name] = read_mirrored(tool.get("inputSchema"))
                 except ValueError as error:
-                    self._hooks.warn(f"the tool `{shorten(name)}` cannot be used over HTTP: {error}")
+                    self._link.warn(f"the tool `{shorten(name)}` cannot be used over HTTP: {error}")
                     continue
             kept.append(tool)
         return {**result, "tools": kept}

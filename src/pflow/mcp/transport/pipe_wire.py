@@ -7,7 +7,8 @@ import os
 
 from pflow.core.errors import ServerGone
 from pflow.mcp.protocol.json_line import LINE_LIMIT, Lines
-from pflow.mcp.protocol.rpc import IDLE, Hooks, Rpc
+from pflow.mcp.protocol.rpc import IDLE, Rpc
+from pflow.mcp.protocol.session import Link
 
 _CHUNK = 1 << 16
 _DRAIN = 512
@@ -20,9 +21,9 @@ class Wire(Rpc):
     garbage = "the MCP server wrote something other than messages to its output"
 
     def __init__(
-        self, reading: int, writing: int, hooks: Hooks, *, limit: int = LINE_LIMIT, write_timeout: float = IDLE
+        self, reading: int, writing: int, link: Link, *, limit: int = LINE_LIMIT, write_timeout: float = IDLE
     ) -> None:
-        super().__init__(hooks)
+        super().__init__(link)
         self._limit = limit
         self._lines = Lines(limit)
         self._reading, self._writing = reading, writing
@@ -80,7 +81,7 @@ class Wire(Rpc):
             return 0
         except OSError:
             self.close_writing()
-            self._hooks.ended(None)
+            self._link.ended(None)
             return -1
         self._sent += sent
         return sent
@@ -112,7 +113,7 @@ class Wire(Rpc):
             data = b""
         if not data:
             self._loop.remove_reader(self._reading)
-            self._hooks.ended(None)
+            self._link.ended(None)
             return False
         for line in self._lines.feed(data):
             self._take(line)
@@ -121,7 +122,7 @@ class Wire(Rpc):
         return True
 
     def _break(self, message: str) -> None:
-        self._hooks.ended(ServerGone(message, details=self._hooks.describe()))
+        self._link.ended(ServerGone(message, details=self._link.describe()))
 
     def _is_busy(self) -> bool:
         return len(self._queue) >= _MOST_QUEUED
