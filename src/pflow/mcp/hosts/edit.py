@@ -86,9 +86,7 @@ def _read_object(text: str, at: int) -> Span:
     while text[at : at + 1] != "}":
         if members and not has_comma:
             raise CannotEdit
-        string = _STRING.match(text, at)
-        if string is None:
-            raise CannotEdit
+        string = _match(_STRING, text, at)
         colon = _skip(text, string.end())
         if text[colon : colon + 1] != ":":
             raise CannotEdit
@@ -108,16 +106,8 @@ def _read_object(text: str, at: int) -> Span:
 
 def _end_of(text: str, at: int) -> int:
     """Where the value ends that begins at `at`."""
-    if text[at : at + 1] == '"':
-        string = _STRING.match(text, at)
-        if string is None:
-            raise CannotEdit
-        return string.end()
     if text[at : at + 1] not in ("{", "["):
-        scalar = _SCALAR.match(text, at)
-        if scalar is None:
-            raise CannotEdit
-        return scalar.end()
+        return _match(_STRING if text[at : at + 1] == '"' else _SCALAR, text, at).end()
     depth = 0
     while mark := _INSIDE.search(text, at):
         at = mark.end()
@@ -133,10 +123,16 @@ def _end_of(text: str, at: int) -> int:
     raise CannotEdit
 
 
+def _match(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
+    found = pattern.match(text, at)
+    if found is None:
+        raise CannotEdit
+    return found
+
+
 def _skip(text: str, at: int) -> int:
     """The next place that is neither white nor a comment."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    return _match(_SPACE, text, at).end()
 
 
 def _only(span: Span, key: str) -> Member | None:

@@ -12,13 +12,13 @@ from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import object_in
 from pflow.core.printable import shorten
+from pflow.mcp.server.address import REFERENCE
 from pflow.mcp.server.config import ALIASES, FIELDS
 
 _INPUT = re.compile(r"\$\{input:([^{}]{1,100})\}")
 _PLACES = re.compile(
     r"\$\{(workspaceFolder|workspaceFolderBasename|workspaceRoot|cwd|userHome|pathSeparator)\}|\$\{/\}"
 )
-_REFERENCE = re.compile(r"\$\{(?:env:)?[A-Za-z_][A-Za-z0-9_]*(?::-[^{}]*)?\}")
 _BARE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _RELATIVE = re.compile(r"\.\.?(?:[/\\]|\Z)")
 _SILENT = frozenset(["type", "transport", "disabled", "enabled", "httpUrl", "description", "name", "id"])
@@ -134,7 +134,7 @@ def _fill(value: object, origin: Origin, remarks: list[str]) -> object:
         return f"${{{name}}}"
 
     text = _INPUT.sub(question, _PLACES.sub(folder, value))
-    if "${" in _REFERENCE.sub("", text):
+    if "${" in REFERENCE.sub("", text):
         remarks.append(f"`{shorten(text)}` holds a variable of that program, which has no value here")
     return text
 

@@ -65,13 +65,13 @@ class Grant:
 
     def refresh(self, request: Request, known: Login) -> Flow:
         """Renew a login; hands over nothing if the authorization server does not want to."""
-        storage = _Storage(self._keep, known, self._client(), dynamic=not self._auth.client_id)
+        storage = _Storage(self._keep, known, self._client())
         return self._drive(_Person(self._server, storage, self._auth), request, None)
 
     def client_credentials(self, request: Request, challenge: Response, known: Login | None) -> Flow:
         """Get a token as the client itself."""
         assert self._secret is not None
-        storage = _Storage(self._keep, None, None, dynamic=False)
+        storage = _Storage(self._keep, None, self._client())
         provider = _Machine(self._server, storage, self._auth, self._secret)
         provider.pin(self._auth.issuer or (known.issuer if known else ""))
         return self._drive(provider, request, challenge)
@@ -86,7 +86,7 @@ class Grant:
         person: Person,
     ) -> Flow:
         """Have a person log in. Without a client of its own, pflow registers as one where that is offered."""
-        storage = _Storage(self._keep, None, self._client(), dynamic=not self._auth.client_id)
+        storage = _Storage(self._keep, None, self._client())
 
         async def send(url: str) -> None:
             check_endpoint(self._server, url)
@@ -170,22 +170,17 @@ class Grant:
 
 
 class _Storage:
-    """One login as the SDK wants to find and keep it."""
+    """One login as the SDK wants to find and keep it. Without a `client`, it includes the one that is registered."""
 
     context: OAuthContext
 
     def __init__(
-        self,
-        keep: Callable[[Login], None],
-        known: Login | None,
-        client: OAuthClientInformationFull | None,
-        *,
-        dynamic: bool,
+        self, keep: Callable[[Login], None], known: Login | None, client: OAuthClientInformationFull | None
     ) -> None:
         self._keep = keep
         self._known = known
         self._client = client
-        self._dynamic = dynamic
+        self._dynamic = client is None
 
     async def get_tokens(self) -> OAuthToken | None:
         known = self._known

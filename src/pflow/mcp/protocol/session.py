@@ -15,6 +15,9 @@ from pflow.mcp.protocol.rpc_reply import excerpt
 
 Warn = Callable[[str], None]
 
+LEAVE_SECONDS = 0.5
+"""What a server gets to leave when a session is over. Some never do, and they stand at the end of every run."""
+
 MOST_PAGES = 100
 MOST_TOOLS = 20_000
 _MOST_ROUNDS = 10
@@ -41,6 +44,7 @@ class Link:
     def __init__(self, *, roots: Sequence[str] = (), answer: Answer | None = None, warn: Warn | None = None) -> None:
         self.legacy = True
         self.tools_changed = False
+        self._closing: tuple[asyncio.Task[None], asyncio.Task[None]] | None = None
         self.answer = answer
         self._questions = 0
         self._roots = [{"uri": root} for root in roots]
@@ -55,8 +59,28 @@ class Link:
         """Make the connection ready for requests."""
 
     async def close(self, *, patience: float | None = None) -> None:
-        """Let go of the server; it gets `patience` seconds to leave by itself."""
-        raise NotImplementedError
+        """Let go of the server, even if this is cancelled; it gets `patience` seconds to leave by itself."""
+        if self._closing is None:
+            self.wire.fail(ServerGone("the connection to the MCP server was closed"))
+            leaving = asyncio.create_task(self._leave(LEAVE_SECONDS if patience is None else patience))
+            self._closing = leaving, asyncio.create_task(self._finish(leaving))
+        leaving, finishing = self._closing
+        try:
+            await asyncio.shield(finishing)
+        except asyncio.CancelledError:
+            leaving.cancel()  # no more patience, but nothing stays open either
+            await asyncio.wait((finishing,))
+            raise
+
+    async def _finish(self, leaving: asyncio.Task[None]) -> None:
+        await asyncio.wait((leaving,))
+        await self._release()
+
+    async def _leave(self, patience: float) -> None:
+        """Give the server time to leave."""
+
+    async def _release(self) -> None:
+        """Close everything that is held for the server."""
 
     def ended(self, error: ServerGone | None) -> None:
         """The server went away, or broke the rules and is left alone from now on."""

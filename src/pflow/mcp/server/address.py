@@ -13,6 +13,9 @@ from pflow.core.printable import shorten
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
+REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
+"""`${VAR}`, `${env:VAR}` or `${VAR:-default}`."""
+
 _HEAD = re.compile(r"[^/?#]*//[^/?#]*")
 _USER = re.compile(r"//.*@", re.DOTALL)
 _WRONG = re.compile(r"[\x00-\x20\x7f\\]")

@@ -39,11 +39,6 @@ class Auth(Frozen):
     scopes: tuple[str, ...] = ()
     unknown: Mapping[str, object] = {}
 
-    def as_fields(self) -> dict[str, object]:
-        """What a file holds, apart from what is unknown: everything that is not the default."""
-        fields = {name: getattr(self, name) for name in self._fields[:-2] if getattr(self, name) != getattr(Auth, name)}
-        return {**fields, **({"scopes": list(self.scopes)} if self.scopes else {})}
-
     def identity(self) -> object:
         """Who asks, for a fingerprint: as whom, not with which secret and for what."""
         if self.type == "bearer":

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pflow.core.errors import UsageError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import describe
+from pflow.core.json_type import describe, object_in
 from pflow.core.printable import shorten
 from pflow.mcp.server.address import check_address, has_reference
 from pflow.mcp.server.auth import Auth, check_auth, unknown_word
@@ -31,6 +31,12 @@ _LOADS = re.compile(r"(?:PATH|BASH_ENV|ENV|PERL5OPT|RUBYOPT|(?:LD|DYLD|NODE|PYTH
 """Variables whose values decide which code a program loads."""
 
 _PLACES = {"stdio": "command", "sse": "url", "stream-http": "url", "uds": "socket", "pipe": "socket"}
+_OF_PLACE = {
+    "command": ("a command to start", ("command", "args", "env", "cwd")),
+    "url": ("a URL", ("url", "headers", "auth", "insecure", "pin_file")),
+    "socket": ("the path of a socket", ("socket",)),
+}
+"""What each place where a server can be is called, and the fields that go with it."""
 
 T = TypeVar("T")
 
@@ -74,11 +80,11 @@ class ServerConfig(ServerFields):
 
     def as_fields(self) -> dict[str, object]:
         """The server as a file holds it: everything that is not the default."""
-        fields: dict[str, object] = {"transport": self.transport}
-        for name in self._fields[2:-1]:
-            value = getattr(self, name)
-            if value != getattr(type(self), name):
-                fields[name] = _plain(value)
+        auth = self.auth and self.auth._replace(unknown={})
+        fields = self._replace(auth=auth, unknown={}).as_dict()
+        del fields["name"]
+        if self.auth:
+            fields["auth"] = {**object_in(fields, "auth"), **self.auth.unknown}
         return {**fields, **self.unknown}
 
     def fingerprint(self) -> str:
@@ -169,31 +175,17 @@ def _infer(fields: Mapping[str, object]) -> str:
 def _check_places(config: ServerConfig) -> None:
     needed = _PLACES[config.transport]
     if not getattr(config, needed):
-        what = {"command": "a command to start", "url": "a URL", "socket": "the path of a socket"}[needed]
         raise UsageError(
-            f"server `{config.name}` with the transport `{config.transport}` needs {what}",
+            f"server `{config.name}` with the transport `{config.transport}` needs {_OF_PLACE[needed][0]}",
             suggestions=[f"give it as `{needed}`"],
         )
-    of_transport = {
-        "command": ("command", "args", "env", "cwd"),
-        "url": ("url", "headers", "auth", "insecure", "pin_file"),
-        "socket": ("socket",),
-    }
-    for other, fields in of_transport.items():
+    for other, (_, fields) in _OF_PLACE.items():
         wrong = [field for field in fields if other != needed and getattr(config, field)]
         if wrong:
             raise UsageError(
                 f"server `{config.name}` with the transport `{config.transport}` takes no `{wrong[0]}`",
                 suggestions=[f"leave out `{wrong[0]}`, or change the transport"],
             )
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Auth):
-        return {**value.as_fields(), **value.unknown}
-    if isinstance(value, tuple):
-        return list(value)
-    return dict(value) if isinstance(value, Mapping) else value
 
 
 class _Reader:

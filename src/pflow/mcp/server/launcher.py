@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from pflow.core.frozen import Frozen
 
@@ -75,10 +76,8 @@ def _find(argv: tuple[str, ...], pid: int) -> tuple[str, ...]:
 def observe(pid: int) -> Iterator[Process]:
     """A process and what is below it, from the top, as far as they can be seen."""
     children: dict[int, list[int]] = {}
-    for name in _names("/proc"):
-        if name.isdigit():
-            parent = _parent(int(name))
-            children.setdefault(parent, []).append(int(name))
+    for folder in Path("/proc").glob("[0-9]*"):
+        children.setdefault(_parent(int(folder.name)), []).append(int(folder.name))
     queue = [pid]
     for number in queue:
         process = read_process(number)
@@ -139,10 +138,3 @@ def _parent(pid: int) -> int:
 def _read(path: str) -> str:
     with open(path, "rb") as file:  # noqa: PTH123
         return file.read().decode()
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)  # noqa: PTH208
-    except OSError:
-        return []

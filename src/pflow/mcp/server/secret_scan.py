@@ -57,10 +57,10 @@ class ServerView(ServerFields):
 
 def view(config: ServerConfig, warnings: Sequence[str] | None = None) -> ServerView:
     """The server as it may be shown."""
-    shown = {name: getattr(config, name) for name in config._fields}
+    shown = config._asdict()
     shown |= {"args": tuple(shown_args(config)), "url": shown_url(config), "unknown": tuple(_unknown(config))}
     shown |= {part: tuple(sorted(shown[part])) for part in ("env", "headers")}
-    auth = config.auth.as_fields() if config.auth else None
+    auth = config.auth._replace(unknown={}).as_dict() if config.auth else None
     return ServerView(**{**shown, "auth": auth, "warnings": None if warnings is None else tuple(warnings)})
 
 

@@ -39,7 +39,7 @@ class Login(Frozen):
 
     def secrets(self) -> list[str]:
         """What of it must not be shown."""
-        return _secrets({name: getattr(self, name) for name in self._fields})
+        return _secrets(self._asdict())
 
     @property
     def expired(self) -> bool:
@@ -66,9 +66,7 @@ class TokenStore:
 
     def write(self, login: Login) -> None:
         """Keep a login in place of the one before."""
-        values = {name: getattr(login, name) for name in login._fields}
-        known = {name: value for name, value in values.items() if value not in ("", None, {})}
-        entry = {"fingerprint": self._fingerprint, **known}
+        entry = {"fingerprint": self._fingerprint, **login.as_dict()}
 
         def change(content: Json) -> Json:
             servers = {**object_in(content, "servers"), self._name: entry}
@@ -129,21 +127,10 @@ def _token_file(home: Home, on_damage: Callable[[Damage], Json] = lambda _: {}) 
 
 def _login(entry: JsonView) -> Login | None:
     """The login of an entry, None if somebody edited it so that it is not one."""
-
-    def text(name: str) -> str:
-        value = entry.get(name)
-        return value if isinstance(value, str) else ""
-
-    expires_at = entry.get("expires_at")
-    if not text("access_token"):
+    token, expires_at = entry.get("access_token"), entry.get("expires_at")
+    if not isinstance(token, str) or not token:
         return None
-    return Login(
-        access_token=text("access_token"),
-        refresh_token=text("refresh_token"),
-        scope=text("scope"),
-        expires_at=float(expires_at) if isinstance(expires_at, int | float) else None,
-        issuer=text("issuer"),
-        client=object_in(entry, "client"),
-        metadata=object_in(entry, "metadata"),
-        resource=object_in(entry, "resource"),
-    )
+    types = {name: type(getattr(Login, name, "")) for name in Login._fields}
+    known = {name: value for name, value in entry.items() if name in types and isinstance(value, types[name])}
+    known["expires_at"] = float(expires_at) if isinstance(expires_at, int | float) else None
+    return Login(access_token=token)._replace(**known)

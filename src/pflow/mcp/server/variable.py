@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pflow.core.errors import UsageError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
-from pflow.mcp.server.address import check_address
+from pflow.mcp.server.address import REFERENCE, check_address
 from pflow.mcp.server.config import ServerConfig
 
-_REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")
 
 
@@ -54,7 +53,7 @@ def references(config: ServerConfig) -> list[str]:
         *(config.command, *config.args, *config.env.values(), config.cwd),
         *(config.url, config.socket, *config.headers.values(), config.pin_file),
     ]
-    names = dict.fromkeys(found[1] for text in texts for found in _REFERENCE.finditer(text))
+    names = dict.fromkeys(found[1] for text in texts for found in REFERENCE.finditer(text))
     of_auth = (config.auth.token_env, config.auth.client_secret_env) if config.auth else ()
     return [*names, *(name for name in of_auth if name)]
 
@@ -113,4 +112,4 @@ class _Expansion:
                 missing.append(name)
             return value or ""
 
-        return _REFERENCE.sub(value_of, text), missing, "${" in _REFERENCE.sub("", text)
+        return REFERENCE.sub(value_of, text), missing, "${" in REFERENCE.sub("", text)

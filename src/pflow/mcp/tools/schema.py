@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import orjson
 
-from pflow.core.frozen import Frozen
 from pflow.core.json_type import object_in
 from pflow.mcp.tools.text import describe_value
 
@@ -37,23 +36,23 @@ _DEFINITIONS = re.compile(rb'"\$ref":"#/(\$defs|definitions)/([^"/\\]+)"')
 _REFERENCE = b'"$ref":'
 
 
-class Parameters(Frozen):
-    """What a tool takes: the schema of each parameter, which must be there, and whether others are admitted."""
+class Parameters(NamedTuple):
+    """What a tool takes: the schema of each parameter, and which must be there.
 
-    schemas: Mapping[str, object]
-    required: frozenset[str]
-    is_open: bool
-
-
-class _Gathered(NamedTuple):
-    """What was found of an object; `openness` is None where the schema leaves it unsaid."""
+    `openness` says whether others are admitted, None where the schema leaves it unsaid.
+    """
 
     schemas: dict[str, object]
     required: frozenset[str]
     openness: bool | None
     names_any: bool
 
-    def join(self, other: _Gathered) -> _Gathered:
+    @property
+    def is_open(self) -> bool:
+        """Whether others are admitted; unsaid, they are where no parameter has a name."""
+        return self.openness if self.openness is not None else not self.names_any
+
+    def join(self, other: Parameters) -> Parameters:
         """Both together, apart from what is required; what was found first stays."""
         for name, schema in other.schemas.items():
             self.schemas.setdefault(name, schema)
@@ -85,9 +84,7 @@ class SchemaReader:
 
     def parameters(self) -> Parameters:
         """What an object of the root schema can hold."""
-        found = self._gather(self.root, 0)
-        is_open = found.openness if found.openness is not None else not found.names_any
-        return Parameters(schemas=found.schemas, required=found.required, is_open=is_open)
+        return self._gather(self.root, 0)
 
     def prose_of(self, schema: object) -> str:
         """What a parameter means and which values it takes, in one line."""
@@ -165,14 +162,14 @@ class SchemaReader:
             kinds |= _NAMED["null"]
         return kinds or _ALL
 
-    def _gather(self, schema: object, depth: int) -> _Gathered:
+    def _gather(self, schema: object, depth: int) -> Parameters:
         self._visits -= 1
         if not isinstance(schema, dict) or depth > _DEEPEST or self._visits < 0:
-            return _Gathered({}, frozenset(), None, False)
+            return Parameters({}, frozenset(), None, False)
         properties = object_in(schema, "properties")
         self._visits -= len(properties)
         names = schema.get("required")
-        own = _Gathered(
+        own = Parameters(
             dict(properties),
             frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset(),
             _openness(schema),

@@ -77,7 +77,7 @@ def plan_sync(
     changed = {name: compare(name, before[name], entry) for name, entry in entries.items() if name in before}
     changed = {name: change for name, change in changed.items() if change.differences}
     names = {source_of(entry).tool: name for name, entry in wanted.items()}
-    gone = [_gone(name, entry, names) for name, entry in before.items() if name not in wanted]
+    gone = {name: source_of(entry).tool for name, entry in before.items() if name not in wanted}
     return SyncPlan(
         server=server.name,
         discovered=len(tools),
@@ -85,7 +85,13 @@ def plan_sync(
         entries=entries,
         added=tuple(name for name in wanted if name not in before),
         unchanged=tuple(name for name in wanted if name in before and name not in changed),
-        changes=(*changed.values(), *gone),
+        changes=(
+            *changed.values(),
+            *(
+                ToolChange(name=name, tool=tool, is_gone=True, moved_to=names.get(tool, ""))
+                for name, tool in gone.items()
+            ),
+        ),
         by_tool=_by_tool(before, wanted, names, changed),
         warnings=_capped([*warnings, *_overwritten(server.name, list(changed))]),
     )
@@ -159,11 +165,6 @@ def _check_free(name: str, raw: str, server: str, registry: Registry) -> None:
         return
     holder = f"server `{shorten(str(owner))}`" if entry.is_virtual else f"`{shorten(Path(entry.file_path).name)}`"
     raise ServerError(f"tool `{show(raw)}` cannot be used: its node type `{name}` belongs to {holder}")
-
-
-def _gone(name: str, entry: Mapping[str, object], names: Mapping[str, str]) -> ToolChange:
-    tool = source_of(entry).tool
-    return ToolChange(name=name, tool=tool, is_gone=True, moved_to=names.get(tool, ""))
 
 
 def _by_tool(

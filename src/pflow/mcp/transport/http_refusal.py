@@ -65,8 +65,11 @@ def _advise(status: int, channel: Channel, wait: float | None) -> list[str]:
     if status not in (401, 403):
         return []
     if channel.logs_in:
-        advice = "its token does not suffice: check `auth` of the server, or log in again with `{log_in}`"
-        return [Advice(advice, server="NAME")]
+        return [
+            Advice(
+                "its token does not suffice: check `auth` of the server, or log in again with `{log_in}`", server="NAME"
+            )
+        ]
     if not channel.given:
         return [Advice("give it a token: `{add_server_with_token}`")]
     headers = ", ".join(f"`{show(name)}`" for name in channel.given)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Unpack
 
-from pflow.core.errors import PflowError, ServerGone
+from pflow.core.errors import PflowError
 from pflow.mcp.protocol.handshake import Era
 from pflow.mcp.protocol.json_line import LINE_LIMIT
 from pflow.mcp.protocol.rpc import IDLE
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 PROBE = 10.0
 """Seconds to wait for an answer to the probe: unlike a process, a site answers everything, after a login if need be."""
-
-LEAVE = 0.5
-"""Seconds that a server gets to hear that a session is over."""
 
 
 async def connect_http(
@@ -65,8 +62,6 @@ class HttpLink(Link):
         super().__init__(**conduct)
         self.wire = kind(channel, self, limit=limit)
         self._channel = channel
-        self._leaving: asyncio.Task[None] | None = None
-        self._closed: asyncio.Task[None] | None = None
 
     def describe(self) -> dict[str, object]:
         """Where it is."""
@@ -76,28 +71,14 @@ class HttpLink(Link):
         """Open what must stand before the first request."""
         await self.wire.listen(timeout)
 
-    async def close(self, *, patience: float | None = None) -> None:
-        """Say that the session is over, and close every connection, even if this is cancelled."""
-        if self._closed is None:
-            self.wire.fail(ServerGone("the connection to the MCP server was closed"))
-            self._leaving = asyncio.create_task(self._leave(LEAVE if patience is None else patience))
-            self._closed = asyncio.create_task(self._close(self._leaving))
-        try:
-            await asyncio.shield(self._closed)
-        except asyncio.CancelledError:
-            if self._leaving is not None:
-                self._leaving.cancel()
-            await asyncio.wait((self._closed,))
-            raise
-
     async def _leave(self, patience: float) -> None:
+        """Say that the session is over."""
         try:
             async with asyncio.timeout(patience):
                 await self.wire.leave()
         except (TimeoutError, PflowError):
             pass  # the server forgets us by itself
 
-    async def _close(self, leaving: asyncio.Task[None]) -> None:
-        await asyncio.wait((leaving,))
+    async def _release(self) -> None:
         await self.wire.close()
         await self._channel.close()

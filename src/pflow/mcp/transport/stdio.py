@@ -19,9 +19,6 @@ from pflow.process.spawn import spawn
 
 TERMINATED = "MCP server process terminated unexpectedly"
 
-LEAVE = 0.5
-"""Seconds a server gets to leave when its input is closed. Some never do, and they stand at the end of every run."""
-
 PATIENCE = 1.5
 """Seconds it gets after SIGTERM, and then after SIGKILL."""
 
@@ -49,14 +46,17 @@ async def connect_stdio(
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + timeout
-    for attempt in (era, "legacy") if era is None else (era,):
+
+    async def attempt(era: Era | None) -> Session:
         session = Session(ServerProcess(argv, env or {}, cwd, write_timeout, **conduct))
-        try:
-            return await session.open(era=attempt, timeout=max(until - loop.time(), 0.0), probe=probe)
-        except ServerGone:
-            if attempt is not None or loop.time() >= until:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+        return await session.open(era=era, timeout=max(until - loop.time(), 0.0), probe=probe)
+
+    try:
+        return await attempt(era)
+    except ServerGone:
+        if era is not None or loop.time() >= until:
+            raise
+    return await attempt("legacy")
 
 
 class ServerProcess(Link):
@@ -83,7 +83,6 @@ class ServerProcess(Link):
         self._ring = bytearray()
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[None] | None = None
-        self._closed: asyncio.Task[None] | None = None
         self._exited: asyncio.Future[None] = self._loop.create_future()
         self.group = Group(popen)
         self.wire = Wire(stdout, stdin, self, write_timeout=write_timeout)
@@ -108,39 +107,24 @@ class ServerProcess(Link):
         elif self._timer is None and not self._exited.done():
             self._timer = self._loop.call_later(_AFTERLIFE, self._give_up)
 
-    async def close(self, *, patience: float | None = None) -> None:
-        """Close its input, wait, SIGTERM, SIGKILL; gone when this returns, even if it was cancelled."""
-        if self._closed is None:
-            self.wire.fail(ServerGone("the connection to the MCP server was closed"))
-            self._closed = self._loop.create_task(self._close(LEAVE if patience is None else patience))
-        try:
-            await asyncio.shield(self._closed)
-        except asyncio.CancelledError:
-            if not self._closed.done():
-                self._closed.cancel()  # no more patience, but no survivors either
-                await asyncio.wait((self._closed,))
-            raise
+    async def _leave(self, patience: float) -> None:
+        """Close its input, and wait."""
+        self.wire.close_writing()
+        if patience > 0 and not self._exited.done():
+            await asyncio.wait((self._exited,), timeout=patience)
+        if self._ending is not None:
+            await self._ending
 
-    async def _close(self, patience: float) -> None:
+    async def _release(self) -> None:
+        """SIGTERM, then SIGKILL: there are no survivors."""
         try:
-            self.wire.close_writing()
-            if patience > 0 and not self._exited.done():
-                await asyncio.wait((self._exited,), timeout=patience)
-            if self._ending is not None:
-                await self._ending
             await self.group.end(PATIENCE)
-        except asyncio.CancelledError:
-            await self.group.end(PATIENCE)
-            raise
         finally:
-            self._release()
-
-    def _release(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self.wire.close()
-        self._close_stderr()
-        self.group.forget()
+            if self._timer is not None:
+                self._timer.cancel()
+            self.wire.close()
+            self._close_stderr()
+            self.group.forget()
 
     def _exit(self) -> None:
         """The leader is gone: what it said last counts, then every call in flight fails, and its group goes, too."""
@@ -162,7 +146,7 @@ class ServerProcess(Link):
 
     def _end(self) -> None:
         """Have the group ended; its leader's exit code is known at once if it has exited."""
-        if self._ending is None and self._closed is None:
+        if self._ending is None and self._closing is None:
             self.group.terminate()
             self._ending = self._loop.create_task(self.group.end(PATIENCE))
 

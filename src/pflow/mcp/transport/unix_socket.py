@@ -6,7 +6,7 @@ import asyncio
 import socket
 from typing import Unpack
 
-from pflow.core.errors import ServerError, ServerGone, StepTimeout
+from pflow.core.errors import ServerError, StepTimeout
 from pflow.mcp.protocol.handshake import PROBE, Era
 from pflow.mcp.protocol.rpc import IDLE
 from pflow.mcp.protocol.session import Conduct, Link, Session
@@ -30,9 +30,7 @@ class SocketLink(Link):
         super().__init__(**conduct)
         self.wire = Wire(fd, fd, self)
 
-    async def close(self, *, patience: float | None = None) -> None:
-        """Close the connection."""
-        self.wire.fail(ServerGone("the connection to the MCP server was closed"))
+    async def _release(self) -> None:
         self.wire.close()
 
 
