@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
@@ -53,10 +54,8 @@ class Opened:
 
     async def _listen(self) -> None:
         wanted = {"notifications": {"toolsListChanged": True}}
-        try:
+        with suppress(StepError):  # it has nothing to tell, or the session ended
             await self.session.request("subscriptions/listen", wanted, timeout=_FOREVER_SECONDS, cap=_FOREVER_SECONDS)
-        except StepError:
-            return  # it has nothing to tell, or the session ended
 
     async def hash_of(self, tool: str) -> str:
         """What identifies the tool as the server lists it at this moment. Raises `ServerError` if it does not."""

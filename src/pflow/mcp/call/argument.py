@@ -109,14 +109,11 @@ def _compile(schema: dict[str, object], patterns: list[dict[str, object]]) -> Va
     try:
         return _make(schema)
     except ValueError:
-        left = False
-        for holder in patterns:
-            if not _is_usable(holder["pattern"]):
-                # A pattern that needs backtracking could be made to hang us; the server checks it as well.
-                del holder["pattern"]
-                left = True
-        if not left:
+        hard = [holder for holder in patterns if not _is_usable(holder["pattern"])]
+        if not hard:
             raise
+    for holder in hard:
+        del holder["pattern"]  # it needs backtracking and could be made to hang us; the server checks it as well
     return _make(schema)
 
 

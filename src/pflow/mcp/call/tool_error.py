@@ -28,6 +28,7 @@ _CODES = {
     -32002: "resource_missing",
     -32042: "auth_failed",  # the person must visit an address first, nearly always to sign in
 }
+_CODE_KEYS = ("status", "statusCode", "status_code", "http_status", "httpStatus", "code")
 _NUMBER = r"(401|403|404|408|410|429|504)\b(?![.,:]?\d| (?:rows|items|results|records|bytes|lines|files|entries|ms)\b)"
 _STATUS_TEXT = re.compile(
     rf"\b(?:https?(?:/\d(?:\.\d)?)?|status(?:[ _-]?code)?|code|error|response|responded|returned|failed with)"
@@ -112,10 +113,10 @@ def pick_action(text: str, number: int = 0) -> str:
     shown = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
     if _WORDS[0][1].search(shown):
         return "rate_limited"  # some use 403 for it
-    facts = list(_facts(text))
-    for code in (number, *(code for fact in facts for code in _numbers(fact))):
-        if code in _CODES:
-            return _CODES[code]
+    told = (_number(fact.get(key)) for fact in _facts(text) for key in _CODE_KEYS)
+    for code in (number, *told):
+        if code is not None and int(code) in _CODES:
+            return _CODES[int(code)]
     found = _STATUS_TEXT.search(shown)
     if found is not None:
         return _STATUS[int(next(group for group in found.groups() if group))]
@@ -184,13 +185,6 @@ def _object(text: str) -> Mapping[str, object] | None:
     except orjson.JSONDecodeError:
         return None
     return parsed if isinstance(parsed, dict) else None
-
-
-def _numbers(fact: Mapping[str, object]) -> Iterator[int]:
-    for key in ("status", "statusCode", "status_code", "http_status", "httpStatus", "code"):
-        number = _number(fact.get(key))
-        if number is not None:
-            yield int(number)
 
 
 def _number(value: object) -> float | None:

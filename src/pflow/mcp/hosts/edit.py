@@ -14,7 +14,7 @@ _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SCALAR = re.compile(r"[^\s,{}\[\]\"/]+")
 _INSIDE = re.compile(r'"|//|/\*|[{}\[\]]')
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
-_HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
+_HEADER = re.compile(r"^[ \t]*\[.*", re.MULTILINE)
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 Entry = Mapping[str, object]
@@ -164,25 +164,20 @@ def put_toml(text: str, table: str, name: str, entry: Entry) -> str:
     header = f"[{table}.{name if _BARE.match(name) else _quote(name)}]"
     lines = [header, *(f"{key} = {toml_value(value)}" for key, value in entry.items())]
     block = line_end.join(lines) + line_end
-    begins = [mark.start() for mark in _HEADER.finditer(text)]
-    places = [at for at in begins if _line(text, at).partition("#")[0].strip() == header]
+    headers = list(_HEADER.finditer(text))
+    places = [mark.start() for mark in headers if mark[0].partition("#")[0].strip() == header]
     if not places:
         before = text.rstrip()
         return f"{before}{line_end * 2}{block}" if before else block
     if len(places) > 1:
         raise CannotEdit
     begin = places[0]
-    after = [at for at in begins if at > begin]
+    after = [mark.start() for mark in headers if mark.start() > begin]
     end = after[0] if after else len(text)
     rest = text[begin:end]
     if "#" in rest or '"""' in text or "'''" in text:
         raise CannotEdit  # a comment, or what only looks like a header
     return f"{text[:begin]}{block}{line_end if after else ''}{text[end:]}"
-
-
-def _line(text: str, at: int) -> str:
-    end = text.find("\n", at)
-    return text[at:] if end < 0 else text[at:end]
 
 
 def toml_value(value: object) -> str:

@@ -17,6 +17,7 @@ from pflow.core.advice import Advice
 from pflow.core.errors import StepError
 from pflow.core.file.atomic import make_folder
 from pflow.core.file.lock import hold_lock, open_lock
+from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
 from pflow.http.authorization import Flow, Request, Response, Signer, bound_body
 from pflow.mcp.oauth.callback_listener import listen
@@ -34,12 +35,11 @@ _LOCK_TURNS = 1200
 """Longer than another process takes to renew a token; a process that still holds the lock then has stopped."""
 
 
-class Person:
-    """Who can log in: is shown an address, and has `timeout` seconds to answer there."""
+class Person(Frozen):
+    """Somebody who can log in: is shown an address, and has `timeout` seconds to answer there."""
 
-    def __init__(self, show_url: Callable[[str], None], timeout: float) -> None:
-        self.show_url = show_url
-        self.timeout = timeout
+    show_url: Callable[[str], None]
+    timeout: float
 
 
 class OAuthClient(Signer):
@@ -71,7 +71,7 @@ class OAuthClient(Signer):
         """Raises if a person would have to log in first."""
         login = self._login = self._read()
         if self._auth.type == "oauth" and (login is None or (login.expired and not self._is_renewable(login))):
-            raise log_in(self._server, "wants you to log in again" if login else "wants you to log in")
+            raise log_in(self._server, login)
 
     async def async_auth_flow(self, request: Request) -> Flow:
         """Sends the request with the token; once more with another if the first is refused."""
@@ -127,8 +127,7 @@ class OAuthClient(Signer):
             return self._grant().refresh(attempt.request, login)
         self._check_wanted(attempt)
         if self._auth.type == "oauth" and self._person is None:
-            again = "wants you to log in again" if login else "wants you to log in"
-            raise log_in(self._server, "wants more than you agreed to" if attempt.wants_more else again)
+            raise log_in(self._server, login, more=attempt.wants_more)
         if challenge is None or "obtain" in tried:
             return None
         tried.add("obtain")
@@ -202,8 +201,9 @@ class _Attempt:
         return True
 
 
-def log_in(server: ServerConfig, why: str) -> StepError:
-    """What to raise where a person would have to log in and nobody is there."""
+def log_in(server: ServerConfig, known: Login | None, *, more: bool = False) -> StepError:
+    """What to raise where a person would have to log in and nobody is there; `more`: for more scopes than are known."""
+    why = "wants more than you agreed to" if more else "wants you to log in again" if known else "wants you to log in"
     return auth_failed(f"server `{server.name}` {why}", suggestions=[Advice("run `{log_in}`", server=server.name)])
 
 

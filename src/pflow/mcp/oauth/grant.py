@@ -73,7 +73,7 @@ class Grant:
         assert self._secret is not None
         storage = _Storage(self._keep, None, self._client())
         provider = _Machine(self._server, storage, self._auth, self._secret)
-        provider.pin(self._auth.issuer or (known.issuer if known else ""))
+        provider.pinned = self._auth.issuer or (known.issuer if known else "")
         return self._drive(provider, request, challenge)
 
     def authorize(
@@ -100,8 +100,7 @@ class Grant:
         provider = _Person(self._server, storage, self._auth, scope=known.scope if known else "", url=redirect.url)
         provider.context.redirect_handler = send
         provider.context.callback_handler = receive
-        pinned = known.issuer if known and self._auth.client_id else ""
-        provider.pin(self._auth.issuer or pinned)
+        provider.pinned = self._auth.issuer or (known.issuer if known and self._auth.client_id else "")
         return self._drive(provider, request, challenge)
 
     def _client(self) -> OAuthClientInformationFull | None:
@@ -229,23 +228,20 @@ class _Careful(OAuthClientProvider):
 
     server: ServerConfig
     auth: Auth
-    _pinned = ""
-
-    def pin(self, issuer: str) -> None:
-        """From now on, take tokens from this authorization server only; from any if it is empty."""
-        self._pinned = issuer
+    pinned = ""
+    """The only authorization server to take tokens from; empty for any."""
 
     def _select_authorization_server(self, advertised: list[str]) -> str:
-        return next((url for url in advertised if issuers_match(url, self._pinned)), advertised[0])
+        return next((url for url in advertised if issuers_match(url, self.pinned)), advertised[0])
 
     async def _perform_authorization(self) -> Request:
         context = self.context
         found = _issuer(context)
-        if self._pinned and not issuers_match(found, self._pinned):
+        if self.pinned and not issuers_match(found, self.pinned):
             configured = bool(self.auth.issuer)
             raise auth_failed(
                 f"server `{self.server.name}` has its tokens given by `{shorten(found)}`, not by "
-                f"`{shorten(self._pinned)}` as {'it should' if configured else 'before'}; nothing was sent there",
+                f"`{shorten(self.pinned)}` as {'it should' if configured else 'before'}; nothing was sent there",
                 suggestions=[
                     "if that is right, correct `auth.issuer`"
                     if configured

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pflow.core.errors import ServerError, UsageError
 from pflow.core.file.home import Home
@@ -27,6 +27,13 @@ _PROBE_HEADERS = {
     "content-type": "application/json",
     "mcp-protocol-version": "2025-11-25",
 }
+
+
+class Asking(TypedDict, total=False):
+    """How a person is asked to log in: within how many seconds, and what opens the address."""
+
+    timeout: float
+    open_url: Open | None
 
 
 def oauth_for(
@@ -64,7 +71,7 @@ def oauth_for(
         server.auth,
         TokenStore(home, server, say),
         secret=client_secret(server, variables),
-        person=Person(show_url, timeout) if interactive and server.auth.type == "oauth" else None,
+        person=Person(show_url=show_url, timeout=timeout) if interactive and server.auth.type == "oauth" else None,
         learn=learn or (lambda secret: None),
         fresh=fresh,
     )
@@ -79,22 +86,12 @@ async def login(
     home: Home,
     variables: Mapping[str, str],
     say: Say,
-    timeout: float = PATIENCE,
-    open_url: Open | None = None,
+    **asking: Unpack[Asking],
 ) -> None:
     """Log in to an expanded server anew, whatever is known of it, and keep the tokens."""
     from pflow.mcp.transport.http_channel import Channel  # lazy: httpx2 costs 120 ms
 
-    client = oauth_for(
-        server,
-        home=home,
-        variables=variables,
-        interactive=True,
-        say=say,
-        timeout=timeout,
-        open_url=open_url,
-        fresh=True,
-    )
+    client = oauth_for(server, home=home, variables=variables, interactive=True, say=say, fresh=True, **asking)
     headers = check_credentials(server, variables)
     channel = Channel(server.url, headers, insecure=server.insecure, pin_file=server.pin_file, auth=client)
     method, body = ("GET", None) if server.transport == "sse" else ("POST", _PROBE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from pflow.core.errors import StepError
+from pflow.core.json_type import object_in
 
 Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 """Answers what a tool asks of a person: requests by key in, responses by the same keys out."""
@@ -34,18 +35,11 @@ def _complete(request: object, response: object) -> object:
     """An accepted form with what was left out and has a default; anything else as it is."""
     if not isinstance(response, Mapping) or response.get("action") != "accept":
         return response
+    fields = request if isinstance(request, Mapping) else {}
+    for key in ("params", "requestedSchema", "properties"):
+        fields = object_in(fields, key)
+    defaults = {name: fields[name]["default"] for name in fields if "default" in object_in(fields, name)}
     content = response.get("content", {})
-    defaults = _defaults(request)
     if not defaults or not isinstance(content, Mapping):
         return response
     return {**response, "content": {**defaults, **content}}
-
-
-def _defaults(request: object) -> dict[str, object]:
-    found = request
-    for key in ("params", "requestedSchema", "properties"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    fields = found if isinstance(found, Mapping) else {}
-    return {
-        name: field["default"] for name, field in fields.items() if isinstance(field, Mapping) and "default" in field
-    }

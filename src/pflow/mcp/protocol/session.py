@@ -48,7 +48,7 @@ class Link:
         self.answer = answer
         self._questions = 0
         self._roots = [{"uri": root} for root in roots]
-        self._warn = warn
+        self.warn: Warn = warn or (lambda message: None)
 
     @property
     def pid(self) -> int | None:
@@ -118,11 +118,6 @@ class Link:
             self.tools_changed = True
             return True
         return False
-
-    def warn(self, message: str) -> None:
-        """Something is wrong that does not stop the work; said once per kind."""
-        if self._warn is not None:
-            self._warn(message)
 
 
 class Session:

@@ -74,10 +74,8 @@ def check_auth(server: str, auth: Auth, *, insecure: bool) -> None:
                 f"server `{server}` with the auth type `{auth.type}` takes no `auth.{field}`",
                 suggestions=[f"leave out `auth.{field}`, or change `auth.type`"],
             )
-    needed = {"client_credentials": ("client_id", "client_secret_env")}.get(auth.type, ())
-    if auth.client_secret_env:
-        needed = ("client_id", *needed)
-    for field in needed:
+    has_client = auth.type == "client_credentials" or auth.client_secret_env
+    for field in ("client_id", "client_secret_env") if has_client else ():
         if not getattr(auth, field):
             raise UsageError(
                 f"server `{server}` with the auth type `{auth.type}` needs `auth.{field}`",

@@ -95,17 +95,14 @@ class ServerBook:
     def _read(self) -> Json:
         content = self._file.read()
         if content is None:
-            self._note_lost()
+            # Servers that were set aside must not look like servers that were never there.
+            if aside := self._file.last_aside():
+                self._note(f"`{self._file.path}` was damaged and set aside as `{aside}`; there are no servers now")
             return {}
         for key in content:
             if key != "servers":
                 self._note(f"`{self._file.path.name}` holds an unknown field `{show(key)}`; it has no effect")
         return object_in(content, "servers")
-
-    def _note_lost(self) -> None:
-        """Servers that were set aside must not look like servers that were never there."""
-        if aside := self._file.last_aside():
-            self._note(f"`{self._file.path}` was damaged and set aside as `{aside}`; there are no servers now")
 
     def _note(self, notice: str) -> None:
         if notice not in self.notices:

@@ -107,7 +107,8 @@ def _facts(server: ServerConfig) -> Iterator[tuple[str, str]]:
         if text:
             yield label, _word(text)
     if server.url:
-        yield "address", _address(server.url)
+        # In ASCII: letters of other alphabets can look like those of a name that one trusts.
+        yield "address", escape(server.url).encode("ascii", "backslashreplace").decode()
     if server.insecure:
         yield "insecure", "yes: others may read and change what is sent"
     for label, names in (("variables", server.env), ("headers", server.headers)):
@@ -138,11 +139,6 @@ def _program(server: ServerConfig) -> str:
         return "not found now"
     real = os.path.realpath(found)
     return _word(found) if real == found else f"{_word(found)}, which is {_word(real)}"
-
-
-def _address(url: str) -> str:
-    """A URL in ASCII: letters of other alphabets can look like those of a name that one trusts."""
-    return escape(url).encode("ascii", "backslashreplace").decode()
 
 
 def _text(value: str | list[str]) -> str:

@@ -116,11 +116,11 @@ def _script(launch: Sequence[str]) -> str:
 
 def read_process(pid: int) -> Process | None:
     """A process, if it can be seen."""
-    folder = f"/proc/{pid}"
+    folder = Path(f"/proc/{pid}")
     try:
-        words = _read(f"{folder}/cmdline").split("\0")[:-1]
-        pairs = [pair.partition("=") for pair in _read(f"{folder}/environ").split("\0") if pair]
-        program, cwd = os.readlink(f"{folder}/exe"), os.readlink(f"{folder}/cwd")  # noqa: PTH115
+        words = (folder / "cmdline").read_bytes().decode().split("\0")[:-1]
+        pairs = [pair.partition("=") for pair in (folder / "environ").read_bytes().decode().split("\0") if pair]
+        program, cwd = str((folder / "exe").readlink()), str((folder / "cwd").readlink())
     except (OSError, UnicodeDecodeError):  # it is gone, or another user's, or nothing that could be kept
         return None
     env = {name: value for name, _, value in pairs}
@@ -130,11 +130,6 @@ def read_process(pid: int) -> Process | None:
 def _parent(pid: int) -> int:
     try:
         # The program's name is in parentheses, and may hold any others.
-        return int(_read(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return 0
-
-
-def _read(path: str) -> str:
-    with open(path, "rb") as file:  # noqa: PTH123
-        return file.read().decode()

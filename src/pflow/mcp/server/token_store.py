@@ -81,17 +81,16 @@ class TokenStore:
 
 def forget(home: Home, name: str) -> bool:
     """Forget the tokens of a server; whether there were any. They stay good until they expire."""
-    found = False
+    file = _token_file(home)
+    if not home.tokens.exists() or name not in object_in(file.read() or {}, "servers"):
+        return False
 
     def change(content: Json) -> Json:
-        nonlocal found
-        servers = dict(object_in(content, "servers"))
-        found = servers.pop(name, None) is not None
+        servers = {key: login for key, login in object_in(content, "servers").items() if key != name}
         return {**content, "version": VERSION, "servers": servers}
 
-    if home.tokens.exists():
-        _token_file(home).update(change)
-    return found
+    file.update(change)
+    return True
 
 
 def token_secrets(home: Home) -> list[str]:

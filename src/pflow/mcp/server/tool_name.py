@@ -71,10 +71,8 @@ def parse_node_type(node_type: str, servers: Iterable[str]) -> tuple[str, str] |
         return None
     rest = node_type[len(PREFIX) :]
     fitting = [server for server in servers if rest.startswith(f"{server}-") and len(rest) > len(server) + 1]
-    if not fitting:
-        return None
-    server = max(fitting, key=len)
-    return server, rest[len(server) + 1 :]
+    server = max(fitting, key=len, default="")
+    return (server, rest[len(server) + 1 :]) if server else None
 
 
 def _is_own(server: str, name: str, servers: Collection[str]) -> bool:

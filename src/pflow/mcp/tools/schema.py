@@ -230,15 +230,9 @@ def _openness(schema: Schema) -> bool | None:
 
 
 def _named(named: object) -> frozenset[str]:
-    if named is None:
-        return _ALL
-    if isinstance(named, str):
-        return _NAMED.get(named, _ALL)
-    names = named if isinstance(named, list) else [named]
-    kinds: frozenset[str] = frozenset()
-    for name in names:
-        kinds |= _NAMED.get(name, _ALL) if isinstance(name, str) else _ALL
-    return kinds or _ALL
+    if isinstance(named, list):
+        return frozenset().union(*map(_named, named)) or _ALL
+    return _NAMED.get(named, _ALL) if isinstance(named, str) else _ALL
 
 
 def _parts(value: object) -> list[object]:

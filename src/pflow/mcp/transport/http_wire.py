@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 JSON = "application/json"
 STREAM = "text/event-stream"
 STREAM_LIMIT = 16 * LINE_LIMIT
-"""Bytes that one stream may have in all."""
+"""Bytes that one stream may have in all, also where it broke off and was resumed."""
 
 MOST_RESUMES = 5
 """How often in a row a stream may break off without anything new."""
@@ -91,7 +91,7 @@ class HttpWire(Rpc):
 
     def notify(self, method: str, params: Mapping[str, object]) -> None:
         """Send a notification; after the one that ends the handshake, requests wait until the server has it."""
-        task = self._post(encode({"jsonrpc": "2.0", "method": method, "params": params}))
+        task = self._spawn(self._deliver(encode({"jsonrpc": "2.0", "method": method, "params": params})))
         if method == "notifications/initialized":
             self._greeted = task
             self._overhear()
@@ -127,7 +127,7 @@ class HttpWire(Rpc):
         task.add_done_callback(partial(self._exchanged, number))
 
     def _send(self, data: bytes) -> None:
-        self._post(data)
+        self._spawn(self._deliver(data))
 
     def _is_busy(self) -> bool:
         return len(self._posts) >= _MOST_POSTS
@@ -197,18 +197,16 @@ class HttpWire(Rpc):
             fits = 0 < len(number) <= _LONGEST_SESSION and number.isascii() and number.isprintable()
             self._session = (reply.origin, number) if fits else None
 
-    async def _read_events(self, number: int, reply: Answer, events: Events) -> None:
-        """Take what a stream brings until it ends, or for a moment longer than the reply takes to come."""
-        size = 0
+    async def _read_events(self, number: int | None, reply: Answer, events: Events) -> None:
+        """Take what a stream brings until it ends, or for a moment longer than the reply to `number` takes to come."""
         try:
             async with asyncio.timeout(None) as limit, aclosing(reply.chunks()) as chunks:
                 async for chunk in chunks:
-                    size += len(chunk)
                     self._take_events(events.feed(chunk))
-                    if events.overlong or size > STREAM_LIMIT:
+                    if events.overlong or events.size > STREAM_LIMIT:
                         overlong = ("an event", self._limit) if events.overlong else ("a stream", STREAM_LIMIT)
                         raise _overlong(*overlong, reply)
-                    if number not in self._calls and limit.when() is None:
+                    if number is not None and number not in self._calls and limit.when() is None:
                         limit.reschedule(self._loop.time() + LINGER)
                 self._take_events(events.finish())
         except TimeoutError:
@@ -241,12 +239,16 @@ class HttpWire(Rpc):
             )
 
     async def _read_rest(self, number: int, events: Events) -> int:
-        headers = {"accept": STREAM, "last-event-id": events.last_id, **self._legacy_headers()}
-        async with aclosing(await self._channel.send("GET", headers, session=self._session)) as reply:
+        async with aclosing(await self._ask_for_events(events)) as reply:
             if reply.succeeded and reply.kind == STREAM:
                 await self._read_events(number, reply, events)
                 return reply.status
             return max(reply.status, 300)
+
+    async def _ask_for_events(self, events: Events) -> Answer:
+        last = {"last-event-id": events.last_id} if events.last_id else {}
+        headers = {"accept": STREAM, **last, **self._legacy_headers()}
+        return await self._channel.send("GET", headers, session=self._session)
 
     # ---- what an older server says outside of requests
 
@@ -257,25 +259,18 @@ class HttpWire(Rpc):
         """Hear of changes, and what the server asks at other times, if it offers a stream for that."""
         await self._wait_for_greeting()
         events = Events(self._limit)
-        idle = size = 0
+        idle = 0
         for _ in range(_MOST_STREAMS):
-            last = {"last-event-id": events.last_id} if events.last_id else {}
-            before = size
+            before = events.size
             try:
-                headers = {"accept": STREAM, **last, **self._legacy_headers()}
-                async with aclosing(await self._channel.send("GET", headers, session=self._session)) as reply:
+                async with aclosing(await self._ask_for_events(events)) as reply:
                     if not reply.succeeded or reply.kind != STREAM:
                         return
-                    async with aclosing(reply.chunks()) as chunks:
-                        async for chunk in chunks:
-                            size += len(chunk)
-                            self._take_events(events.feed(chunk))
-                            if events.overlong or size > STREAM_LIMIT:
-                                break
+                    await self._read_events(None, reply, events)
             except ServerError:
                 self.dropped["stream"] += 1
-            idle = idle + 1 if size == before else 0
-            if idle == MOST_RESUMES or events.overlong or size > STREAM_LIMIT:
+            idle = idle + 1 if events.size == before else 0
+            if idle == MOST_RESUMES or events.overlong or events.size > STREAM_LIMIT:
                 return
             await asyncio.sleep(_pause(events))
             events.restart()
@@ -295,9 +290,6 @@ class HttpWire(Rpc):
         raise error
 
     # ---- what is sent without waiting
-
-    def _post(self, data: bytes) -> asyncio.Task[None]:
-        return self._spawn(self._deliver(data))
 
     def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)

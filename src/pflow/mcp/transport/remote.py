@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Unpack
 
 from pflow.core.errors import PflowError
@@ -73,11 +74,9 @@ class HttpLink(Link):
 
     async def _leave(self, patience: float) -> None:
         """Say that the session is over."""
-        try:
+        with suppress(TimeoutError, PflowError):  # the server forgets us by itself
             async with asyncio.timeout(patience):
                 await self.wire.leave()
-        except (TimeoutError, PflowError):
-            pass  # the server forgets us by itself
 
     async def _release(self) -> None:
         await self.wire.close()
