@@ -25,8 +25,8 @@ def rows() -> list[Row]:
             floor=figures["floor"],
             us=figures["us"],
             unit="s",
-            rule="most",
-            limit=0.050,
+            rule="ratio",
+            limit=1.4,
             note="floor: parse document and registry",
         )
     ]

@@ -22,8 +22,8 @@ def rows() -> list[Row]:
             floor=figures["floor"],
             us=figures["us"],
             unit="s",
-            rule="most",
-            limit=0.050,
+            rule="ratio",
+            limit=1.2,
             note="floor: parse its JSON",
         )
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Rule = Literal["ratio", "most", "least"]
+Rule = Literal["ratio", "least ratio", "most", "least"]
 Unit = Literal["s", "B", "items/s", "modules", "packages", "processes"]
 
 
@@ -14,7 +14,7 @@ Unit = Literal["s", "B", "items/s", "modules", "packages", "processes"]
 class Row:
     """One budget: `us` beside the `floor`, what nobody could do better.
 
-    The `rule` says what `limit` bounds: the ratio of the two, or `us` from above or below. `note` names the
+    The `rule` says what `limit` bounds: the ratio of the two or `us`, from above or below. `note` names the
     floor or what failed.
     """
 
@@ -35,15 +35,17 @@ class Row:
     @property
     def holds(self) -> bool:
         """Whether the budget is kept."""
-        if self.rule == "ratio":
-            return self.ratio is not None and self.ratio <= self.limit
+        if self.rule in ("ratio", "least ratio"):
+            return self.ratio is not None and (
+                self.ratio <= self.limit if self.rule == "ratio" else self.ratio >= self.limit
+            )
         return self.us <= self.limit if self.rule == "most" else self.us >= self.limit
 
     @property
     def budget(self) -> str:
         """The budget in words."""
-        if self.rule == "ratio":
-            return f"≤ {self.limit:g} ×"
+        if self.rule in ("ratio", "least ratio"):
+            return f"{'≤' if self.rule == 'ratio' else '≥'} {self.limit:g} ×"
         return f"{'≤' if self.rule == 'most' else '≥'} {show(self.limit, self.unit)}"
 
     def as_dict(self) -> dict[str, object]:

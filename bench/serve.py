@@ -49,7 +49,7 @@ def rows() -> list[Row]:
             us=figures["execute"],
             unit="s",
             rule="ratio",
-            limit=4,
+            limit=3,
             note="floor: the SDK's own echo",
         ),
         Row(

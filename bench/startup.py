@@ -49,7 +49,7 @@ def rows() -> list[Row]:
             us=cpu["version"],
             unit="s",
             rule="ratio",
-            limit=2,
+            limit=1.9,
             note=floor_note,
         ),
         Row(
@@ -59,7 +59,7 @@ def rows() -> list[Row]:
             us=cpu["run"],
             unit="s",
             rule="ratio",
-            limit=12,
+            limit=10,
             note=floor_note,
         ),
         Row(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pflow.execution.workflow_execution import execute_workflow
     from pflow.workspace.workspace import Workspace
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Checked",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pflow.adapters.sqlite_journal import SqliteJournal
-from pflow.core.errors import ConflictError, ExistsError, NotFoundError, StorageError
-from pflow.engine.ports import Journal, Record, RunInfo, RunQuery
+from pflow.core.errors import ConflictError, ExistsError, NotFoundError, PflowError, StorageError
+from pflow.engine.ports import Journal, Record, RunInfo, RunQuery, Status
 from pflow.testing import MemoryJournal, MemoryStore
 
 A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
@@ -155,7 +155,7 @@ def test_a_number_that_is_not_the_next_is_refused_and_stores_nothing(journal: Jo
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "stopped", "cancelled", "damaged"])
-def test_a_status_ends_the_run_and_our_ownership(journal: Journal, status: str) -> None:
+def test_a_status_ends_the_run_and_our_ownership(journal: Journal, status: Status) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [B], status)
     info = journal.info("r")
@@ -272,7 +272,7 @@ def test_closing_makes_orphans_that_can_be_claimed(open_journal: Open) -> None:
 def test_a_damaged_run_cannot_be_claimed(journal: Journal) -> None:
     journal.create("r", "w", 1.0, [A])
     journal.append("r", 1, [], "damaged")
-    with pytest.raises(Exception) as caught:
+    with pytest.raises(PflowError) as caught:
         journal.claim("r")
     assert caught.value.code == "damaged"
 
@@ -327,7 +327,8 @@ def test_runs_are_found_by_the_beginning_of_their_id(journal: Journal) -> None:
 
 
 def test_runs_are_found_by_workflow_and_status(journal: Journal) -> None:
-    for number, status in enumerate(["completed", "failed", None, "failed"]):
+    statuses: list[Status | None] = ["completed", "failed", None, "failed"]
+    for number, status in enumerate(statuses):
         journal.create(f"r{number}", f"w{number % 2}", 1.0, [A])
         if status:
             journal.append(f"r{number}", 1, [], status)
@@ -468,7 +469,7 @@ def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal: Open) -> N
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_sequence_of_calls_looks_the_same_in_every_journal(
-    tmp_path_factory: pytest.TempPathFactory, data: Any
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     store = MemoryStore()
     path = tmp_path_factory.mktemp("model") / "runs.db"
@@ -501,7 +502,7 @@ def test_any_sequence_of_calls_looks_the_same_in_every_journal(
                 journal.close()
 
 
-def outcome(journal: Journal, name: str, arguments: list[object]) -> object:
+def outcome(journal: Journal, name: str, arguments: Sequence[object]) -> object:
     try:
         return getattr(journal, name)(*arguments)
     except (ConflictError, ExistsError, NotFoundError) as error:

@@ -26,7 +26,7 @@ from pflow.core.errors import (
     StorageError,
     UsageError,
 )
-from pflow.engine.ports import Record
+from pflow.engine.ports import Record, Status
 from tests.core.file.forking import in_child, killed_while, together
 
 A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
@@ -211,7 +211,12 @@ def test_an_owner_whose_lease_was_removed_cannot_write_any_more(path: Path) -> N
     for lease in (path.parent / "owners").iterdir():
         lease.unlink()
     assert thief.claim("r") == 1
-    for records, status in (([B], None), ([B, Record("V", b"{}", (("d", b"v"),))], None), ([B], "completed")):
+    late_writes: list[tuple[list[Record], Status | None]] = [
+        ([B], None),
+        ([B, Record("V", b"{}", (("d", b"v"),))], None),
+        ([B], "completed"),
+    ]
+    for records, status in late_writes:
         with pytest.raises(ConflictError):
             late.append("r", 1, records, status)
     assert kinds(thief, "r") == "A"
@@ -352,7 +357,7 @@ def test_whatever_is_damaged_only_typed_errors_come_and_new_runs_go_on(
         content[start : start + len(what)] = what
     path.write_bytes(content)
     journal = SqliteJournal(path)
-    calls = [
+    calls: list[Callable[[], object]] = [
         lambda: [journal.read(info.run_id) for info in journal.runs()],
         lambda: journal.value("r1", "d"),
         lambda: journal.claim("r1"),

@@ -6,7 +6,6 @@ import os
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ def saved(pflow: Pflow, write: Callable[..., str]) -> None:
     assert pflow("workflow", "save", write("a.json", NODE, **MORE)).code == 0
 
 
-def test_a_saved_workflow_runs_by_its_name(pflow: Pflow, saved: Any) -> None:
+def test_a_saved_workflow_runs_by_its_name(pflow: Pflow, saved: None) -> None:
     assert pflow("hello", "name=Ada").out == "Hello, Ada!\n"
     assert pflow("run", "hello", "name=Ada").out == "Hello, Ada!\n"
 
@@ -44,7 +43,7 @@ def test_a_workflow_named_like_a_command_is_run_in_full(pflow: Pflow, write: Cal
         assert pflow("run", name, "name=Ada").out == "Hello, Ada!\n"
 
 
-def test_a_taken_name_is_not_overwritten_unasked(pflow: Pflow, saved: Any, write: Callable[..., str]) -> None:
+def test_a_taken_name_is_not_overwritten_unasked(pflow: Pflow, saved: None, write: Callable[..., str]) -> None:
     said = pflow("workflow", "save", "a.json")
     assert said.code == 2
     assert said.err == (
@@ -64,7 +63,7 @@ def test_an_invalid_document_is_not_saved(pflow: Pflow, write: Callable[..., str
     assert pflow("workflow", "list").out == ""
 
 
-def test_the_list_shows_runs_and_descriptions(pflow: Pflow, saved: Any) -> None:
+def test_the_list_shows_runs_and_descriptions(pflow: Pflow, saved: None) -> None:
     assert pflow("workflow", "list").out == "hello  never run  Greet someone\n"
     pflow("hello", "name=Ada")
     assert pflow("workflow", "list").out.startswith("hello  1 run, last 20")
@@ -80,7 +79,7 @@ def test_an_empty_library_says_how_to_begin(pflow: Pflow) -> None:
     assert said.err == "no workflow is saved yet\n\nhint: pflow workflow save FILE NAME\n"
 
 
-def test_a_deleted_workflow_is_gone(pflow: Pflow, saved: Any) -> None:
+def test_a_deleted_workflow_is_gone(pflow: Pflow, saved: None) -> None:
     assert pflow("workflow", "delete", "hello").out == "deleted `hello`\n"
     assert pflow("workflow", "delete", "hello").code == 2
     assert pflow("hello", "name=Ada").code == 2
@@ -101,7 +100,7 @@ def test_drafts_are_listed_apart_and_cleaned_by_age(pflow: Pflow, write: Callabl
     )
 
 
-def test_describe_shows_inputs_graph_and_outputs(pflow: Pflow, saved: Any) -> None:
+def test_describe_shows_inputs_graph_and_outputs(pflow: Pflow, saved: None) -> None:
     text = (
         "hello: Greet someone\n"
         "\n"
@@ -119,7 +118,7 @@ def test_describe_shows_inputs_graph_and_outputs(pflow: Pflow, saved: Any) -> No
     assert data["inputs"] == {"name": {"type": "string", "required": True, "description": "Who"}}
 
 
-def test_describe_draws_mermaid_and_svg(pflow: Pflow, saved: Any, tmp_path: Path) -> None:
+def test_describe_draws_mermaid_and_svg(pflow: Pflow, saved: None, tmp_path: Path) -> None:
     assert pflow("describe", "hello", "--mermaid").out.startswith("flowchart TD\n")
     said = pflow("describe", "hello", "--svg", "hello.svg")
     assert (said.code, said.out, said.err) == (0, "", "drawn to hello.svg\n")

@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from pflow import __version__
 from tests.cli.conftest import spawn
 
 SLOW = {
@@ -28,7 +28,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_stops_the_run_and_its_children_resumable(tmp_path: Path, number: Any, code: int) -> None:
+def test_a_signal_stops_the_run_and_its_children_resumable(tmp_path: Path, number: signal.Signals, code: int) -> None:
     (tmp_path / "slow.json").write_text(json.dumps(SLOW))
     os.mkfifo(tmp_path / "gate")
     process = spawn("run", "slow.json", cwd=tmp_path)
@@ -85,4 +85,4 @@ def test_messages_survive_a_poor_locale(tmp_path: Path) -> None:
 
 
 def test_the_version_is_one_line(tmp_path: Path) -> None:
-    assert finish(spawn("--version", cwd=tmp_path)) == (0, "pflow 0.1.0\n", "")
+    assert finish(spawn("--version", cwd=tmp_path)) == (0, f"pflow {__version__}\n", "")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pflow import __version__
 from tests.cli.conftest import Pflow
 
 GREET = {"id": "greet", "type": "echo", "params": {"text": "Hello, ${name}!"}}
@@ -346,7 +347,7 @@ def test_help_lists_every_command_without_loading_them(pflow: Pflow) -> None:
     for name in ("run", "validate", "describe", "workflow", "registry", "runs", "trace", "settings", "completion"):
         assert f"\n  {name} " in said.out
     assert pflow("--help").out == said.out
-    assert pflow("--version").out == "pflow 0.1.0\n"
+    assert pflow("--version").out == f"pflow {__version__}\n"
 
 
 def test_a_group_without_a_command_explains_itself(pflow: Pflow) -> None:

@@ -18,7 +18,8 @@ READ = {"id": "read", "type": "read-file", "params": {"path": "later.txt"}}
 def failed(pflow: Pflow, write: Callable[..., str]) -> str:
     assert pflow("run", write("a.json", START, READ)).code == 1
     [run] = pflow("runs", "list", "--json").json["data"]["runs"]
-    return run["run_id"]
+    run_id: str = run["run_id"]
+    return run_id
 
 
 def test_no_run_yet_says_how_to_begin(pflow: Pflow) -> None:

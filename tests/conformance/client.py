@@ -106,7 +106,9 @@ async def connect(scenario: Scenario, url: str, home: Home, browser: Browser) ->
 async def use(scenario: Scenario, session: Session, server: ServerConfig) -> None:
     """List the tools, look at each as `pflow mcp sync` would, and call them."""
     print("peer:", session.peer)
-    tools = {str(tool["name"]): make_entry(server, tool, session.peer.version) for tool in await session.list_tools()}
+    tools: dict[str, Any] = {
+        str(tool["name"]): make_entry(server, tool, session.peer.version) for tool in await session.list_tools()
+    }
     for name, entry in tools.items():
         try:
             ArgumentCheck(entry["mcp_config"]["definition"]["inputSchema"], server=server.name, tool=name)

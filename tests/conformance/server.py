@@ -68,7 +68,7 @@ class Request:
 
     def answer(self, key: str) -> Any:
         """What the client answered to a question, if it did."""
-        found = (self.context.input_responses or {}).get(key)
+        found: Any = (self.context.input_responses or {}).get(key)
         return found.model_dump(by_alias=True) if hasattr(found, "model_dump") else found
 
     def can(self, capability: str) -> bool:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from bench.install import is_permissive
-from bench.row import Row, show, table
+from bench.install import is_acceptable
+from bench.row import Row, Unit, show, table
 
 
-def row(**fields: Any) -> Any:
+def row(**fields: Any) -> Row:
     return Row(**{"group": "g", "what": "it", "unit": "s", "rule": "most", "limit": 1.0, "us": 0.5, **fields})
 
 
@@ -22,6 +22,8 @@ def row(**fields: Any) -> Any:
         ({"rule": "ratio", "limit": 2, "us": 0.3, "floor": 0.15}, True, "≤ 2 ×"),
         ({"rule": "ratio", "limit": 2, "us": 0.31, "floor": 0.15}, False, "≤ 2 ×"),
         ({"rule": "ratio", "limit": 2}, False, "≤ 2 ×"),
+        ({"rule": "least ratio", "limit": 0.5, "us": 0.5, "floor": 1}, True, "≥ 0.5 ×"),
+        ({"rule": "least ratio", "limit": 0.5, "us": 0.4, "floor": 1}, False, "≥ 0.5 ×"),
     ],
 )
 def test_a_budget_holds_up_to_its_limit(fields: dict[str, Any], holds: bool, budget: str) -> None:
@@ -39,7 +41,7 @@ def test_a_budget_holds_up_to_its_limit(fields: dict[str, Any], holds: bool, bud
         (8200.4, "items/s", "8,200 items/s"),
     ],
 )
-def test_numbers_read_well(value: float | int, unit: str, text: str) -> None:
+def test_numbers_read_well(value: float | int, unit: Unit, text: str) -> None:
     assert show(value, unit) == text
 
 
@@ -76,10 +78,11 @@ def test_json_holds_plain_numbers() -> None:
         ("MIT", True),
         ("License :: OSI Approved :: BSD License", True),
         ("Apache-2.0 OR MIT", True),
-        ("MPL-2.0 AND (Apache-2.0 OR MIT)", False),
+        ("MPL-2.0 AND (Apache-2.0 OR MIT)", True),
+        ("MPL-1.1", False),
         ("GPL-3.0-or-later", False),
         ("Proprietary", False),
     ],
 )
 def test_copyleft_is_not_permissive(licence: str, permissive: bool) -> None:
-    assert is_permissive(licence) is permissive
+    assert is_acceptable(licence) is permissive

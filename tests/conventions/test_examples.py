@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,8 +27,9 @@ def pflow(*args: str) -> str:
     return done.stdout
 
 
-def outputs(*args: str) -> dict[str, object]:
-    return json.loads(pflow("run", *args, "--json"))["data"]["outputs"]
+def outputs(*args: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(pflow("run", *args, "--json"))["data"]["outputs"]
+    return found
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -18,7 +18,7 @@ from pocketflow import Node
 
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import WorkflowManager
-from pflow.planning.catalogue import Catalogue
+from pflow.planning.catalogue import Catalogue, Kind
 from pflow.planning.discovery import Discovery, Findings
 from pflow.planning.nodes import WorkflowDiscoveryNode
 from pflow.planning.ranking import Match, Ranked
@@ -43,7 +43,7 @@ def ws(place: Home) -> Iterator[Workspace]:
         yield workspace
 
 
-def names(findings: Findings) -> list[Any]:
+def names(findings: Findings) -> list[str]:
     return [hit.name for hit in findings.hits]
 
 
@@ -97,7 +97,8 @@ def test_the_name_of_a_workflow_in_other_words_is_as_good_as_certain(ws: Workspa
 def test_a_node_type_is_found_with_its_whole_interface(ws: Workspace) -> None:
     matches: Any = ws.discovery.discover_nodes("read-file", limit=1).to_json()["matches"]
     [hit] = matches
-    whole = dict(ws.node_type("read-file").data["interface"])
+    interface: Any = ws.node_type("read-file").data["interface"]
+    whole = dict(interface)
     assert hit["description"] == whole.pop("description")
     assert (hit["kind"], hit["score"], hit["interface"]) == ("node type", 1.0, whole)
 
@@ -385,12 +386,13 @@ def test_the_discovery_node_works_off_the_event_loop(ws: Workspace, place: Home)
     assert asyncio.run(asyncio.to_thread(WorkflowDiscoveryNode().run, shared)) == "default"
     matches: Any = shared["discovery_result"]
     [match] = matches
-    assert match == ws.discovery.discover_workflows("write a changelog").to_json()["matches"][0]
+    direct: Any = ws.discovery.discover_workflows("write a changelog").to_json()["matches"]
+    assert match == direct[0]
 
 
 def test_the_discovery_node_looks_where_its_manager_does(ws: Workspace, place: Home) -> None:
     ws.save(CHANGELOG, "mine-draft", draft=True)
-    shared = {"user_input": "release", "workflow_manager": WorkflowManager.for_drafts(place)}
+    shared: dict[str, Any] = {"user_input": "release", "workflow_manager": WorkflowManager.for_drafts(place)}
     WorkflowDiscoveryNode().run(shared)
     assert [match["name"] for match in shared["discovery_result"]] == ["mine-draft"]
 
@@ -409,7 +411,7 @@ class Alphabet:
 
     title = "the alphabet"
 
-    def rank(self, query: str, catalogue: Catalogue, *, kinds: tuple[str], limit: int) -> Ranked:
+    def rank(self, query: str, catalogue: Catalogue, *, kinds: Collection[Kind], limit: int) -> Ranked:
         found = [key for key in sorted(catalogue.stamps()) if key[0] in kinds and key[1].startswith(query)]
         matches = [Match(kind=kind, name=name, score=0.5) for kind, name in [*found, ("node", "gone")]]
         return Ranked(matches=tuple(matches[:limit]))

@@ -90,12 +90,14 @@ def test_large_schemas_are_left_to_those_who_ask_for_one_tool(place: Home) -> No
     tool = {"server": "acme", "name": "wide", "id": "wide", "description": "A penguin.", "params": {}}
     [(_, name, entry)] = entries([tool])
     fields = {f"field{n}": {"type": "string", "description": "x" * 300} for n in range(300)}
-    entry["interface"]["outputs"][0]["schema"] = {"type": "object", "properties": fields}
+    interface: Any = entry["interface"]
+    interface["outputs"][0]["schema"] = {"type": "object", "properties": fields}
     registry = Registry.load(place)
     registry.set_entry(name, entry)
     registry.save()
     with Workspace(place) as ws:
-        [hit] = ws.discovery.discover_nodes("penguin").to_json()["matches"]
+        matches: Any = ws.discovery.discover_nodes("penguin").to_json()["matches"]
+    [hit] = matches
     assert hit["shortened"] == "`pflow registry describe mcp-acme-wide --json` has the rest"
     assert [field["name"] for field in hit["interface"]["outputs"]] == ["result", "files"]
     assert len(json.dumps(hit)) < 4_000
@@ -106,6 +108,7 @@ def test_a_workflow_with_endless_defaults_does_not_flood(place: Home) -> None:
     document = {"description": "A penguin", "inputs": inputs, "nodes": [{"id": "echo", "params": {"text": "hi"}}]}
     with Workspace(place) as ws:
         ws.save(document, "endless")
-        [hit] = ws.discovery.discover_workflows("penguin").to_json()["matches"]
+        matches: Any = ws.discovery.discover_workflows("penguin").to_json()["matches"]
+    [hit] = matches
     assert hit["inputs"]["input7"] == {"type": "any", "required": False}
     assert len(json.dumps(hit)) < 16_000

@@ -257,7 +257,7 @@ def test_every_message_about_servers_is_one_of_the_code() -> None:
 
 def test_what_python_programs_use_is_listed() -> None:
     methods = {name for name in vars(Workspace) if not name.startswith("_")} - {"open"}
-    named = {re.match(r"\w+", name)[0] for name in first_cells("python.md", "workspace")}
+    named = {re.findall(r"^\w+", name)[0] for name in first_cells("python.md", "workspace")}
     assert named == methods
     members = {name for name in (*Outcome._fields, *vars(Outcome)) if not name.startswith("_")}
     told_elsewhere = {"primary", "notices", "limit", "store", "output_data", "shared_after"}

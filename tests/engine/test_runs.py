@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pflow.core.event import RunFailed, StepFailed
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.context import current_step
 from pflow.engine.executor import RunResult
+from pflow.engine.ports import Record, Status
 from pflow.testing import MemoryJournal, RecordingObserver
 from tests.engine.building import executor_over, plan_of, run_plan
 
@@ -209,7 +211,7 @@ def test_a_loop_over_an_error_edge_is_stopped_as_well() -> None:
 
 
 class TestBatch:
-    document = {
+    document: dict[str, Any] = {
         "inputs": {"items": {"type": "array"}},
         "nodes": [
             {
@@ -232,7 +234,8 @@ class TestBatch:
         result = run_plan(plan_of(self.document, half=self.Half), {"items": [8, 3, 4]})
         assert result.outputs["results"] == [{"half": 4, "at": 0}, None, {"half": 2, "at": 2}]
         assert result.outputs["count"] == 3
-        [error] = result.outputs["errors"]  # type: ignore[misc]
+        errors: Any = result.outputs["errors"]
+        [error] = errors
         assert (error["index"], error["item"], error["error"]["message"]) == (1, 3, "3 is odd")
 
     def test_without_on_error_the_first_failure_fails_the_step(self) -> None:
@@ -240,7 +243,8 @@ class TestBatch:
         result = run_plan(plan_of({**self.document, "nodes": [node]}, half=self.Half), {"items": [8, 3, 4]})
         assert result.status == "failed"
         assert result.error is not None and result.error["message"] == "item 1 of `each` failed: 3 is odd"
-        assert result.error["details"]["completed_items"] == 1
+        details: Any = result.error["details"]
+        assert details["completed_items"] == 1
 
     def test_items_that_are_running_finish_before_the_step_fails(self) -> None:
         release = asyncio.Event()
@@ -501,7 +505,7 @@ def test_a_run_whose_journal_fails_does_not_take_others_with_it(tmp_path: Path) 
     class Taken(SqliteJournal):
         """A journal in which somebody else has taken over one of the runs."""
 
-        def append(self, run_id: str, seq: int, records: Any, status: Any = None) -> None:
+        def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
             if run_id == "bad" and seq > 3:
                 raise ConflictError("another process took the run over")
             super().append(run_id, seq, records, status)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from pflow.workspace import Workspace
 
 
 @pytest.fixture
-def workspace(home: Any) -> Any:
+def workspace(home: Path) -> Iterator[Workspace]:
     with Workspace(Home(home)) as opened:
         yield opened
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -57,13 +58,13 @@ def test_a_sub_workflow_keeps_its_severity() -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])
-def test_the_command_line_says_warnings_on_stderr(pflow: Pflow, write: Any, command: str) -> None:
+def test_the_command_line_says_warnings_on_stderr(pflow: Pflow, write: Callable[..., str], command: str) -> None:
     said = pflow(command, write("a.json", *nodes_of(MUSTACHE), inputs=MUSTACHE["inputs"]))
     assert said.code == 0
     assert f"warning: {WARNING}" in said.err and "hint: write `${name}` for the value" in said.err
 
 
-def test_programs_get_warnings_beside_errors(pflow: Pflow, write: Any) -> None:
+def test_programs_get_warnings_beside_errors(pflow: Pflow, write: Callable[..., str]) -> None:
     said = pflow("validate", write("a.json", *nodes_of(MUSTACHE), inputs=MUSTACHE["inputs"]), "--json")
     assert [issue["message"] for issue in said.json["data"]["warnings"]][0] == WARNING
     bad = write("b.json", *nodes_of(MUSTACHE), {"id": "b", "type": "no-such"}, inputs=MUSTACHE["inputs"])

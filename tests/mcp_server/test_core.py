@@ -105,7 +105,7 @@ def test_executing_gives_the_outputs(core: Client) -> None:
 @pytest.mark.requirement("server5:test-10", "server5:output-4", "server5:rule-12")
 def test_a_failed_execution_gives_its_checkpoint(core: Client) -> None:
     with Workspace(Home(core.home)) as workspace:
-        if not any(each["name"] == "failing" for each in workspace.workflows()):
+        if not any(each.name == "failing" for each in workspace.workflows()):
             nodes = [{"id": "init", "type": "echo"}, {"id": "fetch", "type": "shell", "params": {"command": "exit 1"}}]
             workspace.save({"nodes": nodes}, "failing", "Fail at fetch")
     answer = core.call("execute", name="failing")

@@ -73,7 +73,7 @@ def test_a_failure_says_what_failed_where_and_how_to_go_on_and_repairs_nothing(e
     assert error["type"] == "execution"
     assert error["node"] == "second"
     assert error["details"]["exit_code"] == 3
-    assert error["suggestions"] == ["if exit code 3 is no failure, add it to `ok_codes`"]
+    assert error["suggestions"] == ["if exit code 3 is not a failure, add it to `ok_codes`"]
     run_id = answer.envelope["checkpoint"]["run_id"]
     assert answer.envelope["checkpoint"] == {"run_id": run_id, "completed_nodes": ["first"], "failed_node": "second"}
     assert f"workflow_execute(resume='{run_id}')" in answer.text

@@ -36,7 +36,8 @@ def ask(client: Client, method: str, **params: object) -> Any:
 def read(client: Client, uri: str) -> str:
     (content,) = ask(client, "resources/read", uri=uri)["contents"]
     assert content["uri"] == uri
-    return content["text"]
+    text: str = content["text"]
+    return text
 
 
 def refused(client: Client, method: str, **params: object) -> ServerError:
@@ -293,4 +294,9 @@ def test_who_subscribed_is_told_when_the_library_changes(wire: Wire) -> None:
     wire.until(lambda message: message.get("method") == "notifications/subscriptions/acknowledged")
     wire.send(id=2, method="tools/call", params={**SAVE, "_meta": meta})
     left = CHANGED | {None}
-    wire.until(lambda message: not (left.discard(message.get("method")) or left))
+
+    def all_came(message: dict[str, Any]) -> bool:
+        left.discard(message.get("method"))
+        return not left
+
+    wire.until(all_came)

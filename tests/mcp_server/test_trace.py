@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,6 @@ def test_a_link_in_the_trace_folder_is_not_followed(client: Client, run: dict[st
     link.unlink()
 
 
-def test_there_is_no_trace_before_the_first_run(start: Any) -> None:
+def test_there_is_no_trace_before_the_first_run(start: Callable[..., Client]) -> None:
     error = start().call("trace_read").error
     assert (error["type"], error["suggestions"]) == ("not_found", ["workflow_execute"])

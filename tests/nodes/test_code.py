@@ -205,7 +205,7 @@ def test_a_large_result_comes_back_whole() -> None:
         ({"inputs": [1]}, "`inputs` must be an object of variables, not an array"),
         ({"inputs": {"a-b": 1}}, "input `a-b` cannot be a variable in the code"),
         ({"inputs": {"class": 1}}, "input `class` cannot be a variable in the code"),
-        ({"inputs": {"a": object()}}, "`inputs` must be JSON: Type is not JSON serializable: object"),
+        ({"inputs": {"a": object()}}, "`inputs` cannot be written as JSON: Type is not JSON serializable: object"),
         ({"timeout": 0}, "`timeout` must be a number of seconds above 0 and at most 86,400, not 0"),
         ({"timeout": "5"}, "`timeout` must be a number of seconds above 0 and at most 86,400, not a string"),
         ({"timeout": float("nan")}, "`timeout` must be a number of seconds above 0 and at most 86,400, not nan"),

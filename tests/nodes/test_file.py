@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,7 @@ def test_an_encoding_that_is_none_is_named(folder: Path, encoding: str) -> None:
 def test_a_file_above_the_limit_is_refused(folder: Path) -> None:
     (folder / "a").write_bytes(b"x" * 11)
     assert run(ReadFile, path="a", max_size=11)["size"] == 11
+    assert run(ReadFile, path="a", max_size=sys.maxsize)["size"] == 11
     error = fail(ReadFile, path="a", max_size=10)
     assert error.message == "`a` is larger than 10 bytes"
     assert error.details["size"] == 11
@@ -107,7 +109,7 @@ def test_what_is_no_file_is_refused_without_waiting(folder: Path) -> None:
     (folder / "dir").mkdir()
     (folder / "loop").symlink_to("loop")
     assert fail(ReadFile, path="pipe").message == "cannot read `pipe`: it is a pipe, device or socket, not a file"
-    assert fail(ReadFile, path="dir").message == "cannot read `dir`: it is a folder"
+    assert fail(ReadFile, path="dir").message == "cannot read `dir`: it is a directory"
     assert fail(ReadFile, path="/dev/zero").message.endswith("not a file")
     assert fail(ReadFile, path="loop").message == "cannot read `loop`: its links form a loop"
 
@@ -119,7 +121,7 @@ def test_what_is_no_file_is_refused_without_waiting(folder: Path) -> None:
         (None, "`path` must be a path, not null"),
         (3, "`path` must be a path, not an integer"),
         (["a"], "`path` must be a path, not an array"),
-        ("a\0b", "`path` holds a NUL character, so it is not a path"),
+        ("a\0b", "`path` contains a NUL character, so it is not a path"),
         ("x" * 300, f"cannot read `{'x' * 300}`: a name in it is too long"),
     ],
 )
@@ -164,7 +166,7 @@ def test_content_that_does_not_fit_is_refused_and_nothing_is_touched(folder: Pat
     assert fail(WriteFile, path="a", content="ä\ud800").message == "`content` cannot be utf-8: U+D800 at position 1"
     assert fail(WriteFile, path="a", content="€", encoding="latin-1").message.startswith("`content` cannot be latin-1")
     assert fail(WriteFile, path="a", content="*", encoding="base64").message.startswith("`content` is not base64")
-    assert fail(WriteFile, path="a", content=object()).message.startswith("`content` is neither text nor JSON")
+    assert fail(WriteFile, path="a", content=object()).message.startswith("`content` cannot be written as JSON")
     assert fail(WriteFile, path="a").message == "`content` is missing"
     assert (
         fail(WriteFile, path="a", content="x", append="yes").message == "`append` must be true or false, not a string"
@@ -232,10 +234,12 @@ def test_what_cannot_be_written_to_is_refused(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     (folder / "loop").symlink_to("loop")
     for append in (False, True):
-        assert fail(WriteFile, path="dir", content="", append=append).message == "cannot write `dir`: it is a folder"
+        assert fail(WriteFile, path="dir", content="", append=append).message == "cannot write `dir`: it is a directory"
         assert fail(WriteFile, path="pipe", content="", append=append).message.endswith("not a file")
-        assert fail(WriteFile, path="new/", content="", append=append).message == "cannot write `new/`: it is a folder"
-        assert "not a folder" in fail(WriteFile, path="file/x", content="", append=append).message
+        assert (
+            fail(WriteFile, path="new/", content="", append=append).message == "cannot write `new/`: it is a directory"
+        )
+        assert "not a directory" in fail(WriteFile, path="file/x", content="", append=append).message
         assert fail(WriteFile, path="x" * 300, content="", append=append).message.endswith("is too long")
         assert isinstance(fail(WriteFile, path="loop", content="", append=append), StepError)
     assert temps(folder) == []
@@ -317,7 +321,7 @@ def test_what_cannot_be_copied_or_moved_is_refused(folder: Path, kind: type[Any]
     assert missing.action == "resource_missing"
     assert not (folder / "new").exists()
     assert fail(kind, from_="dangling", to="x").action == "resource_missing"
-    assert fail(kind, from_="dir", to="x").message.endswith("`dir`: it is a folder")
+    assert fail(kind, from_="dir", to="x").message.endswith("`dir`: it is a directory")
     assert fail(kind, from_="pipe", to="x").message.endswith("not a file")
     assert fail(kind, from_="a", to="pipe").message.endswith("not a file")
     assert fail(kind, from_="a", to="a").message == "`a` and `a` are the same file"
@@ -339,7 +343,7 @@ def test_a_file_is_deleted_and_of_a_link_only_the_link(folder: Path) -> None:
 
 def test_a_folder_is_not_deleted(folder: Path) -> None:
     (folder / "dir").mkdir()
-    assert fail(DeleteFile, path="dir").message == "cannot delete `dir`: it is a folder"
+    assert fail(DeleteFile, path="dir").message == "cannot delete `dir`: it is a directory"
     assert fail(DeleteFile, path="dir/.").message.startswith("cannot delete `dir/.`")
     assert (folder / "dir").exists()
 

@@ -39,9 +39,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 PROTECTED = [
-    ("~/.pflow/settings.json", "pflow's own folder"),
-    ("~/.pflow/nodes/evil.py", "pflow's own folder"),
-    ("~/.pflow", "pflow's own folder"),
+    ("~/.pflow/settings.json", "pflow's own directory"),
+    ("~/.pflow/nodes/evil.py", "pflow's own directory"),
+    ("~/.pflow", "pflow's own directory"),
     ("~/.ssh/authorized_keys", "SSH keys and settings"),
     ("~/.bashrc", "shell start-up files"),
     ("~/.zshenv", "shell start-up files"),
@@ -133,9 +133,9 @@ def test_a_home_of_pflow_elsewhere_is_protected_as_well(
     work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PFLOW_HOME", str(tmp_path / "elsewhere"))
-    with refused("pflow's own folder"):
+    with refused("pflow's own directory"):
         run(WriteFile, path=str(tmp_path / "elsewhere/runs.db"), content="x")
-    with refused("pflow's own folder"):
+    with refused("pflow's own directory"):
         run(WriteFile, path="~/.pflow/x", content="x")
 
 
@@ -159,7 +159,7 @@ def in_step(home: Path, kind: type, **params: object) -> None:
 
 def test_the_home_of_the_running_step_is_protected(tmp_path: Path) -> None:
     home = tmp_path / "of-the-step"
-    with refused("pflow's own folder"):
+    with refused("pflow's own directory"):
         in_step(home, WriteFile, path=str(home / "runs.db"), content="x")
     run(WriteFile, path=str(home / "runs.db"), content="x")
 
@@ -171,7 +171,7 @@ def test_a_step_may_move_files_out_of_its_own_run(work: Path, tmp_path: Path) ->
         (home / "runs" / name / "download").write_text(name)
     in_step(home, MoveFile, from_=str(home / "runs/r1/download"), to="mine")
     assert (work / "mine").read_text() == "r1"
-    with refused("pflow's own folder"):
+    with refused("pflow's own directory"):
         in_step(home, MoveFile, from_=str(home / "runs/r2/download"), to="mine")
 
 

@@ -1,5 +1,7 @@
 """The git nodes on real repositories: what they tell, what they change, and what no value or repository can do."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import shutil
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pocketflow import Node
 
 from pflow.core.errors import PflowError, SecurityError, StepError
 from pflow.nodes.git.node import GitCheckout, GitCommit, GitDiff, GitLog, GitStatus
@@ -24,11 +27,11 @@ ODD_NAMES = ["-rf", "a b", "ü", "new\nline", "tab\t", ":(top)x", "*", "quote\"'
 class Repo:
     """A repository with one commit (`first`: the file `a`) and someone to commit."""
 
-    def __init__(self, path: Any) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
-    def make(cls, path: Any) -> Any:
+    def make(cls, path: Path) -> Repo:
         repo = cls(path)
         path.mkdir()
         repo.git("init", "--quiet", "--initial-branch=main")
@@ -39,38 +42,38 @@ class Repo:
         repo.git("commit", "--quiet", "--message=first")
         return repo
 
-    def git(self, *argv: Any) -> Any:
+    def git(self, *argv: str) -> str:
         done = subprocess.run(["git", *argv], cwd=self.path, capture_output=True, text=True, check=True)
         return done.stdout
 
-    def write(self, name: Any, text: Any) -> None:
+    def write(self, name: str, text: str | bytes) -> None:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
-    def run(self, node: Any, **params: Any) -> Any:
+    def run(self, node: type[Node], **params: Any) -> Any:
         return asyncio.run(Step(self.path.parent / ".pflow").run(node, **{"path": str(self.path), **params}))
 
-    def fail(self, node: Any, **params: Any) -> Any:
+    def fail(self, node: type[Node], **params: Any) -> Any:
         with pytest.raises(PflowError) as caught:
             self.run(node, **params)
         return caught.value
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Repo.make(tmp_path_factory.mktemp("git") / "template").path
 
 
 @pytest.fixture
-def repo(template: Any, tmp_path: Path) -> Any:
+def repo(template: Path, tmp_path: Path) -> Repo:
     return Repo(shutil.copytree(template, tmp_path / "repo"))
 
 
 # Status
 
 
-def test_a_fresh_checkout_is_clean(repo: Any) -> None:
+def test_a_fresh_checkout_is_clean(repo: Repo) -> None:
     written = repo.run(GitStatus)
     assert written["status"] == {
         "branch": "main",
@@ -87,7 +90,7 @@ def test_a_fresh_checkout_is_clean(repo: Any) -> None:
     assert written["clean"] is True
 
 
-def test_every_kind_of_change_is_listed(repo: Any) -> None:
+def test_every_kind_of_change_is_listed(repo: Repo) -> None:
     for name in ("b", "gone", "moved", "both"):
         repo.write(name, f"{name}\n" * 9)
     repo.git("add", "--all")
@@ -107,7 +110,7 @@ def test_every_kind_of_change_is_listed(repo: Any) -> None:
     assert status["clean"] is False
 
 
-def test_the_distance_to_the_upstream_is_told(repo: Any, tmp_path: Path) -> None:
+def test_the_distance_to_the_upstream_is_told(repo: Repo, tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "--quiet", repo.path, tmp_path / "clone"], check=True)
     repo.git("commit", "--quiet", "--allow-empty", "--message=theirs")
     clone = ["git", "-C", str(tmp_path / "clone"), "-c", "user.name=A", "-c", "user.email=a@b"]
@@ -118,7 +121,7 @@ def test_the_distance_to_the_upstream_is_told(repo: Any, tmp_path: Path) -> None
     assert (status["upstream"], status["ahead"], status["behind"]) == ("origin/main", 2, 1)
 
 
-def test_a_conflict_is_listed(repo: Any) -> None:
+def test_a_conflict_is_listed(repo: Repo) -> None:
     repo.git("checkout", "--quiet", "-b", "side")
     repo.write("a", "side\n")
     repo.git("commit", "--quiet", "--all", "--message=side")
@@ -131,7 +134,7 @@ def test_a_conflict_is_listed(repo: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_an_odd_file_name_arrives_as_it_is(repo: Any, name: Any) -> None:
+def test_an_odd_file_name_arrives_as_it_is(repo: Repo, name: str) -> None:
     repo.write(name, "x\n")
     assert repo.run(GitStatus)["status"]["untracked"] == [name]
     written = repo.run(GitCommit, message="odd", files=[name])
@@ -152,7 +155,7 @@ def test_a_repository_without_commits_has_a_status_and_an_empty_log(tmp_path: Pa
 # Log
 
 
-def test_commits_come_newest_first_with_all_their_fields(repo: Any) -> None:
+def test_commits_come_newest_first_with_all_their_fields(repo: Repo) -> None:
     message = "second – grüße\n\nA body\n\n# not a comment\n"
     repo.write("a", "one\ntwo\n")
     subprocess.run(
@@ -177,7 +180,7 @@ def test_commits_come_newest_first_with_all_their_fields(repo: Any) -> None:
     assert written["commits"][1]["subject"] == "first"
 
 
-def test_the_log_is_limited_filtered_and_ranged(repo: Any) -> None:
+def test_the_log_is_limited_filtered_and_ranged(repo: Repo) -> None:
     repo.git("tag", "v1")
     for number in range(4):
         repo.write(f"f{number}", "x")
@@ -198,7 +201,7 @@ def test_the_log_is_limited_filtered_and_ranged(repo: Any) -> None:
     assert subjects(until="2020-01-01") == []
 
 
-def test_the_log_lists_files_when_asked(repo: Any) -> None:
+def test_the_log_lists_files_when_asked(repo: Repo) -> None:
     repo.write("b", b"\0binary")
     repo.git("mv", "a", "moved")
     repo.git("add", "--all")
@@ -218,7 +221,7 @@ def test_the_log_lists_files_when_asked(repo: Any) -> None:
 # Diff
 
 
-def test_a_diff_is_a_patch_and_numbers(repo: Any) -> None:
+def test_a_diff_is_a_patch_and_numbers(repo: Repo) -> None:
     repo.write("a", "two\nthree\n")
     written = repo.run(GitDiff)
     assert written["files"] == [{"path": "a", "added": 2, "removed": 1}]
@@ -226,7 +229,7 @@ def test_a_diff_is_a_patch_and_numbers(repo: Any) -> None:
     assert written["diff"].splitlines()[2:] == ["--- a/a", "+++ b/a", "@@ -1 +1,2 @@", "-one", "+two", "+three"]
 
 
-def test_a_diff_compares_what_it_is_asked_to(repo: Any) -> None:
+def test_a_diff_compares_what_it_is_asked_to(repo: Repo) -> None:
     repo.write("a", "two\n")
     repo.git("commit", "--quiet", "--all", "--message=second")
     repo.write("a", "staged\n")
@@ -247,14 +250,14 @@ def test_a_diff_compares_what_it_is_asked_to(repo: Any) -> None:
     assert "compared with `base`" in repo.fail(GitDiff, base="HEAD", target="HEAD", staged=True).message
 
 
-def test_a_persons_settings_do_not_change_the_form_of_a_diff(repo: Any) -> None:
+def test_a_persons_settings_do_not_change_the_form_of_a_diff(repo: Repo) -> None:
     for setting in ("diff.noprefix=true", "color.ui=always", "diff.mnemonicPrefix=true", "core.pager=false"):
         repo.git("config", *setting.split("="))
     repo.write("a", "two\n")
     assert repo.run(GitDiff)["diff"].splitlines()[2:4] == ["--- a/a", "+++ b/a"]
 
 
-def test_too_long_a_diff_says_so(repo: Any) -> None:
+def test_too_long_a_diff_says_so(repo: Repo) -> None:
     repo.write("a", "x" * (11 << 20))
     assert "gives more than 10 MiB" in repo.fail(GitDiff).message
 
@@ -262,7 +265,7 @@ def test_too_long_a_diff_says_so(repo: Any) -> None:
 # Commit
 
 
-def test_named_files_are_committed_and_nothing_else(repo: Any) -> None:
+def test_named_files_are_committed_and_nothing_else(repo: Repo) -> None:
     repo.write("new", "x\n")
     repo.write("other", "x\n")
     repo.git("add", "other")
@@ -275,7 +278,7 @@ def test_named_files_are_committed_and_nothing_else(repo: Any) -> None:
     assert repo.run(GitStatus)["status"]["staged"] == ["other"]
 
 
-def test_everything_is_committed_also_from_a_folder_below(repo: Any) -> None:
+def test_everything_is_committed_also_from_a_folder_below(repo: Repo) -> None:
     repo.write("deep/file", "x\n")
     repo.write("new", "x\n")
     (repo.path / "a").unlink()
@@ -283,18 +286,18 @@ def test_everything_is_committed_also_from_a_folder_below(repo: Any) -> None:
     assert [file["path"] for file in written["commit"]["files"]] == ["a", "deep/file", "new"]
 
 
-def test_what_is_staged_is_committed_by_default(repo: Any) -> None:
+def test_what_is_staged_is_committed_by_default(repo: Repo) -> None:
     repo.write("new", "x\n")
     repo.git("add", "new")
     repo.write("a", "unstaged\n")
     assert [file["path"] for file in repo.run(GitCommit, message="staged")["commit"]["files"]] == ["new"]
 
 
-def test_nothing_to_commit_is_said_plainly(repo: Any) -> None:
+def test_nothing_to_commit_is_said_plainly(repo: Repo) -> None:
     error = repo.fail(GitCommit, message="nothing")
     assert isinstance(error, StepError)
     assert (error.action, error.message) == ("error", "there is nothing to commit")
-    assert error.suggestions == ("Set `allow_empty` if a commit without changes is meant",)
+    assert error.suggestions == ("set `allow_empty` to commit without changes",)
     repo.write("a", "two\n")
     error = repo.fail(GitCommit, message="nothing")
     assert error.message == "there is nothing to commit among what was asked for; 1 other files have changed"
@@ -302,25 +305,25 @@ def test_nothing_to_commit_is_said_plainly(repo: Any) -> None:
     assert repo.run(GitCommit, message="empty", allow_empty=True)["commit"]["files"] == []
 
 
-def test_an_author_is_taken_as_given(repo: Any) -> None:
+def test_an_author_is_taken_as_given(repo: Repo) -> None:
     written = repo.run(GitCommit, message="x", allow_empty=True, author="Grace Hopper <grace@example.org>")
     assert (written["commit"]["author"], written["commit"]["email"]) == ("Grace Hopper", "grace@example.org")
 
 
-def test_the_identity_of_the_environment_counts(repo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_identity_of_the_environment_counts(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_AUTHOR_NAME", "From Environment")
     assert repo.run(GitCommit, message="x", allow_empty=True)["commit"]["author"] == "From Environment"
 
 
-def test_an_unknown_person_is_told_what_to_set(repo: Any) -> None:
+def test_an_unknown_person_is_told_what_to_set(repo: Repo) -> None:
     repo.git("config", "--unset", "user.name")
     repo.git("config", "--unset", "user.email")
     repo.git("config", "user.useConfigOnly", "true")
     error = repo.fail(GitCommit, message="x", allow_empty=True)
-    assert error.suggestions == ("Set `git config user.name` and `git config user.email`, or the node's `author`",)
+    assert error.suggestions == ("set `git config user.name` and `git config user.email`, or the node's `author`",)
 
 
-def test_a_hook_that_objects_stops_the_commit(repo: Any) -> None:
+def test_a_hook_that_objects_stops_the_commit(repo: Repo) -> None:
     hook = repo.path / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\necho 'lint failed' >&2\nexit 1\n")
     hook.chmod(0o755)
@@ -336,20 +339,20 @@ def test_a_hook_that_objects_stops_the_commit(repo: Any) -> None:
         ({"message": None}, "`message` is empty"),
         ({"message": "\ud800"}, "not valid Unicode"),
         ({"message": "x", "files": ["a"], "all": True}, "both given"),
-        ({"message": "x", "files": [1]}, "`files` needs an array of file names"),
-        ({"message": "x", "files": {"a": 1}}, "`files` needs an array of file names"),
+        ({"message": "x", "files": [1]}, "`files` must be an array of file names"),
+        ({"message": "x", "files": {"a": 1}}, "`files` must be an array of file names"),
         ({"message": "x", "author": "nobody"}, "not of the form"),
         ({"message": "x", "author": "a <b>\n--amend"}, "not of the form"),
-        ({"message": "x", "files": ["a\0b"]}, "no argument can hold"),
-        ({"message": "x", "files": ["a\ud800"]}, "no argument can hold"),
+        ({"message": "x", "files": ["a\0b"]}, "an argument cannot hold"),
+        ({"message": "x", "files": ["a\ud800"]}, "an argument cannot hold"),
         ({"message": "x", "timeout": 0}, "`timeout` must be"),
     ],
 )
-def test_a_commit_that_cannot_be_is_explained(repo: Any, params: Any, words: Any) -> None:
+def test_a_commit_that_cannot_be_is_explained(repo: Repo, params: dict[str, Any], words: str) -> None:
     assert words in repo.fail(GitCommit, **params).message
 
 
-def test_a_missing_file_is_a_missing_resource(repo: Any) -> None:
+def test_a_missing_file_is_a_missing_resource(repo: Repo) -> None:
     error = repo.fail(GitCommit, message="x", files=["nope"])
     assert (error.action, error.details["exit_code"]) == ("resource_missing", 128)
 
@@ -357,7 +360,7 @@ def test_a_missing_file_is_a_missing_resource(repo: Any) -> None:
 # Checkout
 
 
-def test_switching_tells_where_it_came_from(repo: Any) -> None:
+def test_switching_tells_where_it_came_from(repo: Repo) -> None:
     first = repo.git("rev-parse", "HEAD").strip()
     written = repo.run(GitCheckout, ref="feature", create=True)
     assert (written["branch"], written["sha"], written["previous"]) == ("feature", first, "main")
@@ -368,24 +371,24 @@ def test_switching_tells_where_it_came_from(repo: Any) -> None:
     assert repo.run(GitCheckout, ref="old", create=True, start="feature~1")["sha"] == first
 
 
-def test_a_branch_of_the_remote_is_found_by_its_name(repo: Any, tmp_path: Path) -> None:
+def test_a_branch_of_the_remote_is_found_by_its_name(repo: Repo, tmp_path: Path) -> None:
     repo.git("branch", "theirs")
     subprocess.run(["git", "clone", "--quiet", repo.path, tmp_path / "clone"], check=True)
     assert repo.run(GitCheckout, ref="theirs", path=str(tmp_path / "clone"))["branch"] == "theirs"
 
 
-def test_changes_that_would_be_lost_stop_it(repo: Any) -> None:
+def test_changes_that_would_be_lost_stop_it(repo: Repo) -> None:
     repo.git("checkout", "--quiet", "-b", "side")
     repo.write("a", "side\n")
     repo.git("commit", "--quiet", "--all", "--message=side")
     repo.git("checkout", "--quiet", "main")
     repo.write("a", "mine\n")
     error = repo.fail(GitCheckout, ref="side")
-    assert error.suggestions == ("Commit the changes first, or put them aside with `git stash`",)
+    assert error.suggestions == ("commit the changes first, or put them aside with `git stash`",)
     assert (repo.path / "a").read_text() == "mine\n"
 
 
-def test_a_file_is_never_taken_for_a_branch(repo: Any) -> None:
+def test_a_file_is_never_taken_for_a_branch(repo: Repo) -> None:
     repo.write("a", "mine\n")
     assert repo.fail(GitCheckout, ref="a").action == "resource_missing"
     assert (repo.path / "a").read_text() == "mine\n"
@@ -401,7 +404,7 @@ def test_a_file_is_never_taken_for_a_branch(repo: Any) -> None:
         ({"ref": "bad..name", "create": True}, "not a valid branch name"),
     ],
 )
-def test_a_checkout_that_cannot_be_is_explained(repo: Any, params: Any, words: Any) -> None:
+def test_a_checkout_that_cannot_be_is_explained(repo: Repo, params: dict[str, Any], words: str) -> None:
     assert words in repo.fail(GitCheckout, **params).message
 
 
@@ -411,7 +414,7 @@ def test_a_checkout_that_cannot_be_is_explained(repo: Any, params: Any, words: A
 @pytest.mark.parametrize("node", [GitStatus, GitLog, GitDiff, GitCommit, GitCheckout])
 def test_a_folder_that_is_no_repository_is_a_missing_resource(tmp_path: Path, node: type[Any]) -> None:
     (tmp_path / "plain").mkdir()
-    for path, words in (("plain", "is not in a git repository"), ("nowhere", "is not a folder that exists")):
+    for path, words in (("plain", "is not in a git repository"), ("nowhere", "is not an existing directory")):
         with pytest.raises(StepError) as caught:
             asyncio.run(
                 Step(tmp_path / ".pflow").run(
@@ -424,12 +427,12 @@ def test_a_folder_that_is_no_repository_is_a_missing_resource(tmp_path: Path, no
 
 
 @pytest.mark.parametrize("node", [GitLog, GitCheckout])
-def test_an_unknown_revision_is_a_missing_resource(repo: Any, node: Any) -> None:
+def test_an_unknown_revision_is_a_missing_resource(repo: Repo, node: type[Node]) -> None:
     error = repo.fail(node, ref="v99")
     assert (error.action, error.details["path"]) == ("resource_missing", str(repo.path))
 
 
-def test_a_repository_in_pflows_own_folder_is_not_changed(repo: Any, tmp_path: Path, home: Path) -> None:
+def test_a_repository_in_pflows_own_folder_is_not_changed(repo: Repo, tmp_path: Path, home: Path) -> None:
     shutil.move(repo.path, home)
     for node, params in ((GitCommit, {"message": "x", "allow_empty": True}), (GitCheckout, {"ref": "main"})):
         with pytest.raises(SecurityError):
@@ -455,7 +458,7 @@ def test_a_repository_in_pflows_own_folder_is_not_changed(repo: Any, tmp_path: P
     ],
 )
 def test_no_revision_is_an_option(
-    repo: Any, monkeypatch: pytest.MonkeyPatch, node: Any, slot: Any, others: Any, value: Any
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, node: type[Node], slot: str, others: dict[str, Any], value: str
 ) -> None:
     monkeypatch.chdir(repo.path)
     error = repo.fail(node, **{slot: value}, **others)
@@ -481,7 +484,7 @@ def test_no_revision_is_an_option(
     ],
 )
 def test_no_other_value_is_an_option(
-    repo: Any, monkeypatch: pytest.MonkeyPatch, node: Any, slot: Any, value: Any
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, node: type[Node], slot: str, value: str
 ) -> None:
     monkeypatch.chdir(repo.path)
     before = repo.git("rev-parse", "HEAD")
@@ -519,7 +522,7 @@ TRAPS = {
 """Settings with which a repository makes git run something."""
 
 
-def test_looking_at_a_repository_runs_nothing_that_it_names(repo: Any) -> None:
+def test_looking_at_a_repository_runs_nothing_that_it_names(repo: Repo) -> None:
     repo.write(".gitattributes", "* diff=trap\n")
     repo.write("hooks/post-index-change", "#!/bin/sh\ntouch pwned\n")
     repo.write("trap.sh", "#!/bin/sh\ntouch pwned\n")
@@ -559,14 +562,14 @@ def test_looking_at_a_repository_runs_nothing_that_it_names(repo: Any) -> None:
     assert not (repo.path / "pwned").exists()
 
 
-def test_the_traps_are_real(repo: Any) -> None:
+def test_the_traps_are_real(repo: Repo) -> None:
     """The same repository does run commands for a git that is not told otherwise."""
     repo.git("config", "core.fsmonitor", TRAPS["core.fsmonitor"])
     repo.git("status")
     assert (repo.path / "pwned").exists()
 
 
-def test_looking_writes_nothing_into_the_repository(repo: Any) -> None:
+def test_looking_writes_nothing_into_the_repository(repo: Repo) -> None:
     index = repo.path / ".git" / "index"
     os.utime(repo.path / "a", (1, 1))
     before = index.read_bytes()
@@ -577,7 +580,7 @@ def test_looking_writes_nothing_into_the_repository(repo: Any) -> None:
 
 
 def test_the_environment_of_a_hook_does_not_redirect_git(
-    repo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "nowhere"))

@@ -148,7 +148,7 @@ def pages(items: list[Any]) -> Callable[..., Any]:
         chunk = items[(page - 1) * size : page * size]
         more = page * size < len(items)
         link = {"Link": f'<https://evil.example/steal?page={page + 1}>; rel="next"'} if more else {}
-        return reply(chunk, **link)
+        return reply(chunk, 200, **link)
 
     return handler
 
@@ -305,8 +305,9 @@ def test_a_path_that_looks_like_a_host_stays_a_path(github: Callable[..., Any], 
         (Github, {"path": "/x", "limit": 5, "method": "POST"}, "`limit` is for lists"),
         (Github, {"path": "/x", "params": []}, None),
         (Github, {"path": "/x", "params": [1]}, "`params` must be an object"),
-        (GithubGetIssue, {"token": 7}, "`token` needs a text"),
-        (GithubGetIssue, {"base_url": 7}, "`base_url` is no address"),
+        (GithubGetIssue, {"token": 7}, "`token` must be a string"),
+        (GithubGetIssue, {"base_url": 7}, "`base_url` must be a string"),
+        (GithubGetIssue, {"base_url": "https://a.example/?b"}, "`base_url` is not a valid address"),
     ],
 )
 def test_parameters_that_make_no_call_are_explained(
@@ -326,19 +327,19 @@ def test_a_missing_issue_says_that_it_may_be_private(fail: Callable[..., Any]) -
     assert error.message == f"GitHub answered 404 to `GET /repos/{REPO}/issues/7`: Not Found"
     assert error.action == "resource_missing"
     assert error.suggestions == (
-        "Check the name and the number",
-        "GitHub also answers so for private repositories that the token may not see",
+        "check the name and the number",
+        "GitHub gives the same answer for private repositories that the token may not see",
     )
 
 
 def test_a_bad_token_is_named_and_not_shown(fail: Callable[..., Any]) -> None:
     error = fail(lambda r: reply({"message": f"Bad credentials {r.headers['authorization']}"}, 401))
     assert error.action == "auth_failed"
-    assert error.suggestions == ("Check GITHUB_TOKEN",)
+    assert error.suggestions == ("check GITHUB_TOKEN",)
     error = fail(lambda _: reply({"message": "Bad credentials"}, 401), token="other-token-1234567890")
-    assert error.suggestions == ("Check the `token` of the node",)
+    assert error.suggestions == ("check the `token` of the node",)
     error = fail(lambda _: reply({"message": "Requires authentication"}, 401), settings={"GITHUB_TOKEN": ""})
-    assert error.suggestions == ("Set GITHUB_TOKEN, or give the node a `token`",)
+    assert error.suggestions == ("set GITHUB_TOKEN, or give the node a `token`",)
 
 
 def test_missing_permissions_are_listed(fail: Callable[..., Any]) -> None:
@@ -347,7 +348,7 @@ def test_missing_permissions_are_listed(fail: Callable[..., Any]) -> None:
             {"message": "Resource not accessible"}, 403, **{"X-Accepted-GitHub-Permissions": "issues=write"}
         )
     )
-    assert (error.action, error.suggestions[1]) == ("auth_failed", "The call needs: issues=write")
+    assert (error.action, error.suggestions[1]) == ("auth_failed", "the call needs: issues=write")
 
 
 @pytest.mark.parametrize(
@@ -364,12 +365,12 @@ def test_a_rate_limit_says_how_long_to_wait(
 ) -> None:
     error = fail(lambda _: reply({"message": message}, status, **headers))
     assert (error.action, error.details["retry_after"]) == ("rate_limited", wait)
-    assert error.suggestions[0] == f"Wait {wait:g} s"
+    assert error.suggestions[0] == f"wait {wait:g} s"
 
 
 def test_without_a_token_a_rate_limit_advises_one(fail: Callable[..., Any]) -> None:
     error = fail(lambda _: reply({"message": "rate limit"}, 429), settings={"GITHUB_TOKEN": ""})
-    assert error.suggestions[0].startswith("Set GITHUB_TOKEN")
+    assert error.suggestions[0].startswith("set GITHUB_TOKEN")
 
 
 def test_what_github_finds_wrong_is_repeated(fail: Callable[..., Any]) -> None:

@@ -24,7 +24,7 @@ class Names:
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
 
-    async def __call__(self, host: Any, port: Any) -> Any:
+    async def __call__(self, host: str, port: int) -> Any:
         return self.answers.pop(0)
 
 

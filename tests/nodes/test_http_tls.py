@@ -18,7 +18,7 @@ from pflow.nodes.http.step_client import StepClient
 from tests.nodes.local_http import LocalServer, Step, answer
 
 openssl = shutil.which("openssl") or ""
-pytestmark = pytest.mark.skipif(openssl is None, reason="certificates are made with the openssl program")
+pytestmark = pytest.mark.skipif(not openssl, reason="certificates are made with the openssl program")
 
 LOOPBACK = NetworkPolicy(allow_private=True)
 
@@ -28,7 +28,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]
     """Makes a self-signed certificate for a name; gives its file and its key's."""
     folder = tmp_path_factory.mktemp("tls")
 
-    def make(name: str, *extra: Any) -> tuple[Any, Any]:
+    def make(name: str, *extra: str) -> tuple[Path, Path]:
         certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
         if not certificate.exists():
             subprocess.run(
@@ -45,17 +45,17 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]
     return make
 
 
-def server_context(certificate: Any, key: Any) -> Any:
+def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     return context
 
 
-async def to_loopback(host: Any, port: Any) -> Any:
+async def to_loopback(host: str, port: int) -> list[str]:
     return ["127.0.0.1"]
 
 
-def call(context: Any, host: Any, path: Any = "/") -> Any:
+def call(context: ssl.SSLContext, host: str, path: str = "/") -> Any:
     """A verified call to the server under a name that only our resolver knows."""
 
     async def scenario() -> Any:
@@ -99,8 +99,8 @@ def test_a_certificate_of_no_known_authority_is_refused(certificates: Callable[.
     assert "/x` cannot be trusted: self-signed certificate" in error.message
     assert error.action == "error"
     assert error.suggestions == (
-        "If a private authority signed it, name its file in the environment variable SSL_CERT_FILE",
-        "To go without verification for this one node, set `insecure` to true",
+        "if a private authority signed it, name its file in the environment variable SSL_CERT_FILE",
+        "to skip verification for this one node, set `insecure` to true",
     )
     assert "hunter2" not in repr((error.message, error.details))
 
@@ -147,7 +147,7 @@ def test_an_old_protocol_is_refused(certificates: Callable[..., Any], monkeypatc
 
 
 def test_plain_http_where_tls_is_expected_fails_the_step(tmp_path: Path) -> None:
-    async def plain(reader: Any, writer: Any) -> None:
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(answer(400))
         writer.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
@@ -95,7 +96,7 @@ def send(url: str, policy: NetworkPolicy = NetworkPolicy()) -> Any:
     return asyncio.run(call())
 
 
-def addresses_of(host: str, policy: NetworkPolicy = NetworkPolicy(), port: int = 443) -> list[str]:
+def addresses_of(host: str, policy: NetworkPolicy = NetworkPolicy(), port: int = 443) -> Sequence[str]:
     return asyncio.run(checked_addresses(policy, host, port, resolve))
 
 
@@ -342,7 +343,7 @@ V4 = st.integers(0, 2**32 - 1).map(IPv4Address)
 @example(IPv4Address("127.0.0.1"))
 @example(IPv4Address("8.8.8.8"))
 @example(IPv4Address("169.254.169.254"))
-def test_an_embedded_address_is_judged_like_itself(address: Any) -> None:
+def test_an_embedded_address_is_judged_like_itself(address: IPv4Address) -> None:
     number = int(address)
     wrapped = [
         IPv6Address(0xFFFF << 32 | number),
@@ -356,7 +357,7 @@ def test_an_embedded_address_is_judged_like_itself(address: Any) -> None:
 
 @given(st.one_of(V4, st.integers(0, 2**128 - 1).map(IPv6Address)))
 @example(ip_address("fec0::1"))
-def test_nothing_is_public_that_the_standard_library_calls_special(address: Any) -> None:
+def test_nothing_is_public_that_the_standard_library_calls_special(address: IPv4Address | IPv6Address) -> None:
     special = (
         address.is_private
         or address.is_loopback

@@ -77,7 +77,7 @@ def test_the_page_shows_what_it_prints(done: Done) -> None:
 @pytest.mark.parametrize(
     ("row", "calls"), [("building the workflow, once", slice(0, 6)), ("using it again", slice(6, 8))]
 )
-def test_the_page_says_what_it_costs(done: Done, row: Any, calls: Any) -> None:
+def test_the_page_says_what_it_costs(done: Done, row: str, calls: slice) -> None:
     [cells] = [line.split("|") for line in read_page("agents.md").splitlines() if line.startswith(f"| {row} |")]
     turns, sent, read = (int(cell.replace(",", "")) for cell in cells[2:5])
     made = done.agent.calls[calls]

@@ -6,7 +6,6 @@ import json
 import sqlite3
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,20 +13,20 @@ from examples.tasks import fixtures
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fixtures.make(tmp_path_factory.mktemp("fixtures"))
 
 
-def digest(*parts: Any) -> Any:
+def digest(*parts: bytes) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
-def git(folder: Any, *args: Any) -> Any:
+def git(folder: Path, *args: str) -> str:
     command = ["git", "-C", str(folder / "repository"), *args]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def contents(folder: Any) -> Any:
+def contents(folder: Path) -> dict[str, str]:
     """A digest of each part; a database by its rows, since SQLite writes its own version into the file."""
     connection = sqlite3.connect(folder / "orders.db")
     rows = connection.execute("SELECT * FROM orders ORDER BY id").fetchall()
@@ -41,7 +40,7 @@ def contents(folder: Any) -> Any:
     }
 
 
-def test_they_are_the_same_everywhere(made: Any) -> None:
+def test_they_are_the_same_everywhere(made: Path) -> None:
     assert contents(made) == {
         "repository": "c4b4dae490816a335b4d5abe29ea498e36f0cfba",
         "orders": "90f791acf7ad1769",
@@ -50,14 +49,14 @@ def test_they_are_the_same_everywhere(made: Any) -> None:
     }
 
 
-def test_making_them_again_changes_nothing(made: Any, tmp_path: Path) -> None:
+def test_making_them_again_changes_nothing(made: Path, tmp_path: Path) -> None:
     again = fixtures.make(tmp_path / "again")
     once = contents(again)
     (again / "tickets" / "ticket-001.json").write_text("{}")
     assert contents(fixtures.make(again)) == once == contents(made)
 
 
-def test_the_repository_has_forty_commits_of_three_files_each(made: Any) -> None:
+def test_the_repository_has_forty_commits_of_three_files_each(made: Path) -> None:
     stats = git(made, "log", "--format=", "--numstat").splitlines()
     assert git(made, "rev-list", "--count", "HEAD") == "40"
     assert len(stats) == 40 * 3
@@ -66,7 +65,7 @@ def test_the_repository_has_forty_commits_of_three_files_each(made: Any) -> None
     assert git(made, "status", "--porcelain") == ""
 
 
-def test_nobodys_git_settings_matter(made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobodys_git_settings_matter(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".gitconfig").write_text(
         "[commit]\n\tgpgsign = true\n[core]\n\tautocrlf = true\n\thooksPath = /nowhere\n"
     )
@@ -76,7 +75,7 @@ def test_nobodys_git_settings_matter(made: Any, tmp_path: Path, monkeypatch: pyt
     assert git(tmp_path, "rev-parse", "HEAD") == git(made, "rev-parse", "HEAD")
 
 
-def test_orders_are_of_known_customers_and_awkward_to_quote(made: Any) -> None:
+def test_orders_are_of_known_customers_and_awkward_to_quote(made: Path) -> None:
     tiers = json.loads((made / "tiers.json").read_text())
     rows = list(fixtures.orders())
     assert (len(tiers), set(tiers.values()), len(rows)) == (400, {"gold", "silver", "bronze"}, 5_000)
@@ -85,7 +84,7 @@ def test_orders_are_of_known_customers_and_awkward_to_quote(made: Any) -> None:
     assert ast.literal_eval(repr(rows)) == rows
 
 
-def test_tickets_are_of_all_severities(made: Any) -> None:
+def test_tickets_are_of_all_severities(made: Path) -> None:
     tickets = [json.loads(path.read_text()) for path in (made / "tickets").iterdir()]
     assert sorted(ticket["id"] for ticket in tickets) == list(range(1, 101))
     assert {ticket["sev"] for ticket in tickets} == {1, 2, 3}

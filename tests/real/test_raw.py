@@ -5,7 +5,6 @@ import json
 import sqlite3
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ from examples.tasks import raw
     ],
 )
 def test_a_task_costs_the_agent_what_it_reads(
-    by_hand: dict[str, tuple[str, raw.Tally]], task: Any, calls: Any, results: Any, biggest: Any, definitions: Any
+    by_hand: dict[str, tuple[str, raw.Tally]], task: str, calls: int, results: int, biggest: int, definitions: int
 ) -> None:
     text, tally = by_hand[task]
     assert text.count("\n") > 4

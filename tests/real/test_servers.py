@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
+from pflow.mcp.protocol.handshake import Era
+from pflow.mcp.protocol.session import Session
 from tests.real.conftest import Talk
 
 
-def names(tools: Any) -> Any:
+def names(tools: Any) -> set[str]:
     return {tool["name"] for tool in tools}
 
 
-def text_of(result: Any) -> Any:
+def text_of(result: Any) -> str:
     return "".join(block["text"] for block in result["content"])
 
 
@@ -23,7 +25,7 @@ def text_of(result: Any) -> Any:
 def test_tools_that_appear_later_are_announced_and_listed(talk: Talk) -> None:
     """It adds tools once it knows what the client can do."""
 
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         while not session.tools_changed:
             await session.request("ping", {})
         return await session.list_tools()
@@ -32,7 +34,7 @@ def test_tools_that_appear_later_are_announced_and_listed(talk: Talk) -> None:
 
 
 def test_a_server_that_asks_for_roots_unasked_gets_them(talk: Talk) -> None:
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         while "get-roots-list" not in names(await session.list_tools()):
             pass
         return text_of(await session.call_tool("get-roots-list", {}))
@@ -41,7 +43,7 @@ def test_a_server_that_asks_for_roots_unasked_gets_them(talk: Talk) -> None:
 
 
 def test_progress_arrives_before_the_result(talk: Talk) -> None:
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         heard = []
         result = await session.call_tool(
             "trigger-long-running-operation",
@@ -56,7 +58,7 @@ def test_progress_arrives_before_the_result(talk: Talk) -> None:
 
 
 def test_an_image_arrives_whole(talk: Talk) -> None:
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         return await session.call_tool("get-tiny-image", {})
 
     image = next(block for block in talk("everything", use)["content"] if block["type"] == "image")
@@ -65,7 +67,7 @@ def test_an_image_arrives_whole(talk: Talk) -> None:
 
 
 def test_structured_content_comes_beside_its_text(talk: Talk) -> None:
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         return await session.call_tool("get-structured-content", {"location": "Chicago"})
 
     result = talk("everything", use)
@@ -74,7 +76,7 @@ def test_structured_content_comes_beside_its_text(talk: Talk) -> None:
 
 
 def test_links_to_resources_are_blocks_of_their_own(talk: Talk) -> None:
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         return await session.call_tool("get-resource-links", {"count": 2})
 
     links = [block for block in talk("everything", use)["content"] if block["type"] == "resource_link"]
@@ -85,7 +87,7 @@ def test_links_to_resources_are_blocks_of_their_own(talk: Talk) -> None:
 
 
 def test_a_denied_path_is_an_error_of_the_tool(talk: Talk) -> None:
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         return await session.call_tool("read_text_file", {"path": "/etc/hostname"})
 
     result = talk("filesystem", use)
@@ -94,7 +96,7 @@ def test_a_denied_path_is_an_error_of_the_tool(talk: Talk) -> None:
 
 
 def test_every_tool_for_files_has_an_output_schema(talk: Talk) -> None:
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         return await session.list_tools()
 
     tools = talk("filesystem", use)
@@ -102,7 +104,7 @@ def test_every_tool_for_files_has_an_output_schema(talk: Talk) -> None:
 
 
 def test_sqlite_says_errors_as_if_they_were_results(talk: Talk) -> None:
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         return [
             await session.call_tool("read_query", {"query": "SELECT missing"}),
             await session.call_tool("read_query", {"query": "DROP TABLE orders"}),
@@ -120,7 +122,7 @@ def test_sqlite_says_errors_as_if_they_were_results(talk: Talk) -> None:
 def test_memory_gives_objects(talk: Talk) -> None:
     entity = {"name": "pflow", "entityType": "program", "observations": ["runs workflows"]}
 
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         await session.call_tool("create_entities", {"entities": [entity]})
         return await session.call_tool("read_graph", {})
 
@@ -131,12 +133,12 @@ def test_memory_gives_objects(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(("era", "version"), [("modern", "2026-07-28"), ("legacy", "2025-11-25")])
-def test_a_server_of_both_eras_answers_the_same_in_each(talk: Talk, era: Any, version: Any) -> None:
+def test_a_server_of_both_eras_answers_the_same_in_each(talk: Talk, era: Era, version: str) -> None:
     noon = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
 
-    async def use(session: Any) -> Any:
+    async def use(session: Session) -> Any:
         tools = await session.list_tools()
-        good = await session.call_tool("convert_time", noon)
+        good: Any = await session.call_tool("convert_time", noon)
         bad = await session.call_tool("get_current_time", {"timezone": "Nowhere/Near"})
         return session.peer.version, names(tools), good["structuredContent"]["time_difference"], bad["isError"]
 
@@ -144,8 +146,8 @@ def test_a_server_of_both_eras_answers_the_same_in_each(talk: Talk, era: Any, ve
 
 
 @pytest.mark.parametrize(("server", "era"), [("git", "modern"), ("sqlite", "legacy"), ("everything", "legacy")])
-def test_the_era_of_a_server_is_found_out(talk: Talk, server: Any, era: Any) -> None:
-    async def use(session: Any) -> Any:
+def test_the_era_of_a_server_is_found_out(talk: Talk, server: str, era: Era) -> None:
+    async def use(session: Session) -> Any:
         return session.peer.era, len(await session.list_tools()) > 1
 
     assert talk(server, use) == (era, True)

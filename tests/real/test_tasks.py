@@ -62,7 +62,7 @@ def test_a_denied_path_fails_with_what_the_server_said(pflow: Program) -> None:
 @pytest.mark.requirement("client:input-3", "client:state-4", "client:state-5")
 @pytest.mark.parametrize("task", list(raw.TASKS))
 def test_a_task_gives_what_its_raw_calls_give(
-    pflow: Program, folder: Path, by_hand: dict[str, tuple[str, raw.Tally]], task: Any
+    pflow: Program, folder: Path, by_hand: dict[str, tuple[str, raw.Tally]], task: str
 ) -> None:
     by_raw_calls, tally = by_hand[task]
     written = folder / raw.TASKS[task][2]

@@ -61,18 +61,18 @@ def outputs(servers: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return pflow("run", "document.json")["data"]["outputs"]
 
 
-def test_a_picture_is_a_file_of_the_run(outputs: Any) -> None:
+def test_a_picture_is_a_file_of_the_run(outputs: dict[str, Any]) -> None:
     assert Path(outputs["file"]).suffix == ".png"
     assert Path(outputs["file"]).read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_link_stays_a_link(outputs: Any) -> None:
+def test_a_link_stays_a_link(outputs: dict[str, Any]) -> None:
     assert outputs["link"] == "demo://resource/dynamic/text/2"
 
 
-def test_objects_are_reached_into(outputs: Any) -> None:
+def test_objects_are_reached_into(outputs: dict[str, Any]) -> None:
     assert (outputs["wet"], outputs["ahead"], outputs["known"]) == (82, "+9.0h", "runs workflows")
 
 
-def test_a_failed_tool_takes_the_error_edge(outputs: Any) -> None:
+def test_a_failed_tool_takes_the_error_edge(outputs: dict[str, Any]) -> None:
     assert outputs["instead"] == "no such place"

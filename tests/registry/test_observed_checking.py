@@ -145,9 +145,11 @@ def test_a_declared_schema_goes_before_what_was_seen(workspace: Workspace, place
 
 def test_what_is_learnt_in_this_process_counts_at_once(place: Home) -> None:
     registry = Registry.load(place)
-    assert registry.get(LOG).interface.output("result").type == "any"
+    result = registry.get(LOG).interface.output("result")
+    assert result is not None and result.type == "any"
     registry.observed.record(LOG, HASH, COMMITS)
-    assert registry.get(LOG).interface.output("result").type == "object"
+    result = registry.get(LOG).interface.output("result")
+    assert result is not None and result.type == "object"
     registry.observed.record(LOG, HASH, "text")
     result = registry.get(LOG).interface.output("result")
     assert result is not None and result.type == "object|string"

@@ -59,7 +59,8 @@ def place(home: Path) -> Home:
 
 def stored(place: Home) -> dict[str, dict[str, object]]:
     """What `registry.json` holds."""
-    return orjson.loads(place.registry.read_bytes())
+    content: dict[str, dict[str, object]] = orjson.loads(place.registry.read_bytes())
+    return content
 
 
 def test_the_built_in_nodes_are_found(place: Home) -> None:

@@ -242,7 +242,7 @@ def test_what_is_too_deep_to_look_at_denies_nothing() -> None:
     value: object = {"end": 1}
     for _ in range(15):
         value = {"a": [value]}
-    path = ["a", 0] * 15
+    path: list[str | int] = ["a", 0] * 15
     assert end_of([value], *path, "end") is None
     assert end_of([value], *path, "other") is None
     assert end_of([value], "a", 0, "b") is not None

@@ -298,7 +298,8 @@ def test_a_stored_github_token_is_used_and_not_shown(home: Path, tmp_path: Path,
     file = tmp_path / "doc.json"
     keep = step("write-file", path=str(tmp_path / "own.txt"), content="${hub.response}")
     file.write_text(json.dumps({"nodes": [step("github", "hub", path=f"/{answer}"), keep]}))
-    for words in (("run", str(file), "--json"), ("run", str(file)), ("trace", "latest")):
+    calls: list[tuple[str, ...]] = [("run", str(file), "--json"), ("run", str(file)), ("trace", "latest")]
+    for words in calls:
         assert silent(pflow(*words)).code == (0 if answer == "echo" or words[0] == "trace" else 1)
     if answer == "echo":
         assert GIVEN in (tmp_path / "own.txt").read_text(), "the server did get it"

@@ -80,7 +80,7 @@ def is_gone(pid: int) -> bool:
 
 def all_gone(folder: Path) -> None:
     for pid in pids(folder):
-        until(lambda pid=pid: is_gone(pid), f"the end of process {pid}")
+        until(lambda: is_gone(pid), f"the end of process {pid}")
 
 
 def latest() -> dict[str, Any]:
@@ -96,7 +96,7 @@ def statuses() -> dict[str, str]:
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["INT", "TERM", "HUP"]
 )
 def test_a_signal_ends_the_run_and_its_family_and_leaves_it_resumable(
-    home: Path, tmp_path: Path, number: Any, code: int
+    home: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     run = Forked(["run", hanging(tmp_path)])
     until((tmp_path / "started").exists, "the second step")
@@ -126,7 +126,7 @@ def test_the_json_envelope_of_an_interrupted_run_is_whole(home: Path, tmp_path: 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_code_that_never_ends_and_its_children_are_ended(
-    home: Path, tmp_path: Path, number: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = write(tmp_path, {"id": "spin", "type": "code", "params": {"code": FOREVER}})
@@ -188,7 +188,7 @@ def test_kill_9_at_any_moment_loses_no_completed_step_and_leaves_no_process(home
             sh(f"s{n}", f"sleep 300 > /dev/null 2>&1 & echo $! >> pids; echo s{n} >> did", folder) for n in range(6)
         ]
         run = Forked(["run", write(folder, *steps)])
-        until(lambda moment=moment, folder=folder: len(did(folder)) >= moment, f"step {moment}")
+        until(lambda: len(did(folder)) >= moment, f"step {moment}")
         run.kill(signal.SIGKILL)
         ended = run.wait()
         assert ended.code in (-signal.SIGKILL, 0)

@@ -164,7 +164,7 @@ def test_looking_at_a_damaged_journal_says_that_it_was_damaged(lived_in: Path) -
 
 
 @pytest.mark.parametrize("name", ["settings.json", "registry.json", "runs.db"])
-def test_a_huge_file_is_not_read_and_not_lost(lived_in: Path, name: Any) -> None:
+def test_a_huge_file_is_not_read_and_not_lost(lived_in: Path, name: str) -> None:
     os.truncate(lived_in / name, 5 << 30)
     done = pflow("run", "greet", before=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)))
     assert quiet(done)
@@ -252,7 +252,7 @@ def test_what_is_no_file_of_its_own_is_neither_followed_nor_replaced(
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
 @pytest.mark.parametrize("name", ["runs.db-wal", ".runs.db.lock", ".settings.json.lock", "workflows/greet.json"])
-def test_the_files_beside_them_are_not_followed_either(lived_in: Path, tmp_path: Path, name: Any, kind: Any) -> None:
+def test_the_files_beside_them_are_not_followed_either(lived_in: Path, tmp_path: Path, name: str, kind: str) -> None:
     outside = tmp_path / "outside"
     plant(kind, lived_in / name, outside)
     before = outside.read_bytes()
@@ -264,7 +264,7 @@ def test_the_files_beside_them_are_not_followed_either(lived_in: Path, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["debug", "workflows", "owners"])
-def test_a_folder_that_leads_to_where_others_write_is_refused(lived_in: Path, tmp_path: Path, name: Any) -> None:
+def test_a_folder_that_leads_to_where_others_write_is_refused(lived_in: Path, tmp_path: Path, name: str) -> None:
     open_folder = tmp_path / "open"
     open_folder.mkdir()
     open_folder.chmod(0o777)
@@ -379,7 +379,7 @@ def test_the_list_shows_damaged_runs_and_the_others_can_be_resumed(lived_in: Pat
     "remove", ['rm "$PFLOW_HOME"/runs.db*', 'mv "$PFLOW_HOME"/runs.db away', 'rm -r "$PFLOW_HOME"']
 )
 def test_a_run_ends_when_its_journal_is_taken_away_and_never_pretends_to_be_recorded(
-    lived_in: Path, tmp_path: Path, remove: Any
+    lived_in: Path, tmp_path: Path, remove: str
 ) -> None:
     file = tmp_path / "doc.json"
     file.write_text(
@@ -399,7 +399,7 @@ def test_a_run_ends_when_its_journal_is_taken_away_and_never_pretends_to_be_reco
 @pytest.mark.parametrize(
     "remove", ['rm -r "$PFLOW_HOME"/debug', 'rm "$PFLOW_HOME"/registry.json "$PFLOW_HOME"/settings.json']
 )
-def test_other_files_may_vanish_under_a_run(lived_in: Path, tmp_path: Path, remove: Any) -> None:
+def test_other_files_may_vanish_under_a_run(lived_in: Path, tmp_path: Path, remove: str) -> None:
     file = tmp_path / "doc.json"
     file.write_text(document({"id": "take", "type": "shell", "params": {"command": f"{remove}; echo took"}}))
     assert pflow("run", str(file)).out == "took\n"
@@ -452,7 +452,7 @@ def fill(disk: Path, left: int) -> Path:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_full_disk_is_named_and_keeps_what_was_there(small_disk: Path, command: Any, file: Any) -> None:
+def test_a_full_disk_is_named_and_keeps_what_was_there(small_disk: Path, command: tuple[str, ...], file: str) -> None:
     home = small_disk / "home"
     fill(small_disk, 0)
     before = snapshot(home)
@@ -467,7 +467,7 @@ def test_a_full_disk_is_named_and_keeps_what_was_there(small_disk: Path, command
 
 
 @pytest.mark.parametrize("left", [48 << 10, 100 << 10, 200 << 10, 300 << 10])
-def test_a_disk_that_fills_up_under_a_run_loses_no_completed_step(small_disk: Path, left: Any) -> None:
+def test_a_disk_that_fills_up_under_a_run_loses_no_completed_step(small_disk: Path, left: int) -> None:
     filler = fill(small_disk, left)
     done = pflow("run", str(small_disk / "big.json"), "--json")
     assert quiet(done)
@@ -565,7 +565,7 @@ def test_an_unwritable_home_can_be_read(unwritable: tuple[Path, Callable[[], obj
 
 @pytest.mark.parametrize("command", REFUSED, ids=" ".join)
 def test_an_unwritable_home_refuses_to_change(
-    unwritable: tuple[Path, Callable[[], object] | None], command: Any
+    unwritable: tuple[Path, Callable[[], object] | None], command: tuple[str, ...]
 ) -> None:
     home, before = unwritable
     held = snapshot(home)
@@ -587,7 +587,7 @@ def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["sp ace", "a?b#c%41&d", "é😀", "new\nline", "'\"`$(x)", "-dash", os.fsdecode(b"\xff\xfe")]
 )
-def test_a_home_may_have_any_name_that_a_folder_can_have(tmp_path: Path, name: Any) -> None:
+def test_a_home_may_have_any_name_that_a_folder_can_have(tmp_path: Path, name: str) -> None:
     env = {"PFLOW_HOME": str(tmp_path / name)}
     text = document({"id": "a", "type": "shell", "params": {"command": "echo hi"}}).encode()
     done = pflow("run", "-", "--json", env=env, stdin=text)
@@ -597,7 +597,7 @@ def test_a_home_may_have_any_name_that_a_folder_can_have(tmp_path: Path, name: A
 
 
 @pytest.mark.parametrize("end", ["import sys; sys.exit(3)", "raise SystemExit", "1 / 0", "def"])
-def test_a_node_of_a_person_that_cannot_be_loaded_is_named(home: Path, end: Any) -> None:
+def test_a_node_of_a_person_that_cannot_be_loaded_is_named(home: Path, end: str) -> None:
     (home / "nodes").mkdir(parents=True)
     text = f'from pocketflow import Node\n\nclass Bad(Node):\n    """Bad."""\n\n{end}\n'
     (home / "nodes" / "bad.py").write_text(text)
@@ -607,7 +607,7 @@ def test_a_node_of_a_person_that_cannot_be_loaded_is_named(home: Path, end: Any)
 
 
 @pytest.mark.parametrize("value", [None, "", "relative", "with\nnewline"])
-def test_without_a_home_folder_the_way_out_is_named(value: Any) -> None:
+def test_without_a_home_folder_the_way_out_is_named(value: str | None) -> None:
     done = program("run", "-", env={"HOME": value, "PFLOW_HOME": None, "USERPROFILE": None}, stdin=b'{"nodes": []}')
     assert done.code == 1
     assert done.err.splitlines()[0] == "error: there is no home folder: HOME is not set to an absolute path"
@@ -720,7 +720,7 @@ def test_four_new_interpreters_at_once_lose_nothing(home: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077, 0o027])
-def test_folders_and_files_are_their_owners_alone_whatever_the_umask(tmp_path: Path, umask: Any) -> None:
+def test_folders_and_files_are_their_owners_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     home = tmp_path / "deep" / "er" / ".pflow"
     (tmp_path / "deep").mkdir(mode=0o700)
     list_home = {"id": "ls", "type": "shell", "params": {"command": "find \"$PFLOW_HOME\" -printf '%m %y %P\\n'"}}

@@ -231,11 +231,11 @@ class Upper(Lower):
 
 @requirement("security:3-3")
 @pytest.mark.parametrize(("text", "result"), [("ab", "abab"), ("abcd", "ABCDABCD")])
-def test_a_python_composition_runs_on_the_same_engine(ws: Workspace, text: Any, result: Any) -> None:
+def test_a_python_composition_runs_on_the_same_engine(ws: Workspace, text: str, result: str) -> None:
     start, twice = Upper(), Twice()
     start >> twice
     start - "short" >> Lower() >> twice
-    shared = {"text": text}
+    shared: dict[str, object] = {"text": text}
     assert ws.run_flow(start, shared).success
     assert shared["text"] == result
     assert ws.runs()[0].status == "completed"
@@ -316,7 +316,7 @@ def test_validating_the_registry_finds_nodes_that_cannot_load(ws: Workspace, hom
 @requirement("security:7.2-1", "security:7.2-3")
 @pytest.mark.parametrize("action", ["rate_limited", "auth_failed", "resource_missing", "timeout", "error"])
 def test_a_failure_follows_the_edge_of_its_action_and_the_flow_goes_on(
-    ws: Workspace, tmp_path: Path, action: Any
+    ws: Workspace, tmp_path: Path, action: str
 ) -> None:
     document = {
         "nodes": [
@@ -485,7 +485,8 @@ def test_a_saved_workflow_counts_its_runs_and_their_duration(ws: Workspace) -> N
     ws.save({"nodes": [echo("a", text="x")]}, "counted-one")
     outcome = ws.run("counted-one")
     assert outcome.duration_ms > 0
-    assert ws.describe("counted-one").statistics.runs == 1
+    statistics = ws.describe("counted-one").statistics
+    assert statistics is not None and statistics.runs == 1
 
 
 # ---- registry and library

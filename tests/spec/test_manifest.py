@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -41,7 +40,7 @@ def test_entries_are_well_formed() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_an_entry_stands_in_the_file_of_its_document(document: Any) -> None:
+def test_an_entry_stands_in_the_file_of_its_document(document: str) -> None:
     ids = re.findall(r'^id = "(.*?):', (FOLDER / f"{document}.toml").read_text(), re.M)
     assert set(ids) == {document}
 
@@ -54,7 +53,7 @@ NUMBERED = {
 
 
 @pytest.mark.parametrize("document", NUMBERED)
-def test_every_numbered_statement_has_an_entry(document: Any) -> None:
+def test_every_numbered_statement_has_an_entry(document: str) -> None:
     ids = {entry.id for entry in load_entries()}
     wanted = {f"{document}:{kind}-{n}" for kind, count in NUMBERED[document].items() for n in range(1, count + 1)}
     assert wanted <= ids

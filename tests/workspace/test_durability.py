@@ -15,7 +15,7 @@ import pytest
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import InDoubtError
 from pflow.core.file.home import Home
-from pflow.engine.ports import Record
+from pflow.engine.ports import Record, Status
 from pflow.workspace import Workspace
 
 STEPS = 20
@@ -50,7 +50,7 @@ class Killer(SqliteJournal):
     fatal = -1
     after = False
 
-    def append(self, run_id: str, seq: int, records: Sequence[Record], status: Any = None) -> None:
+    def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
         self.writes += 1
         if self.writes == self.fatal and not self.after:
             os.kill(os.getpid(), signal.SIGKILL)

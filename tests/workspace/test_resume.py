@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Gate(Node):
 
 
 @pytest.fixture
-def workspace(place: Home) -> Any:
+def workspace(place: Home) -> Iterator[Workspace]:
     (place.nodes / "gate.py").write_text(GATE_NODE)
     with Workspace(place) as opened:
         yield opened

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pflow.core.file.home import Home
+from pflow.execution.outcome import Outcome
 from pflow.process.guardian import GUARDIAN
 from pflow.process.standby import Standby
 from pflow.workspace import Workspace
@@ -20,7 +21,7 @@ CODE = {
 
 
 @pytest.fixture
-def standby() -> Iterator[Any]:
+def standby() -> Iterator[Standby]:
     others = set(GUARDIAN.groups)  # servers that other tests share live on
     standby = Standby()
     yield standby
@@ -29,19 +30,19 @@ def standby() -> Iterator[Any]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, standby: Any) -> Iterator[Any]:
+def workspace(tmp_path: Path, standby: Standby) -> Iterator[Workspace]:
     with Workspace(Home(tmp_path / "home"), standby=standby) as workspace:
         yield workspace
 
 
-def waiting(standby: Any) -> Any:
+def waiting(standby: Standby) -> list[int]:
     return [child.popen.pid for child in standby._waiting]
 
 
-def run(workspace: Any, standby: Any = None) -> Any:
+def run(workspace: Workspace, standby: Standby | None = None) -> Any:
     """What the code gave; with a standby, when it has been refilled."""
 
-    async def main() -> Any:
+    async def main() -> Outcome:
         outcome = await workspace.begin(CODE, cache=False).finish()
         while standby is not None and len(waiting(standby)) < 2:
             await asyncio.sleep(0.001)
@@ -52,7 +53,7 @@ def run(workspace: Any, standby: Any = None) -> Any:
     return outcome.outputs["result"]
 
 
-def test_the_next_step_runs_in_the_worker_that_waited(workspace: Any, standby: Any) -> None:
+def test_the_next_step_runs_in_the_worker_that_waited(workspace: Workspace, standby: Standby) -> None:
     run(workspace, standby)
     first, second = waiting(standby)
     assert run(workspace, standby)[0] == first
@@ -60,7 +61,7 @@ def test_the_next_step_runs_in_the_worker_that_waited(workspace: Any, standby: A
     assert (after[0], len(after)) == (second, 2)
 
 
-def test_a_worker_that_died_while_it_waited_is_not_missed(workspace: Any, standby: Any) -> None:
+def test_a_worker_that_died_while_it_waited_is_not_missed(workspace: Workspace, standby: Standby) -> None:
     run(workspace, standby)
     dead, ready = waiting(standby)
     os.killpg(dead, signal.SIGKILL)
@@ -70,7 +71,7 @@ def test_a_worker_that_died_while_it_waited_is_not_missed(workspace: Any, standb
 
 @pytest.mark.parametrize("change", ["folder", "environment"])
 def test_a_worker_that_was_started_in_other_surroundings_is_not_used(
-    workspace: Any, standby: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any
+    workspace: Workspace, standby: Standby, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     run(workspace, standby)
     ready = waiting(standby)
@@ -84,7 +85,7 @@ def test_a_worker_that_was_started_in_other_surroundings_is_not_used(
     assert not {*ready} & {*waiting(standby)}
 
 
-def test_closing_leaves_no_worker_and_starts_none(workspace: Any, standby: Any) -> None:
+def test_closing_leaves_no_worker_and_starts_none(workspace: Workspace, standby: Standby) -> None:
     run(workspace, standby)
     ready = waiting(standby)
     standby.close()

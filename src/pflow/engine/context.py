@@ -53,6 +53,11 @@ def current_step() -> StepContext:
     return _current.get()
 
 
+def find_step() -> StepContext | None:
+    """The step that the calling code runs in, if it runs in one."""
+    return _current.get(None)
+
+
 def enter_step(context: StepContext) -> None:
     """Make `context` the current step of this task or thread."""
     _current.set(context)

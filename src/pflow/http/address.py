@@ -1,11 +1,13 @@
-"""Addresses as the client compares and shows them. Queries carry keys, so they are never shown."""
+"""Addresses as the client compares and shows them. Queries may carry keys, so they are never shown."""
 
 from __future__ import annotations
 
 import httpx2
 
+from pflow.core.printable import cut
+
 URL = httpx2.URL
-_LONGEST_PATH = 200
+_SHOWN_CHARACTERS = 200
 
 
 def parse_url(text: str) -> URL:
@@ -31,4 +33,4 @@ def origin(url: URL) -> str:
 def place(url: URL) -> str:
     """An address as errors show it."""
     path = url.raw_path.partition(b"?")[0].decode("ascii", errors="replace")
-    return origin(url) + (path if len(path) <= _LONGEST_PATH else path[:_LONGEST_PATH] + "…")
+    return origin(url) + cut(path, _SHOWN_CHARACTERS + 1)

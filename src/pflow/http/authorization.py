@@ -1,4 +1,4 @@
-"""What signs requests: it may send others in between, and looks at their answers, which have a limit."""
+"""Signing of requests: a signer may send other requests first and read their answers, up to a limit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pflow.core.errors import StepError
 from pflow.http.failure import FAILURES
 
 LIMIT = 1 << 20
-"""Bytes of an answer that an authorization looks into."""
+"""Bytes of an answer that a signer may read."""
 
 Signer = httpx2.Auth
-"""Adds to a request what says who asks. It may ask elsewhere first."""
+"""Adds credentials to a request. It may send other requests first."""
 
 Request = httpx2.Request
 Response = httpx2.Response
@@ -22,7 +22,7 @@ Flow = AsyncGenerator[Request, Response]
 
 
 async def authorize(request: Request, signer: Signer, send: Callable[[Request], Awaitable[Response]]) -> Response:
-    """The answer to what the authorization makes of a request."""
+    """The answer to a request that `signer` has signed."""
     async with aclosing(signer.async_auth_flow(request)) as flow:
         request = await anext(flow)
         while True:
@@ -38,19 +38,19 @@ async def authorize(request: Request, signer: Signer, send: Callable[[Request], 
 
 
 def bound_body(response: Response) -> Response:
-    """The response, whose body ends with an error once it is too long."""
+    """The response, whose body raises an error once it is too long."""
     if not response.is_stream_consumed:
         response.stream = _Bounded(response.stream)
     return response
 
 
 def time_limit(seconds: float) -> dict[str, object]:
-    """The extensions of a request each part of which may take so long: to connect, to write, to read."""
+    """The extensions of a request that may take `seconds` for each part: to connect, to write, to read."""
     return {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), seconds)}
 
 
 async def _keep(response: Response) -> None:
-    """Read an answer that the authorization goes on from: it may look into it later."""
+    """Read an answer on which the signer continues: it may look into it later."""
     try:
         await bound_body(response).aread()
     except (httpx2.StreamError, *FAILURES):

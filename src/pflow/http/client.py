@@ -25,17 +25,17 @@ AGENT = {"user-agent": f"pflow/{__version__}", "accept-encoding": "gzip, deflate
 """Headers of every request, unless it has its own."""
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
-_LARGE_CHUNK = 1 << 17
-_DISCARD = 16 << 10
-"""Bytes of a body that are read only to use its connection again."""
+_LARGE_CHUNK_BYTES = 1 << 17
+_DISCARD_BYTES = 16 << 10
+"""How much of a body is read only to use its connection again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What a client may reach, how, and what it raises.
 
-    `trust` says which certificates count for an address, `error` what to raise for a failure; `lookup` gives the
-    addresses of a host that may be connected to, where not all of them may.
+    `trust` says which certificates count for an address, `error` what to raise for a failure; `lookup`, if not every
+    address is allowed, finds those of a host that are.
     """
 
     trust: Callable[[URL], Trust]
@@ -67,7 +67,7 @@ class Client:
         self._pools: dict[Trust | None, Connections] = {}
 
     async def send(self, hop: Hop, follow: Follow) -> Answer:
-        """The answer at the end of all redirects, its body yet to be read; it is to be closed."""
+        """The answer at the end of all redirects, its body not yet read; the caller closes it."""
         first = hop
         for _ in range(MAX_REDIRECTS + 1):
             answer = await self.exchange(hop)
@@ -83,7 +83,7 @@ class Client:
         raise self._error("redirects", first)
 
     async def exchange(self, hop: Hop) -> Answer:
-        """The answer to one request, wherever it leads."""
+        """The answer to one request; redirects are not followed."""
         request = httpx2.Request(
             hop.method,
             hop.url,
@@ -126,7 +126,7 @@ class Client:
 
 
 class Answer:
-    """What came back, its body still to come."""
+    """An answer whose body has not been read yet."""
 
     def __init__(self, response: httpx2.Response, hop: Hop, policy: Policy) -> None:
         self.status = response.status_code
@@ -141,11 +141,11 @@ class Answer:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the status says so."""
+        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
     def header(self, name: str) -> str:
-        """A header, or nothing."""
+        """A header, or an empty string."""
         value: str = self.headers.get(name, "")
         return value
 
@@ -160,8 +160,8 @@ class Answer:
             async with aclosing(self._response.aiter_bytes()) as chunks:
                 async for chunk in chunks:
                     yield chunk
-                    if len(chunk) > _LARGE_CHUNK:
-                        await asyncio.sleep(0)  # what was compressed well comes without waiting in between
+                    if len(chunk) > _LARGE_CHUNK_BYTES:
+                        await asyncio.sleep(0)  # a highly compressed body comes without any pause for other tasks
         except FAILURES as error:
             raise self._policy.error(read_failure(error, self.method, self.place)) from error
 
@@ -178,16 +178,16 @@ class Answer:
     async def discard(self) -> None:
         """Read a short body to its end, so that the connection can be used again."""
         try:
-            await self.read(_DISCARD)
+            await self.read(_DISCARD_BYTES)
         except StepError:
             pass
         finally:
             await self.aclose()
 
     async def aclose(self) -> None:
-        """Let go of the answer; what it would still say is not waited for."""
+        """Release the answer without waiting for the rest of it."""
         await self._response.aclose()
 
 
 Follow = Callable[[Hop, Answer, URL], Hop]
-"""The request to make next after one that was answered with a redirect. Raises where it is not to be followed."""
+"""Makes the next request after a redirect. Raises if the redirect must not be followed."""

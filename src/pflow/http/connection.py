@@ -1,4 +1,4 @@
-"""Connections: which certificates count, which addresses a name may lead to, and how many stay open."""
+"""Connections: which certificates they trust, which addresses they may reach, and how many stay open."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pflow.core.errors import UsageError
 from pflow.core.file.file_name import show
 
 Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a host that may be connected to. Raises where policy refuses one of them."""
+"""Finds the addresses of a host. Raises if policy refuses one of them."""
 
 _KEEP_IDLE_SECONDS = 15.0
 _NEXT_ADDRESS_SECONDS = 0.25
@@ -31,18 +31,18 @@ class Trust:
     pin_file: str = ""
 
     def context(self) -> ssl.SSLContext:
-        """What verifies connections. Raises `UsageError` for a pin file that cannot be used."""
+        """The context that verifies connections. Raises `UsageError` for a pin file that cannot be used."""
         if not self.pin_file:
             return httpx2.create_ssl_context(verify=not self.insecure)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = not self.insecure
-        # A pinned certificate is trusted whoever signed it; without this only a self-signed one would be.
+        # A pinned certificate is trusted no matter who signed it; without this only a self-signed one would be.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         name = show(self.pin_file)
         try:
             context.load_verify_locations(cafile=self.pin_file)
         except ssl.SSLError as error:
-            raise UsageError(f"the pin file `{name}` holds no certificate in PEM form") from error
+            raise UsageError(f"the pin file `{name}` does not contain a certificate in PEM form") from error
         except OSError as error:
             reason = error.strerror or "no reason given"
             raise UsageError(f"the pin file `{name}` cannot be read: {reason}") from error
@@ -67,7 +67,7 @@ class Connections:
         await self._pool.aclose()
 
     async def send(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer to one request, its body yet to be read. Raises what `FAILURES` lists."""
+        """The answer to one request, its body not yet read. Raises what `FAILURES` lists."""
         url = request.url
         assert isinstance(request.stream, httpx2.AsyncByteStream)
         answer = await self._pool.handle_async_request(
@@ -96,7 +96,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 class _CheckedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to addresses that were checked, and looks a name up only once to do so."""
+    """Connects only to checked addresses, and looks each name up only once."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup

@@ -1,4 +1,4 @@
-"""What went wrong below HTTP, as a value: each policy makes its own error of it."""
+"""Failures below HTTP as values, which each policy turns into its own errors."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ FAILURES = (
     httpcore2.TimeoutException,
     httpx2.DecodingError,
 )
-"""What the library raises while it sends a request or reads an answer."""
+"""What the HTTP library raises while it sends a request or reads an answer."""
 
 Exchange = Literal["certificate", "tls", "decoding", "refused", "connect", "timeout", "request", "protocol", "broken"]
 Kind = Exchange | Literal["location", "redirects"]
-"""What failed: an exchange, or a redirect that leads to no address or to one redirect too many."""
+"""What failed: an exchange, or a redirect without a valid address, or one redirect too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One failed exchange. `reason` may hold words of the library, and those may hold headers."""
+    """One failed exchange. `reason` may be a message of the library, which may quote headers."""
 
     kind: Kind
     method: str
@@ -33,7 +33,7 @@ class Failure:
 
 
 def read_failure(error: Exception, method: str, place: str) -> Failure:
-    """The failure that one of `FAILURES` is."""
+    """The failure that one of `FAILURES` means."""
     kind, reason = _classify(error)
     return Failure(kind=kind, method=method, place=place, reason=reason)
 

@@ -1,20 +1,20 @@
-"""Rules of headers that every caller shares: what a value may hold, and how long `Retry-After` says to wait."""
+"""Rules of headers that all callers share: valid characters, and how long `Retry-After` says to wait."""
 
 from __future__ import annotations
 
 import re
 
 UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
-"""What would end a header's line, or cannot be sent."""
+"""Characters that would end a header's line, or that cannot be sent."""
 
-_LONGEST_DATE = 100
+_LONGEST_DATE_CHARACTERS = 100
 _LONGEST_WAIT_SECONDS = 7 * 24 * 3600.0
 
 
 def read_wait(text: str) -> float | None:
     """Seconds to wait, from a `Retry-After` of either form; never more than a week."""
     text = text.strip()
-    if not text or len(text) > _LONGEST_DATE:
+    if not text or len(text) > _LONGEST_DATE_CHARACTERS:
         return None
     if text.isascii() and text.isdigit():
         return min(float(text), _LONGEST_WAIT_SECONDS)

@@ -21,7 +21,7 @@ from pflow.core.errors import (
 )
 from pflow.core.file.home import Home
 from pflow.core.json_type import object_in
-from pflow.engine.context import StepContext, current_step
+from pflow.engine.context import StepContext, find_step
 
 if TYPE_CHECKING:
     from pflow.mcp.call.argument import ArgumentCheck
@@ -143,10 +143,7 @@ class Connections:
     async def _call(self, known: _Tool, arguments: Mapping[str, object]) -> Mapping[str, object]:
         known.check(arguments)
         connection = self._pool.connection(known.server)
-        try:
-            context = current_step()
-        except LookupError:
-            context = None
+        context = find_step()
         if not connection.is_open:
             self._starting()
             if context is not None:

@@ -1,10 +1,12 @@
-"""Parameters of a node in the types that it needs. A wrong one is a `StepError` that names it."""
+"""Reads a node's parameters in the types that it needs. A wrong one is a `StepError` that names it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
+
+import orjson
 
 from pflow.core.errors import StepError
 from pflow.core.json_type import describe, fits
@@ -18,7 +20,7 @@ LONGEST_SECONDS = 86_400.0
 
 
 def text(params: Params, name: str, default: str = "", *, such_as: str = "") -> str:
-    """A string; null counts as an empty one, where that is the default."""
+    """A string; null counts as an empty one if that is the default."""
     value = params.get(name, default)
     if value is None and not default:
         return ""
@@ -28,7 +30,7 @@ def text(params: Params, name: str, default: str = "", *, such_as: str = "") -> 
 
 
 def required_text(params: Params, name: str, *suggestions: str) -> str:
-    """A string with more in it than blanks."""
+    """A string that is more than blanks."""
     value = text(params, name)
     if not value.strip():
         raise StepError(f"`{name}` is empty", suggestions=suggestions)
@@ -41,7 +43,7 @@ def path(params: Params, name: str, default: str | None = None) -> str:
     if not isinstance(value, str) or not value:
         raise wrong(name, "a path", value)
     if "\0" in value:
-        raise StepError(f"`{name}` holds a NUL character, so it is not a path")
+        raise StepError(f"`{name}` contains a NUL character, so it is not a path")
     return os.path.expanduser(value) if value.startswith("~") else value  # noqa: PTH111 keeps unknown users
 
 
@@ -100,8 +102,24 @@ def choice(params: Params, name: str, known: tuple[str, ...]) -> str:
     """One of the known words; the first if it is left out."""
     value = text(params, name) or known[0]
     if value not in known:
-        raise StepError(f"`{name}` is `{shorten(value)}`", suggestions=[f"Use {', '.join(known)}"])
+        raise StepError(f"`{name}` is `{shorten(value)}`", suggestions=[f"use {', '.join(known)}"])
     return value
+
+
+def utf8(name: str, value: str) -> bytes:
+    """A string as bytes. Raises `StepError` for half a surrogate pair, which has none."""
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise StepError(f"`{name}` contains text that is not valid Unicode") from None
+
+
+def json_bytes(name: str, value: object, option: int = 0) -> bytes:
+    """A value as JSON, with options of `orjson`. Raises `StepError` for one that JSON does not have."""
+    try:
+        return orjson.dumps(value, option=option)
+    except TypeError as error:
+        raise StepError(f"`{name}` cannot be written as JSON: {error}") from None
 
 
 def wrong(name: str, wanted: str, value: object) -> StepError:

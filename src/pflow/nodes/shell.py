@@ -1,39 +1,36 @@
-"""The `shell` node: a command line for `/bin/sh`, in which values are variables and never text."""
+"""The `shell` node: a command line for `/bin/sh`, in which values are variables and never source text."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from typing import Annotated, Any
-
-import orjson
-from pocketflow import AsyncNode
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.printable import cut
 from pflow.core.template.shell_text import ShellCommand, check_env_name
-from pflow.engine.context import current_step
+from pflow.engine.context import find_step
 from pflow.nodes import param
-from pflow.process.command import Finished, child_environment, run_process
+from pflow.nodes.output_node import AsyncOutputNode
+from pflow.process.command import Finished, child_environment, run_process, signal_name
 
-LIMIT = 10 << 20
-"""Bytes kept of each output."""
+_KEPT_BYTES = 10 << 20
+_TAIL_CHARACTERS = 2000
+_SHOWN_LINES = 3
+_SHOWN_CHARACTERS = 200
+_LARGE_BYTES = 1 << 20
+"""Output that is decoded in a thread, so that other steps go on."""
 
-_TAIL = 2000
-_LINES = 3
-_LINE = 200
-_LARGE = 1 << 20
 _LONGEST_SECONDS = 30 * 86_400.0
 
 
-class Shell(AsyncNode):
+class Shell(AsyncOutputNode):
     """Run a command line with `/bin/sh`.
 
     A template in the command reaches it as an environment variable, so no value is ever executed. Of pflow's
     own environment the command sees what commands ordinarily need, and no keys or tokens: name those in
-    `env`. Output is text (bytes that are no UTF-8 become U+FFFD) as `$(…)` would give it, without the newlines
+    `env`. Output is text (bytes that are not UTF-8 become U+FFFD) as `$(…)` would give it, without the newlines
     at its end, and cut after 10 MiB. What the command leaves running in the background is ended with it.
     """
 
@@ -44,51 +41,42 @@ class Shell(AsyncNode):
     class Params:
         command: Annotated[str, "The command line", "slot:shell"]
         stdin: Annotated[Any, "What the command reads; anything but text as JSON"] = None
-        cwd: Annotated[str | None, "The folder to run in; without one, pflow's own"] = None
+        cwd: Annotated[str | None, "The directory to run in; without one, pflow's own"] = None
         env: Annotated[dict[str, Any], "More environment variables; anything but text as JSON"] = {}  # noqa: RUF012
         timeout: Annotated[float | None, "Seconds it may take; without, as long as it likes"] = None
-        ok_codes: Annotated[list[int], "Exit codes that are no failure"] = [0]  # noqa: RUF012
+        ok_codes: Annotated[list[int], "Exit codes that do not fail the step"] = [0]  # noqa: RUF012
 
     class Outputs:
         stdout: Annotated[str, "What the command wrote to its standard output"]
         stderr: Annotated[str, "What the command wrote to its standard error"]
         exit_code: Annotated[int, "Its exit code; −N if signal N ended it"]
 
-    async def prep_async(self, shared: MutableMapping[str, Any]) -> tuple[dict[str, Any], frozenset[int]]:
-        """Check the parameters."""
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
+        """Run the command."""
         if sys.platform == "win32":
-            raise StepError("`shell` steps need a POSIX shell, which Windows has not", suggestions=["run pflow in WSL"])
+            raise StepError("`shell` steps need a POSIX shell, which Windows lacks", suggestions=["run pflow in WSL"])
         params = self.params
         text, values = _command(params.get("command"))
-        call = {
-            "argv": ["/bin/sh", "-c", text],
-            "stdin": _stdin(params.get("stdin")),
-            "env": child_environment({**_env(params), **values}),
-            "cwd": None if params.get("cwd") is None else param.path(params, "cwd"),
-            "timeout": param.seconds(params, "timeout", None, most=_LONGEST_SECONDS),
-            "limit": LIMIT,
-        }
-        return call, _ok_codes(params.get("ok_codes", [0]))
-
-    async def exec_async(self, prep_res: tuple[dict[str, Any], frozenset[int]]) -> tuple[str, str, int]:
-        """Run the command."""
-        call, ok_codes = prep_res
+        timeout = param.seconds(params, "timeout", None, most=_LONGEST_SECONDS)
+        ok_codes = _ok_codes(params.get("ok_codes"))
         try:
-            finished = await run_process(**call)
+            finished = await run_process(
+                ["/bin/sh", "-c", text],
+                stdin=_stdin(params.get("stdin")),
+                env=child_environment({**_env(params), **values}),
+                cwd=None if params.get("cwd") is None else param.path(params, "cwd"),
+                timeout=timeout,
+                limit=_KEPT_BYTES,
+            )
         except StepTimeout as late:
-            message = f"the command took longer than {call['timeout']:g} s and was ended"
+            message = f"the command took longer than {timeout:g} s and was ended"
             raise StepTimeout(message, details=late.details) from None
         _report_cuts(finished)
-        large = len(finished.stdout) + len(finished.stderr) > _LARGE
+        large = len(finished.stdout) + len(finished.stderr) > _LARGE_BYTES
         stdout, stderr = await asyncio.to_thread(_texts, finished) if large else _texts(finished)
         if finished.exit_code not in ok_codes:
             raise _failure(finished.exit_code, stdout, stderr)
-        return stdout, stderr, finished.exit_code
-
-    async def post_async(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: tuple[str, str, int]) -> str:
-        """Write the outputs."""
-        shared["stdout"], shared["stderr"], shared["exit_code"] = exec_res
-        return "default"
+        return {"stdout": stdout, "stderr": stderr, "exit_code": finished.exit_code}
 
 
 def _command(value: object) -> tuple[str, Mapping[str, str]]:
@@ -99,7 +87,7 @@ def _command(value: object) -> tuple[str, Mapping[str, str]]:
     if not text.strip():
         raise StepError("`command` is empty", suggestions=["give the command line to run"])
     if "\0" in text:
-        raise StepError("`command` holds a NUL character, which no command line can carry")
+        raise StepError("`command` contains a NUL character, which a command line cannot carry")
     return text, values
 
 
@@ -108,12 +96,7 @@ def _stdin(value: object) -> bytes:
         return b""
     if isinstance(value, bytes):
         return value
-    try:
-        return value.encode() if isinstance(value, str) else orjson.dumps(value)
-    except UnicodeEncodeError:
-        raise StepError("`stdin` holds text that is not valid Unicode") from None
-    except TypeError as error:
-        raise StepError(f"`stdin` is neither text nor JSON: {error}") from None
+    return param.utf8("stdin", value) if isinstance(value, str) else param.json_bytes("stdin", value)
 
 
 def _env(params: param.Params) -> dict[str, str]:
@@ -122,12 +105,9 @@ def _env(params: param.Params) -> dict[str, str]:
         problem = check_env_name(str(name))
         if problem:
             raise StepError(f"`env` has a variable `{name}` that cannot be set", suggestions=[problem])
-        try:
-            env[name] = item if isinstance(item, str) else orjson.dumps(item).decode()
-        except TypeError as error:
-            raise StepError(f"the variable `{name}` in `env` is neither text nor JSON: {error}") from None
+        env[name] = item if isinstance(item, str) else param.json_bytes(f"env.{name}", item).decode()
         if "\0" in env[name]:
-            raise StepError(f"the variable `{name}` in `env` holds a NUL character, which no variable can carry")
+            raise StepError(f"`env.{name}` contains a NUL character, which a variable cannot carry")
     return env
 
 
@@ -139,30 +119,28 @@ def _ok_codes(value: object) -> frozenset[int]:
 
 
 def _texts(finished: Finished) -> tuple[str, str]:
-    # A newline at the end would make a path, an address or a word of whatever uses the output another one.
+    # A newline at the end would change a path, an address or a word that another step takes from the output.
     stdout, stderr = (stream.decode(errors="replace").rstrip("\n") for stream in (finished.stdout, finished.stderr))
     return stdout, stderr
 
 
 def _report_cuts(finished: Finished) -> None:
+    step = find_step()
     for stream, was_cut in (("stdout", finished.stdout_cut), ("stderr", finished.stderr_cut)):
-        if was_cut:
-            try:
-                current_step().report(f"{stream} is longer than {LIMIT >> 20} MiB; the rest was dropped")
-            except LookupError:
-                return  # outside of a run nobody watches
+        if was_cut and step:
+            step.report(f"{stream} is longer than {_KEPT_BYTES >> 20} MiB; the rest was dropped")
 
 
 def _failure(code: int, stdout: str, stderr: str) -> StepError:
     """What went wrong, with the last of what the command said about it."""
-    ended = f"the command was ended by {_signal(-code)}" if code < 0 else f"the command ended with exit code {code}"
-    last = stderr[-_LINES * 1000 :]
-    lines = [
-        cut(line.strip(), _LINE + 1) for line in (last if last == stderr else f"…{last}").splitlines() if line.strip()
-    ]
+    ended = f"was ended by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+    last = stderr[-_SHOWN_LINES * 1000 :]
+    text = last if last == stderr else f"…{last}"
+    lines = [cut(line.strip(), _SHOWN_CHARACTERS + 1) for line in text.splitlines() if line.strip()]
+    said = f": {'; '.join(lines[-_SHOWN_LINES:])}" if lines else ""
     return StepError(
-        ": ".join([ended, "; ".join(lines[-_LINES:])] if lines else [ended]),
-        details={"exit_code": code, "stdout": stdout[-_TAIL:], "stderr": stderr[-_TAIL:]},
+        f"the command {ended}{said}",
+        details={"exit_code": code, "stdout": stdout[-_TAIL_CHARACTERS:], "stderr": stderr[-_TAIL_CHARACTERS:]},
         suggestions=[_advice(code)] if code > 0 else [],
     )
 
@@ -173,12 +151,5 @@ def _advice(code: int) -> str:
     if code == 126:
         return "a program in the command is not executable: `chmod +x` makes it so"
     if 128 < code <= 128 + 64:
-        return f"{code} is 128 + {code - 128}: a program in the command was ended by {_signal(code - 128)}"
-    return f"if exit code {code} is no failure, add it to `ok_codes`"
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+        return f"{code} is 128 + {code - 128}: a program in the command was ended by {signal_name(code - 128)}"
+    return f"if exit code {code} is not a failure, add it to `ok_codes`"

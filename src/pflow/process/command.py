@@ -1,25 +1,25 @@
-"""Runs a command as a child process that never outlives its caller. Which command may run is decided elsewhere."""
+"""Runs a command as a child process that never outlives its caller; callers decide which command may run."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.process.group import Group
-from pflow.process.spawn import spawn
-from pflow.process.standby import Spawned
+from pflow.process.spawn import Spawned, spawn
 
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
-_LINGER = 0.1
-_CHUNK = 1 << 16
-_LAST_READ = 1 << 20
-_TAIL = 2000
+_LINGER_SECONDS = 0.1
+_CHUNK_BYTES = 1 << 16
+_LAST_READ_BYTES = 1 << 20
+_TAIL_BYTES = 2000
 
 _INHERITED = frozenset(
     (
@@ -49,7 +49,7 @@ class Finished:
 def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """What a child sees of our environment, with `extra` added.
 
-    Only what commands ordinarily need and what holds no secret: the paths, the person, the language, the
+    Only what commands ordinarily need and what holds no secret: the paths, the user, the language, the
     terminal, certificates, proxies, and the homes of common tool chains. Keys and tokens in our environment
     are not inherited; a step that needs one names it. A proxy address with a user name in it is left out.
     """
@@ -59,6 +59,14 @@ def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
         if (name in _INHERITED or name.startswith(_PREFIXES)) and not (name.lower().endswith("_proxy") and "@" in value)
     }
     return {**inherited, **(extra or {})}
+
+
+def signal_name(number: int) -> str:
+    """A signal as people know it, such as `SIGKILL`."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 async def run_process(
@@ -71,7 +79,7 @@ async def run_process(
     limit: int = 10 << 20,
     child: Spawned | None = None,
 ) -> Finished:
-    """Run a command to its end, in a session of its own, and give back what it wrote; `child` is one started ahead.
+    """Run a command to its end, in its own session, and return what it wrote; `child` is one started ahead.
 
     Of each output `limit` bytes are kept; what comes after is read and dropped. On a timeout (`StepTimeout`)
     and when the calling task is cancelled, the whole process group gets SIGTERM, and SIGKILL after `GRACE`
@@ -85,7 +93,7 @@ async def run_process(
     """
     if sys.platform == "win32":
         raise StepError("commands run only where there are process groups, which Windows does not have")
-    running = _Child(child or Spawned(*spawn(argv, bool(stdin), env, cwd)), limit)
+    running = _Child(child or spawn(argv, bool(stdin), env, cwd), limit)
     try:
         running.attach(stdin, timeout)
         await running.done
@@ -124,9 +132,9 @@ class _Output:
         self._limit = limit
 
     def read(self) -> int:
-        """Take what is there; how much that was: 0 at the end, −1 when there is nothing now."""
+        """Take what is there and return its size: 0 at the end, −1 if there is nothing now."""
         try:
-            data = os.read(self.fd, _CHUNK)
+            data = os.read(self.fd, _CHUNK_BYTES)
         except BlockingIOError:
             return -1
         room = self._limit - len(self.kept)
@@ -137,7 +145,7 @@ class _Output:
 
 
 class _Child:
-    """A running child with its group, its pipes and its end."""
+    """A running child with its group and its pipes."""
 
     def __init__(self, spawned: Spawned, limit: int) -> None:
         self.late = False
@@ -168,12 +176,12 @@ class _Child:
             await self.group.end(GRACE)
         finally:
             for output in self._open:
-                left = _LAST_READ
+                left = _LAST_READ_BYTES
                 while left > 0 and (count := output.read()) > 0:
                     left -= count
 
     def close(self) -> None:
-        """Let go of everything that is held for the child."""
+        """Release everything that is held for the child."""
         for timer in self._timers.values():
             timer.cancel()
         for output in tuple(self._open):
@@ -182,9 +190,9 @@ class _Child:
         self.group.forget()
 
     def tails(self) -> dict[str, str]:
-        """The last of what the child wrote, as far as it was kept."""
+        """The end of what the child wrote, as far as it was kept."""
         kept = {"stdout": self.stdout.kept, "stderr": self.stderr.kept}
-        return {name: data[-_TAIL:].decode(errors="replace") for name, data in kept.items() if data}
+        return {name: data[-_TAIL_BYTES:].decode(errors="replace") for name, data in kept.items() if data}
 
     def _read(self, output: _Output) -> None:
         if output.read() == 0:
@@ -194,7 +202,7 @@ class _Child:
 
     def _write(self) -> None:
         try:
-            written = os.write(self._stdin, self._input[:_CHUNK])
+            written = os.write(self._stdin, self._input[:_CHUNK_BYTES])
         except BlockingIOError:
             return
         except BrokenPipeError:
@@ -211,7 +219,7 @@ class _Child:
     def _exit(self) -> None:
         self._exited = True
         if self._open:
-            self._timers["linger"] = self._loop.call_later(_LINGER, self._finish)
+            self._timers["linger"] = self._loop.call_later(_LINGER_SECONDS, self._finish)
         else:
             self._finish()
 

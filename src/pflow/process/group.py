@@ -1,4 +1,4 @@
-"""The process group of a child: when its leader exits, and how it ends with nobody left. Pipes are led elsewhere."""
+"""The process group of a child: notices when its leader exits, and ends all of it. Pipes are not its concern."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from collections.abc import Callable
 
 from pflow.process.guardian import GUARDIAN
 
-_SHORTEST, _LONGEST = 0.0005, 0.05
-_DEATH = 10.0
-"""Seconds that a killed group may take to be gone. Nothing holds it up but a busy machine and a device that hangs."""
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.0005, 0.05
+"""Pauses between two looks at a group."""
+
+_DEATH_SECONDS = 10.0
+"""How long a killed group may take to be gone. Only a busy machine or a device that hangs can delay it."""
 
 
 class Group:
@@ -34,7 +36,7 @@ class Group:
         try:
             self._exit_fd = os.pidfd_open(self.pid)
         except (AttributeError, OSError):
-            self._poll_exit(exited, _SHORTEST)
+            self._poll_exit(exited, _SHORTEST_SECONDS)
         else:
             self._loop.add_reader(self._exit_fd, self._exit, exited)
 
@@ -46,18 +48,18 @@ class Group:
         if self._ended:
             return
         cancelled = False
-        for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, max(grace, _DEATH))):
+        for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, max(grace, _DEATH_SECONDS))):
             # An exited leader is not waited for before its first signal: until then the number is its group's.
             self.signal(number)
-            until, pause = self._loop.time() + patience, _SHORTEST
-            while not (gone := self.is_gone(pause >= _LONGEST)) and self._loop.time() < until:
+            until, pause = self._loop.time() + patience, _SHORTEST_SECONDS
+            while not (gone := self.is_gone(pause >= _LONGEST_SECONDS)) and self._loop.time() < until:
                 try:
                     await asyncio.sleep(pause)
                 except asyncio.CancelledError:
                     cancelled = True
                     if number == signal.SIGTERM:
                         break
-                pause = min(pause * 2, _LONGEST)
+                pause = min(pause * 2, _LONGEST_SECONDS)
             if gone:
                 break
         self._ended = True
@@ -70,15 +72,15 @@ class Group:
         self.is_gone(False)
 
     def abandon(self) -> None:
-        """End the group at once, for when the loop goes away and nothing can be awaited."""
+        """End the group at once, for when the loop is closing and nothing can be awaited."""
         self.signal(signal.SIGKILL)
         for _ in range(100):
             if self.is_gone(False):
                 break
-            time.sleep(_SHORTEST)
+            time.sleep(_SHORTEST_SECONDS)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the whole group, unless it is known to be gone: its number may be another's by now."""
+        """Send a signal to the whole group, unless it is known to be gone: another group may have its number by now."""
         if self._ended:
             return
         try:
@@ -87,14 +89,14 @@ class Group:
             pass
 
     def forget(self) -> None:
-        """Let go of everything that is held for the group."""
+        """Release everything that is held for the group."""
         if self._timer is not None:
             self._timer.cancel()
         self._close_exit()
         GUARDIAN.remove(self.pid)
 
     def reap(self) -> None:
-        """Wait, without waiting, for the leader, and for orphans of its group if they fell to us."""
+        """Collect, without blocking, the exit status of the leader and of orphans of its group that became ours."""
         try:
             while (found := os.waitpid(-self.pid, os.WNOHANG))[0]:
                 if found[0] == self.pid:
@@ -103,10 +105,10 @@ class Group:
         except ChildProcessError:
             self._reaped = True
             if self._popen.returncode is None:
-                self._popen.returncode = 0  # someone else waited; what Popen would make of it, too
+                self._popen.returncode = 0  # someone else collected it; Popen would assume the same
 
     def is_gone(self, thorough: bool) -> bool:
-        """Whether nobody of the group lives; a `thorough` look sees that only zombies are left."""
+        """Whether no process of the group is alive; a `thorough` look does not count zombies."""
         self.reap()
         if not self._reaped:
             return False
@@ -131,7 +133,7 @@ class Group:
         if self._reaped:
             exited()
         else:
-            self._timer = self._loop.call_later(pause, self._poll_exit, exited, min(pause * 2, _LONGEST))
+            self._timer = self._loop.call_later(pause, self._poll_exit, exited, min(pause * 2, _LONGEST_SECONDS))
 
     def _close_exit(self) -> None:
         if self._exit_fd >= 0:
@@ -141,7 +143,7 @@ class Group:
 
 
 def _is_dead(group: int) -> bool:
-    """Whether a group has only zombies left, which stay where nobody waits for orphans."""
+    """Whether a group has only zombies left, which stay if no process collects orphans."""
     try:
         pids = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
     except OSError:

@@ -1,10 +1,10 @@
-"""A tiny helper process that ends the children of a pflow that was killed and could not do so itself.
+"""A tiny helper process that ends the children of a pflow process that was killed and could not do so itself.
 
-One per pflow process, a shell started with the first child, so that it costs about a millisecond and then
-nothing. It learns of every process group over a pipe that only pflow holds open; when the pipe closes, pflow
-is gone, and every group still on the list gets SIGTERM and a second later SIGKILL. A child that was being
-started at that moment is found, on Linux, by the pipes that it was given. What moved to a session of its own,
-as daemons do, is beyond the helper.
+There is one per pflow process, a shell started with the first child, which costs about a millisecond once. It
+learns of every process group over a pipe that only pflow holds open; when the pipe closes, pflow is gone, and
+every group still on the list gets SIGTERM and a second later SIGKILL. A child that was being started at that
+moment is found, on Linux, by the pipes that it was given. Processes that moved to their own session, as daemons
+do, are out of its reach.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import threading
 from collections.abc import Collection
 
 # Lines: `? PIPE` a child that is given it is about to start, `! PIPE` it started or failed to, `+ GROUP` and
-# `- GROUP` the list. Whoever holds the pipe in the session of pflow itself is a copy of pflow and no child.
+# `- GROUP` the list. A process that holds the pipe in the session of pflow itself is a copy of pflow, not a child.
 # `sleep 0.1` is not POSIX, but every system has it; where it fails, SIGKILL just comes sooner.
 _SCRIPT = """
 trap '' HUP INT QUIT TERM PIPE TSTP
@@ -84,7 +84,7 @@ class Guardian:
         self._pipe = -1
 
     def expect(self, pipes: Collection[int]) -> None:
-        """A child is about to start that is given the pipes with these inode numbers."""
+        """Note that a child is about to start, which gets the pipes with these inode numbers."""
         with self._lock:
             if self._pipe < 0:
                 self._start()
@@ -92,7 +92,7 @@ class Guardian:
             self._tell(*(f"? {pipe}\n" for pipe in pipes))
 
     def add(self, group: int | None, pipes: Collection[int]) -> None:
-        """The child did start, and its group is guarded from now on; without a group, it did not."""
+        """Note that the child started, and guard its group from now on; without a group, it did not start."""
         with self._lock:
             self._starting.difference_update(pipes)
             lines = [f"! {pipe}\n" for pipe in pipes]
@@ -102,7 +102,7 @@ class Guardian:
             self._tell(*lines)
 
     def remove(self, group: int) -> None:
-        """Forget a group, as soon as it is empty: its number may be given to another."""
+        """Forget a group as soon as it is empty, since its number may be given to another."""
         with self._lock:
             self.groups.discard(group)
             self._tell(f"- {group}\n")
@@ -148,7 +148,7 @@ class Guardian:
                 cwd="/",
                 start_new_session=True,
             )
-            # It ends when this process does and is waited for by nobody; Popen would warn of that.
+            # It ends when this process does and nobody collects its exit status; Popen would warn of that.
             helper.returncode = 0
             known = [f"+ {group}\n" for group in self.groups] + [f"? {pipe}\n" for pipe in self._starting]
             os.write(writing, "".join(known).encode())

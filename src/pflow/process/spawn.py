@@ -1,4 +1,4 @@
-"""Starts a child process in a session of its own, or says plainly why it cannot. Its life is led elsewhere."""
+"""Starts a child process in its own session, or says plainly why it cannot. `group.py` handles its lifetime."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ import errno
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pflow.core.errors import StepError
 from pflow.process.guardian import GUARDIAN
 
 
-def spawn(
-    argv: Sequence[str], piped: bool, env: Mapping[str, str], cwd: str | None
-) -> tuple[subprocess.Popen[bytes], int, int, int]:
-    """The child, and our ends of its stdin (−1 without), stdout and stderr. The guardian knows its group."""
+class Spawned(NamedTuple):
+    """A child, and our ends of its stdin (−1 without), stdout and stderr."""
+
+    popen: subprocess.Popen[bytes]
+    stdin: int
+    stdout: int
+    stderr: int
+
+
+def spawn(argv: Sequence[str], piped: bool, env: Mapping[str, str], cwd: str | None) -> Spawned:
+    """Start a child, with a pipe to its stdin if `piped`. The guardian knows its group."""
     ours: list[int] = []
     theirs: list[int] = []
     pipes: list[int] = []
@@ -27,7 +35,7 @@ def spawn(
             ours[2], theirs[2] = theirs[2], ours[2]
         for fd in ours:
             os.set_blocking(fd, False)
-        # By this one the guardian knows whoever sent its outputs elsewhere; nothing is ever written to it.
+        # By this pipe the guardian recognizes a child that redirected its outputs; nothing is ever written to it.
         theirs += os.pipe()
         pipes = [os.fstat(fd).st_ino for fd in (*theirs[:2], theirs[-1])]
         GUARDIAN.expect(pipes)
@@ -50,16 +58,16 @@ def spawn(
         for fd in theirs:
             os.close(fd)
     GUARDIAN.add(popen.pid, pipes)
-    return popen, ours[2] if piped else -1, ours[0], ours[1]
+    return Spawned(popen, ours[2] if piped else -1, ours[0], ours[1])
 
 
 def _refusal(error: OSError | ValueError, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> StepError:
     """Why a command could not be started, for people."""
     name = argv[0]
     if isinstance(error, ValueError):
-        return StepError(f"`{name}` cannot be started: {error}")  # a NUL, or a name that holds `=`
+        return StepError(f"`{name}` cannot be started: {error}")  # a NUL, or a variable's name with `=`
     if cwd is not None and error.filename == cwd:
-        reason = {errno.ENOENT: "it does not exist", errno.ENOTDIR: "it is not a folder"}
+        reason = {errno.ENOENT: "it does not exist", errno.ENOTDIR: "it is not a directory"}
         why = reason.get(error.errno or 0, error.strerror)
         return StepError(f"the working directory `{cwd}` cannot be entered: {why}")
     path = os.path.join(cwd or "", name)  # noqa: PTH118
@@ -72,7 +80,7 @@ def _refusal(error: OSError | ValueError, argv: Sequence[str], env: Mapping[str,
         case errno.ENOENT | errno.ENOTDIR:
             return StepError(f"the command `{name}` was not found", suggestions=["install it, or give its full path"])
         case errno.EACCES if os.path.isdir(path):  # noqa: PTH112
-            return StepError(f"`{name}` is a folder, not a command")
+            return StepError(f"`{name}` is a directory, not a command")
         case errno.EACCES:
             return StepError(f"`{name}` is not executable", suggestions=[f"chmod +x {name}"])
         case errno.ENOEXEC:

@@ -1,29 +1,18 @@
-"""Child processes that are started ahead and wait for their input: what a process that lives long keeps at hand."""
+"""Child processes that are started ahead and wait for their input, for a pflow process that lives long."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from pflow.core.errors import StepError
 from pflow.process.guardian import GUARDIAN
-from pflow.process.spawn import spawn
-
-
-class Spawned(NamedTuple):
-    """A child, and our ends of its stdin, stdout and stderr."""
-
-    popen: subprocess.Popen[bytes]
-    stdin: int
-    stdout: int
-    stderr: int
+from pflow.process.spawn import Spawned, spawn
 
 
 class Standby:
-    """A few children in waiting, all alike. Each is used once, by who would start the very same."""
+    """A few identical children that wait. Each is used once, by a caller that would start the same command."""
 
     def __init__(self, most: int = 2) -> None:
         self._most = most
@@ -33,15 +22,15 @@ class Standby:
         self._closed = False
 
     def want(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Such a child was used just now. If none is left another is started at once, else `refill` sees to it."""
+        """Note that such a child was used just now. If none is left, start another at once; else `refill` will."""
         self._wanted = argv, env
         if not self._waiting:
             self.refill()
 
     def refill(self) -> None:
-        """Have children waiting again, in the folder that is the current one now; as many as can be started.
+        """Start children until enough are waiting, in what is now the current directory.
 
-        For when there is time: starting them competes with whatever else runs.
+        To be called when there is time: starting them competes with everything else that runs.
         """
         if self._wanted is None:
             return
@@ -52,12 +41,12 @@ class Standby:
             self._made_for = wanted
         while len(self._waiting) < self._most and not self._closed:
             try:
-                self._waiting.append(Spawned(*spawn(argv, True, env, None)))
+                self._waiting.append(spawn(argv, True, env, None))
             except StepError:
                 return
 
     def take(self, argv: Sequence[str], env: Mapping[str, str]) -> Spawned | None:
-        """The child that has waited longest, if it is such a one and alive."""
+        """The child that has waited longest, if there is one for this command that is alive."""
         if self._made_for != _key(argv, env):
             self._end_all()
         while self._waiting:
@@ -68,7 +57,7 @@ class Standby:
         return None
 
     def close(self) -> None:
-        """End the children in waiting; none will be started any more."""
+        """End the waiting children and start no more."""
         self._closed = True
         self._end_all()
 
@@ -80,10 +69,10 @@ class Standby:
 
 def _key(argv: Sequence[str], env: Mapping[str, str]) -> tuple[object, ...]:
     try:
-        folder = os.stat(".")  # noqa: PTH116 a step needs no Path
+        directory = os.stat(".")  # noqa: PTH116 a Path would cost every step more
     except OSError:
-        return (object(),)  # the current folder is gone; no two children start alike
-    return tuple(argv), dict(env), folder.st_dev, folder.st_ino
+        return (object(),)  # the current directory is gone; no two children start alike
+    return tuple(argv), dict(env), directory.st_dev, directory.st_ino
 
 
 def _end(child: Spawned) -> None:

@@ -37,6 +37,7 @@ def test_every_field_of_a_document_arrives() -> None:
     parsed = read_file(CORPUS / "valid/everything.json")
     assert parsed.issues == ()
     found = parsed.document
+    assert found is not None
     assert (found.name, found.description, found.ir_version) == ("changelog", "What changed, in a file", "0.1.0")
     assert found.inputs == {
         "since": Input(type="string", required=True, description="A tag"),
@@ -85,6 +86,7 @@ def test_a_node_without_type_has_its_id_as_type() -> None:
 def test_the_wrapper_form_of_mcp_nodes_is_read() -> None:
     parsed = read_file(CORPUS / "valid/wrapper.json")
     assert parsed.issues == ()
+    assert parsed.document is not None
     first, llm, _ = parsed.document.nodes
     assert (first.type, first.mcp_server, first.mcp_tool) == ("mcp_wrapper", "github-server", "search_code")
     assert (llm.type, llm.mcp_server) == ("llm", None)
@@ -157,7 +159,7 @@ def test_the_first_character_tells_json_from_yaml_without_a_suffix() -> None:
 
 
 def test_an_inline_document_is_a_copy() -> None:
-    value = {"nodes": [{"id": "a", "params": {"x": [1]}}]}
+    value: dict[str, Any] = {"nodes": [{"id": "a", "params": {"x": [1]}}]}
     found = document(value)
     value["nodes"][0]["params"]["x"].append(2)
     assert found.nodes[0].params == {"x": [1]}
@@ -252,6 +254,7 @@ def test_unreadable_nodes_do_not_accuse_the_edges() -> None:
 def test_a_document_with_issues_keeps_each_node_at_its_index() -> None:
     parsed = parse_value({"nodes": [{"id": "a"}, {"id": "a", "type": "x"}, {"type": "y"}, {"id": "b"}]})
     assert codes(parsed) == ["duplicate-id", "missing-field"]
+    assert parsed.document is not None
     assert [node.type for node in parsed.document.nodes] == ["a", "x", "y", "b"]
 
 

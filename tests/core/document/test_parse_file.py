@@ -18,7 +18,8 @@ GOOD = b'{"nodes": [{"id": "a"}]}'
 def test_the_suffix_of_the_file_decides_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "a.yml").write_text("{nodes: [{id: a}]}")
     (tmp_path / "a.JSON").write_text("nodes: [{id: a}]")
-    assert read_file(tmp_path / "a.yml").document.nodes[0].id == "a"
+    document = read_file(tmp_path / "a.yml").document
+    assert document is not None and document.nodes[0].id == "a"
     assert [i.code for i in read_file(tmp_path / "a.JSON").issues] == ["syntax"]
 
 

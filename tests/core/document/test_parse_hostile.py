@@ -47,10 +47,10 @@ def test_a_broken_document_is_reported_by_its_code(path: Path) -> None:
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.name)
 def test_a_valid_document_has_no_issues_and_survives_saving(path: Path) -> None:
     parsed = check(read_file(path))
-    assert parsed.issues == ()
+    assert parsed.issues == () and parsed.document is not None
     saved = orjson.dumps(parsed.document.raw)
     again = parse_text(saved)
-    assert again.issues == ()
+    assert again.issues == () and again.document is not None
     assert again.document == parsed.document
     assert orjson.dumps(again.document.raw) == saved
 
@@ -175,7 +175,7 @@ def test_a_document_at_the_limit_stays_readable_with_the_edges_that_were_added()
     text = orjson.dumps({"nodes": nodes, "name": "x" * (MIB - len(text) - 10)})
     assert len(text) == MIB
     parsed = parse_text(text)
-    assert parsed.issues == ()
+    assert parsed.issues == () and parsed.document is not None
     assert len(orjson.dumps(parsed.document.raw)) > 2 * MIB
     assert parse_value(parsed.document.raw).document == parsed.document
 
@@ -206,7 +206,9 @@ def test_python_values_that_json_does_not_have_are_reported(value: object, code:
 @pytest.mark.parametrize("suffix", [".json", ".yaml"])
 def test_numbers_are_kept_exactly(number: float | int, suffix: str) -> None:
     text = f'{{"nodes": [{{"id": "a", "params": {{"x": {number!r}}}}}]}}'
-    found = parse_text(text, suffix=suffix).document.nodes[0].params["x"]
+    document = parse_text(text, suffix=suffix).document
+    assert document is not None
+    found = document.nodes[0].params["x"]
     assert repr(found) == repr(number)
 
 
@@ -322,13 +324,13 @@ PLAIN = st.recursive(
 
 @given(st.lists(NAMES, min_size=1, max_size=6, unique=True), PLAIN, st.booleans())
 def test_what_is_normalised_reads_back_the_same(ids: list[str], params: object, data: bool) -> None:
-    value = {"nodes": [{"id": name, "params": {"x": params}} for name in ids]}
+    value: dict[str, object] = {"nodes": [{"id": name, "params": {"x": params}} for name in ids]}
     if data:
         value["edges"] = "data"
     first = check(parse_value(value), text=False)
-    assert first.issues == ()
+    assert first.issues == () and first.document is not None
     saved = orjson.dumps(first.document.raw)
     for again in (parse_text(saved), parse_value(first.document.raw)):
-        assert again.issues == ()
+        assert again.issues == () and again.document is not None
         assert again.document == first.document
         assert orjson.dumps(again.document.raw) == saved

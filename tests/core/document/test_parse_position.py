@@ -65,7 +65,9 @@ def test_a_very_long_key_is_cut_in_the_shown_path() -> None:
     ],
 )
 @pytest.mark.parametrize("suffix", [".json", ".yaml"])
-def test_a_path_leads_to_its_value_its_key_or_what_is_around_it(path: Any, value: Any, key: Any, suffix: Any) -> None:
+def test_a_path_leads_to_its_value_its_key_or_what_is_around_it(
+    path: tuple[str | int, ...], value: tuple[int, int], key: tuple[int, int], suffix: str
+) -> None:
     places = parse_text(TEXT, suffix=suffix).places
     assert places.find(path) == value
     assert places.find(path, key=True) == key

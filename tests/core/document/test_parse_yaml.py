@@ -9,7 +9,7 @@ from pflow.core.document.parse import parse_text
 
 def read(text: str) -> Any:
     parsed = parse_text(f"nodes:\n  - id: a\n    params:\n      x: {text}\n", suffix=".yaml")
-    assert parsed.issues == ()
+    assert parsed.issues == () and parsed.document is not None
     return parsed.document.nodes[0].params["x"]
 
 
@@ -74,7 +74,8 @@ def test_json_values_are_read(text: str, value: object) -> None:
 
 def test_an_alias_stands_for_what_it_names() -> None:
     text = "nodes:\n  - {id: a, params: &p {x: [1]}}\n  - {id: b, params: *p}\n"
-    assert parse_text(text).document.nodes[1].params == {"x": [1]}
+    document = parse_text(text).document
+    assert document is not None and document.nodes[1].params == {"x": [1]}
 
 
 def test_an_issue_inside_of_an_alias_points_to_the_text_that_it_names() -> None:

@@ -28,7 +28,7 @@ def together(count: int, work: Callable[[int], object]) -> list[object]:
             os.close(start_write)
             os.close(end_write)
             os.read(start_read, 1)  # returns when the parent closes its end
-            _finish(write, lambda index=index: work(index), linger=end_read)
+            _finish(write, lambda: work(index), linger=end_read)
         os.close(write)
         children.append((pid, read))
     os.close(start_read)

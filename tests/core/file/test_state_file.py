@@ -48,7 +48,7 @@ def test_eight_processes_lose_no_update(tmp_path: Path) -> None:
 
     def work(index: int) -> object:
         for number in range(25):
-            StateFile(path).update(lambda content, number=number: {**content, f"{index}-{number}": True})
+            StateFile(path).update(lambda content: {**content, f"{index}-{number}": True})
         return "done"
 
     assert together(8, work) == ["done"] * 8

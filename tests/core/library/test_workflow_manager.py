@@ -7,6 +7,7 @@ import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,10 @@ def library(place: Home) -> WorkflowManager:
 @pytest.fixture
 def drafts(place: Home) -> WorkflowManager:
     return WorkflowManager.for_drafts(place)
+
+
+def metadata_of(library: WorkflowManager, name: str) -> Any:
+    return library.load(name)["metadata"]
 
 
 # Saving and loading
@@ -82,21 +87,21 @@ def test_the_manager_finds_the_home_by_itself(home: Path) -> None:
 def test_without_a_description_the_documents_own_is_used(library: WorkflowManager) -> None:
     library.save("a", {**OTHER, "description": "From the document"})
     library.save("b", {**OTHER, "description": 7})
-    assert library.load("a")["metadata"]["description"] == "From the document"
-    assert library.load("b")["metadata"]["description"] == ""
+    assert metadata_of(library, "a")["description"] == "From the document"
+    assert metadata_of(library, "b")["description"] == ""
 
 
 @pytest.mark.requirement("server5:edge-6", "server5:error-6")
 def test_a_taken_name_is_refused_unless_it_may_be_overwritten(library: WorkflowManager) -> None:
     library.save("greet", DOCUMENT)
-    created = library.load("greet")["metadata"]["created_at"]
+    created = metadata_of(library, "greet")["created_at"]
     with pytest.raises(ExistsError, match="already a workflow `greet`"):
         library.save("greet", OTHER)
     assert library.load_ir("greet") == DOCUMENT
     library.save("greet", OTHER, overwrite=True)
     assert library.load_ir("greet") == OTHER
-    assert library.load("greet")["metadata"]["version"] == 2
-    assert library.load("greet")["metadata"]["created_at"] == created
+    assert metadata_of(library, "greet")["version"] == 2
+    assert metadata_of(library, "greet")["created_at"] == created
 
 
 def test_one_of_eight_savers_of_a_new_name_wins(library: WorkflowManager) -> None:
@@ -285,7 +290,7 @@ def test_runs_are_counted_beside_the_workflow(library: WorkflowManager) -> None:
     before = path.read_bytes()
     library.record_run("greet", True, 12.3456)
     library.record_run("greet", False, 7)
-    metadata = library.load("greet")["metadata"]
+    metadata = metadata_of(library, "greet")
     assert metadata["execution_count"] == 2
     assert metadata["last_execution_success"] is False
     assert metadata["last_execution_ms"] == 7
@@ -301,7 +306,7 @@ def test_a_deleted_workflow_takes_its_statistics_with_it(library: WorkflowManage
     library.delete("greet")
     library.record_run("greet", True, 1)
     library.save("greet", DOCUMENT)
-    assert "execution_count" not in str(library.load("greet")["metadata"])
+    assert "execution_count" not in str(metadata_of(library, "greet"))
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"greet": 5}', b'{"greet": {"execution_count": "many"}}'])
@@ -311,7 +316,7 @@ def test_damaged_statistics_disturb_nothing(library: WorkflowManager, place: Hom
     assert library.load_ir("greet") == DOCUMENT
     assert len(library.list_all()) == 1
     library.record_run("greet", True, 1)
-    assert library.load("greet")["metadata"]["execution_count"] == 1
+    assert metadata_of(library, "greet")["execution_count"] == 1
 
 
 def test_eight_processes_count_every_run(library: WorkflowManager) -> None:
@@ -323,7 +328,7 @@ def test_eight_processes_count_every_run(library: WorkflowManager) -> None:
         return "done"
 
     assert together(8, work) == ["done"] * 8
-    assert library.load("greet")["metadata"]["execution_count"] == 40
+    assert metadata_of(library, "greet")["execution_count"] == 40
 
 
 # Drafts
@@ -382,7 +387,7 @@ def test_a_promoted_draft_is_in_the_library_and_no_draft_any_more(
     path = library.promote("try", "greet", "Says hello")
     assert path.exists() and not drafts.exists("try")
     assert library.load_ir("greet") == DOCUMENT
-    assert library.load("greet")["metadata"]["description"] == "Says hello"
+    assert metadata_of(library, "greet")["description"] == "Says hello"
 
 
 def test_a_draft_that_is_missing_cannot_be_promoted(library: WorkflowManager) -> None:

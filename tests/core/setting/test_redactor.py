@@ -294,7 +294,8 @@ def test_the_fields_of_a_dataclass_are_looked_into() -> None:
 
     redactor = Redactor({"KEY": TOKEN})
     harmless = Account("Ada", "none")
-    assert redactor.value([harmless])[0] is harmless
+    values: Any = redactor.value([harmless])
+    assert values[0] is harmless
     assert redactor.value(Account("Ada", TOKEN)) == {"name": "Ada", "key": "«secret:KEY»"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def test_options_have_types_and_defaults(place: Home) -> None:
         ("http.allow_private", ""),
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused_with_what_is_right(place: Home, key: Any, value: Any) -> None:
+def test_a_value_of_the_wrong_type_is_refused_with_what_is_right(place: Home, key: str, value: str) -> None:
     with pytest.raises(UsageError) as caught:
         Settings(place).set(key, value)
     assert "it takes" in caught.value.suggestions[0]
@@ -126,7 +127,7 @@ def test_a_value_of_the_wrong_type_is_refused_with_what_is_right(place: Home, ke
 @pytest.mark.parametrize(
     "key", ["trace.keep_day", "github_token", "", "a b", "../x", "-x", "A-B", "Ä", "TRACE.KEEP_DAYS", "x" * 500]
 )
-def test_an_unknown_setting_is_refused_with_what_exists(place: Home, key: Any) -> None:
+def test_an_unknown_setting_is_refused_with_what_exists(place: Home, key: str) -> None:
     for attempt in (
         lambda: Settings(place).set(key, "12345678"),
         lambda: load(place).get(key),
@@ -258,7 +259,8 @@ def test_setting_something_in_a_corrupt_file_sets_it_aside_first(place: Home) ->
 def test_a_file_of_another_shape_is_refused_and_left_alone(place: Home, content: dict[str, Any], said: str) -> None:
     put(place, content)
     before = place.settings.read_bytes()
-    for attempt in (lambda: load(place), lambda: Settings(place).set("API_KEY", TOKEN)):
+    attempts: list[Callable[[], object]] = [lambda: load(place), lambda: Settings(place).set("API_KEY", TOKEN)]
+    for attempt in attempts:
         if "options" in content:
             attempt = lambda: Settings(place).option("trace.keep_days")  # noqa: E731
         with pytest.raises(StorageError) as caught:

@@ -30,7 +30,7 @@ def compiled(text: str) -> Any:
     return command
 
 
-def render(text: str, **values: Any) -> ShellCommand | str:
+def render(text: str, **values: Any) -> Any:
     return compiled(text).render(lambda reference: values[reference.root])
 
 
@@ -86,7 +86,7 @@ def hostile_values() -> list[str]:
 VALUES = hostile_values()
 
 # A command for each value, with `@` for the template, and what stands around the value in what it prints.
-EACH = {
+EACH: dict[str, str | tuple[str, str, str]] = {
     "unquoted": "printf '%s\\0' @",
     "double quotes": "printf '%s\\0' \"@\"",
     "single quotes": "printf '%s\\0' '@'",
@@ -115,7 +115,7 @@ EACH = {
 }
 
 # A command for many values, `@…@` repeated for each: subshells cost too much to have one per value.
-MANY = {
+MANY: dict[str, str | tuple[str, ...]] = {
     "subshell": "(printf '%s\\0'{ @})",
     "pipeline": "printf '%s\\0'{ @} | cat | cat",
     "substitution": ": $(printf '%s\\0'{ @} >&3)",
@@ -186,14 +186,16 @@ def test_there_are_ten_thousand_values() -> None:
 
 @pytest.mark.parametrize("context", EACH)
 def test_every_value_arrives_whole_in(context: str, folder: Path) -> None:
-    form, before, after = EACH[context] if isinstance(EACH[context], tuple) else (EACH[context], "", "")
+    given_form = EACH[context]
+    form, before, after = given_form if isinstance(given_form, tuple) else (given_form, "", "")
     for batch, printed in arrivals(form, each, VALUES, folder):
         assert printed.decode().split("\0") == [*(before + value + after for value in batch), ""]
 
 
 @pytest.mark.parametrize("context", MANY)
 def test_every_value_arrives_whole_through(context: str, folder: Path) -> None:
-    form, end, before = (*MANY[context], "")[:3] if isinstance(MANY[context], tuple) else (MANY[context], "\0", "")
+    given_form = MANY[context]
+    form, end, before = (*given_form, "")[:3] if isinstance(given_form, tuple) else (given_form, "\0", "")
     for batch, printed in arrivals(form, many, VALUES, folder):
         parts = printed.decode().split(end)
         if end != "\0":  # each group ends with a line break that is not part of a value

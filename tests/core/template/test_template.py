@@ -57,7 +57,8 @@ class Wrong(Exception):
 
 
 def resolve(text: str) -> Any:
-    parts, at = [], 0
+    parts: list[Any] = []
+    at = 0
     while at < len(text):
         if text.startswith("$${", at):
             parts, at = [*parts, "${"], at + 3
@@ -79,7 +80,8 @@ def resolve_one(text: str, at: int) -> tuple[Any, ...]:
     end = at
     while end < len(text) and text[end] in NAME:
         end += 1
-    name, path = text[at:end], []
+    name = text[at:end]
+    path: list[str | int] = []
     if not name or name[0] in string.digits + "-" or name.startswith("__"):
         raise Wrong
     while text[end : end + 1] in (".", "["):
@@ -105,13 +107,13 @@ def resolve_one(text: str, at: int) -> tuple[Any, ...]:
             if close < 0 or not digits or set(digits) - set(string.digits) or len(digits) > 9:
                 raise Wrong
             path, end = [*path, int(digits)], close + 1
-    default = ()
+    default: tuple[str, ...] = ()
     if text.startswith(":-", end):
         stop = min((i for i in (text.find("}", end), text.find("{", end)) if i >= 0), default=len(text))
         default, end = (text[end + 2 : stop],), stop
     if text[end : end + 1] != "}":
         raise Wrong
-    value = DATA
+    value: object = DATA
     for key in [name, *path]:
         if isinstance(value, dict) and str(key) in value:
             value = value[str(key)]
@@ -201,7 +203,7 @@ def test_values_go_into_text_as_json() -> None:
 
 
 def test_structures_are_filled_in_place() -> None:
-    given_ = {"k": ["${n}", "x ${a}", {"deep": "${node.result.items[0].title}"}], "same": {"x": 1}}
+    given_: dict[str, Any] = {"k": ["${n}", "x ${a}", {"deep": "${node.result.items[0].title}"}], "same": {"x": 1}}
     found = render(given_)
     assert found == {"k": [7, "x one", {"deep": "T"}], "same": {"x": 1}}
     assert found["same"] is given_["same"]
@@ -372,7 +374,7 @@ class Watched(str):
 
     searched = 0
 
-    def find(self, sub: str, start: int = 0, end: Any = None) -> int:
+    def find(self, sub: str, start: Any = 0, end: Any = None) -> int:
         found = super().find(sub, start, len(self) if end is None else end)
         self.searched += (len(self) if found < 0 else found) - start
         return found

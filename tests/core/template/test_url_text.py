@@ -32,7 +32,9 @@ def problems_of(text: str) -> list[tuple[str, str]]:
 def render(text: str, **given_values: Any) -> str:
     compiled, problems = compile_value(text, "url")
     assert problems == []
-    return compiled.render(lambda reference: given_values[reference.root])
+    found = compiled.render(lambda reference: given_values[reference.root])
+    assert isinstance(found, str)
+    return found
 
 
 def attempt(text: str, **given_values: Any) -> str | None:

@@ -62,7 +62,7 @@ def refused(schema: Any) -> str:
     return caught.value.message.removeprefix(start)
 
 
-def nested(depth: int, value: Any) -> dict[str, Any]:
+def nested(depth: int, value: Any) -> Any:
     for _ in range(depth):
         value = {"a": value}
     return value
@@ -277,7 +277,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("key", ["$ref", "$dynamicRef"])
 @pytest.mark.parametrize("place", ["http://{}/x", "https://{}/x#/y", "file://{}", "../{}", "//{}/x", "x.json"])
-def test_nothing_outside_a_schema_is_ever_fetched(tmp_path: Path, offline: Any, key: Any, place: Any) -> None:
+def test_nothing_outside_a_schema_is_ever_fetched(tmp_path: Path, offline: None, key: str, place: str) -> None:
     outside = tmp_path / "schema.json"
     outside.write_text('{"type": "string"}')
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -312,7 +312,7 @@ def branching() -> dict[str, Any]:
 
 
 def unevaluated(levels: int) -> dict[str, Any]:
-    schema = {"properties": {"a": {"type": "string"}}}
+    schema: dict[str, Any] = {"properties": {"a": {"type": "string"}}}
     for _ in range(levels):
         schema = {"anyOf": [schema], "unevaluatedProperties": False}
     return schema

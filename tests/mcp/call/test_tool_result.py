@@ -248,7 +248,7 @@ def test_a_link_where_the_file_should_be_is_not_followed(tmp_path: Path) -> None
 )
 def test_the_ending_of_a_file_comes_from_our_own_table(tmp_path: Path, mime_type: str, ending: str) -> None:
     block = {"type": "image", "data": "AAAA", "mimeType": mime_type}
-    reference = read({"content": [block]}, save=save_file(tmp_path)).value
+    reference: Any = read({"content": [block]}, save=save_file(tmp_path)).value
     assert reference["path"].endswith(ending)
     assert "/" not in reference["path"].removeprefix(f"{tmp_path}/")
 

@@ -89,7 +89,7 @@ COMMENTED = """\
 def test_comments_order_and_indentation_stay(planned: Callable[..., Any]) -> None:
     plan = planned("vscode", COMMENTED)
     backup = install(plan)
-    assert backup.read_text() == COMMENTED
+    assert backup is not None and backup.read_text() == COMMENTED
     after = plan.path.read_text()
     kept = [line.rstrip(",") for line in after.splitlines()]
     for line in COMMENTED.splitlines():
@@ -181,7 +181,8 @@ def test_another_server_of_that_name_is_replaced_only_when_that_is_said(planned:
         with pytest.raises(ExistsError):
             install(plan)
         assert plan.path.read_text() == content
-        assert install(plan, overwrite=True).read_text() == content
+        backup = install(plan, overwrite=True)
+        assert backup is not None and backup.read_text() == content
         assert "old" not in plan.path.read_text()
         assert '"b"' in plan.path.read_text()
 
@@ -243,6 +244,7 @@ def test_every_backup_is_kept(planned: Callable[..., Any]) -> None:
     first = install(planned("cursor", '{"a": 1}'))
     second = install(planned("cursor", '{"a": 2}'))
     assert first != second
+    assert first is not None and second is not None
     assert [json.loads(each.read_text())["a"] for each in (first, second)] == [1, 2]
     assert first.stat().st_mode & 0o077 == 0
 

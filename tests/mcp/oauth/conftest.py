@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import pytest
@@ -14,6 +14,8 @@ from pflow.mcp.oauth.client import OAuthClient
 from pflow.mcp.oauth.login import login, oauth_for
 from pflow.mcp.server.config import ServerConfig, read_server
 from tests.mcp.oauth.provider import Provider, address_in
+
+T = TypeVar("T")
 
 
 class World:
@@ -85,8 +87,8 @@ class World:
 def in_world(home: Path) -> Callable[..., Any]:
     """Runs an async function with a world of its own, and sees that no descriptor is left behind."""
 
-    def run(work: Callable[..., Any]) -> World | None:
-        async def main() -> World | None:
+    def run(work: Callable[[World], Awaitable[T]]) -> T:
+        async def main() -> T:
             async with Provider() as provider:
                 return await work(World(provider, Home(home)))
 

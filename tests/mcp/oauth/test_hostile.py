@@ -36,7 +36,8 @@ def refuses(
         assert not world.home.tokens.exists()
         return world
 
-    return in_world(work)
+    world: World = in_world(work)
+    return world
 
 
 @pytest.mark.parametrize(
@@ -176,14 +177,14 @@ def test_an_answer_that_could_grow_when_unpacked_is_not_read(in_world: Callable[
                 return status, {**extra, "Content-Encoding": "gzip"}, gzip.compress(data)
             return status, extra, data
 
-        provider._answer = packed
+        setattr(provider, "_answer", packed)
 
     refuses(in_world, prepare, "compresses its answers")
 
 
 def test_a_challenge_that_does_not_end_is_given_up(in_world: Callable[..., Any]) -> None:
     def prepare(provider: Provider) -> None:
-        provider._resource = lambda headers: (401, {}, b"x" * (LIMIT + 1))
+        setattr(provider, "_resource", lambda headers: (401, {}, b"x" * (LIMIT + 1)))
 
     refuses(in_world, prepare, "more than")
 
@@ -240,7 +241,7 @@ def test_no_request_of_a_login_waits_for_ever(in_world: Callable[..., Any]) -> N
     async def work(world: World) -> None:
         seen = []
 
-        async def look(request: Any) -> None:
+        async def look(request: httpx2.Request) -> None:
             seen.append((request.url.path, request.extensions["timeout"]["read"]))
 
         auth = world.auth(world.server(MACHINE))
@@ -270,7 +271,7 @@ def test_a_redirect_to_another_place_is_not_followed(in_world: Callable[..., Any
                 return 307, {"Location": "http://127.0.0.1:9/steal"}, b""
             return answer(method, target, headers, body)
 
-        provider._answer = elsewhere
+        setattr(provider, "_answer", elsewhere)
 
     refuses(in_world, prepare, "gave no token", auth=MACHINE)
 
@@ -280,7 +281,7 @@ def test_a_server_that_refuses_every_token_is_not_asked_for_ever(in_world: Calla
         server = world.server(MACHINE)
         auth = world.auth(server)
         resource = world.provider._resource
-        world.provider._resource = lambda headers: resource({})
+        setattr(world.provider, "_resource", lambda headers: resource({}))
         [answer] = await world.ask(auth)
         assert answer.status_code == 401
         assert world.provider.log.count(("POST", "/mcp")) == 2

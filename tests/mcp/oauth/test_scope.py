@@ -91,7 +91,7 @@ def test_a_program_asks_for_more_by_itself_where_the_configuration_says_nothing(
 def test_a_refusal_that_is_not_about_scopes_is_left_to_the_caller(in_world: Callable[..., Any]) -> None:
     async def work(world: World) -> None:
         await world.login(world.server())
-        world.provider._resource = lambda headers: (403, {}, b"never")
+        setattr(world.provider, "_resource", lambda headers: (403, {}, b"never"))
         [answer] = await world.ask(world.auth(world.server(), interactive=True))
         assert answer.status_code == 403
         assert len(world.opened) == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pflow.mcp.protocol.handshake import Era
 from pflow.process.guardian import GUARDIAN
 from tests.mcp.protocol.kit import Kit, alive
 
@@ -24,5 +25,6 @@ def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kit]:
 
 
 @pytest.fixture(params=["legacy", "modern"])
-def era(request: pytest.FixtureRequest) -> str:
-    return request.param
+def era(request: pytest.FixtureRequest) -> Era:
+    era: Era = request.param
+    return era

@@ -63,7 +63,7 @@ def hang() -> None:
         signal.pause()
 
 
-def do(what: str, number: int) -> bool:
+def do(what: str, number: Any) -> bool:
     """Misbehave at a stage; whether the stage is over with that."""
     if what == "silence":
         return True
@@ -123,14 +123,14 @@ def tools(params: dict[str, Any]) -> dict[str, Any]:
     return {"tools": [tool]}
 
 
-HELD = []
+HELD: list[dict[str, Any]] = []
 
 
 def call(number: int, params: dict[str, Any]) -> None:
     """Answer `tools/call`, or make a mess of it."""
     arguments = params.get("arguments") or {}
     token = params.get("_meta", {}).get("progressToken")
-    good = {"jsonrpc": "2.0", "id": number, "result": finished(text(str(arguments.get("text", ""))))}
+    good: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "result": finished(text(str(arguments.get("text", ""))))}
     encoded = json.dumps(good).encode()
 
     def progress(**values: Any) -> None:
@@ -294,10 +294,10 @@ def call(number: int, params: dict[str, Any]) -> None:
         case "asks-a-person":
             fields = {"name": {"type": "string", "default": "Bob"}, "age": {"type": "integer", "default": 0}, "x": {}}
             wanted = {"message": "who?", "requestedSchema": {"type": "object", "properties": fields}}
-            asked = range(params["arguments"].get("times", 1))
-            for position in asked:
+            times = range(params["arguments"].get("times", 1))
+            for position in times:
                 send({"jsonrpc": "2.0", "id": position, "method": "elicitation/create", "params": wanted})
-            good["result"]["answers"] = [json.loads(sys.stdin.readline()) for _ in asked]
+            good["result"]["answers"] = [json.loads(sys.stdin.readline()) for _ in times]
             send(good)
         case "asks-without-reading":
             line = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
@@ -330,7 +330,7 @@ def call(number: int, params: dict[str, Any]) -> None:
             send(good)
             hang()
         case "input-required":
-            need = {"resultType": "input_required", "requestState": "s1"}
+            need: dict[str, Any] = {"resultType": "input_required", "requestState": "s1"}
             need["inputRequests"] = {"name": {"method": "elicitation/create", "params": {"message": "who?"}}}
             if "inputResponses" in params:
                 said = {"state": params.get("requestState"), "responses": params["inputResponses"], "id": number}
@@ -383,7 +383,7 @@ def handle(message: dict[str, Any]) -> None:
     if "LOG" in os.environ:
         with open(os.environ["LOG"], "a") as file:
             file.write(json.dumps(message) + "\n")
-    stage = STAGES.get(method)
+    stage = STAGES.get(str(method))
     if STAGE and stage == STAGE and do(WHAT, number):
         return
     if number is None or method is None:
@@ -392,7 +392,7 @@ def handle(message: dict[str, Any]) -> None:
         if BEHAVIOUR == "probe-refused":
             refuse(number, -32022, "Unsupported protocol version", data={"supported": ["2026-07-28"]})
         elif MODERN:
-            versions = ["2099-01-01"] if BEHAVIOUR == "newer-version" else ["2026-07-28"]
+            versions: object = ["2099-01-01"] if BEHAVIOUR == "newer-version" else ["2026-07-28"]
             if BEHAVIOUR == "odd-discovery":
                 versions = "2026-07-28"
             reply(number, supportedVersions=versions, capabilities={"tools": {}}, serverInfo={"name": "hostile"})
@@ -406,7 +406,7 @@ def handle(message: dict[str, Any]) -> None:
         elif BEHAVIOUR == "alien-version":
             refuse(number, -32602, "Unsupported protocol version", data={"supported": ["1999-01-01"]})
         else:
-            version = "2025-03-26" if BEHAVIOUR == "picky-version" else VERSION
+            version: object = "2025-03-26" if BEHAVIOUR == "picky-version" else VERSION
             if BEHAVIOUR == "version-number":
                 version = 7
             reply(number, protocolVersion=version, capabilities={}, serverInfo={"name": "hostile", "version": "1"})

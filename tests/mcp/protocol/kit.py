@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pflow.mcp.protocol.session import Session
-from pflow.mcp.transport.stdio import connect_stdio
+from pflow.mcp.transport.stdio import ServerProcess, connect_stdio
 
 T = TypeVar("T")
 
@@ -82,7 +82,14 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
+def process_of(session: Session) -> ServerProcess:
+    """The process that a session over its pipes talks to."""
+    assert isinstance(session._link, ServerProcess)
+    return session._link
+
+
 async def echo(session: Session, text: str = "hi", **options: Any) -> str:
     """Call the tool and give back its text."""
     result: Any = await session.call_tool("echo", {"text": text}, **options)
-    return result["content"][0]["text"]
+    said: str = result["content"][0]["text"]
+    return said

@@ -15,7 +15,7 @@ from pflow.core.errors import InputNeeded, ReplyError, ServerError, ServerGone, 
 from pflow.mcp.protocol.session import Session
 from pflow.mcp.transport.stdio import TERMINATED
 from tests.conventions.source import ROOT
-from tests.mcp.protocol.kit import DEADLINE, Kit, alive, echo, wait_until
+from tests.mcp.protocol.kit import DEADLINE, Kit, alive, echo, process_of, wait_until
 
 INVALID = "Invalid JSON response from server"
 
@@ -202,7 +202,7 @@ def test_closing_ends_every_process(kit: Kit, era: str, behaviour: str) -> None:
 def test_a_crash_takes_the_servers_children_along(kit: Kit, era: str) -> None:
     async def use(session: Session) -> None:
         await session.list_tools()
-        session._link.group.signal(9)
+        process_of(session).group.signal(signal.SIGKILL)
         with pytest.raises(ServerGone):
             await echo(session)
 
@@ -221,7 +221,7 @@ def test_a_crash_is_seen_though_a_daemon_holds_the_pipes_open(kit: Kit, era: str
 def test_a_stopped_server_can_be_closed(kit: Kit, era: str) -> None:
     async def use(session: Session) -> None:
         await echo(session)
-        session._link.group.signal(signal.SIGSTOP)
+        process_of(session).group.signal(signal.SIGSTOP)
 
     kit.talk(era, "well-behaved", use, era=era)
     assert len(kit.pids()) == 1
@@ -243,7 +243,7 @@ def test_a_killed_pflow_leaves_no_server(kit: Kit, era: str, tmp_path: Path) -> 
         [sys.executable, "-c", PFLOW, tmp_path, era], cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True
     )
     with pflow:
-        assert pflow.stdout.readline() == b"hi\n"
+        assert pflow.stdout is not None and pflow.stdout.readline() == b"hi\n"
         pflow.kill()
     assert len(kit.pids()) == 3
     wait_until(lambda: not any(alive(pid) for pid in kit.pids()))

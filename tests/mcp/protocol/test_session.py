@@ -22,14 +22,14 @@ from pflow.mcp.protocol.rpc import Call
 from pflow.mcp.protocol.session import Session
 from pflow.mcp.transport.stdio import connect_stdio
 from pflow.mcp.transport.unix_socket import connect_socket
-from tests.mcp.protocol.kit import DEADLINE, Kit, argv, echo
+from tests.mcp.protocol.kit import DEADLINE, Kit, argv, echo, process_of
 
 
 async def nothing(session: Session) -> Peer:
     return session.peer
 
 
-def sent(kit: Kit) -> list[str]:
+def sent(kit: Kit) -> list[str | None]:
     """Methods the server was sent, in order."""
     return [message.get("method") for message in kit.log()]
 
@@ -213,7 +213,7 @@ def test_the_server_is_told_of_a_timeout_and_of_a_cancellation(kit: Kit, era: st
 
 
 def test_roots_and_pings_are_answered_and_all_else_is_declined(kit: Kit) -> None:
-    async def use(session: Session) -> dict[str, Any]:
+    async def use(session: Session) -> object:
         return (await session.call_tool("echo", {}))["answers"]
 
     assert kit.talk("legacy", "asks", use, era="legacy", roots=["file:///srv"]) == {
@@ -271,7 +271,7 @@ def test_what_is_left_out_of_an_answer_gets_its_default(kit: Kit) -> None:
 
 
 async def call_answers(session: Session, timeout: float = DEADLINE, **arguments: Any) -> list[dict[str, Any]]:
-    result = await session.call_tool("echo", arguments, timeout=timeout)
+    result: Any = await session.call_tool("echo", arguments, timeout=timeout)
     return [answer["result"] for answer in sorted(result["answers"], key=lambda answer: answer["id"])]
 
 
@@ -332,7 +332,7 @@ def test_no_more_than_16_questions_are_open_at_once(kit: Kit) -> None:
 
 
 def test_closing_ends_an_open_question(kit: Kit) -> None:
-    ended = []
+    ended: list[dict[str, Any]] = []
 
     async def answer(requests: dict[str, Any]) -> None:
         asked.set()
@@ -390,7 +390,7 @@ def test_a_second_answer_is_counted_and_changes_nothing(kit: Kit, era: str) -> N
 
 
 def test_garbage_is_warned_of_once(kit: Kit, era: str) -> None:
-    warnings = []
+    warnings: list[str] = []
     kit.talk(era, "garbage", echo, era=era, warn=warnings.append)
     assert warnings == ["the MCP server wrote something other than messages to its output: `starting up... 0`"]
 
@@ -408,7 +408,7 @@ def test_a_missing_command_is_named(kit: Kit, tmp_path: Path) -> None:
             asyncio.run(connect(command, "x"))
         assert caught.value.message == f"Command not found: {command}"
         assert caught.value.suggestions == ("install it, or give its full path",)
-    with pytest.raises(ServerError, match="is a folder, not a command"):
+    with pytest.raises(ServerError, match="is a directory, not a command"):
         asyncio.run(connect(str(tmp_path)))
     with pytest.raises(ServerError, match="the working directory .* cannot be entered: it does not exist"):
         asyncio.run(connect(sys.executable, cwd=str(tmp_path / "missing")))
@@ -436,12 +436,12 @@ def test_a_crash_says_how_and_what_the_server_said_last(
 def test_of_a_flood_of_stderr_the_end_is_kept(kit: Kit, era: str) -> None:
     with pytest.raises(ServerGone) as caught:
         kit.talk(era, "stderr-flood-then-exit", echo, era=era)
-    said = caught.value.details["stderr"]
+    said: Any = caught.value.details["stderr"]
     assert said.endswith("noise\nthe real reason") and 8000 < len(said) <= 8192
 
 
 def test_a_crash_fails_every_call_in_flight_and_those_that_come(kit: Kit, era: str) -> None:
-    async def use(session: Session) -> list[ServerGone]:
+    async def use(session: Session) -> list[Any]:
         errors = await asyncio.gather(*(echo(session) for _ in range(5)), return_exceptions=True)
         with pytest.raises(ServerGone):
             await echo(session)
@@ -484,7 +484,8 @@ def test_of_a_huge_error_the_beginning_is_kept(kit: Kit, era: str) -> None:
     with pytest.raises(ReplyError) as caught:
         kit.talk(era, "error-huge", echo, era=era)
     assert caught.value.details["server_says"] == '"' + "x" * 4095 + "…"
-    assert len(caught.value.details["data"]) == 4097
+    data: Any = caught.value.details["data"]
+    assert len(data) == 4097
 
 
 @pytest.mark.requirement("client:edge-2", "client:test-9")
@@ -513,23 +514,23 @@ def test_a_server_sees_the_harmless_environment_and_what_is_declared(kit: Kit, m
 
 @pytest.mark.requirement("client:require-4", "client:effect-3")
 def test_a_well_behaved_server_leaves_when_its_input_closes(kit: Kit, era: str) -> None:
-    async def use() -> int:
+    async def use() -> int | None:
         session = await kit.connect(era, "well-behaved")
         await echo(session)
         await session._link.close(patience=DEADLINE)
         await session.close()
         with pytest.raises(ServerGone, match="the connection to the MCP server was closed"):
             await echo(session)
-        return session._link.group.exit_code
+        return process_of(session).group.exit_code
 
     assert asyncio.run(use()) == 0
 
 
 def test_a_server_that_ignores_the_end_of_its_input_gets_sigterm(kit: Kit, era: str) -> None:
-    async def use() -> int:
+    async def use() -> int | None:
         session = await kit.connect(era, "ignores-eof")
         await session.close()
-        return session._link.group.exit_code
+        return process_of(session).group.exit_code
 
     assert asyncio.run(use()) == -15
 
@@ -601,7 +602,7 @@ def listening(path: str, era: str, behaviour: str) -> Iterator[None]:
     def serve() -> None:
         connection, _ = listener.accept()
         with connection:
-            subprocess.run(argv(era, behaviour), stdin=connection, stdout=connection)
+            subprocess.run(argv(era, behaviour), stdin=connection.fileno(), stdout=connection.fileno())
 
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

@@ -29,7 +29,8 @@ HTTP = ServerConfig(
     headers={"Authorization": "Bearer ${T}"},
     auth=Auth(token_env="T"),
 )
-OAUTH = HTTP._replace(headers={}, auth=Auth(type="oauth", client_id="c", client_secret_env="S", issuer="https://i.org"))
+LOGIN = Auth(type="oauth", client_id="c", client_secret_env="S", issuer="https://i.org")
+OAUTH = HTTP._replace(headers={}, auth=LOGIN)
 UDS = ServerConfig(name="x", transport="uds", socket="/run/x.sock")
 
 
@@ -79,17 +80,17 @@ def test_a_server_that_nobody_agreed_to_is_refused_with_the_command_to_run() -> 
         (HTTP, {"insecure": True}, "insecure", "  insecure: (nothing) → yes"),
         (HTTP, {"pin_file": "/ca.pem"}, "pin_file", "  pin_file: (nothing) → /ca.pem"),
         (HTTP, {"auth": Auth(token_env="OTHER")}, "token_env", "  token from: T → OTHER"),
-        (OAUTH, {"auth": OAUTH.auth._replace(type="client_credentials")}, "auth", "  auth: oauth → client_credentials"),
-        (OAUTH, {"auth": OAUTH.auth._replace(client_id="d")}, "client_id", "  client: c → d"),
+        (OAUTH, {"auth": LOGIN._replace(type="client_credentials")}, "auth", "  auth: oauth → client_credentials"),
+        (OAUTH, {"auth": LOGIN._replace(client_id="d")}, "client_id", "  client: c → d"),
         (
             OAUTH,
-            {"auth": OAUTH.auth._replace(client_secret_env="T")},
+            {"auth": LOGIN._replace(client_secret_env="T")},
             "client_secret_env",
             "  client secret from: S → T",
         ),
         (
             OAUTH,
-            {"auth": OAUTH.auth._replace(issuer="https://j.org")},
+            {"auth": LOGIN._replace(issuer="https://j.org")},
             "issuer",
             "  issuer: https://i.org → https://j.org",
         ),

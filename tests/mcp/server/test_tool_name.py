@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from random import Random
 from typing import Any
 
 import pytest
@@ -51,7 +52,7 @@ def test_every_tool_has_a_valid_node_type_of_its_own(tools: list[Any], server: s
 
 
 @given(st.lists(RAW, unique=True, max_size=8), st.randoms())
-def test_names_do_not_depend_on_the_order_of_the_tools(tools: list[Any], random: Any) -> None:
+def test_names_do_not_depend_on_the_order_of_the_tools(tools: list[Any], random: Random) -> None:
     shuffled = random.sample(tools, len(tools))
     assert dict(name_tools("s", tools).node_types) == dict(name_tools("s", shuffled).node_types)
 

@@ -65,7 +65,8 @@ def tools() -> list[Any]:
     global LISTED
     lists = SCRIPT.get("lists")
     LISTED += 1
-    return lists[min(LISTED, len(lists)) - 1] if lists else SCRIPT["tools"]
+    listed: list[Any] = lists[min(LISTED, len(lists)) - 1] if lists else SCRIPT["tools"]
+    return listed
 
 
 def tell_of_change() -> None:

@@ -395,7 +395,8 @@ def test_a_server_that_changed_its_protocol_is_spoken_to_in_the_new_one(
     pflow: Pflow, serve: Serve, home: Path, before: str, after: str
 ) -> None:
     def known() -> str:
-        return json.loads((home / "mcp-state.json").read_text())["servers"]["a"]["era"]
+        era: str = json.loads((home / "mcp-state.json").read_text())["servers"]["a"]["era"]
+        return era
 
     server = serve("a", SAY, era=before)
     assert known() == before

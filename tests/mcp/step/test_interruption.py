@@ -46,7 +46,7 @@ def calling(
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_a_call_and_its_server_and_the_run_can_go_on(
-    pflow: Pflow, calling: tuple[Server, subprocess.Popen[Any], Any], number: Any, code: int
+    pflow: Pflow, calling: tuple[Server, subprocess.Popen[Any], Any], number: signal.Signals, code: int
 ) -> None:
     server, program, go = calling
     program.send_signal(number)

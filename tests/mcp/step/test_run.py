@@ -120,7 +120,7 @@ def test_the_node_is_a_pocketflow_node_that_is_told_its_tool(serve: Serve, home:
     assert server.calls == [{"text": "hi"}]
     assert untold.error is not None
     assert untold.error["message"] == (
-        "an MCP node needs to know its tool: `__mcp_server__` and `__mcp_tool__` are not set"
+        "an MCP node must know its tool: `__mcp_server__` and `__mcp_tool__` are not set"
     )
 
 

@@ -94,7 +94,8 @@ def test_a_secret_that_came_later_is_kept_as_well(serve: Serve, home: Path) -> N
         with Workspace(Home(home)) as other:
             other.servers.add("a", fields, overwrite=True)
         outcome = workspace.run(workspace.one_step("mcp-a-env", {}))
-    assert outcome.outputs["result"]["API_KEY"] == "«secret:a.env.API_KEY»"
+    result: Any = outcome.outputs["result"]
+    assert result["API_KEY"] == "«secret:a.env.API_KEY»"
     assert leaks(home) == []
 
 

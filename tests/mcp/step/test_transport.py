@@ -32,7 +32,7 @@ def on_socket(path: str, era: str, doing: str = "well-behaved") -> Iterator[str]
             with connection:
                 if stopped.is_set():
                     return
-                subprocess.run(argv(era, doing), stdin=connection, stdout=connection)
+                subprocess.run(argv(era, doing), stdin=connection.fileno(), stdout=connection.fileno())
 
     stopped = threading.Event()
     with socket.socket(socket.AF_UNIX) as listener:

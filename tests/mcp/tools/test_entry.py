@@ -83,7 +83,8 @@ def param_of(schema: object, **more: object) -> dict[str, Any]:
 
 
 def interface_of(tool: Mapping[str, object]) -> dict[str, Any]:
-    return entry_of({"name": "t", **tool})["interface"]
+    interface: dict[str, Any] = entry_of({"name": "t", **tool})["interface"]
+    return interface
 
 
 def outputs_of(schema: object) -> dict[str, dict[str, Any]]:
@@ -201,10 +202,12 @@ def test_the_docstring_is_understood_like_one_that_a_person_wrote() -> None:
 def test_flags_of_a_tool_are_read_by_its_types() -> None:
     properties = {"max_results": {"type": "integer"}, "ids": {"type": "array", "items": {"type": "string"}}}
     interface = interface_from_json(interface_of({"inputSchema": {"type": "object", "properties": properties}}))
-    number, _ = find_field(interface, "max-results")
-    assert read_flag(number, ["20"]) == 20
-    ids, _ = find_field(interface, "ids")
-    assert read_flag(ids, ["1", "2"]) == ["1", "2"]
+    number = find_field(interface, "max-results")
+    assert number is not None
+    assert read_flag(number[0], ["20"]) == 20
+    ids = find_field(interface, "ids")
+    assert ids is not None
+    assert read_flag(ids[0], ["1", "2"]) == ["1", "2"]
     assert find_field(interface, "other") is None
 
 
@@ -361,9 +364,11 @@ def test_without_a_schema_the_result_may_be_anything(schema: object) -> None:
 
 def test_paths_into_an_output_are_checked_with_the_definitions_it_needs() -> None:
     interface = interface_from_json(entry_of(SEARCH)["interface"])
-    assert follow(interface.output("hits"), (0, "path")) is None
-    assert follow(interface.output("hits"), (0, "nowhere")) is not None
-    assert follow(interface.output("result"), ("hits", 0, "path")) is None
+    hits, result = interface.output("hits"), interface.output("result")
+    assert hits is not None and result is not None
+    assert follow(hits, (0, "path")) is None
+    assert follow(hits, (0, "nowhere")) is not None
+    assert follow(result, ("hits", 0, "path")) is None
 
 
 def test_an_output_that_refers_elsewhere_in_its_schema_has_no_schema_of_its_own() -> None:
@@ -431,7 +436,7 @@ def test_what_is_no_part_of_a_definition_does_not_count() -> None:
 
 
 @given(tool=st.dictionaries(st.text(max_size=5), JSON, max_size=4), data=st.data())
-def test_the_order_of_a_definition_does_not_change_its_hash(tool: dict[str, Any], data: Any) -> None:
+def test_the_order_of_a_definition_does_not_change_its_hash(tool: dict[str, Any], data: st.DataObject) -> None:
     names = data.draw(st.permutations(list(tool)))
     assert manifest_hash({name: tool[name] for name in names}) == manifest_hash(tool)
 

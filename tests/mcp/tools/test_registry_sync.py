@@ -24,7 +24,7 @@ from pflow.registry.registry import Registry
 from pflow.workspace.server_report import report_sync
 
 SERVER = ServerConfig(name="github", transport="stdio", command="mcp-github")
-READ = {
+READ: dict[str, Any] = {
     "name": "read_file",
     "description": "Read a file of a repository.",
     "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
@@ -146,7 +146,8 @@ def test_a_new_release_of_the_server_is_noted_without_fuss(registry: Registry) -
     sync(registry, [READ], release="1.0")
     said = sync(registry, [READ], release="2.0")
     assert (said["unchanged"], said["changed"], said["warnings"]) == (["mcp-github-read-file"], [], [])
-    assert Registry.load(find_home()).get("mcp-github-read-file").data["mcp_config"]["version"] == "2.0"
+    config: Any = Registry.load(find_home()).get("mcp-github-read-file").data["mcp_config"]
+    assert config["version"] == "2.0"
 
 
 def test_the_registry_as_it_was_stays_beside_it(registry: Registry, home: Path) -> None:
@@ -348,7 +349,8 @@ def test_a_tool_of_any_name_is_found_again_by_it(registry: Registry, name: str) 
     again = Registry.load(find_home())
     entry = find_entry(again, "github", name)
     assert entry is not None
-    assert entry.data["mcp_config"]["tool_name"] == name
+    config: Any = entry.data["mcp_config"]
+    assert config["tool_name"] == name
     assert entry.name.startswith("mcp-github-")
     assert entry.name.isascii()
     assert len(entry.name) <= len("mcp-github-") + 64
@@ -395,7 +397,8 @@ def test_five_thousand_tools_are_synced_and_found(registry: Registry) -> None:
     tools = [{**READ, "name": f"tool_{n}", "description": f"Does the thing number {n}."} for n in range(5_000)]
     assert sync(registry, tools)["tools_registered"] == 5_000
     again = Registry.load(find_home())
-    assert find_entry(again, "github", "tool_4321").name == "mcp-github-tool-4321"
+    entry = find_entry(again, "github", "tool_4321")
+    assert entry is not None and entry.name == "mcp-github-tool-4321"
     assert [entry.name for entry in again.search("tool-4321")] == ["mcp-github-tool-4321"]
     said = report(plan_sync(SERVER, tools[1:], "1.0", again))
     assert (len(said["unchanged"]), said["removed"]) == (4_999, ["mcp-github-tool-0"])
@@ -409,8 +412,11 @@ def test_tools_that_are_too_large_together_are_refused(registry: Registry) -> No
 
 def test_a_tool_is_found_by_server_and_own_name(registry: Registry) -> None:
     sync(registry, [{"name": "get_x"}, {"name": "getX"}, READ])
-    assert find_entry(registry, "github", "getX").data["mcp_config"]["tool_name"] == "getX"
-    assert find_entry(registry, "github", "read_file").name == "mcp-github-read-file"
+    camel, snake = find_entry(registry, "github", "getX"), find_entry(registry, "github", "read_file")
+    assert camel is not None and snake is not None
+    config: Any = camel.data["mcp_config"]
+    assert config["tool_name"] == "getX"
+    assert snake.name == "mcp-github-read-file"
     assert find_entry(registry, "github", "read-file") is None
     assert find_entry(registry, "gitlab", "read_file") is None
     assert tools_of(registry, "gitlab") == []

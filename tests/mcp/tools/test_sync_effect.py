@@ -115,7 +115,8 @@ def test_a_tool_that_is_gone_breaks_whoever_calls_it(registry: Registry, node: d
 
 def test_a_tool_under_a_new_node_type_breaks_only_those_who_use_the_old_one(registry: Registry) -> None:
     plan = plan_sync(SERVER, [OLD, {**OLD, "name": "gitLog"}, {"name": "other"}], "1", registry)
-    [now] = [name for name, entry in plan.entries.items() if entry["mcp_config"]["tool_name"] == "git_log"]
+    entries: dict[str, Any] = dict(plan.entries)
+    [now] = [name for name, entry in entries.items() if entry["mcp_config"]["tool_name"] == "git_log"]
     assert problems(plan, BY_TYPE) == [f"log: `mcp-git-git-log` is `{now}` now"]
     assert problems(plan, BY_NAME) == []
 
@@ -157,7 +158,7 @@ ANY = st.recursive(
 
 @given(document=ANY, nodes=st.lists(ANY, max_size=3))
 def test_documents_that_make_no_sense_do_no_harm(
-    tmp_path_factory: pytest.TempPathFactory, document: object, nodes: list[Any]
+    tmp_path_factory: pytest.TempPathFactory, document: Any, nodes: list[Any]
 ) -> None:
     registry = Registry(find_home({"PFLOW_HOME": str(tmp_path_factory.getbasetemp() / "none")}))
     for name, entry in plan_sync(SERVER, [OLD], "1", registry).entries.items():

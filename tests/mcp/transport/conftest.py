@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from pflow.mcp.protocol.handshake import Era
 from tests.mcp.transport.kit import Kit
 
 
@@ -16,10 +17,12 @@ def kit() -> Iterator[Kit]:
 
 
 @pytest.fixture(params=["legacy", "modern"])
-def era(request: pytest.FixtureRequest) -> str:
-    return request.param
+def era(request: pytest.FixtureRequest) -> Era:
+    era: Era = request.param
+    return era
 
 
 @pytest.fixture(params=["json", "sse"])
 def style(request: pytest.FixtureRequest) -> str:
-    return request.param
+    style: str = request.param
+    return style

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -29,7 +30,7 @@ class Kit:
         use: Callable[[Session], Awaitable[T]],
         *,
         style: str = "json",
-        tls: Any = None,
+        tls: ssl.SSLContext | None = None,
         other: str | None = None,
         memory: dict[str, Any] | None = None,
         **options: Any,
@@ -57,4 +58,5 @@ class Kit:
 async def echo(session: Session, text: str = "hi", **options: Any) -> str:
     """Call the tool and give back its text."""
     result: Any = await session.call_tool("echo", {"text": text}, **options)
-    return result["content"][0]["text"]
+    said: str = result["content"][0]["text"]
+    return said

@@ -33,7 +33,8 @@ class Request:
 
     @property
     def rpc(self) -> str:
-        return self.message.get("method", "")
+        method: str = self.message.get("method", "")
+        return method
 
     @property
     def listens(self) -> bool:
@@ -228,7 +229,7 @@ class Site:
     async def answer(self, request: Request, out: Out, result: dict[str, Any], **headers: str) -> None:
         message = self.message(request, result)
         if self.style == "json":
-            await out.json(message, **headers)
+            await out.json(message, 200, **headers)
         else:
             await out.stream(**headers)
             await out.event(message)

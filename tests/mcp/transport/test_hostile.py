@@ -157,7 +157,7 @@ def test_a_bomb_does_not_stop_everything_else(kit: Kit) -> None:
     "doing", ["hangs-up", "half-body", "error-500", "junk", "endless-body", "silent-stream", "html"]
 )
 def test_one_failed_call_leaves_the_session_open(kit: Kit, era: str, doing: str) -> None:
-    async def use(session: Session) -> list[str]:
+    async def use(session: Session) -> list[object]:
         with pytest.raises((ServerError, StepTimeout)):
             await echo(session, timeout=0.3)
         assert session.is_open
@@ -173,7 +173,7 @@ def test_one_failed_call_leaves_the_session_open(kit: Kit, era: str, doing: str)
     "doing", ["html", "junk", "hangs-up", "not-found", "error-500", "endless-body", "stream-of-nothing", "wrong-id"]
 )
 def test_a_handshake_that_fails_leaves_nothing_behind(kit: Kit, doing: str) -> None:
-    async def use(session: Any) -> None:
+    async def use(session: Session) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(ServerError):
@@ -182,7 +182,7 @@ def test_a_handshake_that_fails_leaves_nothing_behind(kit: Kit, doing: str) -> N
 
 @pytest.mark.parametrize("doing", ["silence", "dribbled-head", "silent-stream", "endless-comments"])
 def test_a_handshake_that_does_not_end_runs_out_of_time(kit: Kit, doing: str) -> None:
-    async def use(session: Any) -> None:
+    async def use(session: Session) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(StepTimeout):
@@ -190,7 +190,7 @@ def test_a_handshake_that_does_not_end_runs_out_of_time(kit: Kit, doing: str) ->
 
 
 def test_a_server_that_wants_credentials_says_so_when_we_connect(kit: Kit, era: str) -> None:
-    async def use(session: Any) -> None:
+    async def use(session: Session) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(ServerError) as caught:
@@ -222,7 +222,7 @@ def test_a_redirect_within_the_server_is_followed_with_everything(kit: Kit, era:
     async def use(session: Session) -> list[str]:
         return [await echo(session), await echo(session)]
 
-    options = {"headers": {"Authorization": SECRET}, "warn": warnings.append}
+    options: dict[str, Any] = {"headers": {"Authorization": SECRET}, "warn": warnings.append}
     assert kit.talk(era, "moved", use, **options) == ["hi", "hi"]
     moved = [request for request in kit.site.requests if request.path == "/new"]
     assert [request.headers["authorization"] for request in moved] == [SECRET, SECRET]

@@ -17,7 +17,9 @@ ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 
 
 @given(st.lists(EVENT, max_size=5), ENDS, st.booleans(), st.data())
-def test_events_are_the_same_however_the_stream_is_cut(sent: list[Any], end: str, bom: bool, data: Any) -> None:
+def test_events_are_the_same_however_the_stream_is_cut(
+    sent: list[Any], end: str, bom: bool, data: st.DataObject
+) -> None:
     lines = []
     for texts, kind in sent:
         lines += [*([f"event: {kind}"] if kind else []), *(f"data: {text}" for text in texts), ": comment", ""]

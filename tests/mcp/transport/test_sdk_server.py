@@ -11,6 +11,7 @@ import pytest
 
 from pflow.core.errors import ServerGone, StepTimeout
 from pflow.mcp.protocol.session import Session
+from pflow.mcp.transport.http_wire import HttpWire
 from pflow.mcp.transport.remote import connect_http
 from tests.mcp.transport.kit import DEADLINE, echo
 
@@ -24,6 +25,7 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
         [sys.executable, SCRIPT, request.param], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         try:
+            assert process.stdout is not None
             yield f"http://127.0.0.1:{int(process.stdout.readline())}"
         finally:
             process.kill()
@@ -83,9 +85,10 @@ def test_a_call_to_a_real_server_can_be_given_up(address: str, path: str, option
 
 @pytest.mark.usefixtures("kit")
 def test_a_session_that_a_real_server_forgot_is_noticed(address: str) -> None:
-    async def use(session: Session) -> tuple[bool, int]:
+    async def use(session: Session) -> tuple[bool, object]:
         assert await echo(session) == "hi"
         other = session._link.wire
+        assert isinstance(other, HttpWire)
         await other.leave()
         with pytest.raises(ServerGone) as caught:
             await echo(session)

@@ -4,9 +4,10 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
+import httpx2
 import pytest
 
 from pflow.core.errors import (
@@ -32,8 +33,9 @@ async def nothing(session: Session) -> Peer:
 
 
 async def headers_of_a_call(session: Session, **arguments: Any) -> dict[str, Any]:
-    result = await session.call_tool("echo", arguments)
-    return json.loads(result["content"][0]["text"])
+    result: Any = await session.call_tool("echo", arguments)
+    headers: dict[str, Any] = json.loads(result["content"][0]["text"])
+    return headers
 
 
 # ---- eras
@@ -69,13 +71,14 @@ def test_a_silent_probe_means_a_handshake_too(kit: Kit) -> None:
 
 
 def test_a_slow_site_gets_more_time_for_the_probe_than_a_process() -> None:
-    assert connect_http.__kwdefaults__["probe"] > connect_stdio.__kwdefaults__["probe"]
+    http, stdio = connect_http.__kwdefaults__ or {}, connect_stdio.__kwdefaults__ or {}
+    assert http["probe"] > stdio["probe"]
 
 
 @pytest.mark.requirement("client:error-2")
 @pytest.mark.parametrize("refused", [-32022, -32602])
 def test_versions_that_nobody_shares_are_named(kit: Kit, refused: int) -> None:
-    async def use(session: Any) -> None:
+    async def use(session: Session) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(ServerError) as caught:
@@ -142,12 +145,10 @@ def test_a_header_that_would_break_the_request_is_refused_without_showing_it(kit
 
 
 def test_an_auth_object_may_ask_more_than_once(kit: Kit, era: str) -> None:
-    httpx2 = pytest.importorskip("httpx2")
-
     bodies = []
 
     class Twice(httpx2.Auth):
-        async def async_auth_flow(self, request: Any) -> AsyncIterator[Any]:
+        async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
             request.headers["authorization"] = "old"
             answer = yield request
             if answer.status_code == 401:
@@ -165,13 +166,13 @@ def test_an_auth_object_may_ask_more_than_once(kit: Kit, era: str) -> None:
 
 
 def test_a_login_that_fails_is_not_begun_again_for_the_handshake(kit: Kit) -> None:
-    httpx2 = pytest.importorskip("httpx2")
     begun = []
 
     class Refused(httpx2.Auth):
-        async def async_auth_flow(self, request: Any) -> AsyncIterator[Any]:
+        async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
             begun.append(request)
-            raise StepError("they said no", action="auth_failed")
+            if begun:
+                raise StepError("they said no", action="auth_failed")
             yield request
 
     with pytest.raises(StepError, match="they said no"):
@@ -215,7 +216,7 @@ def test_a_cookie_is_kept_for_the_session(kit: Kit) -> None:
 def test_arguments_that_a_tool_wants_in_headers_go_there(kit: Kit) -> None:
     warnings: list[str] = []
 
-    async def use(session: Session) -> tuple[list[str], dict[str, Any]]:
+    async def use(session: Session) -> tuple[list[object], dict[str, Any]]:
         tools = await session.list_tools()
         return [tool["name"] for tool in tools], await headers_of_a_call(session, text="zwölf\n", place={"zone": True})
 
@@ -279,7 +280,7 @@ def test_progress_does_not_keep_a_call_alive_for_ever(kit: Kit, era: str) -> Non
 
 
 def test_a_server_may_ask_within_a_stream(kit: Kit) -> None:
-    async def use(session: Session) -> dict[str, Any]:
+    async def use(session: Session) -> Any:
         return json.loads(await echo(session))
 
     answers = kit.talk("legacy", "asks", use, roots=["file:///tmp"])
@@ -296,7 +297,7 @@ def test_a_question_within_a_stream_may_be_answered_later(kit: Kit) -> None:
         await asyncio.sleep(0)
         return dict.fromkeys(requests, {"action": "accept", "content": {}})
 
-    async def use(session: Session) -> dict[str, Any]:
+    async def use(session: Session) -> Any:
         return json.loads(await echo(session))["q2"]
 
     assert kit.talk("legacy", "asks", use, answer=answer) == {"action": "accept", "content": {}}
@@ -463,7 +464,7 @@ def test_a_lost_session_ends_ours(kit: Kit, doing: str) -> None:
 
 
 def test_calls_in_flight_fail_when_the_session_is_closed(kit: Kit, era: str) -> None:
-    async def use(session: Session) -> list[ServerGone]:
+    async def use(session: Session) -> Sequence[object]:
         calls = [asyncio.create_task(echo(session)) for _ in range(5)]
         while kit.site.seen().count("tools/call") < 5:
             await asyncio.sleep(0.001)
@@ -495,7 +496,7 @@ def test_a_server_that_is_not_there_is_named(kit: Kit, era: str) -> None:
     async def main() -> None:
         async with Site("modern") as site:
             url = site.url
-        await connect_http(url, timeout=DEADLINE, era=era if era == "legacy" else None)
+        await connect_http(url, timeout=DEADLINE, era="legacy" if era == "legacy" else None)
 
     with pytest.raises(ServerGone) as caught:
         asyncio.run(main())

@@ -101,7 +101,7 @@ def talk(doing: str, use: Callable[..., Any], **options: Any) -> tuple[Any, ...]
 
 
 def refuse(doing: str, kind: type[BaseException], **options: Any) -> Any:
-    async def use(session: Any) -> None:
+    async def use(session: Session) -> None:
         raise AssertionError("it opened")
 
     with pytest.raises(kind) as caught:
@@ -173,7 +173,7 @@ def test_the_end_of_the_stream_ends_the_session(doing: str) -> None:
 
 @pytest.mark.usefixtures("kit")
 def test_a_refused_call_leaves_the_stream_open() -> None:
-    async def use(session: Session) -> tuple[bool, str]:
+    async def use(session: Session) -> tuple[bool, object]:
         with pytest.raises(ServerError) as caught:
             await echo(session)
         return session.is_open, caught.value.details["server_says"]

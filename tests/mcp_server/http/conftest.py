@@ -21,6 +21,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 
     yield make
     for served in started:
+        assert served.process.stderr is not None
         if not served.process.stderr.closed:
             served.end()
 

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -230,14 +230,15 @@ def test_a_body_that_does_not_arrive_is_not_waited_for() -> None:
         return await asyncio.get_running_loop().create_future()
 
     async def ask() -> int:
-        sent = []
+        sent: list[MutableMapping[str, Any]] = []
 
-        async def send(message: dict[str, Any]) -> None:
+        async def send(message: MutableMapping[str, Any]) -> None:
             sent.append(message)
 
         gate = Gate(_fine, hosts=["a:1"], token="t", patience=0.01)
         await gate({"type": "http", "headers": [(b"host", b"a:1"), (b"authorization", b"Bearer t")]}, never, send)
-        return sent[0]["status"]
+        status: int = sent[0]["status"]
+        return status
 
     assert asyncio.run(ask()) == 408
 

@@ -14,6 +14,7 @@ import pytest
 
 from pflow.core.errors import ServerError
 from pflow.core.file.home import find_home
+from pflow.mcp.protocol.handshake import Era
 from pflow.mcp.transport.remote import connect_http
 from pflow.mcp_server.http_server import TOKEN, find_token
 from pflow.workspace import Workspace
@@ -41,11 +42,11 @@ def test_a_workflow_runs_over_http(client: Client) -> None:
 def test_there_are_the_same_tools_as_over_stdio(client: Client) -> None:
     names = [tool["name"] for tool in client.wait(client.session.list_tools())]
     assert len(names) == 13
-    assert names[0].startswith("workflow_")
+    assert str(names[0]).startswith("workflow_")
 
 
 def test_resources_and_prompts_are_there_too(client: Client) -> None:
-    guide = client.wait(client.session.request("resources/read", {"uri": "pflow://guide"}))
+    guide: Any = client.wait(client.session.request("resources/read", {"uri": "pflow://guide"}))
     assert guide["contents"][0]["mimeType"] == "text/markdown"
     assert client.wait(client.session.request("prompts/list", {}))["prompts"] == []
 
@@ -89,7 +90,7 @@ def test_a_token_that_was_stored_is_used_and_otherwise_every_server_has_its_own(
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_a_wrong_token_is_refused(served: Served, era: str) -> None:
+def test_a_wrong_token_is_refused(served: Served, era: Era) -> None:
     async def connect() -> None:
         session = await connect_http(served.url, headers={"Authorization": "Bearer wrong"}, era=era)
         try:
@@ -104,7 +105,7 @@ def test_a_wrong_token_is_refused(served: Served, era: str) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.requirement("server5:rule-20")
 def test_a_signal_ends_a_busy_server_and_leaves_its_run_resumable(
-    serve: Callable[..., Served], tmp_path: Path, number: Any, code: int
+    serve: Callable[..., Served], tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     served = serve()
     client = Client(served, "modern")
@@ -128,7 +129,8 @@ def test_a_signal_ends_a_busy_server_and_leaves_its_run_resumable(
     with Workspace(find_home({"PFLOW_HOME": str(served.home)})) as workspace:
         run = workspace.show_run("latest")
     assert run["status"] == "stopped"
-    assert run["steps"][0]["status"] == "completed"
+    steps: Any = run["steps"]
+    assert steps[0]["status"] == "completed"
 
 
 def test_more_sessions_than_the_bound_are_refused(serve: Callable[..., Served]) -> None:
@@ -193,7 +195,8 @@ def test_a_client_that_hangs_up_stops_its_run_and_leaves_it_resumable(served: Se
         while (run := workspace.show_run("latest"))["status"] == "running":
             pass
     assert run["status"] == "stopped"
-    assert run["steps"][0]["status"] == "completed"
+    steps: Any = run["steps"]
+    assert steps[0]["status"] == "completed"
 
 
 def test_who_subscribed_hears_of_a_saved_workflow(served: Served) -> None:

@@ -24,11 +24,12 @@ SCHEMA_LIMIT = 1 << 20
 _REGEX_LIMIT = 1 << 16
 """Bytes of a compiled pattern: with ten times as many, a letter may take 100 µs to match instead of one."""
 
+# What a check may cost, in subschemas tried: to be made without asking, at all, and to have every error explained.
 _EASY = 10_000_000
 _HARD = 5_000_000
 _DETAILED = 2_000
-_DETAILED_SIZE = 1 << 15
-_MOST = 50
+_DETAILED_BYTES = 1 << 15
+_MOST_PROBLEMS = 50
 _GENERAL = "the arguments do not fit the tool's input schema"
 _DIALECTS = frozenset(("draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12"))
 
@@ -66,7 +67,7 @@ class ArgumentCheck:
         # lazy: only wrong arguments need words, and they need the whole of jsonschema_rs
         from pflow.mcp.call.argument_problem import describe
 
-        if size <= _DETAILED_SIZE and self._cost.of(arguments) <= _DETAILED:
+        if size <= _DETAILED_BYTES and self._cost.of(arguments) <= _DETAILED:
             errors: list[ValueError] = list(self._validator.iter_errors(arguments))
         elif (self._cost.fixed or _DETAILED) < _DETAILED:
             errors = []
@@ -79,9 +80,9 @@ class ArgumentCheck:
         errors.sort(key=lambda error: len(getattr(error, "instance_path", ())))
         told = (text for error in errors for text in describe(error, self._schema, arguments))
         found = dict.fromkeys(shorten(text, 300) for text in told)
-        shown = list(islice(found, _MOST))
-        if len(found) > _MOST:
-            shown.append(f"… and {len(found) - _MOST:,} more")
+        shown = list(islice(found, _MOST_PROBLEMS))
+        if len(found) > _MOST_PROBLEMS:
+            shown.append(f"… and {len(found) - _MOST_PROBLEMS:,} more")
         return shown or [_GENERAL]
 
 

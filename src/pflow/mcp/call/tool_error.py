@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import orjson
 
 _HEAD, _TAIL = 1_000, 500
-_LONGEST_WAIT = 7 * 24 * 3600.0
+_LONGEST_WAIT_SECONDS = 7 * 24 * 3600.0
 
 _STATUS = {
     401: "auth_failed",
@@ -195,4 +195,4 @@ def _number(value: object) -> float | None:
 
 def _bounded(seconds: float) -> float | None:
     # More than that is a moment in time, or nonsense.
-    return round(seconds, 3) if 0 <= seconds <= _LONGEST_WAIT else None
+    return round(seconds, 3) if 0 <= seconds <= _LONGEST_WAIT_SECONDS else None

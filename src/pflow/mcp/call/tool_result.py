@@ -24,8 +24,8 @@ MOST_BYTES = 64 << 20
 
 MOST_FILES = 1_000
 
-_SAID = 4_096
-_SHOWN = 300
+_SAID_CHARACTERS = 4_096
+_SHOWN_CHARACTERS = 300
 _UNKNOWN_TYPE = "application/octet-stream"
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,80}")
 _LONG_NUMBER = re.compile(r"[0-9]{19,}")
@@ -108,7 +108,7 @@ def unknown_tool(server: str, tool: str, tools: Iterable[str], *, said: str = ""
     names = [shorten(name, 100) for name in nearest(tool, (name for name in tools if name != tool))]
     return ServerError(
         f"Tool {shorten(tool, 200)} not found on server {server}",
-        details={"server": server, "tool": tool, **({"server_says": _clean(said[:_SAID])} if said else {})},
+        details={"server": server, "tool": tool, **({"server_says": _clean(said[:_SAID_CHARACTERS])} if said else {})},
         suggestions=[*(f"did you mean `{name}`?" for name in names), Advice("{sync_server}", server=server)],
     )
 
@@ -252,7 +252,7 @@ def _tool_failed(said: str, server: str, tool: str, tools: Collection[str]) -> S
     message = f"tool `{tool}` of server `{server}` failed"
     message = f"{message}: {_brief(said)}" if said else f"{message} and does not say why"
     if said:
-        details["server_says"] = _clean(said[:_SAID])
+        details["server_says"] = _clean(said[:_SAID_CHARACTERS])
     message = _note_wait(message, details, find_wait(said))
     action = pick_action(said)
     return StepError(message, action=action, details=details, suggestions=_advise(action, server))
@@ -270,7 +270,7 @@ def _said(result: Mapping[str, object]) -> str:
     content = result.get("content")
     blocks = content[:100] if isinstance(content, list) else []
     texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
-    said = "\n".join(text[: _SAID * 4] for text in texts).strip()
+    said = "\n".join(text[: _SAID_CHARACTERS * 4] for text in texts).strip()
     if not said and result.get("structuredContent"):
         try:
             said = orjson.dumps(result["structuredContent"]).decode()
@@ -284,12 +284,12 @@ def _advise(action: str, server: str) -> list[str]:
 
 
 def _brief(text: str) -> str:
-    return shorten(" ".join(_clean(text[: _SAID * 4]).split()), _SHOWN)
+    return shorten(" ".join(_clean(text[: _SAID_CHARACTERS * 4]).split()), _SHOWN_CHARACTERS)
 
 
 def _clean(text: str) -> str:
     """The text as it can be stored: without halves of characters, and not too long."""
-    return text[:_SAID].encode(errors="replace").decode()[:_SAID]
+    return text[:_SAID_CHARACTERS].encode(errors="replace").decode()[:_SAID_CHARACTERS]
 
 
 def _invalid(cause: str, tool: str) -> ServerError:

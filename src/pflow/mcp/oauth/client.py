@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pflow.mcp.oauth.grant import Grant
 
 _PARAMETER = re.compile(r'\b(error|scope)=(?:"([^"]*)"|([^\s,]+))')
-_LOCK_POLL = 0.05
+_LOCK_POLL_SECONDS = 0.05
 _LOCK_TURNS = 1200
 """Longer than another process takes to renew a token; a process that still holds the lock then has stopped."""
 
@@ -217,7 +217,7 @@ async def _alone(path: Path) -> AsyncIterator[None]:
         for _ in range(_LOCK_TURNS):
             if hold_lock(fd, lock, wait=False):
                 break
-            await asyncio.sleep(_LOCK_POLL)
+            await asyncio.sleep(_LOCK_POLL_SECONDS)
         yield
     finally:
         os.close(fd)

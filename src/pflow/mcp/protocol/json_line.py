@@ -16,9 +16,9 @@ MOST_STRINGS = 1_000_000
 MOST_COMMAS = 3_000_000
 """What a line may hold at most, because reading it stops all else: for about 0.1 s then."""
 
-_SHORT = 1 << 20
+_SHORT_BYTES = 1 << 20
 
-_NESTED = 250
+_NESTED_BRACKETS = 250
 _HEAD = re.compile(rb'\s*\{(?:\s*"(?:jsonrpc|id)"\s*:\s*(?:"[^"]{0,40}"|(\d{1,18}))\s*,){1,2}')
 _TAIL = re.compile(rb'[,{]\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
@@ -60,9 +60,9 @@ def decode(line: bytes) -> object:
     brackets = line.count(b"[") + line.count(b"{")
     if brackets > MOST_BRACKETS:
         raise ValueError(f"more than {MOST_BRACKETS:,} brackets")
-    if len(line) > _SHORT:
+    if len(line) > _SHORT_BYTES:
         _check_parts(line)
-    if brackets <= _NESTED:
+    if brackets <= _NESTED_BRACKETS:
         value: object = orjson.loads(line)
         return value
     collecting = gc.isenabled()

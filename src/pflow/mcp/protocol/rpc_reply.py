@@ -13,7 +13,7 @@ INVALID = "Invalid JSON response from server"
 
 UNSUPPORTED = "MCP protocol version not supported"
 
-_SHOWN = 4096
+_SHOWN_BYTES = 4096
 
 _MEANINGS = {
     -32700: "Parse error",
@@ -61,7 +61,7 @@ def _read_error(error: Mapping[str, object], method: str) -> ReplyError:
 def excerpt(value: object) -> object:
     """A server's value as the details of an error may hold it: whole if it is small, else the beginning of its JSON."""
     text = orjson.dumps(value)
-    return value if len(text) <= _SHOWN else f"{text[:_SHOWN].decode(errors='ignore')}…"
+    return value if len(text) <= _SHOWN_BYTES else f"{text[:_SHOWN_BYTES].decode(errors='ignore')}…"
 
 
 def read_progress(params: Mapping[str, object]) -> tuple[float, float | None, str] | None:

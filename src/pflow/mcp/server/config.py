@@ -23,7 +23,7 @@ TIMEOUT = 30.0
 """Seconds that a server may be silent."""
 
 MAX_TIMEOUT = 24 * 3600.0
-MAX_TEXT = 32 << 10
+MAX_TEXT_BYTES = 32 << 10
 
 _NAME = re.compile(rf"[a-z0-9-]{{1,{MAX_PART}}}\Z")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
@@ -230,8 +230,8 @@ class _Reader:
             size = len(text.encode())
         except UnicodeEncodeError:
             raise self._wrong(field, value, "valid Unicode") from None
-        if "\0" in text or size > MAX_TEXT:
-            raise self._wrong(field, value, f"without NUL, and at most {MAX_TEXT} bytes")
+        if "\0" in text or size > MAX_TEXT_BYTES:
+            raise self._wrong(field, value, f"without NUL, and at most {MAX_TEXT_BYTES} bytes")
         return text
 
     def _of_type(self, kind: type[T], field: str, value: object, wanted: str) -> T:

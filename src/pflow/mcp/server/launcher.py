@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pflow.core.frozen import Frozen
 
-_PROCESSES = 64
+_MOST_PROCESSES = 64
 _HARMLESS = frozenset(["PATH", "PWD", "OLDPWD", "SHLVL", "_", "INIT_CWD", "NODE", "EDITOR", "COLOR", "UV"])
 """Variables that launchers set and that no server works differently for, beside those of npm and pip."""
 
@@ -83,7 +83,7 @@ def observe(pid: int) -> Iterator[Process]:
         process = read_process(number)
         if process is not None:
             yield process
-        queue += sorted(children.get(number, []))[: max(_PROCESSES - len(queue), 0)]
+        queue += sorted(children.get(number, []))[: max(_MOST_PROCESSES - len(queue), 0)]
 
 
 def _interpreter(process: Process) -> str:

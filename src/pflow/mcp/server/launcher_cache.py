@@ -12,7 +12,7 @@ from pflow.core.json_type import object_in
 Cached = Callable[[str, str, Sequence[str]], bool]
 """Whether a script that an interpreter runs is what these words of a launcher stand for."""
 
-_LIMIT = 4 << 20
+_LIMIT_BYTES = 4 << 20
 _IN_NPX = re.compile(r"(/.*/_npx/[0-9a-f]+)/node_modules/\.bin/[^/]+\Z", re.DOTALL)
 _NPM_PIN = re.compile(r"(@?[^@]+)@v?(\d+\.\d+\.\d+[0-9A-Za-z.+-]*)\Z")
 _REQUIREMENT = re.compile(
@@ -94,6 +94,6 @@ def _plain(version: str) -> str:
 def _object(path: Path) -> dict[str, object]:
     try:
         with path.open("rb") as file:
-            return parse_object(file.read(_LIMIT)) or {}
+            return parse_object(file.read(_LIMIT_BYTES)) or {}
     except OSError:
         return {}

@@ -14,7 +14,7 @@ PREFIX = "mcp-"
 MAX_PART = 64
 """Characters of a server's name, and of a tool's part of a node type."""
 
-_MARK = 6
+_MARK_CHARACTERS = 6
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OTHER = re.compile(r"[^a-z0-9]+")
 
@@ -40,7 +40,7 @@ def sanitise(raw: str, *, default: str) -> str:
         head = "".join(char for char in head if not unicodedata.combining(char))
     name = _OTHER.sub("-", _WORDS.sub("-", head).lower()).strip("-")
     if len(name) > MAX_PART or len(raw) > 4 * MAX_PART:
-        return _marked(name, raw, _MARK)
+        return _marked(name, raw, _MARK_CHARACTERS)
     return name or default
 
 
@@ -54,12 +54,12 @@ def name_tools(server: str, tools: Iterable[str], servers: Collection[str] = ())
     listed = list(tools)
     raws = sorted(set(listed))
     plain = {raw: sanitise(raw, default="tool") for raw in raws}
-    marks = {raw: 0 if _is_own(server, plain[raw], servers) else _MARK for raw in raws}
+    marks = {raw: 0 if _is_own(server, plain[raw], servers) else _MARK_CHARACTERS for raw in raws}
     foreign = [raw for raw in raws if marks[raw]]
     names = {raw: _marked(plain[raw], raw, marks[raw]) for raw in raws}
     while shared := _shared(names):
         for raw in chain.from_iterable(shared.values()):
-            marks[raw] += _MARK
+            marks[raw] += _MARK_CHARACTERS
             names[raw] = _marked(plain[raw], raw, marks[raw])
     node_types = {raw: f"{PREFIX}{server}-{names[raw]}" for raw in listed}
     return ToolNames(node_types=node_types, warnings=_warnings(server, plain, node_types, foreign, listed))

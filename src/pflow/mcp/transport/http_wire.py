@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
@@ -42,7 +42,7 @@ MOST_RESUMES = 5
 LINGER = 0.25
 """Seconds that a stream may stay open after the reply; one that ends in time leaves its connection for the next."""
 
-_RETRY = 1.0
+_RETRY_SECONDS = 1.0
 _RETRY_LEAST, _RETRY_MOST = 0.05, 30.0
 _MOST_POSTS = 64
 _MOST_PAGES = 20
@@ -199,7 +199,7 @@ class HttpWire(Rpc):
 
     async def _read_events(self, number: int | None, reply: Answer, events: Events) -> None:
         """Take what a stream brings until it ends, or for a moment longer than the reply to `number` takes to come."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(None) as limit, aclosing(reply.chunks()) as chunks:
                 async for chunk in chunks:
                     self._take_events(events.feed(chunk))
@@ -209,8 +209,6 @@ class HttpWire(Rpc):
                     if number is not None and number not in self._calls and limit.when() is None:
                         limit.reschedule(self._loop.time() + LINGER)
                 self._take_events(events.finish())
-        except TimeoutError:
-            pass
 
     def _take_events(self, events: list[tuple[str, bytes]]) -> None:
         for kind, data in events:
@@ -345,5 +343,5 @@ def _overlong(what: str, limit: int, reply: Answer) -> ServerError:
 
 def _pause(events: Events) -> float:
     """Seconds to wait before a stream is asked for again: what the server says, within reason."""
-    wait = _RETRY if events.retry is None else events.retry
+    wait = _RETRY_SECONDS if events.retry is None else events.retry
     return min(max(wait, _RETRY_LEAST), _RETRY_MOST)

@@ -10,9 +10,9 @@ from pflow.mcp.protocol.json_line import LINE_LIMIT, Lines
 from pflow.mcp.protocol.rpc import IDLE, Rpc
 from pflow.mcp.protocol.session import Link
 
-_CHUNK = 1 << 16
-_DRAIN = 512
-_MOST_QUEUED = 1 << 20
+_CHUNK_BYTES = 1 << 16
+_MOST_DRAINED_CHUNKS = 512
+_MOST_QUEUED_BYTES = 1 << 20
 
 
 class Wire(Rpc):
@@ -36,7 +36,7 @@ class Wire(Rpc):
 
     def drain(self) -> None:
         """Take what already arrived, up to a bound."""
-        for _ in range(_DRAIN):
+        for _ in range(_MOST_DRAINED_CHUNKS):
             if not self._receive():
                 break
 
@@ -87,7 +87,7 @@ class Wire(Rpc):
         return sent
 
     def _write_queued(self) -> None:
-        sent = self._write(bytes(self._queue[:_CHUNK]))
+        sent = self._write(bytes(self._queue[:_CHUNK_BYTES]))
         if sent > 0:
             del self._queue[:sent]
         if not self._queue and self._writing >= 0:
@@ -106,7 +106,7 @@ class Wire(Rpc):
         if self._reading < 0 or self._error is not None:
             return False
         try:
-            data = os.read(self._reading, _CHUNK)
+            data = os.read(self._reading, _CHUNK_BYTES)
         except BlockingIOError:
             return False
         except OSError:
@@ -125,7 +125,7 @@ class Wire(Rpc):
         self._link.ended(ServerGone(message, details=self._link.describe()))
 
     def _is_busy(self) -> bool:
-        return len(self._queue) >= _MOST_QUEUED
+        return len(self._queue) >= _MOST_QUEUED_BYTES
 
     def _silence(self) -> None:
         self._loop.remove_reader(self._reading)

@@ -8,7 +8,7 @@ _BOM = b"\xef\xbb\xbf"
 _PER_LINE = 64
 """What a line of data costs on top of its bytes, so that countless empty ones have a limit, too."""
 
-_LONGEST_ID = 1024
+_LONGEST_ID_BYTES = 1024
 _SPARE = 16
 """Room for the name of a field, so that data of just the limit passes."""
 
@@ -89,7 +89,7 @@ class Events:
 
     def _note_id(self, value: bytes) -> None:
         # It goes back to the server in a header, so it must fit into one.
-        if len(value) <= _LONGEST_ID and (text := value.decode(errors="replace")).isprintable():
+        if len(value) <= _LONGEST_ID_BYTES and (text := value.decode(errors="replace")).isprintable():
             self._next_id = text
 
     def _clear(self) -> None:

@@ -22,9 +22,9 @@ TERMINATED = "MCP server process terminated unexpectedly"
 PATIENCE = 1.5
 """Seconds it gets after SIGTERM, and then after SIGKILL."""
 
-_RING = 8 << 10
-_CHUNK = 1 << 16
-_AFTERLIFE = 0.25
+_RING_BYTES = 8 << 10
+_CHUNK_BYTES = 1 << 16
+_AFTERLIFE_SECONDS = 0.25
 
 
 async def connect_stdio(
@@ -105,7 +105,7 @@ class ServerProcess(Link):
             self.wire.fail(error)
             self._end()
         elif self._timer is None and not self._exited.done():
-            self._timer = self._loop.call_later(_AFTERLIFE, self._give_up)
+            self._timer = self._loop.call_later(_AFTERLIFE_SECONDS, self._give_up)
 
     async def _leave(self, patience: float) -> None:
         """Close its input, and wait."""
@@ -154,14 +154,14 @@ class ServerProcess(Link):
         if self._stderr < 0:
             return
         try:
-            data = os.read(self._stderr, _CHUNK)
+            data = os.read(self._stderr, _CHUNK_BYTES)
         except BlockingIOError:
             return
         if not data:
             self._close_stderr()
             return
         self._ring += data
-        del self._ring[:-_RING]
+        del self._ring[:-_RING_BYTES]
 
     def _close_stderr(self) -> None:
         if self._stderr >= 0:

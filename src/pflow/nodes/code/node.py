@@ -1,38 +1,42 @@
-"""The `code` node: an author's Python, in a process of its own with limits on time, memory and processes."""
+"""The `code` node: an author's Python in a separate process, with limits on time, memory and processes."""
 
 from __future__ import annotations
 
 import asyncio
 import keyword
-import signal
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.abc import SourceLoader
 from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
-from pocketflow import AsyncNode
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.suggest import nearest
 from pflow.core.template.python_text import check_code, source_lines
-from pflow.engine.context import current_step
+from pflow.engine.context import find_step
 from pflow.nodes import param
-from pflow.process.command import Finished, child_environment, run_process
+from pflow.nodes.output_node import AsyncOutputNode
+from pflow.process.command import Finished, child_environment, run_process, signal_name
 
-MAX_RESULT = 32 * 1024 * 1024
-MAX_STDOUT = 1024 * 1024
-_LARGE = 1024 * 1024
-_LEAST_MEMORY = 64
-"""Megabytes without which Python itself does not start."""
+MAX_RESULT = 32 << 20
+MAX_STDOUT = 1 << 20
+"""Bytes of the result as JSON, and of what the code prints."""
+
+_LARGE_BYTES = 1 << 20
+"""An answer that is parsed in a thread, so that other steps go on."""
+
+_TAIL_CHARACTERS = 2000
+_LEAST_MEGABYTES = 64
+"""Memory without which Python itself does not start."""
 
 
-class Code(AsyncNode):
+class Code(AsyncOutputNode):
     """Run Python code. Each of `inputs` is a variable in it; what it assigns to `result` is the result.
 
-    The code runs in a separate Python that imports from neither the current folder nor PYTHONPATH, but from
+    The code runs in a separate Python that imports from neither the current directory nor PYTHONPATH, but from
     all packages that are installed beside pflow. `result` must be JSON (null if the code never assigns it).
     """
 
@@ -49,7 +53,7 @@ class Code(AsyncNode):
         result: Annotated[Any, "What the code assigned to `result`"]
         stdout: Annotated[str, "What the code printed"]
 
-    async def prep_async(self, shared: MutableMapping[str, Any]) -> dict[str, Any]:
+    async def prep_async(self, shared: object) -> dict[str, Any]:
         """Check the parameters."""
         code = self.params.get("code")
         if not isinstance(code, str):
@@ -59,31 +63,21 @@ class Code(AsyncNode):
             if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
                 raise StepError(
                     f"input `{name}` cannot be a variable in the code",
-                    suggestions=["use letters, digits and `_`, and no word that Python keeps for itself"],
+                    suggestions=["use letters, digits and `_`, and no keyword of Python"],
                 )
         timeout = param.seconds(self.params, "timeout", 60.0)
-        memory = param.number(self.params, "memory_mb", 1024.0, most=1 << 24, least=_LEAST_MEMORY)
+        memory = param.number(self.params, "memory_mb", 1024.0, most=1 << 24, least=_LEAST_MEGABYTES)
         return {"code": code, "inputs": dict(inputs), "timeout": timeout, "memory": int(memory * 1024 * 1024)}
 
-    async def exec_async(self, prep_res: dict[str, Any]) -> tuple[object, str]:
+    async def exec_async(self, prep_res: dict[str, Any]) -> dict[str, Any]:
         """Run the worker and read its answer."""
-        request = {
-            "code": prep_res["code"],
-            "inputs": prep_res["inputs"],
-            "memory": prep_res["memory"],
-            "cpu": int(prep_res["timeout"]) + 2,
-            "max_result": MAX_RESULT,
-        }
+        request = {**prep_res, "cpu": int(prep_res["timeout"]) + 2, "max_result": MAX_RESULT}
         try:
-            data = orjson.dumps(request)
-        except TypeError as error:
-            raise StepError(f"`inputs` must be JSON: {error}") from None
-        try:
-            finished = await _run(data, prep_res["timeout"])
+            finished = await _run(param.json_bytes("inputs", request), prep_res["timeout"])
         except StepTimeout as late:
             raise _late(late, prep_res) from None
         stdout = _printed(finished.stderr)
-        large = len(finished.stdout) > _LARGE
+        large = len(finished.stdout) > _LARGE_BYTES
         answer = await asyncio.to_thread(_answer, finished.stdout) if large else _answer(finished.stdout)
         if answer is None:
             raise _died(finished, prep_res, stdout)
@@ -91,21 +85,14 @@ class Code(AsyncNode):
             raise _failed(answer, prep_res, stdout)
         if "refused" in answer:
             raise _refused(answer["refused"], stdout)
-        return answer["result"], stdout
-
-    async def post_async(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: tuple[object, str]) -> str:
-        """Write the outputs."""
-        shared["result"], shared["stdout"] = exec_res
-        return "default"
+        return {"result": answer["result"], "stdout": stdout}
 
 
 async def _run(request: bytes, timeout: float) -> Finished:
-    """Run a worker; in a process that lives on, one that waits already, and the next one is started after it."""
-    try:
-        standby = current_step().services.standby
-    except LookupError:
-        standby = None
-    # Isolated, and without the search for installed packages, which the worker starts if need be.
+    """Run a worker. A long-lived process takes one that already waits, and starts the next one afterwards."""
+    step = find_step()
+    standby = step.services.standby if step else None
+    # Isolated, and without the search for installed packages, which the worker starts if it is needed.
     argv = [sys.executable, "-I", "-S", "-X", "utf8", _worker()]
     env = child_environment()
     ready = [*argv, "ready"]
@@ -115,7 +102,7 @@ async def _run(request: bytes, timeout: float) -> Finished:
             stdin=request,
             env=env,
             timeout=timeout,
-            limit=MAX_RESULT + _LARGE,
+            limit=MAX_RESULT + _LARGE_BYTES,
             child=None if standby is None else standby.take(ready, env),
         )
     finally:
@@ -125,7 +112,7 @@ async def _run(request: bytes, timeout: float) -> Finished:
 
 @cache
 def _worker() -> str:
-    """The worker's file; compiled where Python can keep it so, which spares every step 4 ms."""
+    """The worker's file, compiled where Python can keep the result, which saves every step 4 ms."""
     from importlib.util import find_spec  # lazy: for code steps only
 
     spec = find_spec("pflow.nodes.code.worker")
@@ -174,7 +161,7 @@ def _failed(answer: dict[str, Any], prep: dict[str, Any], stdout: str) -> StepEr
     if "column" in error and (found := check_code(prep["code"])):
         message = found[0][2]
     elif kind == "MemoryError":
-        message = message or f"it needed more than {prep['memory'] // 1024 // 1024:,} MB"
+        message = message or f"it needed more than {prep['memory'] >> 20:,} MB"
     where = f" at line {line}" if line else ""
     details = {
         "line": line,
@@ -182,11 +169,11 @@ def _failed(answer: dict[str, Any], prep: dict[str, Any], stdout: str) -> StepEr
         "type": kind,
         "message": message,
         "frames": error.get("frames"),
-        "stdout": stdout[-2000:],
-        "stderr": str(answer.get("stderr", ""))[-2000:],
+        "stdout": stdout[-_TAIL_CHARACTERS:],
+        "stderr": str(answer.get("stderr", ""))[-_TAIL_CHARACTERS:],
     }
     return StepError(
-        f"the code failed{where}: {kind}: {message}" if message else f"the code failed{where}: {kind}",
+        f"the code failed{where}: {': '.join(filter(None, (kind, message)))}",
         details={name: value for name, value in details.items() if value},
         suggestions=_suggestions(kind, error.get("name"), prep["inputs"]),
     )
@@ -208,7 +195,7 @@ def _refused(refused: dict[str, Any], stdout: str) -> StepError:
     at, advice = refused["at"], refused["advice"]
     return StepError(
         f"the result is not JSON: `{at}`: {refused['reason']}",
-        details={"at": at, "stdout": stdout[-2000:]} if stdout else {"at": at},
+        details={"at": at, "stdout": stdout[-_TAIL_CHARACTERS:]} if stdout else {"at": at},
         suggestions=[advice] if advice else (),
     )
 
@@ -216,21 +203,17 @@ def _refused(refused: dict[str, Any], stdout: str) -> StepError:
 def _died(finished: Finished, prep: dict[str, Any], stdout: str) -> StepError:
     """For a worker that ended without an answer."""
     code = finished.exit_code
-    details = {"exit_code": code, "stdout": stdout[-2000:]}
+    details = {"exit_code": code, "stdout": stdout[-_TAIL_CHARACTERS:]}
     if code >= 0:
         return StepError(
             f"the code ended its process (exit code {code}) before it was done",
             details=details,
             suggestions=["leave the code with `sys.exit`, or by reaching its end"],
         )
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    memory = prep["memory"] // 1024 // 1024
+    name = signal_name(-code)
     advice = {
         "SIGXCPU": ["raise `timeout`; the processor time was used up"],
-        "SIGKILL": [f"the system may have run out of memory below the limit of {memory:,} MB"],
-        "SIGSEGV": ["a recursion without end or a compiled package may be the cause"],
+        "SIGKILL": [f"the system may have run out of memory below the limit of {prep['memory'] >> 20:,} MB"],
+        "SIGSEGV": ["endless recursion or a compiled package may be the cause"],
     }
     return StepError(f"the code was killed by {name}", details=details, suggestions=advice.get(name, ()))

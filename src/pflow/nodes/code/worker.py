@@ -1,8 +1,8 @@
-"""Runs one author's code in a process of its own, within limits. Needs nothing but a bare Python.
+"""Runs one author's code in a separate process, within limits. Needs nothing but a bare Python.
 
 The request comes as JSON on standard input. The answer leaves as JSON on what was standard output; what the
-code prints goes where standard error leads, so that the two never mix. Starting costs more than most code that
-runs here, hence the C half of `json` alone, and no `re` or `traceback`: they would double it.
+code prints goes to standard error, so that the two never mix. Starting costs more than most code that runs here,
+hence the C half of `json` alone, and no `re` or `traceback`: they would double it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 CODE = "<code>"
 MAX_DEPTH = 200
-_TAIL = 8192
+_TAIL_CHARACTERS = 8192
+_MESSAGE_CHARACTERS = 4096
 _FORKS = 256
-_TEXT = 4096
 
 
 class Refused(Exception):
-    """A result that is not JSON: why, and the keys that lead to the culprit, innermost first."""
+    """A result that is not JSON: why, and the keys that lead to the value in question, innermost first."""
 
     def __init__(self, reason: str, advice: str = "") -> None:
         super().__init__(reason)
@@ -33,11 +33,11 @@ class Refused(Exception):
 
 
 class Tail(io.StringIO):
-    """The last of what was written; standard error is for people and needs no more."""
+    """Keeps the end of what is written; standard error is for people, who need no more."""
 
     def write(self, text: str) -> int:
         written = super().write(text)
-        if self.tell() > 8 * _TAIL:
+        if self.tell() > 8 * _TAIL_CHARACTERS:
             kept = self.last()
             self.seek(0)
             self.truncate()
@@ -45,14 +45,14 @@ class Tail(io.StringIO):
         return written
 
     def last(self) -> str:
-        return self.getvalue()[-_TAIL:]
+        return self.getvalue()[-_TAIL_CHARACTERS:]
 
     def fileno(self) -> int:
         return 2
 
 
 def main() -> None:
-    """Run the code of the request and answer. A worker that has to wait for it gets ready meanwhile."""
+    """Run the code of the request and answer. A worker that is started ahead prepares while it waits."""
     ready = "ready" in sys.argv
     if ready:
         import site  # lazy: only where there is time
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def leave(known: frozenset[str]) -> None:
-    """Close what is open and end at once, to save 5 ms; not with threads, last acts, or packages not `known` before."""
+    """Close what is open and exit at once, to save 5 ms; not with threads, exit handlers, or packages just imported."""
     threading, atexit = sys.modules.get("threading"), sys.modules.get("atexit")
     if (threading is not None and threading.active_count() > 1) or (atexit is not None and atexit._ncallbacks()):
         return
@@ -97,7 +97,7 @@ def leave(known: frozenset[str]) -> None:
 
 
 class Answer:
-    """The one answer of the one worker: what the code forked has none to give."""
+    """The one answer of the worker; processes that the code forked do not give one."""
 
     def __init__(self) -> None:
         self.fd = os.dup(1)
@@ -109,7 +109,7 @@ class Answer:
         try:
             self.printed.flush()
         except (OSError, ValueError, RuntimeError):
-            pass  # the code closed it, or was just writing to it
+            pass  # the code closed it, or was writing to it just now
         if os.getpid() != self.worker:
             os._exit(0)
         if not self.sent:
@@ -119,7 +119,7 @@ class Answer:
                 data = data[os.write(self.fd, data) :]
 
     def tell_when_stopped(self) -> None:
-        """Have a timeout answered with the line that it struck."""
+        """Answer a timeout with the line that was running."""
         from _signal import (  # type: ignore[import-not-found]  # lazy: the module `signal` costs 3 ms
             SIGTERM,
             signal,
@@ -135,7 +135,7 @@ class Answer:
 
 
 def limit(request: dict[str, Any]) -> bool:
-    """Bound memory, processor time, processes and core dumps; whether this system can.
+    """Limit memory, processor time, processes and core dumps; whether this system can.
 
     The step's timeout comes first; processor time is for a worker whose parent is gone.
     """
@@ -165,7 +165,7 @@ def limit(request: dict[str, Any]) -> bool:
 
 
 def threads_now() -> int:
-    """How many threads the whole system has: more than this user's, which is what the kernel counts."""
+    """How many threads the whole system has, which is at least what the kernel counts for this user."""
     try:
         with open("/proc/loadavg", encoding="ascii") as file:  # noqa: PTH123 pathlib would double the start
             return int(file.read().split()[3].split("/")[1])
@@ -174,7 +174,7 @@ def threads_now() -> int:
 
 
 def bound_forks() -> None:
-    """Let this process and its forks fork so many times in all; the kernel's own limit spares root.
+    """Limit how often this process and its forks may fork in all; the kernel's own limit does not apply to root.
 
     A pipe of tokens is the one counter that all of them share.
     """
@@ -218,7 +218,7 @@ def run(code: str, inputs: dict[str, object], max_result: int, soft_memory: bool
 
 
 def more_memory(soft_memory: bool) -> None:
-    """Give the worker itself what the code's limit may have left it without."""
+    """Give the worker itself memory that the code's limit may have denied it."""
     if soft_memory:
         import resource  # lazy: not on Windows
 
@@ -227,7 +227,7 @@ def more_memory(soft_memory: bool) -> None:
 
 
 def failure(error: BaseException) -> dict[str, object]:
-    """An exception in the author's terms: frames of the code only, no trace of this file."""
+    """An exception in the author's terms: frames of the code only, none of this file."""
     lines: list[dict[str, object]] = []
     trace = error.__traceback__
     while trace is not None:
@@ -235,7 +235,7 @@ def failure(error: BaseException) -> dict[str, object]:
             lines = [*lines[-7:], {"line": trace.tb_lineno, "function": trace.tb_frame.f_code.co_name}]
         trace = trace.tb_next
     try:
-        message = str(error)[:_TEXT]
+        message = str(error)[:_MESSAGE_CHARACTERS]
     except Exception:  # noqa: BLE001 the author's own exception may fail to describe itself
         message = ""
     kind = type(error)
@@ -257,7 +257,7 @@ def clean(text: str) -> str:
 
 
 def place(keys: list[object]) -> str:
-    """Where in the result the culprit is, as the author would write it."""
+    """Where in the result the value in question is, as the author would write it."""
     shown = [f"[{clean(repr(key))[:100]}]" for key in reversed(keys)]
     return "".join(["result", *shown[:8], "…" if len(shown) > 8 else ""])
 
@@ -316,15 +316,15 @@ def encode(value: object, parts: list[str], depth: int) -> None:
         parts.extend(value.parts)
     else:
         kind = type(value).__name__
-        raise Refused(f"it is of type {kind}, which JSON does not have", ADVICE.get(kind, ""))
+        advice = (what for what, kinds in ADVICE.items() if kind in kinds.split())
+        raise Refused(f"it is of type {kind}, which JSON does not have", next(advice, ""))
 
 
 def encode_dict(value: dict[object, object], parts: list[str], depth: int) -> None:
     separator = "{"
     for key, item in value.items():
         if not isinstance(key, str):
-            refused = Refused(f"it has a key of type {type(key).__name__}, JSON only has text", "use str(…) for keys")
-            raise refused
+            raise Refused(f"it has a key of type {type(key).__name__}, JSON only has text", "use str(…) for keys")
         parts.append(separator)
         separator = ","
         try:
@@ -338,37 +338,22 @@ def encode_dict(value: dict[object, object], parts: list[str], depth: int) -> No
 
 
 ADVICE = {
-    "set": "use sorted(…)",
-    "frozenset": "use sorted(…)",
-    "datetime": "use .isoformat()",
-    "date": "use .isoformat()",
-    "time": "use .isoformat()",
-    "timedelta": "use .total_seconds()",
-    "bytes": "use .decode(), or base64 for what is not text",
-    "bytearray": "use .decode(), or base64 for what is not text",
-    "Decimal": "use float(…) or str(…)",
-    "Fraction": "use float(…) or str(…)",
-    "UUID": "use str(…)",
-    "PosixPath": "use str(…)",
-    "generator": "use list(…)",
-    "map": "use list(…)",
-    "filter": "use list(…)",
-    "range": "use list(…)",
-    "zip": "use list(…)",
-    "dict_keys": "use list(…)",
-    "dict_values": "use list(…)",
-    "dict_items": "use list(…)",
-    "ndarray": "use .tolist()",
-    "DataFrame": "use .to_dict('records')",
-    "Series": "use .tolist()",
-    "function": "call it",
-    "builtin_function_or_method": "call it",
-    "method": "call it",
+    "use sorted(…)": "set frozenset",
+    "use .isoformat()": "datetime date time",
+    "use .total_seconds()": "timedelta",
+    "use .decode(), or base64 for what is not text": "bytes bytearray",
+    "use float(…) or str(…)": "Decimal Fraction",
+    "use str(…)": "UUID PosixPath",
+    "use list(…)": "generator map filter range zip dict_keys dict_values dict_items",
+    "use .tolist()": "ndarray Series",
+    "use .to_dict('records')": "DataFrame",
+    "call it": "function builtin_function_or_method method",
 }
+"""What to do with values of the types that JSON does not have."""
 
 
 class Scanner:
-    """The settings that the C scanner of `json` asks for."""
+    """The settings that the C scanner of `json` needs."""
 
     strict = False
     object_hook = object_pairs_hook = None
@@ -379,7 +364,7 @@ class Scanner:
 
 
 def parse(text: str) -> Any:
-    """The value of JSON text that is known to be good."""
+    """The value of JSON text that is known to be valid."""
     settings: Any = Scanner
     try:
         return make_scanner(settings)(text, 0)[0]

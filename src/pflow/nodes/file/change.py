@@ -1,7 +1,7 @@
 """The nodes that change local files: `write-file`, `copy-file`, `move-file` and `delete-file`.
 
-A file is replaced as a whole: whoever reads it sees the old or the new content. Every change asks the policy
-first, about the real path.
+A file is replaced as a whole: readers see the old or the new content. Every change asks the policy first, about
+the real path.
 """
 
 from __future__ import annotations
@@ -12,30 +12,27 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import orjson
-from pocketflow import Node
 
 from pflow.core.errors import StepError
+from pflow.core.file.atomic import sync_folder
+from pflow.core.file.os_call import BINARY, NOFOLLOW, NONBLOCK
 from pflow.nodes import param
-from pflow.nodes.file.path import file_error, is_folder, not_regular
+from pflow.nodes.file.path import check_file, file_error, file_errors, is_directory
 from pflow.nodes.file.policy import check_change, check_read, real_path
 from pflow.nodes.file.read import unknown_encoding
+from pflow.nodes.output_node import OutputNode
 
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
-_BINARY = getattr(os, "O_BINARY", 0)
-_CHUNK = 1 << 20
-
-Shared = MutableMapping[str, Any]
+_CHUNK_BYTES = 1 << 20
 
 
-class WriteFile(Node):
-    """Write a file, all of it or nothing. Folders on the way are made; a link is written through."""
+class WriteFile(OutputNode):
+    """Write a file, all of it or nothing. Missing directories are made; a link is written through."""
 
     name = "write-file"
     actions = ("default", "error", "resource_missing")
@@ -50,57 +47,38 @@ class WriteFile(Node):
         path: Annotated[str, "The file that was written"]
         size: Annotated[int, "Bytes that were written"]
 
-    def prep(self, shared: Shared) -> tuple[str, bytes, bool]:
-        """Check the parameters."""
+    def exec(self, prep_res: object) -> dict[str, Any]:
+        """Write."""
         if "content" not in self.params:
             raise StepError("`content` is missing", suggestions=['give `content`, or "" for an empty file'])
-        append = param.flag(self.params, "append")
-        encoding = param.text(self.params, "encoding", "utf-8", such_as="utf-8")
-        return param.path(self.params, "path"), encode(self.params["content"], encoding), append
-
-    def exec(self, prep_res: tuple[str, bytes, bool]) -> tuple[str, int]:
-        """Write."""
-        path, data, append = prep_res
+        path, append = param.path(self.params, "path"), param.flag(self.params, "append")
+        data = encode(self.params["content"], param.text(self.params, "encoding", "utf-8", such_as="utf-8"))
         target = _target("write", path)
-        try:
+        with file_errors("write", path):
             if append:
                 _append(path, target, data)
             else:
-                _replace("write", path, target, lambda fd: _write_all(fd, data))
-        except OSError as error:
-            raise file_error("write", path, error) from error
-        return path, len(data)
-
-    def post(self, shared: Shared, prep_res: Any, exec_res: tuple[str, int]) -> str:
-        """Write the outputs."""
-        shared["path"], shared["size"] = exec_res
-        return "default"
+                _replace("write", path, target, lambda file: file.write(data))
+        return {"path": path, "size": len(data)}
 
 
-class _FromTo(Node):
+class _FromTo(OutputNode):
     actions = ("default", "error", "resource_missing")
 
     class Params:
         from_: Annotated[str, "The file to start from"]
-        to: Annotated[str, "Where it goes; a folder that exists takes it in under its own name"]
+        to: Annotated[str, "Where it goes; a directory that exists takes it in under its own name"]
 
     class Outputs:
         path: Annotated[str, "Where the file is now"]
 
-    def prep(self, shared: Shared) -> tuple[str, str]:
+    def prep(self, shared: object) -> tuple[str, str]:
         """Check the parameters."""
         source, target = param.path(self.params, "from"), param.path(self.params, "to")
-        try:
+        with file_errors("reach", target):
             if Path(target).is_dir():
                 target = str(Path(target) / Path(source).name)
-        except OSError as error:
-            raise file_error("reach", target, error) from error
         return source, target
-
-    def post(self, shared: Shared, prep_res: Any, exec_res: str) -> str:
-        """Write the outputs."""
-        shared["path"] = exec_res
-        return "default"
 
 
 class CopyFile(_FromTo):
@@ -108,18 +86,13 @@ class CopyFile(_FromTo):
 
     name = "copy-file"
 
-    def exec(self, prep_res: tuple[str, str]) -> str:
+    def exec(self, prep_res: tuple[str, str]) -> dict[str, Any]:
         """Copy."""
         source, path = prep_res
-        check_read("copy", real_path(source))
-        _check_source("copy", source)
-        _check_different(source, path)
-        target = _target("copy to", path)
-        try:
+        target = _check_pair("copy", source, path)
+        with file_errors("copy to", path):
             _copy(source, path, target)
-        except OSError as error:
-            raise file_error("copy to", path, error) from error
-        return path
+        return {"path": path}
 
 
 class MoveFile(_FromTo):
@@ -127,30 +100,25 @@ class MoveFile(_FromTo):
 
     name = "move-file"
 
-    def exec(self, prep_res: tuple[str, str]) -> str:
+    def exec(self, prep_res: tuple[str, str]) -> dict[str, Any]:
         """Move; between two file systems, copy and then delete."""
         source, path = prep_res
         check_change("move", real_path(source, follow=False))
-        check_read("move", real_path(source))
-        _check_source("move", source)
-        _check_different(source, path)
-        target = _target("move to", path)
-        _check_existing("move to", path, target)
-        try:
-            Path(source).replace(target)
-            _sync_folder(target.parent)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise file_error("move to", path, error) from error
+        target = _check_pair("move", source, path)
+        with file_errors("move to", path):
+            _check_existing("move to", path, target)
             try:
+                Path(source).replace(target)
+                sync_folder(target.parent)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
                 _copy(source, path, target)
                 Path(source).unlink()
-            except OSError as failure:
-                raise file_error("move to", path, failure) from failure
-        return path
+        return {"path": path}
 
 
-class DeleteFile(Node):
+class DeleteFile(OutputNode):
     """Delete a file. Of a link, only the link."""
 
     name = "delete-file"
@@ -162,22 +130,15 @@ class DeleteFile(Node):
     class Outputs:
         path: Annotated[str, "The file that was deleted"]
 
-    def exec(self, prep_res: Any) -> str:
+    def exec(self, prep_res: object) -> dict[str, Any]:
         """Delete."""
         path = param.path(self.params, "path")
-        try:
+        with file_errors("delete", path):
             check_change("delete", real_path(path, follow=False))
             if stat.S_ISDIR(Path(path).lstat().st_mode):
-                raise is_folder("delete", path, "delete its files one by one, or use a `shell` step")
+                raise is_directory("delete", path, "delete its files one by one, or use a `shell` step")
             Path(path).unlink()
-        except OSError as error:
-            raise file_error("delete", path, error) from error
-        return path
-
-    def post(self, shared: Shared, prep_res: Any, exec_res: str) -> str:
-        """Write the outputs."""
-        shared["path"] = exec_res
-        return "default"
+        return {"path": path}
 
 
 def encode(content: object, encoding: str) -> bytes:
@@ -185,10 +146,7 @@ def encode(content: object, encoding: str) -> bytes:
     if isinstance(content, bytes):
         return content
     if not isinstance(content, str):
-        try:
-            return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        except TypeError as error:
-            raise StepError(f"`content` is neither text nor JSON: {error}") from None
+        return param.json_bytes("content", content, orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     try:
         if encoding == "base64":
             return base64.b64decode(content, validate=True)
@@ -203,38 +161,29 @@ def encode(content: object, encoding: str) -> bytes:
 
 
 def _target(doing: str, path: str) -> Path:
-    """The real path to write to, allowed, with its folder made."""
+    """The real path to write to, allowed, with its directory made."""
     if path.endswith(("/", os.sep)):
-        raise is_folder(doing, path, "add the name of the file")
-    try:
+        raise is_directory(doing, path, "add the name of the file")
+    with file_errors(doing, path):
         target = Path(real_path(path))
         check_change(doing, str(target))
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
-        raise file_error(doing, path, OSError(errno.ENOTDIR, error.strerror)) from error
-    except OSError as error:
-        raise file_error(doing, path, error) from error
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise file_error(doing, path, OSError(errno.ENOTDIR, error.strerror)) from error
     return target
 
 
-def _check_source(doing: str, path: str) -> None:
-    try:
-        mode = Path(path).stat().st_mode
-    except OSError as error:
-        raise file_error(doing, path, error) from error
-    if stat.S_ISDIR(mode):
-        raise is_folder(doing, path, "name the files one by one, or use a `shell` step")
-    if not stat.S_ISREG(mode):
-        raise not_regular(doing, path)
-
-
-def _check_different(source: str, target: str) -> None:
-    try:
-        same = Path(source).samefile(target)
-    except OSError:
-        return
-    if same:
-        raise StepError(f"`{source}` and `{target}` are the same file")
+def _check_pair(doing: str, source: str, path: str) -> Path:
+    """The real path to write to, once `source` is known to be another file that may be read."""
+    check_read(doing, real_path(source))
+    with file_errors(doing, source):
+        mode = Path(source).stat().st_mode
+    check_file(doing, source, mode, "name the files one by one, or use a `shell` step")
+    with suppress(OSError):
+        if Path(source).samefile(path):
+            raise StepError(f"`{source}` and `{path}` are the same file")
+    return _target(f"{doing} to", path)
 
 
 def _check_existing(doing: str, path: str, target: Path) -> os.stat_result | None:
@@ -243,98 +192,66 @@ def _check_existing(doing: str, path: str, target: Path) -> os.stat_result | Non
         found = target.lstat()
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise file_error(doing, path, error) from error
-    if stat.S_ISDIR(found.st_mode):
-        raise is_folder(doing, path, "add the name of the file")
-    if not stat.S_ISREG(found.st_mode):
-        raise not_regular(doing, path)
+    check_file(doing, path, found.st_mode, "add the name of the file")
     if not os.access(target, os.W_OK):
-        raise file_error(doing, path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return found
 
 
-def _replace(doing: str, path: str, target: Path, fill: Callable[[int], None], mode: int | None = None) -> None:
+def _replace(doing: str, path: str, target: Path, fill: Callable[[BinaryIO], object], mode: int | None = None) -> None:
     """Put what `fill` writes at `target`, keeping the owner and mode of the file that was there."""
     found = _check_existing(doing, path, target)
     temp = target.parent / f".pflow.{os.urandom(8).hex()}.tmp"
-    fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _BINARY, 0o666)
+    fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | BINARY, 0o666)
     try:
-        try:
+        with os.fdopen(fd, "wb") as file:
             if sys.platform != "win32":
                 if found is not None:
                     mode = stat.S_IMODE(found.st_mode) & 0o777
                     if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
-                        _keep_owner(fd, found)
+                        # Only root may give files away; the content matters more than the owner.
+                        with suppress(PermissionError):
+                            os.fchown(fd, found.st_uid, found.st_gid)
                 if mode is not None:
                     os.fchmod(fd, mode)
-            fill(fd)
-            # A step that is recorded as done must not lose its file to a power cut.
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+            fill(file)
+            _sync(file)
         temp.replace(target)
     except BaseException:
         with suppress(OSError):
             temp.unlink()
         raise
-    _sync_folder(target.parent)
-
-
-def _keep_owner(fd: int, found: os.stat_result) -> None:
-    try:
-        os.fchown(fd, found.st_uid, found.st_gid)
-    except PermissionError:
-        return  # only root may give files away; the content matters more than the owner
+    sync_folder(target.parent)
 
 
 def _copy(source: str, path: str, target: Path) -> None:
-    fd = os.open(source, os.O_RDONLY | _NONBLOCK | _BINARY)
-    try:
-        mode = stat.S_IMODE(os.fstat(fd).st_mode) & 0o777
+    with os.fdopen(os.open(source, os.O_RDONLY | NONBLOCK | BINARY), "rb") as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o777
 
-        def fill(out: int) -> None:
-            while chunk := os.read(fd, _CHUNK):
-                _write_all(out, chunk)
+        def fill(copy: BinaryIO) -> None:
+            while chunk := file.read(_CHUNK_BYTES):
+                copy.write(chunk)
 
         _replace("copy to", path, target, fill, mode)
-    finally:
-        os.close(fd)
 
 
 def _append(path: str, target: Path, data: bytes) -> None:
     _check_existing("write", path, target)
-    fd = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NOFOLLOW | _NONBLOCK | _BINARY, 0o666)
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise not_regular("write", path)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOFOLLOW | NONBLOCK | BINARY
+    with os.fdopen(os.open(target, flags, 0o666), "wb") as file:
+        found = os.fstat(file.fileno())
+        check_file("write", path, found.st_mode, "add the name of the file")
         if found.st_nlink > 1:
             # Its other names may lie where the policy would refuse.
             raise StepError(
                 f"cannot append to `{path}`: it is the same file as another one (a hard link)",
                 suggestions=["read the file and write it anew"],
             )
-        _write_all(fd, data)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        file.write(data)
+        _sync(file)
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    if sys.platform == "win32":
-        return
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        if error.errno != errno.EINVAL:
-            raise
-    finally:
-        os.close(fd)
+def _sync(file: BinaryIO) -> None:
+    """Make the content durable: a step that is recorded as done must not lose its file to a power cut."""
+    file.flush()
+    os.fsync(file.fileno())

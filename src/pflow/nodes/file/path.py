@@ -1,47 +1,62 @@
-"""From an operating system's refusal to a step's error that says which path it is about."""
+"""Errors of steps about a path: what the operating system refused, or what is there instead of a file."""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pflow.core.errors import StepError
 from pflow.core.suggest import nearest
 
+_REASONS = {
+    errno.ENOENT: "it does not exist",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EISDIR: "it is a directory",
+    errno.ENOTDIR: "a part of the path is a file, not a directory",
+    errno.ENAMETOOLONG: "a name in it is too long",
+    errno.ELOOP: "its links form a loop",
+    errno.ENOSPC: "the disk is full",
+    errno.EROFS: "the file system is read-only",
+}
+
+
+@contextmanager
+def file_errors(doing: str, path: str) -> Iterator[None]:
+    """Raise what the operating system refuses as a `StepError` about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise file_error(doing, path, error) from error
+
 
 def file_error(doing: str, path: str, error: OSError) -> StepError:
     """What a step says when `doing` something to `path` failed."""
-    details = {"path": path, "errno": errno.errorcode.get(error.errno or 0, "")}
-    if error.errno == errno.ENOENT:
-        return StepError(
-            f"cannot {doing} `{path}`: it does not exist",
-            action="resource_missing",
-            details=details,
-            suggestions=_beside(path),
-        )
-    reasons = {
-        errno.EACCES: "permission denied",
-        errno.EPERM: "permission denied",
-        errno.EISDIR: "it is a folder",
-        errno.ENOTDIR: "a part of the path is a file, not a folder",
-        errno.ENAMETOOLONG: "a name in it is too long",
-        errno.ELOOP: "its links form a loop",
-        errno.ENOSPC: "the disk is full",
-        errno.EROFS: "the file system is read-only",
-    }
-    reason = reasons.get(error.errno or 0, error.strerror or str(error))
-    return StepError(f"cannot {doing} `{path}`: {reason}", details=details)
+    code = error.errno or 0
+    missing = code == errno.ENOENT
+    return StepError(
+        f"cannot {doing} `{path}`: {_REASONS.get(code, error.strerror or str(error))}",
+        action="resource_missing" if missing else "error",
+        details={"path": path, "errno": errno.errorcode.get(code, "")},
+        suggestions=_beside(path) if missing else (),
+    )
 
 
-def not_regular(doing: str, path: str) -> StepError:
-    """For pipes, devices and sockets: they are no files, and waiting for one could take forever."""
-    return StepError(f"cannot {doing} `{path}`: it is a pipe, device or socket, not a file")
+def check_file(doing: str, path: str, mode: int, advice: str) -> None:
+    """Raise `StepError` for a directory, with `advice`, and for what could block forever."""
+    if stat.S_ISDIR(mode):
+        raise is_directory(doing, path, advice)
+    if not stat.S_ISREG(mode):
+        raise StepError(f"cannot {doing} `{path}`: it is a pipe, device or socket, not a file")
 
 
-def is_folder(doing: str, path: str, advice: str) -> StepError:
-    """For a folder where a file is needed."""
-    return StepError(f"cannot {doing} `{path}`: it is a folder", suggestions=[advice])
+def is_directory(doing: str, path: str, advice: str) -> StepError:
+    """For a directory where a file is needed."""
+    return StepError(f"cannot {doing} `{path}`: it is a directory", suggestions=[advice])
 
 
 def _beside(path: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Glob patterns, matched folder by folder in linear time."""
+"""Glob patterns, matched directory by directory in linear time."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pflow.core.errors import StepError
 States = frozenset[int]
 """Which parts of a pattern the next name may match."""
 
-_MAX_LENGTH = 1000
+_MOST_CHARACTERS = 1000
 
 
 class Pattern:
-    """A glob such as `src/**/*.py`. A set of states keeps it from trying the same folder twice."""
+    """A glob such as `src/**/*.py`. A set of states avoids trying the same directory twice."""
 
     def __init__(self, text: str) -> None:
+        if not text or len(text) > _MOST_CHARACTERS or "\0" in text:
+            raise StepError(f"`pattern` must be a glob of 1 to {_MOST_CHARACTERS:,} characters")
         parts = text.split("/")
-        if not text or len(text) > _MAX_LENGTH or "\0" in text:
-            raise StepError(f"`pattern` must be a glob of 1 to {_MAX_LENGTH:,} characters")
-        if "" in parts or ".." in parts or "." in parts:
+        if not {"", ".", ".."}.isdisjoint(parts):
             raise StepError(
                 f"`pattern` must stay below `path`: `{text}` does not",
                 suggestions=["write it without a leading or double `/`, and without `.` and `..` parts"],
@@ -38,11 +38,11 @@ class Pattern:
             self._dotted.append(False)
 
     def start(self) -> States:
-        """The states of the folder where the walk begins."""
+        """The states of the directory where the walk begins."""
         return self._closed({0})
 
     def step(self, states: States, name: str, *, linked: bool) -> tuple[bool, States]:
-        """Whether a file of this name matches, and the states below a folder of this name."""
+        """Whether a file of this name matches, and the states below a directory of this name."""
         matches = False
         deeper: set[int] = set()
         hidden = name.startswith(".")
@@ -61,5 +61,5 @@ class Pattern:
         return matches, self._closed(deeper)
 
     def _closed(self, states: set[int]) -> States:
-        """With the states that `**` reaches by standing for no folder at all."""
+        """With the states that `**` reaches by standing for no directory at all."""
         return frozenset(states | {state + 1 for state in states if self._parts[state] is None})

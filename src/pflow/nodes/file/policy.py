@@ -1,6 +1,6 @@
-"""Which places no step may change or read, whatever a document says.
+"""Places that no step may change or read, whatever a document says.
 
-Decided on the real path, after every link. Whoever needs to change such a place says so in a `shell` step.
+Decided on the real path, after every link. A workflow that has to change such a place uses a `shell` step.
 """
 
 from __future__ import annotations
@@ -9,40 +9,19 @@ import os
 import sys
 
 from pflow.core.errors import SecurityError
-from pflow.engine.context import current_step
+from pflow.engine.context import find_step
 from pflow.nodes.file.path import file_error
 
-_PFLOW = "pflow's own folder"
-_KERNEL = "devices and the kernel's files"
 _GIT = "git hooks or git settings"
-_SECRETS = "pflow's settings, which hold secrets"
 
 _IN_HOME = {
     "SSH keys and settings": (".ssh",),
     "shell start-up files": (
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".bash_logout",
-        ".bash_aliases",
-        ".profile",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-        ".zlogin",
-        ".zlogout",
-        ".kshrc",
-        ".cshrc",
-        ".tcshrc",
-        ".login",
-        ".logout",
-        ".config/fish",
+        *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"),
+        *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
+        *(".kshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".config/fish"),
     ),
-    "programs that start by themselves": (
-        ".config/autostart",
-        ".config/systemd",
-        "Library/LaunchAgents",
-    ),
+    "programs that start by themselves": (".config/autostart", ".config/systemd", "Library/LaunchAgents"),
     _GIT: (".gitconfig", ".config/git"),
     "keys and credentials": (".gnupg", ".netrc", ".aws", ".kube", ".docker/config.json"),
 }
@@ -57,7 +36,7 @@ def real_path(path: str, *, follow: bool = True) -> str:
             return os.path.realpath(path)
         folder, name = os.path.split(path)
         return os.path.join(os.path.realpath(folder or "."), name)  # noqa: PTH118 a Path would drop a final `.`
-    except OSError as error:  # the current folder is gone
+    except OSError as error:  # the current directory is gone
         raise file_error("reach", path, error) from error
 
 
@@ -72,7 +51,7 @@ def check_read(doing: str, path: str) -> None:
     """Raise `SecurityError` if no step may read the real path `path`."""
     if any(_inside(path, os.path.join(home, "settings.json")) for home in _pflow_homes()):  # noqa: PTH118
         raise SecurityError(
-            f"refused to {doing}: the path leads to {_SECRETS}",
+            f"refused to {doing}: the path leads to pflow's settings, which hold secrets",
             suggestions=["let a workflow input marked `secret` carry the value"],
         )
 
@@ -82,35 +61,29 @@ def _protected(path: str) -> str | None:
     if _is_git(path):
         return _GIT
     if any(_inside(path, folder) for folder in ("/proc", "/sys", "/dev")) and not _inside(path, "/dev/shm"):
-        return _KERNEL
+        return "devices and the kernel's files"
     if any(_inside(path, home) for home in _pflow_homes()) and not _is_own(path):
-        return _PFLOW
+        return "pflow's own directory"
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
     for label, names in _IN_HOME.items():
         for name in names:
             place = os.path.join(home, name)  # noqa: PTH118
-            # A start-up file is often a link into a folder of such files, which then is as good as the link.
+            # A start-up file is often a link into a directory of such files; its target is protected as well.
             if _inside(path, place) or _inside(path, os.path.realpath(place)):
                 return label
     return None
 
 
 def _pflow_homes() -> set[str]:
-    homes = {os.path.expanduser("~/.pflow"), os.environ.get("PFLOW_HOME", "")}  # noqa: PTH111
-    try:
-        homes.add(str(current_step().services.home))
-    except LookupError:
-        pass
+    step = find_step()
+    homes = [os.path.expanduser("~/.pflow"), os.environ.get("PFLOW_HOME"), step and step.services.home]  # noqa: PTH111
     return {os.path.realpath(home) for home in homes if home}
 
 
 def _is_own(path: str) -> bool:
     """Whether this is a file of the running run, such as a download that a step now moves to its place."""
-    try:
-        step = current_step()
-    except LookupError:
-        return False
-    return _inside(path, os.path.realpath(step.services.home / "runs" / step.run_id))
+    step = find_step()
+    return step is not None and _inside(path, os.path.realpath(step.services.home / "runs" / step.run_id))
 
 
 def _is_git(path: str) -> bool:
@@ -119,7 +92,7 @@ def _is_git(path: str) -> bool:
         if part.endswith(".git"):
             below = parts[index + 1 :]
             if not below:
-                # A file of this name sends git to a folder, hooks and all.
+                # A file of this name sends git to a directory, hooks and all.
                 return part == ".git"
             if "hooks" in below or below[-1] in ("config", "config.worktree"):
                 return True

@@ -1,4 +1,4 @@
-"""The nodes that look at local files: `read-file` and `list-files`."""
+"""The nodes that read local files and directories: `read-file` and `list-files`."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import base64
 import os
 import stat
 import sys
-from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pocketflow import Node
-
 from pflow.core.errors import StepError
+from pflow.core.file.os_call import BINARY, NONBLOCK
 from pflow.nodes import param
-from pflow.nodes.file.path import file_error, is_folder, not_regular
+from pflow.nodes.file.path import check_file, file_errors
 from pflow.nodes.file.pattern import Pattern
 from pflow.nodes.file.policy import check_read, real_path
+from pflow.nodes.output_node import OutputNode
 
 MAX_SIZE = 10 * 1024 * 1024
+"""Bytes of a file, unless the node says otherwise."""
+
 MAX_FILES = 100_000
 _MAX_VISITED = 1_000_000
 
 
-class ReadFile(Node):
+class ReadFile(OutputNode):
     """Read a text file. With the encoding `base64`, any file."""
 
     name = "read-file"
@@ -40,29 +41,19 @@ class ReadFile(Node):
         path: Annotated[str, "The file that was read"]
         size: Annotated[int, "Its bytes"]
 
-    def prep(self, shared: MutableMapping[str, Any]) -> tuple[str, str, int]:
-        """Check the parameters."""
-        encoding = param.text(self.params, "encoding", "utf-8", such_as="utf-8")
-        limit = param.integer(self.params, "max_size", MAX_SIZE, most=sys.maxsize)
-        return param.path(self.params, "path"), encoding, limit
-
-    def exec(self, prep_res: tuple[str, str, int]) -> tuple[str, str, int]:
+    def exec(self, prep_res: object) -> dict[str, Any]:
         """Read and decode."""
-        path, encoding, limit = prep_res
-        data = read_bytes(path, limit)
-        return decode(path, data, encoding), path, len(data)
-
-    def post(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: tuple[str, str, int]) -> str:
-        """Write the outputs."""
-        shared["content"], shared["path"], shared["size"] = exec_res
-        return "default"
+        path = param.path(self.params, "path")
+        encoding = param.text(self.params, "encoding", "utf-8", such_as="utf-8")
+        data = read_bytes(path, param.integer(self.params, "max_size", MAX_SIZE, most=sys.maxsize))
+        return {"content": decode(path, data, encoding), "path": path, "size": len(data)}
 
 
-class ListFiles(Node):
-    """List the files of a folder whose names match a pattern, sorted.
+class ListFiles(OutputNode):
+    """List the files of a directory whose names match a pattern, sorted.
 
-    The pattern is a glob: `*` and `?` stay within a name, `**` is any number of folders. Names that start
-    with a dot are left out unless the pattern names the dot; `**` enters no folders behind links.
+    The pattern is a glob: `*` and `?` stay within a name, `**` is any number of directories. Names that start
+    with a dot are left out unless the pattern names the dot; `**` enters no directories behind links.
     """
 
     name = "list-files"
@@ -70,67 +61,50 @@ class ListFiles(Node):
     actions = ("default", "error", "resource_missing")
 
     class Params:
-        path: Annotated[str, "The folder to look in"] = "."
+        path: Annotated[str, "The directory to look in"] = "."
         pattern: Annotated[str, "Which files, such as *.md or **/*.py"] = "*"
 
     class Outputs:
         files: Annotated[list[str], "Paths of the files, sorted"]
-        skipped: Annotated[int, "Folders that could not be read, and files whose names are not UTF-8"]
+        skipped: Annotated[int, "Directories that could not be read, and files whose names are not UTF-8"]
 
-    def prep(self, shared: MutableMapping[str, Any]) -> tuple[str, Pattern]:
-        """Check the parameters."""
-        pattern = param.text(self.params, "pattern", "*", such_as="*.md")
-        return param.path(self.params, "path", "."), Pattern(pattern)
-
-    def exec(self, prep_res: tuple[str, Pattern]) -> tuple[list[str], int]:
-        """Walk the folders that the pattern can reach."""
-        root, pattern = prep_res
-        try:
-            folder = Path(root).stat()
-        except OSError as error:
-            raise file_error("list", root, error) from error
-        if not stat.S_ISDIR(folder.st_mode):
+    def exec(self, prep_res: object) -> dict[str, Any]:
+        """Walk the directories that the pattern can reach."""
+        root = param.path(self.params, "path", ".")
+        pattern = Pattern(param.text(self.params, "pattern", "*", such_as="*.md"))
+        with file_errors("list", root):
+            mode = Path(root).stat().st_mode
+        if not stat.S_ISDIR(mode):
             raise StepError(
                 f"cannot list `{root}`: it is a file", suggestions=["use `read-file` to read a single file"]
             )
-        return list_files(root, pattern)
-
-    def post(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: tuple[list[str], int]) -> str:
-        """Write the outputs."""
-        shared["files"], shared["skipped"] = exec_res
-        return "default"
+        files, skipped = list_files(root, pattern)
+        return {"files": files, "skipped": skipped}
 
 
 def read_bytes(path: str, limit: int) -> bytes:
     """What a regular file holds, never waiting for a pipe and never more than `limit` bytes."""
     check_read("read", real_path(path))
-    try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except OSError as error:
-        raise file_error("read", path, error) from error
-    try:
-        found = os.fstat(fd)
-        if stat.S_ISDIR(found.st_mode):
-            raise is_folder("read", path, "use `list-files` to see what it holds")
-        if not stat.S_ISREG(found.st_mode):
-            raise not_regular("read", path)
-        chunks: list[bytes] = []
-        left = limit + 1
-        # Files of the kernel have no size until they are read.
-        while found.st_size <= limit and left > 0 and (chunk := os.read(fd, min(left, 1 << 20))):
-            chunks.append(chunk)
-            left -= len(chunk)
-        if left <= 0 or found.st_size > limit:
-            raise StepError(
-                f"`{path}` is larger than {limit:,} bytes",
-                details={"path": path, "size": found.st_size, "max_size": limit},
-                suggestions=["raise `max_size`, or let a `shell` step work on the file without reading it"],
-            )
-        return b"".join(chunks)
-    except OSError as error:
-        raise file_error("read", path, error) from error
-    finally:
-        os.close(fd)
+    with file_errors("read", path):
+        fd = os.open(path, os.O_RDONLY | NONBLOCK | BINARY)
+        try:
+            found = os.fstat(fd)
+            check_file("read", path, found.st_mode, "use `list-files` to see what it holds")
+            chunks: list[bytes] = []
+            left = limit + 1
+            # Files of the kernel have no size until they are read.
+            while found.st_size <= limit and left > 0 and (chunk := os.read(fd, min(left, 1 << 20))):
+                chunks.append(chunk)
+                left -= len(chunk)
+        finally:
+            os.close(fd)
+    if left <= 0 or found.st_size > limit:
+        raise StepError(
+            f"`{path}` is larger than {limit:,} bytes",
+            details={"path": path, "size": found.st_size, "max_size": limit},
+            suggestions=["raise `max_size`, or let a `shell` step work on the file without reading it"],
+        )
+    return b"".join(chunks)
 
 
 def decode(path: str, data: bytes, encoding: str) -> str:
@@ -158,7 +132,7 @@ def unknown_encoding(encoding: str) -> StepError:
 
 
 def list_files(root: str, pattern: Pattern) -> tuple[list[str], int]:
-    """Files below `root` that match, sorted, and how many places had to be skipped."""
+    """Files below `root` that match, sorted, and how many directories and files had to be skipped."""
     prefix = "" if root in (".", "./") else root.rstrip("/") + "/"
     files: list[str] = []
     skipped = visited = 0
@@ -186,17 +160,14 @@ def list_files(root: str, pattern: Pattern) -> tuple[list[str], int]:
             raise StepError(
                 f"`{root}` holds too many files for one step (more than {MAX_FILES:,} that match, "
                 f"or {_MAX_VISITED:,} to look at)",
-                suggestions=["narrow `pattern`, or start in a folder further down"],
+                suggestions=["narrow `pattern`, or start in a directory further down"],
             )
     return sorted(files), skipped
 
 
 def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    """Whether every byte of a name was UTF-8; Python shows others as surrogates."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _is(entry: os.DirEntry[str], test: Any) -> bool:

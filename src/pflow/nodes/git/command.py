@@ -1,7 +1,7 @@
-"""Runs git so that nothing in a value or a repository turns a look into an action; knows no single command.
+"""Runs git so that no value and no repository can turn a read into an action; knows no single command.
 
-A person's git configuration holds. Commands that only look run no hook, monitor, pager, external diff or
-signature check and reach no network, whatever the configuration says; filters that a person configured for
+The user's git configuration applies. Commands that only read run no hook, monitor, pager, external diff or
+signature check and reach no network, whatever the configuration says; filters that the user configured for
 files (`filter.*`) do run, as git could not compare files without them.
 """
 
@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pflow.core.errors import StepError
+from pflow.core.printable import shorten
 from pflow.nodes import param
 from pflow.nodes.file.policy import check_change, real_path
 from pflow.process.command import Finished, child_environment, run_process
 
-LIMIT = 10 << 20
-"""Bytes of output that a command may give."""
+_MOST_BYTES = 10 << 20
+"""Output that a command may give."""
 
 _QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
@@ -35,27 +36,25 @@ _IDENTITY = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in 
 _ALWAYS = ("-c", "core.fsmonitor=false", "-c", "color.ui=false", "-c", "core.quotePath=false")
 _ONLY_LOOKING = ("-c", f"core.hooksPath={os.devnull}", "-c", "log.showSignature=false")
 
-_MISSING = (
-    (
-        "not a git repository",
-        "is not in a git repository",
-        "Give the folder of a repository as `path`, or make one with `git init`",
-    ),
-    ("cannot change to", "is not a folder that exists", "Check `path`"),
-)
+_MISSING = {
+    "not a git repository": "is not in a git repository",
+    "cannot change to": "is not an existing directory",
+}
 _UNKNOWN = ("bad revision", "unknown revision", "invalid reference", "did not match any file", "invalid object name")
 _ADVICE = {
-    "dubious ownership": "Another user owns the repository; `git config --global --add safe.directory PATH` trusts it",
-    "Please tell me who you are": "Set `git config user.name` and `git config user.email`, or the node's `author`",
-    "would be overwritten": "Commit the changes first, or put them aside with `git stash`",
-    "index.lock": "Another git process works in the repository; try again when it is done",
-    "CONFLICT": "Resolve the conflicts first",
-    "unmerged files": "Resolve the conflicts first",
+    "not a git repository": "give a directory of a repository as `path`, or make one with `git init`",
+    "cannot change to": "check `path`",
+    "dubious ownership": "another user owns the repository; `git config --global --add safe.directory PATH` trusts it",
+    "Please tell me who you are": "set `git config user.name` and `git config user.email`, or the node's `author`",
+    "would be overwritten": "commit the changes first, or put them aside with `git stash`",
+    "index.lock": "another git process works in the repository; try again when it is done",
+    "CONFLICT": "resolve the conflicts first",
+    "unmerged files": "resolve the conflicts first",
 }
 
 
 class Repository:
-    """A place where git runs. `changing` lets hooks run and networks be used, as the person's own git would."""
+    """A directory where git runs. With `changing`, hooks run and networks are used, as the user's own git would."""
 
     def __init__(self, params: Mapping[str, Any], *, changing: bool = False) -> None:
         self.path = param.path(params, "path", ".")
@@ -64,7 +63,7 @@ class Repository:
         if changing:
             check_change("change the repository", real_path(self.path))
 
-    async def git(self, *argv: str, stdin: bytes = b"", ok: Sequence[int] = (0,), limit: int = LIMIT) -> Finished:
+    async def git(self, *argv: str, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> Finished:
         """Run one command. Raises `StepError` for an exit code that is not `ok` and for output that was cut."""
         for value in argv:
             _check_word(value)
@@ -72,32 +71,27 @@ class Repository:
         if not self._changing:
             command += _ONLY_LOOKING
         done = await run_process(
-            [*command, *argv], stdin=stdin, env=self._environment(), timeout=self._timeout, limit=limit
+            [*command, *argv], stdin=stdin, env=self._environment(), timeout=self._timeout, limit=_MOST_BYTES
         )
         if done.exit_code not in ok:
             raise self.failure(argv[0], done)
         if done.stdout_cut:
             raise StepError(
-                f"`git {argv[0]}` gives more than {limit >> 20} MiB",
-                suggestions=["Ask for less, for instance with `files`"],
+                f"`git {argv[0]}` gives more than {_MOST_BYTES >> 20} MiB",
+                suggestions=["ask for less, for instance with `files`"],
             )
         return done
 
     def failure(self, command: str, done: Finished) -> StepError:
         """What a failed command means."""
         said = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace")
-        details = {"exit_code": done.exit_code, "git": said[:2000], "path": self.path}
-        for sign, what, advice in _MISSING:
-            if sign in said.lower():
-                return StepError(
-                    f"`{self.path}` {what}", action="resource_missing", details=details, suggestions=[advice]
-                )
         first = next((line for line in said.splitlines() if line.strip()), f"exit code {done.exit_code}")
         first = first.removeprefix("fatal: ").removeprefix("error: ")
+        missing = [f"`{self.path}` {what}" for sign, what in _MISSING.items() if sign in said]
         return StepError(
-            f"`git {command}` failed: {first[:300]}",
-            action="resource_missing" if any(sign in said for sign in _UNKNOWN) else "error",
-            details=details,
+            missing[0] if missing else f"`git {command}` failed: {first[:300]}",
+            action="resource_missing" if missing or any(sign in said for sign in _UNKNOWN) else "error",
+            details={"exit_code": done.exit_code, "git": said[:2000], "path": self.path},
             suggestions=[advice for sign, advice in _ADVICE.items() if sign in said][:1],
         )
 
@@ -113,8 +107,8 @@ def revision(params: Mapping[str, Any], name: str) -> str:
     value = param.text(params, name)
     if value.startswith("-"):
         raise StepError(
-            f"`{name}` is {value[:100]!r}, which git would take for an option",
-            suggestions=["Name a commit, branch or tag"],
+            f"`{name}` is `{shorten(value, 100)}`, which git would take for an option",
+            suggestions=["name a commit, branch or tag"],
         )
     return value
 
@@ -124,14 +118,13 @@ def names(params: Mapping[str, Any], name: str) -> list[str]:
     value = params.get(name)
     listed = [value] if isinstance(value, str) else value or []
     if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
-        raise StepError(f"`{name}` needs an array of file names")
+        raise StepError(f"`{name}` must be an array of file names")
     return listed
 
 
-def option(params: Mapping[str, Any], name: str, flag: str) -> list[str]:
-    """A string as the value of a flag, in one word, so that it cannot be an option of its own."""
-    value = param.text(params, name)
-    return [f"{flag}={value}"] if value else []
+def options(params: Mapping[str, Any], *names: str) -> list[str]:
+    """Strings as the values of flags of the same names, each in one word so that it cannot be an option itself."""
+    return [f"--{name}={value}" for name in names if (value := param.text(params, name))]
 
 
 def _check_word(value: str) -> None:
@@ -140,4 +133,4 @@ def _check_word(value: str) -> None:
     except UnicodeEncodeError:
         encoded = b"\0"
     if b"\0" in encoded:
-        raise StepError("a value for git holds a character that no argument can hold")
+        raise StepError("a value for git contains a character that an argument cannot hold")

@@ -1,4 +1,4 @@
-"""The git nodes: what a repository holds, as values, and the two changes that workflows make to one."""
+"""The git nodes: the state of a repository as values, and the two changes that workflows make to one."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import os
 import re
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from pocketflow import AsyncNode
-
 from pflow.core.errors import StepError
 from pflow.nodes import param
-from pflow.nodes.git.command import Repository, names, option, revision
+from pflow.nodes.git.command import Repository, names, options, revision
 from pflow.nodes.git.output import COMMIT_FORMAT, parse_commits, parse_numstat, parse_status
+from pflow.nodes.output_node import AsyncOutputNode
 
 _AUTHOR = re.compile(r"[^<>\0\r\n]*[^<>\0\r\n\s] <[^<>\0\r\n]*>")
 _NOTHING = re.compile(rb"nothing (added )?to commit|no changes added to commit")
 _NO_COMMITS = "does not have any commits yet"
 _PLAIN_DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--find-renames")
 _PATCH = ("--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--patch")
-_ACTIONS = ("default", "error", "timeout", "resource_missing")
 
 
 class Status(TypedDict):
@@ -58,15 +56,18 @@ class Commit(TypedDict):
     files: NotRequired[list[File]]
 
 
-class GitStatus(AsyncNode):
+class _GitNode(AsyncOutputNode):
+    actions = ("default", "error", "timeout", "resource_missing")
+
+
+class GitStatus(_GitNode):
     """Tell which branch is checked out and which files have changed."""
 
     name = "git-status"
     purity = "read"
-    actions = _ACTIONS
 
     class Params:
-        path: Annotated[str, "Folder in the repository"] = "."
+        path: Annotated[str, "Directory in the repository"] = "."
         timeout: Annotated[float, "Seconds it may take"] = 60.0
 
     class Outputs:
@@ -78,31 +79,25 @@ class GitStatus(AsyncNode):
 
     async def exec_async(self, prep_res: object) -> dict[str, Any]:
         """Ask git."""
-        return await _status(Repository(self.params))
-
-    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: dict[str, Any]) -> str:
-        """Write the outputs."""
-        shared["status"] = exec_res
-        shared["clean"] = exec_res["clean"]
-        return "default"
+        status = await _status(Repository(self.params))
+        return {"status": status, "clean": status["clean"]}
 
 
-class GitLog(AsyncNode):
+class GitLog(_GitNode):
     """List commits, newest first."""
 
     name = "git-log"
     purity = "read"
-    actions = _ACTIONS
 
     class Params:
-        path: Annotated[str, "Folder in the repository"] = "."
+        path: Annotated[str, "Directory in the repository"] = "."
         ref: Annotated[str, "Branch, tag, commit, or a range such as v1..main; the current branch without one"] = ""
         limit: Annotated[int, "Most commits to list; 0 for all"] = 20
         since: Annotated[str, "Only commits after this date, such as 2026-01-31 or 2 weeks ago"] = ""
         until: Annotated[str, "Only commits before this date"] = ""
         author: Annotated[str, "Only commits whose author matches this text"] = ""
         grep: Annotated[str, "Only commits whose message holds this text"] = ""
-        files: Annotated[list[str] | None, "Only commits that change these files or folders"] = None
+        files: Annotated[list[str] | None, "Only commits that change these files or directories"] = None
         include_files: Annotated[bool, "Whether to list the files of each commit"] = False
         timeout: Annotated[float, "Seconds it may take"] = 60.0
 
@@ -110,46 +105,35 @@ class GitLog(AsyncNode):
         commits: Annotated[list[Commit], "The commits; dates are ISO 8601"]
         count: Annotated[int, "How many there are"]
 
-    async def exec_async(self, prep_res: object) -> list[dict[str, Any]]:
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
         """Ask git."""
         params = self.params
+        filters = options(params, "since", "until", "author", "grep")
         limit = param.integer(params, "limit", 20, most=1_000_000)
-        filters = [
-            *option(params, "since", "--since"),
-            *option(params, "until", "--until"),
-            *option(params, "author", "--author"),
-            *option(params, "grep", "--grep"),
-        ]
         if limit:
             filters.append(f"--max-count={limit}")
-        return await _commits(
+        commits = await _commits(
             Repository(params),
             revision(params, "ref"),
             [*filters, "--fixed-strings", "--regexp-ignore-case"],
             names(params, "files"),
             with_files=params.get("include_files") is True,
         )
-
-    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: list[dict[str, Any]]) -> str:
-        """Write the outputs."""
-        shared["commits"] = exec_res
-        shared["count"] = len(exec_res)
-        return "default"
+        return {"commits": commits, "count": len(commits)}
 
 
-class GitDiff(AsyncNode):
+class GitDiff(_GitNode):
     """Show what changed: in the working tree, in the index, or between two commits."""
 
     name = "git-diff"
     purity = "read"
-    actions = _ACTIONS
 
     class Params:
-        path: Annotated[str, "Folder in the repository"] = "."
+        path: Annotated[str, "Directory in the repository"] = "."
         base: Annotated[str, "Commit to compare with; the index without one"] = ""
         target: Annotated[str, "Commit to compare; the working tree without one"] = ""
         staged: Annotated[bool, "Whether to compare the index instead of the working tree"] = False
-        files: Annotated[list[str] | None, "Only these files or folders"] = None
+        files: Annotated[list[str] | None, "Only these files or directories"] = None
         context: Annotated[int, "Unchanged lines around each change"] = 3
         timeout: Annotated[float, "Seconds it may take"] = 60.0
 
@@ -158,7 +142,7 @@ class GitDiff(AsyncNode):
         files: Annotated[list[File], "The files that differ"]
         changed: Annotated[bool, "Whether anything differs"]
 
-    async def exec_async(self, prep_res: object) -> tuple[str, list[dict[str, Any]]]:
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
         """Ask git, for the patch and for the numbers."""
         params = self.params
         base, target = revision(params, "base"), revision(params, "target")
@@ -166,7 +150,7 @@ class GitDiff(AsyncNode):
         if target and (staged or not base):
             raise StepError(
                 "`target` is compared with `base`" + (", not with the index" if staged else ", which is missing"),
-                suggestions=["Give `base` and `target`, or neither"],
+                suggestions=["give `base` and `target`, or neither"],
             )
         context = param.integer(params, "context", 3, most=10_000)
         what = [*(["--cached"] if staged else []), *filter(None, (base, target)), "--", *names(params, "files")]
@@ -175,28 +159,20 @@ class GitDiff(AsyncNode):
         await repository.git("rev-parse", "--git-dir")
         numbers = await repository.git("diff", *_PLAIN_DIFF, "--numstat", "-z", *what)
         patch = await repository.git("diff", *_PLAIN_DIFF, *_PATCH, f"--unified={context}", *what)
-        return patch.stdout.decode(errors="replace"), parse_numstat(numbers.stdout)
-
-    async def post_async(
-        self, shared: dict[str, Any], prep_res: object, exec_res: tuple[str, list[dict[str, Any]]]
-    ) -> str:
-        """Write the outputs."""
-        shared["diff"], shared["files"] = exec_res
-        shared["changed"] = bool(exec_res[1])
-        return "default"
+        files = parse_numstat(numbers.stdout)
+        return {"diff": patch.stdout.decode(errors="replace"), "files": files, "changed": bool(files)}
 
 
-class GitCommit(AsyncNode):
+class GitCommit(_GitNode):
     """Record changes: the given files, everything, or what is already staged. Hooks run."""
 
     name = "git-commit"
     purity = "impure"
-    actions = _ACTIONS
 
     class Params:
         message: Annotated[str, "What the commit says"]
-        path: Annotated[str, "Folder in the repository"] = "."
-        files: Annotated[list[str] | None, "Commit these files or folders as they are, and nothing else"] = None
+        path: Annotated[str, "Directory in the repository"] = "."
+        files: Annotated[list[str] | None, "Commit these files or directories as they are, and nothing else"] = None
         all: Annotated[bool, "Commit everything that changed, new files as well"] = False
         allow_empty: Annotated[bool, "Whether a commit without changes is fine"] = False
         author: Annotated[str, "Name <email>, if not the person that git knows"] = ""
@@ -207,49 +183,41 @@ class GitCommit(AsyncNode):
         commit: Annotated[Commit, "The new commit with its files"]
         branch: Annotated[str | None, "The branch that it is on"]
 
-    async def exec_async(self, prep_res: object) -> tuple[dict[str, Any], str | None]:
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
         """Stage what is asked for, then commit."""
         params = self.params
-        message = param.required_text(params, "message", "Say what the commit changes")
+        message = param.utf8("message", param.required_text(params, "message", "describe what the commit changes"))
         files, everything = names(params, "files"), params.get("all") is True
         if files and everything:
-            raise StepError("`files` and `all` are both given", suggestions=["Keep the one that is meant"])
-        author = option(params, "author", "--author")
+            raise StepError("`files` and `all` are both given", suggestions=["keep one of them"])
+        author = options(params, "author")
         if author and not _AUTHOR.fullmatch(author[0].partition("=")[2]):
             raise StepError("`author` is not of the form `Name <email>`")
-        repository = Repository(params, changing=True)
+        repository, look = Repository(params, changing=True), Repository(params)
         if files or everything:
             await repository.git("add", "--all", "--", *files)
         flags = ["--allow-empty"] if params.get("allow_empty") is True else []
         only = ["--only", "--", *files] if files else []
         done = await repository.git(
-            "commit", "--cleanup=whitespace", "--file=-", *author, *flags, *only, stdin=_message(message), ok=(0, 1)
+            "commit", "--cleanup=whitespace", "--file=-", *author, *flags, *only, stdin=message, ok=(0, 1)
         )
         if done.exit_code:
-            if _NOTHING.search(done.stdout):
-                raise await _nothing_to_commit(Repository(params))
-            raise repository.failure("commit", done)
-        return await _head(Repository(params))
-
-    async def post_async(
-        self, shared: dict[str, Any], prep_res: object, exec_res: tuple[dict[str, Any], str | None]
-    ) -> str:
-        """Write the outputs."""
-        shared["commit"], shared["branch"] = exec_res
-        shared["sha"] = exec_res[0]["sha"]
-        return "default"
+            nothing = _NOTHING.search(done.stdout)
+            raise await _nothing_to_commit(look) if nothing else repository.failure("commit", done)
+        (commit,) = await _commits(look, "HEAD", ["--max-count=1"], [], with_files=True)
+        status = await _status(look)
+        return {"sha": commit["sha"], "commit": commit, "branch": status["branch"]}
 
 
-class GitCheckout(AsyncNode):
+class GitCheckout(_GitNode):
     """Switch to a branch, tag or commit. Changes that would be lost stop it."""
 
     name = "git-checkout"
     purity = "impure"
-    actions = _ACTIONS
 
     class Params:
         ref: Annotated[str, "Branch, tag or commit"]
-        path: Annotated[str, "Folder in the repository"] = "."
+        path: Annotated[str, "Directory in the repository"] = "."
         create: Annotated[bool, "Whether to make a new branch of this name"] = False
         start: Annotated[str, "Where a new branch starts; the current commit without one"] = ""
         timeout: Annotated[float, "Seconds it may take"] = 60.0
@@ -259,32 +227,20 @@ class GitCheckout(AsyncNode):
         sha: Annotated[str, "The commit that is checked out now"]
         previous: Annotated[str | None, "The branch, or without one the commit, that was checked out before"]
 
-    async def exec_async(self, prep_res: object) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Switch, and look where that led."""
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
+        """Switch, and read the state before and after."""
         params = self.params
         ref, start = revision(params, "ref"), revision(params, "start")
         create = params.get("create") is True
         if not ref:
-            raise StepError("`ref` is empty", suggestions=["Name a branch, tag or commit"])
+            raise StepError("`ref` is empty", suggestions=["name a branch, tag or commit"])
         if start and not create:
-            raise StepError("`start` is for a new branch", suggestions=["Set `create`, or leave `start` out"])
+            raise StepError("`start` is for a new branch", suggestions=["set `create`, or leave `start` out"])
         repository, look = Repository(params, changing=True), Repository(params)
         before = await _status(look)
-        if create:
-            await repository.git("checkout", "--quiet", "-b", ref, *([start] if start else []), "--")
-        else:
-            await repository.git("checkout", "--quiet", ref, "--")
-        return before, await _status(look)
-
-    async def post_async(
-        self, shared: dict[str, Any], prep_res: object, exec_res: tuple[dict[str, Any], dict[str, Any]]
-    ) -> str:
-        """Write the outputs."""
-        before, after = exec_res
-        shared["branch"] = after["branch"]
-        shared["sha"] = after["sha"]
-        shared["previous"] = before["branch"] or before["sha"]
-        return "default"
+        await repository.git("checkout", "--quiet", *(["-b"] if create else []), *filter(None, (ref, start)), "--")
+        after = await _status(look)
+        return {"branch": after["branch"], "sha": after["sha"], "previous": before["branch"] or before["sha"]}
 
 
 async def _status(repository: Repository) -> dict[str, Any]:
@@ -295,7 +251,7 @@ async def _status(repository: Repository) -> dict[str, Any]:
 async def _commits(
     repository: Repository, ref: str, filters: list[str], files: list[str], *, with_files: bool
 ) -> list[dict[str, Any]]:
-    # what opens a commit must be nothing that a message or a file name can hold
+    # no message or file name may hold what marks the start of a commit
     mark = os.urandom(12).hex()
     done = await repository.git(
         "log",
@@ -323,22 +279,10 @@ async def _nothing_to_commit(repository: Repository) -> StepError:
     if not left:
         return StepError(
             "there is nothing to commit",
-            suggestions=["Set `allow_empty` if a commit without changes is meant"],
+            suggestions=["set `allow_empty` to commit without changes"],
         )
     return StepError(
         f"there is nothing to commit among what was asked for; {len(left)} other files have changed",
         details={"changed": left[:50]},
-        suggestions=["Name them in `files`, or set `all`"],
+        suggestions=["name them in `files`, or set `all`"],
     )
-
-
-async def _head(repository: Repository) -> tuple[dict[str, Any], str | None]:
-    (commit,) = await _commits(repository, "HEAD", ["--max-count=1"], [], with_files=True)
-    return commit, (await _status(repository))["branch"]
-
-
-def _message(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise StepError("`message` holds text that is not valid Unicode") from error

@@ -1,4 +1,4 @@
-"""From what git prints for machines to values. Paths and messages that are not UTF-8 show `�` for what is not."""
+"""Parses what git prints for programs. Bytes of paths and messages that are not UTF-8 become `�`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,13 @@ from typing import Any
 
 COMMIT_FIELDS = ("sha", "short", "author", "email", "date", "subject", "body")
 COMMIT_FORMAT = "%x00".join(("%H", "%h", "%an", "%ae", "%aI", "%s", "%b"))
+_CHANGES = ("staged", "modified", "untracked", "conflicted")
 
 
 def parse_status(output: bytes) -> dict[str, Any]:
     """The output of `git status --porcelain=v2 --branch -z`."""
-    status: dict[str, Any] = {
-        "branch": None,
-        "sha": None,
-        "upstream": None,
-        "ahead": 0,
-        "behind": 0,
-        "staged": [],
-        "modified": [],
-        "untracked": [],
-        "conflicted": [],
-    }
+    status: dict[str, Any] = {"branch": None, "sha": None, "upstream": None, "ahead": 0, "behind": 0}
+    status |= {kind: [] for kind in _CHANGES}
     tokens = _tokens(output)
     for token in tokens:
         kind, _, rest = token.partition(" ")
@@ -39,7 +31,7 @@ def parse_status(output: bytes) -> dict[str, Any]:
                 status["staged"].append(path)
             if rest[1:2] != ".":
                 status["modified"].append(path)
-    status["clean"] = not any(status[key] for key in ("staged", "modified", "untracked", "conflicted"))
+    status["clean"] = not any(status[kind] for kind in _CHANGES)
     return status
 
 

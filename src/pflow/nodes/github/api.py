@@ -1,8 +1,8 @@
-"""Calls to GitHub's REST API: where it is, who calls, page by page, and what its refusals mean.
+"""Calls to GitHub's REST API: its address, the token, pages of results, and the meaning of its refusals.
 
-A token of the settings or the environment goes only to the API that the settings or the environment name
-(else api.github.com): a document that names another API has to bring a token of its own, and that API has to
-be one that the network policy lets steps call.
+A token from the settings or the environment goes only to the API that the settings or the environment name
+(else api.github.com): a document that names another API must bring its own token, and the network policy must
+allow steps to call that API.
 """
 
 from __future__ import annotations
@@ -14,22 +14,26 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pflow.core.errors import SecurityError, StepError
+from pflow.core.printable import shorten
 from pflow.nodes import param
 from pflow.nodes.http.message import Reply, Request, body_value, check_headers, masked, secrets_in
 from pflow.nodes.http.network_policy import NetworkPolicy
-from pflow.nodes.http.node import call, encode_json, network_policy, query_pairs, settings
+from pflow.nodes.http.node import call, network_policy, query_pairs, settings
 
 DEFAULT_BASE = "https://api.github.com"
-PAGE = 100
-MOST = 1000
-"""Items that a list can be asked for."""
+MOST_ITEMS = 1000
+"""The longest list that a step may ask for."""
+
+_PAGE_ITEMS = 100
+_MOST_PAGES = 99
+"""Also enough where pull requests are left out of a list of issues."""
 
 _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}")
 _OUTSIDE_PATH = re.compile(r"[?#\\\s\x00-\x1f\x7f]")
 
 
 class GitHub:
-    """The API as one step sees it: address, token and policy are settled once."""
+    """The API for one step, which uses one address, one token and one policy."""
 
     def __init__(self, params: Mapping[str, Any]) -> None:
         self._timeout = param.seconds(params, "timeout", 30.0)
@@ -37,21 +41,21 @@ class GitHub:
         self._policy = _policy(self._base) if ambient else network_policy()
         self._token, self._token_name = _token(params, ambient)
 
-    async def get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
-        """What is at a path."""
-        return (await self.send("GET", path, query))[0]
-
-    async def post(self, path: str, body: Mapping[str, object]) -> Any:
-        """What creating something answers. Parts that are None are left out."""
-        return (await self.send("POST", path, body={key: one for key, one in body.items() if one is not None}))[0]
+    async def resource(self, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
+        """The object that a call returns. Fields of `body` that are None are left out."""
+        given = None if body is None else {name: value for name, value in body.items() if value is not None}
+        answer, _ = await self.send(method, path, {}, given)
+        if not isinstance(answer, dict):
+            raise self._strange(path)
+        return answer
 
     async def list(
         self, path: str, query: Mapping[str, object], limit: int, *, without: str = ""
     ) -> list[dict[str, Any]]:
         """Up to `limit` objects over as many pages as it takes, leaving out those with a field `without`."""
         found: list[dict[str, Any]] = []
-        size = PAGE if without else min(limit, PAGE)
-        for page in range(1, MOST // 10):
+        size = _PAGE_ITEMS if without else min(limit, _PAGE_ITEMS)
+        for page in range(1, _MOST_PAGES + 1):
             answer, reply = await self.send("GET", path, {**query, "per_page": size, "page": page})
             if not isinstance(answer, list) or not all(isinstance(one, dict) for one in answer):
                 raise self._strange(path)
@@ -60,9 +64,7 @@ class GitHub:
                 break
         return found[:limit]
 
-    async def send(
-        self, method: str, path: str, query: Mapping[str, object] | None = None, *, body: object = None
-    ) -> tuple[Any, Reply]:
+    async def send(self, method: str, path: str, query: Mapping[str, object], body: object = None) -> tuple[Any, Reply]:
         """One call. Raises `StepError` with what GitHub says and what to do about it."""
         headers = {"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"}
         if self._token:
@@ -70,12 +72,12 @@ class GitHub:
         content = None
         if body is not None:
             headers["content-type"] = "application/json"
-            content = encode_json(body, "body")
+            content = param.json_bytes("body", body)
         request = Request(
             method=method,
             url=self._base + path,
             headers=headers,
-            params=query_pairs(query or {}),
+            params=query_pairs(query),
             content=content,
             timeout=self._timeout,
             secrets=secrets_in(headers),
@@ -83,20 +85,14 @@ class GitHub:
         reply = await call(request, self._policy, refuse=self._failure)
         return (body_value(reply) if reply.content else None), reply
 
-    def object(self, answer: Any, path: str) -> dict[str, Any]:
-        """An answer that has to be an object."""
-        if not isinstance(answer, dict):
-            raise self._strange(path)
-        return answer
-
     def _strange(self, path: str) -> StepError:
         return StepError(
             f"`{self._base}{path}` did not answer as GitHub does",
-            suggestions=["Check `base_url`, the setting `github.base_url` and the variable GITHUB_API_URL"],
+            suggestions=["check `base_url`, the setting `github.base_url` and the variable GITHUB_API_URL"],
         )
 
     def _failure(self, request: Request, reply: Reply, error: StepError) -> StepError:
-        """A refusal with GitHub's own words and advice, where `error` only knows the status."""
+        """`error`, which only knows the status, with GitHub's own words and advice."""
         said, action, details = _words(request, reply), error.action, dict(error.details)
         advice: list[str] = list(error.suggestions)
         if reply.status in (403, 429) and "rate limit" in said.lower():
@@ -104,18 +100,18 @@ class GitHub:
             details.setdefault("retry_after", 60.0)
         if action == "rate_limited":
             wait = details.get("retry_after")
-            advice = [f"Wait {wait:g} s" if isinstance(wait, float) else "Wait a minute", *advice[:1]]
+            advice = [f"wait {wait:g} s" if isinstance(wait, float) else "wait a minute", *advice[:1]]
             if not self._token:
-                advice.insert(0, "Set GITHUB_TOKEN: without a token GitHub allows 60 calls an hour")
+                advice.insert(0, "set GITHUB_TOKEN: without a token GitHub allows 60 calls an hour")
         elif action == "auth_failed":
             advice = [
-                f"Check {self._token_name}" if self._token else "Set GITHUB_TOKEN, or give the node a `token`",
+                f"check {self._token_name}" if self._token else "set GITHUB_TOKEN, or give the node a `token`",
                 *_permissions(reply),
             ]
         elif action == "resource_missing":
             advice = [
-                "Check the name and the number",
-                "GitHub also answers so for private repositories that "
+                "check the name and the number",
+                "GitHub gives the same answer for private repositories that "
                 + ("the token may not see" if self._token else "need a token; set GITHUB_TOKEN"),
             ]
         path = reply.place.removeprefix(self._base)
@@ -132,21 +128,21 @@ def repo_path(params: Mapping[str, Any]) -> str:
     repo = params.get("repo")
     if not isinstance(repo, str) or not _REPO.fullmatch(repo) or repo.rpartition("/")[2] in (".", ".."):
         raise StepError(
-            f"`repo` is {str(repo)[:100]!a}, which is not of the form `owner/name`",
-            suggestions=["Write it like `octocat/hello-world`"],
+            f"`repo` is `{shorten(str(repo), 100)}`, which is not of the form `owner/name`",
+            suggestions=["write it like `octocat/hello-world`"],
         )
     return f"/repos/{repo}"
 
 
 def api_path(params: Mapping[str, Any]) -> str:
-    """The `path` parameter, which cannot lead away from the API."""
+    """The `path` parameter, which must stay within the API."""
     path = params.get("path")
     if not isinstance(path, str) or not path.strip("/"):
-        raise StepError("`path` is empty", suggestions=["Write it like `/repos/octocat/hello-world/releases`"])
+        raise StepError("`path` is empty", suggestions=["write it like `/repos/octocat/hello-world/releases`"])
     if "://" in path or _OUTSIDE_PATH.search(path):
         raise StepError(
-            f"`path` is {path[:100]!a}, which is more or other than a path of the API",
-            suggestions=["Write it like `/repos/octocat/hello-world/releases`, the query in `params`"],
+            f"`path` is `{shorten(path, 100)}`, which is not a path of the API",
+            suggestions=["write it like `/repos/octocat/hello-world/releases`, and the query in `params`"],
         )
     if any(unquote(part) in (".", "..") for part in path.split("/")):
         raise SecurityError("`path` holds `..`, which could lead away from the API")
@@ -154,14 +150,14 @@ def api_path(params: Mapping[str, Any]) -> str:
 
 
 def _base_url(params: Mapping[str, Any]) -> tuple[str, bool]:
-    """The address of the API, and whether the person (not the document) chose it."""
+    """The address of the API, and whether the user (not the document) chose it."""
     configured = settings().get("github.base_url") or os.environ.get("GITHUB_API_URL") or DEFAULT_BASE
     configured = configured.strip().rstrip("/")
-    given = params.get("base_url")
-    if given is None or given == "":
+    given = param.text(params, "base_url")
+    if not given:
         return configured, True
-    if not isinstance(given, str) or "?" in given or "#" in given:
-        raise StepError("`base_url` is no address", suggestions=[f"Write it like {DEFAULT_BASE}"])
+    if "?" in given or "#" in given:
+        raise StepError("`base_url` is not a valid address", suggestions=[f"write it like {DEFAULT_BASE}"])
     given = given.strip().rstrip("/")
     return given, given == configured
 
@@ -180,10 +176,8 @@ def _policy(base: str) -> NetworkPolicy:
 
 def _token(params: Mapping[str, Any], ambient: bool) -> tuple[str, str]:
     """The token and what messages call it."""
-    given = params.get("token")
-    if given is not None and given != "":
-        if not isinstance(given, str):
-            raise StepError("`token` needs a text")
+    given = param.text(params, "token")
+    if given:
         return given, "the `token` of the node"
     if not ambient:
         return "", ""
@@ -200,12 +194,11 @@ def _words(request: Request, reply: Reply) -> str:
     errors = answer.get("errors")
     for error in errors if isinstance(errors, list) else []:
         if isinstance(error, dict):
-            words.append(str(error.get("message") or f"`{error.get('field')}` {error.get('code')}"))
-        else:
-            words.append(str(error))
+            error = error.get("message") or f"`{error.get('field')}` {error.get('code')}"
+        words.append(str(error))
     return " ".join(masked("; ".join(filter(None, words)), request.secrets).split())[:300]
 
 
 def _permissions(reply: Reply) -> list[str]:
     needed = reply.headers.get("x-accepted-github-permissions") or reply.headers.get("x-accepted-oauth-scopes")
-    return [f"The call needs: {needed[:200]}"] if needed else []
+    return [f"the call needs: {needed[:200]}"] if needed else []

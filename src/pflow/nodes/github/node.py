@@ -1,4 +1,4 @@
-"""The GitHub nodes. Answers are cut down to the fields that stay; the node `github` gives them whole.
+"""The GitHub nodes. Answers are reduced to stable fields; the node `github` returns them whole.
 
 All of them take the token from the setting or variable `GITHUB_TOKEN` and the address of the API from
 `github.base_url` or `GITHUB_API_URL`, unless the node says otherwise.
@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
-from pocketflow import AsyncNode
-
 from pflow.core.errors import StepError
 from pflow.nodes import param
-from pflow.nodes.github.api import MOST, GitHub, api_path, repo_path
+from pflow.nodes.github.api import MOST_ITEMS, GitHub, api_path, repo_path
 from pflow.nodes.http.message import check_method
+from pflow.nodes.output_node import AsyncOutputNode
 
-_ACTIONS = ("default", "error", "timeout", "rate_limited", "auth_failed", "resource_missing")
 _HIGHEST = 10**12
 """More than any issue's number."""
 
@@ -62,12 +60,15 @@ class PullRequest(TypedDict):
     url: str
 
 
-class GithubGetIssue(AsyncNode):
+class _GithubNode(AsyncOutputNode):
+    actions = ("default", "error", "timeout", "rate_limited", "auth_failed", "resource_missing")
+
+
+class GithubGetIssue(_GithubNode):
     """Get one issue of a GitHub repository."""
 
     name = "github-get-issue"
     purity = "read"
-    actions = _ACTIONS
 
     class Params:
         repo: Annotated[str, "Repository as owner/name"]
@@ -84,20 +85,14 @@ class GithubGetIssue(AsyncNode):
     async def exec_async(self, prep_res: object) -> dict[str, Any]:
         """Make the call."""
         path = f"{repo_path(self.params)}/issues/{_number(self.params, 'issue_number', None, _HIGHEST)}"
-        api = GitHub(self.params)
-        return _issue(api.object(await api.get(path), path))
-
-    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: dict[str, Any]) -> str:
-        """Write the outputs."""
-        return _write_issue(shared, exec_res)
+        return _issue_outputs(await GitHub(self.params).resource("GET", path))
 
 
-class GithubListIssues(AsyncNode):
+class GithubListIssues(_GithubNode):
     """List issues of a GitHub repository, newest first. Pull requests are not among them."""
 
     name = "github-list-issues"
     purity = "read"
-    actions = _ACTIONS
 
     class Params:
         repo: Annotated[str, "Repository as owner/name"]
@@ -114,7 +109,7 @@ class GithubListIssues(AsyncNode):
         issues: Annotated[list[Issue], "The issues"]
         count: Annotated[int, "How many there are"]
 
-    async def exec_async(self, prep_res: object) -> list[dict[str, Any]]:
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
         """Make as many calls as there are pages."""
         params = self.params
         query = {
@@ -124,20 +119,14 @@ class GithubListIssues(AsyncNode):
             "since": param.text(params, "since") or None,
         }
         found = await GitHub(params).list(f"{repo_path(params)}/issues", query, _limit(params), without="pull_request")
-        return [_issue(one) for one in found]
-
-    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: list[dict[str, Any]]) -> str:
-        """Write the outputs."""
-        shared["issues"], shared["count"] = exec_res, len(exec_res)
-        return "default"
+        return {"issues": [_issue(one) for one in found], "count": len(found)}
 
 
-class GithubCreateIssue(AsyncNode):
+class GithubCreateIssue(_GithubNode):
     """Open an issue in a GitHub repository."""
 
     name = "github-create-issue"
     purity = "impure"
-    actions = _ACTIONS
 
     class Params:
         repo: Annotated[str, "Repository as owner/name"]
@@ -163,20 +152,14 @@ class GithubCreateIssue(AsyncNode):
             "labels": param.strings(params, "labels", "names"),
             "assignees": param.strings(params, "assignees", "names"),
         }
-        api = GitHub(params)
-        return _issue(api.object(await api.post(path, body), path))
-
-    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: dict[str, Any]) -> str:
-        """Write the outputs."""
-        return _write_issue(shared, exec_res)
+        return _issue_outputs(await GitHub(params).resource("POST", path, body))
 
 
-class GithubListPrs(AsyncNode):
+class GithubListPrs(_GithubNode):
     """List pull requests of a GitHub repository, newest first."""
 
     name = "github-list-prs"
     purity = "read"
-    actions = _ACTIONS
 
     class Params:
         repo: Annotated[str, "Repository as owner/name"]
@@ -192,7 +175,7 @@ class GithubListPrs(AsyncNode):
         prs: Annotated[list[PullRequest], "The pull requests"]
         count: Annotated[int, "How many there are"]
 
-    async def exec_async(self, prep_res: object) -> list[dict[str, Any]]:
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
         """Make as many calls as there are pages."""
         params = self.params
         query = {
@@ -201,20 +184,14 @@ class GithubListPrs(AsyncNode):
             "base": param.text(params, "base") or None,
         }
         found = await GitHub(params).list(f"{repo_path(params)}/pulls", query, _limit(params))
-        return [_pull_request(one) for one in found]
-
-    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: list[dict[str, Any]]) -> str:
-        """Write the outputs."""
-        shared["prs"], shared["count"] = exec_res, len(exec_res)
-        return "default"
+        return {"prs": [_pull_request(one) for one in found], "count": len(found)}
 
 
-class GithubCreatePr(AsyncNode):
+class GithubCreatePr(_GithubNode):
     """Open a pull request in a GitHub repository."""
 
     name = "github-create-pr"
     purity = "impure"
-    actions = _ACTIONS
 
     class Params:
         repo: Annotated[str, "Repository as owner/name"]
@@ -242,21 +219,15 @@ class GithubCreatePr(AsyncNode):
             "body": param.text(params, "body") or None,
             "draft": True if params.get("draft") is True else None,
         }
-        api = GitHub(params)
-        return _pull_request(api.object(await api.post(path, body), path))
-
-    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: dict[str, Any]) -> str:
-        """Write the outputs."""
-        shared["pr"], shared["pr_number"], shared["url"] = exec_res, exec_res["number"], exec_res["url"]
-        return "default"
+        pr = _pull_request(await GitHub(params).resource("POST", path, body))
+        return {"pr": pr, "pr_number": pr["number"], "url": pr["url"]}
 
 
-class Github(AsyncNode):
+class Github(_GithubNode):
     """Call any endpoint of the GitHub REST API."""
 
     name = "github"
     purity = "impure"
-    actions = _ACTIONS
 
     class Params:
         path: Annotated[str, "Path such as /repos/owner/name/releases"]
@@ -272,28 +243,23 @@ class Github(AsyncNode):
         response: Annotated[dict[str, object] | list[object] | str | None, "What GitHub answered, whole"]
         status_code: Annotated[int, "HTTP status"]
 
-    async def exec_async(self, prep_res: object) -> tuple[Any, int]:
+    async def exec_async(self, prep_res: object) -> dict[str, Any]:
         """Make the call, or as many as there are pages."""
         params, path = self.params, api_path(self.params)
         body, query = params.get("body"), param.mapping(params, "params")
-        method = check_method(str(params.get("method") or ("GET" if body is None else "POST")))
+        method = check_method(params.get("method"), body)
         api = GitHub(params)
         if params.get("limit"):
             if method != "GET":
-                raise StepError("`limit` is for lists, which are got with GET")
-            return await api.list(path, query, _limit(params)), 200
-        answer, reply = await api.send(method, path, query, body=body)
-        return answer, reply.status
-
-    async def post_async(self, shared: dict[str, Any], prep_res: object, exec_res: tuple[Any, int]) -> str:
-        """Write the outputs."""
-        shared["response"], shared["status_code"] = exec_res
-        return "default"
+                raise StepError("`limit` is for lists, which need the method GET")
+            return {"response": await api.list(path, query, _limit(params)), "status_code": 200}
+        answer, reply = await api.send(method, path, query, body)
+        return {"response": answer, "status_code": reply.status}
 
 
-def _write_issue(shared: dict[str, Any], issue: dict[str, Any]) -> str:
-    shared["issue"], shared["issue_number"], shared["url"] = issue, issue["number"], issue["url"]
-    return "default"
+def _issue_outputs(raw: Mapping[str, Any]) -> dict[str, Any]:
+    issue = _issue(raw)
+    return {"issue": issue, "issue_number": issue["number"], "url": issue["url"]}
 
 
 def _issue(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -351,4 +317,4 @@ def _number(params: param.Params, name: str, default: int | None, most: int) -> 
 
 
 def _limit(params: param.Params) -> int:
-    return _number(params, "limit", 30, MOST)
+    return _number(params, "limit", 30, MOST_ITEMS)

@@ -1,4 +1,4 @@
-"""What goes out over HTTP and what comes back: checked headers, decoded bodies, failures. Values, no I/O."""
+"""HTTP requests and replies as values: checked headers, decoded bodies, failures. No I/O."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 import orjson
 
 from pflow.core.errors import SecurityError, StepError
-from pflow.core.printable import cut
+from pflow.core.json_type import describe
+from pflow.core.printable import cut, shorten
 from pflow.core.setting.secret_name import is_secret_name
 from pflow.http.header import UNSAFE, read_wait
 
 MAX_BYTES = 10 * 1024 * 1024
-PREVIEW = 1000
-"""Characters of a body that an error shows."""
+_PREVIEW_CHARACTERS = 1000
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _FRAMING = frozenset({"connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
@@ -26,12 +26,12 @@ _TEXT_TYPE = re.compile(
     r"x-www-form-urlencoded|x-sh|xhtml\+xml)\b"
 )
 _TEXT_CODECS = ("utf", "ascii", "iso", "cp", "latin", "koi8", "mac", "gb", "big5", "shift_jis", "euc", "hz", "tis")
-_SHORTEST_SECRET = 4
+_SHORTEST_SECRET_CHARACTERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call. `secrets` are texts that no message about the call may repeat."""
+    """One call. No message about it may repeat one of its `secrets`."""
 
     method: str
     url: str
@@ -60,13 +60,13 @@ class Reply:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def check_method(method: str) -> str:
-    """The method in upper case. `CONNECT` and `TRACE` are no methods of an endpoint."""
-    upper = method.upper()
+def check_method(method: object, body: object) -> str:
+    """The method in upper case; by default GET, or POST with a body. Endpoints do not have `CONNECT` and `TRACE`."""
+    upper = str(method or ("GET" if body is None else "POST")).upper()
     if not (upper.isascii() and upper.isalpha() and len(upper) <= 20) or upper in ("CONNECT", "TRACE"):
         raise StepError(
-            f"{method!r} is not an HTTP method that a step can use",
-            suggestions=["Use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"],
+            f"`{shorten(str(method), 100)}` is not an HTTP method that a step can use",
+            suggestions=["use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"],
         )
     return upper
 
@@ -78,32 +78,32 @@ def check_headers(headers: Mapping[str, object]) -> dict[str, str]:
         if value is None:
             continue
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            raise SecurityError(f"the header name {str(name)[:100]!r} holds characters that a header name may not hold")
+            raise SecurityError(f"`{shorten(str(name), 100)}` is not a valid name of a header")
         if not isinstance(value, str | int | float):
-            raise StepError(f"the header `{name}` needs text, not {type(value).__name__}")
+            raise StepError(f"the header `{name}` must be a string, not {describe(value)}")
         text = (str(value).lower() if isinstance(value, bool) else str(value)).strip(" \t")
         if UNSAFE.search(text):
             raise SecurityError(
-                f"the value of the header `{name}` holds a line break or another control character",
-                suggestions=["Remove it, or send the text in the body"],
+                f"the value of the header `{name}` contains a line break or another control character",
+                suggestions=["remove it, or send the text in the body"],
             )
         if name.lower() in _FRAMING:
             raise StepError(
                 f"the header `{name}` belongs to the connection, which pflow manages itself",
-                suggestions=[f"Remove `{name}` from the headers"],
+                suggestions=[f"remove `{name}` from the headers"],
             )
         checked[name.lower()] = text
     return checked
 
 
 def secrets_in(headers: Mapping[str, str], values: Sequence[str] = ()) -> tuple[str, ...]:
-    """The texts of a call that its errors must not repeat, longest first."""
+    """The strings of a call that its errors must not repeat, longest first."""
     found = set(values)
     for name, value in headers.items():
         if is_secret_name(name):
             found.add(value)
             found.add(value.partition(" ")[2])
-    return tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True))
+    return tuple(sorted((text for text in found if len(text) >= _SHORTEST_SECRET_CHARACTERS), key=len, reverse=True))
 
 
 def masked(text: str, secrets: Sequence[str]) -> str:
@@ -125,7 +125,7 @@ def body_text(reply: Reply) -> str:
     declared = re.search(r"charset\s*=\s*[\"']?([^\s\"';]+)", reply.headers.get("content-type", ""), re.IGNORECASE)
     if declared:
         try:
-            # codecs that transform rather than decode (unicode_escape …) are not for strangers to choose
+            # servers may not choose codecs that transform rather than decode, such as unicode_escape
             if codecs.lookup(declared[1]).name.replace("-", "_").startswith(_TEXT_CODECS):
                 return reply.content.decode(declared[1]).removeprefix("\ufeff")
         except (LookupError, UnicodeError, ValueError):
@@ -144,7 +144,7 @@ def is_text(reply: Reply) -> bool:
 
 
 def body_value(reply: Reply) -> object:
-    """A text body: parsed where it says that it is JSON (or says nothing and looks like it), else text."""
+    """A text body: parsed if its type is JSON, or if it has no type and looks like JSON; else text."""
     text = body_text(reply)
     kind = reply.content_type
     if kind.endswith(("/json", "+json")) or (not kind and text[:1] in ("{", "[")):
@@ -157,40 +157,38 @@ def body_value(reply: Reply) -> object:
 
 
 def status_error(request: Request, reply: Reply) -> StepError:
-    """The failure that a status outside 2xx is."""
-    status = reply.status
+    """The failure that a status outside 2xx means."""
     wait = retry_after(reply.headers)
-    limited = status == 429 or (
-        status == 403 and (wait is not None or reply.headers.get("x-ratelimit-remaining", "").strip() == "0")
+    found = {
+        "status": reply.status,
+        "url": reply.place,
+        "method": request.method,
+        "retry_after": wait,
+        "body": body_preview(request, reply) or None,
+    }
+    action, reason, advice = _meaning(reply, wait)
+    return StepError(
+        f"`{request.method} {reply.place}` answered {reply.status}{reason}",
+        action=action,
+        details={name: value for name, value in found.items() if value is not None},
+        suggestions=advice,
     )
-    details: dict[str, object] = {"status": status, "url": reply.place, "method": request.method}
-    if wait is not None:
-        details["retry_after"] = wait
-    preview = body_preview(request, reply)
-    if preview:
-        details["body"] = preview
-    called = f"`{request.method} {reply.place}` answered {status}"
-    if limited:
+
+
+def _meaning(reply: Reply, wait: float | None) -> tuple[str, str, tuple[str, ...]]:
+    """The action that a status outside 2xx leads to, the reason in words, and advice."""
+    spent = wait is not None or reply.headers.get("x-ratelimit-remaining", "").strip() == "0"
+    status = reply.status
+    if status == 429 or (status == 403 and spent):
         until = f"wait {wait:g} s" if wait is not None else "it does not say how long to wait"
-        return StepError(
-            f"{called}: too many calls; {until}",
-            action="rate_limited",
-            details=details,
-            suggestions=["Add a `retry` with a `wait` to the node, or an edge for `rate_limited`"],
-        )
+        advice = "add a `retry` with a `wait` to the node, or an edge for `rate_limited`"
+        return "rate_limited", f": too many calls; {until}", (advice,)
     if status in (401, 403):
-        what = "the credentials were not accepted" if status == 401 else "the credentials do not allow this"
-        return StepError(
-            f"{called}: {what}",
-            action="auth_failed",
-            details=details,
-            suggestions=["Check `auth` and the `headers` that carry credentials"],
-        )
+        reason = "were not accepted" if status == 401 else "do not allow this"
+        return "auth_failed", f": the credentials {reason}", ("check `auth` and the `headers` with credentials",)
     if status in (404, 410):
-        return StepError(f"{called}: there is nothing at this address", action="resource_missing", details=details)
-    if 300 <= status < 400:
-        return StepError(f"{called}, a redirect that leads nowhere", details=details)
-    return StepError(called, details=details)
+        return "resource_missing", ": there is nothing at this address", ()
+    return "error", ", a redirect that leads nowhere" if 300 <= status < 400 else "", ()
 
 
 def body_preview(request: Request, reply: Reply) -> str:
@@ -199,10 +197,9 @@ def body_preview(request: Request, reply: Reply) -> str:
         return ""
     text = masked(body_text(reply), request.secrets)
     if reply.cut and request.secrets:
-        # a secret that the cut went through is not recognised, but it can only stand at the end
+        # a secret that was cut in two is not recognised, but it can only be at the end
         text = text[: -3 * len(request.secrets[0])]
-    text = text.strip()
-    return cut(text, PREVIEW + 1)
+    return cut(text.strip(), _PREVIEW_CHARACTERS + 1)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -213,6 +210,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     reset = headers.get("x-ratelimit-reset", "").strip()
     if headers.get("x-ratelimit-remaining", "").strip() == "0" and reset.isascii() and reset.isdigit():
         number = float(reset[:12])
-        # some servers give the moment, some the seconds until then
+        # some servers give the time of day, some the seconds until then
         return max(0.0, round(number - time.time(), 1)) if number > 1e9 else number
     return None

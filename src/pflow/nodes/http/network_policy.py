@@ -1,6 +1,6 @@
-"""Which addresses a step may connect to, decided on addresses and never on how a URL spells them.
+"""Addresses that a step may connect to, decided on addresses and never on how a URL spells them.
 
-The default lets public addresses through and nothing else. Only settings widen it: `http.allow_private`
+By default these are the public ones. Only settings allow more: `http.allow_private`
 (`true` opens loopback and private networks) and `http.allow_hosts` (a comma list of host, host:port, address
 or CIDR). Link-local and cloud metadata addresses open through `http.allow_hosts` alone.
 """
@@ -16,6 +16,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from pflow.core.advice import Advice
 from pflow.core.errors import SecurityError, StepError
+from pflow.core.printable import shorten
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -75,59 +76,44 @@ def kind_of(address: Address) -> str | None:
 class NetworkPolicy:
     """What may be called besides public addresses.
 
-    `hosts` and `networks` pair a host name or a network with a port, or with None for every port.
+    `places` pairs a host name or a network with a port, or with None for every port; `listed` is how the settings
+    write them.
     """
 
     allow_private: bool = False
-    hosts: tuple[tuple[str, int | None], ...] = ()
-    networks: tuple[tuple[Network, int | None], ...] = ()
+    places: tuple[tuple[str | Network, int | None], ...] = ()
     listed: str = ""
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, str]) -> NetworkPolicy:
-        """The policy that the settings ask for. A value that cannot be read refuses, it never widens."""
+        """The policy that the settings ask for. A value that cannot be read is an error; it never allows more."""
         switch = settings.get("http.allow_private", "").strip().lower()
         if switch not in ("", "true", "false"):
             raise SecurityError(
-                f"setting `http.allow_private` is {switch!r}, which is neither `true` nor `false`",
+                f"setting `http.allow_private` is `{shorten(switch)}`, which is neither `true` nor `false`",
                 suggestions=[Advice("{set_option}", name="http.allow_private", value="false")],
             )
-        hosts: list[tuple[str, int | None]] = []
-        networks: list[tuple[Network, int | None]] = []
         entries = [part.strip() for part in settings.get("http.allow_hosts", "").split(",") if part.strip()]
-        for entry in entries:
-            place, port = _parse_entry(entry)
-            if isinstance(place, str):
-                hosts.append((place, port))
-            else:
-                networks.append((place, port))
-        return cls(
-            allow_private=switch == "true",
-            hosts=tuple(hosts),
-            networks=tuple(networks),
-            listed=",".join(entries),
-        )
+        places = tuple(map(_parse_entry, entries))
+        return cls(allow_private=switch == "true", places=places, listed=",".join(entries))
 
     def trusting(self, host: str, port: int) -> NetworkPolicy:
-        """This policy, widened by one place that the user configured."""
-        return replace(self, hosts=(*self.hosts, (_plain(host), port)))
+        """This policy, and one more place that the user configured."""
+        return replace(self, places=(*self.places, (_plain(host), port)))
 
     def check(self, host: str, port: int, addresses: Sequence[str]) -> None:
         """Raise `SecurityError` unless every address may be called as `host:port`."""
-        name = _plain(host)
-        if any(place == name and only in (None, port) for place, only in self.hosts):
+        allowed = [place for place, only in self.places if only in (None, port)]
+        if _plain(host) in allowed:
             return
+        networks = [place for place in allowed if not isinstance(place, str)]
         for text in addresses:
             address = _parse_address(text)
             kind = kind_of(address)
             if kind is None or (self.allow_private and kind in _OPENED_BY_ALLOW_PRIVATE):
                 continue
-            if any(
-                only in (None, port) and (address in network or unwrap(address) in network)
-                for network, only in self.networks
-            ):
-                continue
-            raise self._refusal(host, port, address, kind)
+            if not any(address in network or unwrap(address) in network for network in networks):
+                raise self._refusal(host, port, address, kind)
 
     def _refusal(self, host: str, port: int, address: Address, kind: str) -> SecurityError:
         shown = f"[{host}]" if ":" in host else host
@@ -162,7 +148,7 @@ async def checked_addresses(
         raise StepError(
             f"the host `{host}` has no address: {reason}",
             details={"host": host},
-            suggestions=["Check the spelling of the host and the network connection"],
+            suggestions=["check the spelling of the host and the network connection"],
         ) from error
     if not addresses:
         raise StepError(f"the host `{host}` has no address", details={"host": host})
@@ -176,10 +162,9 @@ def _plain(host: str) -> str:
 
 def _parse_address(text: str) -> Address:
     try:
-        address = ip_address(text)
+        return ip_address(text)
     except ValueError as error:
-        raise SecurityError(f"the resolver answered {text!r}, which is not an address") from error
-    return address
+        raise SecurityError(f"the resolver answered `{shorten(text)}`, which is not an address") from error
 
 
 def _parse_entry(entry: str) -> tuple[str | Network, int | None]:
@@ -201,7 +186,7 @@ def _parse_entry(entry: str) -> tuple[str | Network, int | None]:
 
 def _bad_entry(entry: str) -> SecurityError:
     return SecurityError(
-        f"setting `http.allow_hosts` holds {entry!r}, which is not a host, host:port, address or CIDR",
+        f"setting `http.allow_hosts` contains `{shorten(entry)}`, which is not a host, host:port, address or CIDR",
         suggestions=[Advice("{set_option}", name="http.allow_hosts", value="intranet.example:8080,10.0.0.0/8")],
     )
 

@@ -1,4 +1,4 @@
-"""The `http` node: one call, its answer parsed, its failure as an action. Connections are made elsewhere."""
+"""The `http` node: one call, its answer parsed, its failure as an action. Connections are made in `step_client`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
-from pocketflow import AsyncNode
-
 from pflow.core.errors import StepError
 from pflow.core.file.atomic import write_atomic
-from pflow.engine.context import current_step
+from pflow.engine.context import find_step
 from pflow.nodes import param
 from pflow.nodes.http.message import (
     Reply,
@@ -27,14 +24,15 @@ from pflow.nodes.http.message import (
     status_error,
 )
 from pflow.nodes.http.network_policy import NetworkPolicy
+from pflow.nodes.output_node import AsyncOutputNode
 
 _FORM = "application/x-www-form-urlencoded"
 
 
-class Http(AsyncNode):
+class Http(AsyncOutputNode):
     """Call an HTTP endpoint and parse what it answers.
 
-    Only public addresses are called unless the setting `http.allow_private` or `http.allow_hosts` says more.
+    Only public addresses are called unless the setting `http.allow_private` or `http.allow_hosts` allows others.
     Redirects are followed (at most 5) as long as they do not lead from https to http; another origin sees
     neither credentials nor bodies. Proxy variables of the environment are ignored. A binary answer becomes a
     file. A POST or PATCH carries an `Idempotency-Key` that stays the same when the step is tried again.
@@ -70,24 +68,16 @@ class Http(AsyncNode):
     actions = ("default", "error", "timeout", "rate_limited", "auth_failed", "resource_missing")
     purity = "impure"
 
-    async def exec_async(self, prep_res: object) -> tuple[Reply, object]:
+    async def exec_async(self, prep_res: object) -> dict[str, object]:
         """Make the call."""
         request = make_request(self.params)
         insecure = self.params.get("insecure") is True
-        if insecure:
-            report(f"TLS certificates are not verified for {request.method} of this step")
+        if insecure and (step := find_step()):
+            step.report(f"TLS certificates are not verified for {request.method} of this step")
         reply = await call(request, network_policy(), verify=not insecure)
         binary = reply.content and not is_text(reply)
-        return reply, await _store(reply) if binary else body_value(reply)
-
-    async def post_async(self, shared: dict[str, object], prep_res: object, exec_res: tuple[Reply, object]) -> str:
-        """Write what was answered."""
-        reply, value = exec_res
-        shared["response"] = value
-        shared["status_code"] = reply.status
-        shared["headers"] = dict(reply.headers)
-        shared["url"] = reply.url
-        return "default"
+        value = await _store(reply) if binary else body_value(reply)
+        return {"response": value, "status_code": reply.status, "headers": dict(reply.headers), "url": reply.url}
 
 
 Refuse = Callable[[Request, Reply, StepError], StepError]
@@ -115,36 +105,26 @@ def network_policy() -> NetworkPolicy:
 
 def settings() -> Mapping[str, str]:
     """The settings that the current step may see; none outside of a run."""
-    try:
-        return current_step().services.settings
-    except LookupError:
-        return {}
-
-
-def report(message: str) -> None:
-    """Show a line to whoever watches the run, if there is one."""
-    try:
-        current_step().report(message)
-    except LookupError:
-        pass
+    step = find_step()
+    return step.services.settings if step else {}
 
 
 def make_request(params: Mapping[str, Any]) -> Request:
-    """The call that a node's parameters describe. Raises `StepError` for parameters that make no call."""
-    url = params.get("url")
-    if not isinstance(url, str) or not url.strip():
-        raise StepError("`url` is empty", suggestions=["Give the address that the step should call"])
+    """The call that a node's parameters describe. Raises `StepError` for parameters that do not describe one."""
+    url = param.required_text(params, "url", "give the address that the step should call")
     headers = check_headers(param.mapping(params, "headers"))
     content, content_type = _content(params, headers.get("content-type", ""))
     if content is not None:
         headers.setdefault("content-type", content_type)
-    headers.update(_auth_headers(params.get("auth")))
-    method = check_method(str(params.get("method") or ("GET" if content is None else "POST")))
+    credentials, secrets = _auth(params.get("auth"))
+    headers.update(credentials)
+    method = check_method(params.get("method"), content)
     query = query_pairs(param.mapping(params, "params"))
-    if method in ("POST", "PATCH"):
-        key = _idempotency_key(method, url, query, content or b"")
-        if key:
-            headers.setdefault("idempotency-key", key)
+    if method in ("POST", "PATCH") and (step := find_step()):
+        # One key for every attempt of a step at the same call, so that a server can recognize a repetition.
+        digest = hashlib.sha256(repr((step.idempotency_key, method, url, query)).encode())
+        digest.update(content or b"")
+        headers.setdefault("idempotency-key", digest.hexdigest()[:32])
     return Request(
         method=method,
         url=url.strip(),
@@ -153,7 +133,7 @@ def make_request(params: Mapping[str, Any]) -> Request:
         content=content,
         timeout=param.seconds(params, "timeout", Http.Params.timeout),
         max_bytes=int(param.number(params, "max_bytes", Http.Params.max_bytes, most=2**31)),
-        secrets=secrets_in(headers, [*_auth_values(params.get("auth")), *_query_values(url, query)]),
+        secrets=secrets_in(headers, [*secrets, *_query_values(url, query)]),
     )
 
 
@@ -161,29 +141,18 @@ def _content(params: Mapping[str, Any], content_type: str) -> tuple[bytes | None
     """The body as bytes and the type that it has unless the headers say otherwise."""
     body, value = params.get("body"), params.get("json")
     if body is not None and value is not None:
-        raise StepError("`body` and `json` are both given", suggestions=["Keep the one that should be sent"])
+        raise StepError("`body` and `json` are both given", suggestions=["keep the one that should be sent"])
     if value is not None:
-        return encode_json(value, "json"), "application/json"
+        return param.json_bytes("json", value), "application/json"
     if body is None:
         return None, ""
     if isinstance(body, str):
-        try:
-            return body.encode(), "text/plain; charset=utf-8"
-        except UnicodeEncodeError as error:
-            raise StepError("`body` holds text that is not valid Unicode") from error
+        return param.utf8("body", body), "text/plain; charset=utf-8"
     if isinstance(body, Mapping) and content_type.lower().startswith(_FORM):
         from urllib.parse import urlencode  # lazy: only forms need it
 
         return urlencode(query_pairs(body)).encode(), _FORM
-    return encode_json(body, "body"), "application/json"
-
-
-def encode_json(value: object, name: str) -> bytes:
-    """A value as JSON. Raises `StepError` that calls it `name`."""
-    try:
-        return orjson.dumps(value)
-    except TypeError as error:
-        raise StepError(f"`{name}` cannot be sent as JSON: {error}") from error
+    return param.json_bytes("body", body), "application/json"
 
 
 def query_pairs(values: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -194,37 +163,36 @@ def query_pairs(values: Mapping[str, object]) -> list[tuple[str, str]]:
             if isinstance(one, str):
                 pairs.append((str(name), one))
             elif one is not None:
-                pairs.append((str(name), encode_json(one, name).decode()))
+                pairs.append((str(name), param.json_bytes(name, one).decode()))
     return pairs
 
 
 def _query_values(url: str, query: list[tuple[str, str]]) -> list[str]:
-    """Query values long enough to be keys, which servers like to repeat in their errors."""
+    """Query values long enough to be keys, which servers often repeat in their errors."""
     from urllib.parse import parse_qsl  # lazy: few addresses have a query
 
     written = parse_qsl(url.partition("?")[2].partition("#")[0]) if "?" in url else []
     return [value for _, value in (*written, *query) if len(value) >= 8]
 
 
-def _auth_headers(auth: object) -> dict[str, str]:
-    if auth is None or auth == "":
-        return {}
-    if isinstance(auth, str):
-        auth = {"type": "bearer", "token": auth}
-    if not isinstance(auth, Mapping):
-        raise StepError(f"`auth` needs a token or an object, not {type(auth).__name__}")
+def _auth(auth: object) -> tuple[dict[str, str], list[str]]:
+    """The headers that carry credentials, and the secrets in them."""
     match auth:
-        case {"type": "bearer", "token": str(token)}:
-            return check_headers({"authorization": f"Bearer {token}"})
+        case None | "":
+            return {}, []
+        case str(token) | {"type": "bearer", "token": str(token)}:
+            return check_headers({"authorization": f"Bearer {token}"}), [token]
         case {"type": "basic", "username": str(username), "password": str(password)}:
             if ":" in username:
-                raise StepError("the user name in `auth` holds a colon, which basic authentication cannot carry")
+                raise StepError("the user name in `auth` contains a colon, which basic authentication cannot carry")
             pair = base64.b64encode(f"{username}:{password}".encode("utf-8", errors="replace")).decode()
-            return check_headers({"authorization": f"Basic {pair}"})
+            return check_headers({"authorization": f"Basic {pair}"}), [password]
         case {"type": "header", "name": str(name), "value": str(value)}:
-            return check_headers({name: value})
+            return check_headers({name: value}), [value]
+    if not isinstance(auth, Mapping):
+        raise param.wrong("auth", "a token or an object", auth)
     raise StepError(
-        "`auth` has a form that is not known",
+        "`auth` has an unknown form",
         details={"fields": sorted(str(field) for field in auth)},
         suggestions=[
             '{"type": "bearer", "token": "…"}',
@@ -234,33 +202,14 @@ def _auth_headers(auth: object) -> dict[str, str]:
     )
 
 
-def _auth_values(auth: object) -> list[str]:
-    if isinstance(auth, str):
-        return [auth]
-    if isinstance(auth, Mapping):
-        return [value for field in ("token", "password", "value") if isinstance(value := auth.get(field), str)]
-    return []
-
-
-def _idempotency_key(method: str, url: str, query: list[tuple[str, str]], content: bytes) -> str:
-    """One key for every attempt of a step at the same call, so that a server can tell a repetition."""
-    try:
-        step = current_step().idempotency_key
-    except LookupError:
-        return ""
-    digest = hashlib.sha256(repr((step, method, url, query)).encode())
-    digest.update(content)
-    return digest.hexdigest()[:32]
-
-
 async def _store(reply: Reply) -> dict[str, object]:
-    """Put a binary body into the folder of the run, under a name that its content decides."""
-    try:
-        folder = current_step().folder()
-    except LookupError:
+    """Put a binary body into the directory of the run, under a name that its content decides."""
+    if step := find_step():
+        directory = step.folder()
+    else:
         import tempfile  # lazy: only outside of a run
 
-        folder = Path(tempfile.mkdtemp(prefix="pflow-"))
-    path = folder / f"http-{hashlib.sha256(reply.content).hexdigest()[:32]}"
+        directory = Path(tempfile.mkdtemp(prefix="pflow-"))
+    path = directory / f"http-{hashlib.sha256(reply.content).hexdigest()[:32]}"
     await asyncio.to_thread(write_atomic, path, reply.content)
     return {"file": str(path), "size": len(reply.content), "content_type": reply.content_type}

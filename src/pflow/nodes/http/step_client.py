@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
 from pflow.core.errors import SecurityError, StepError, StepTimeout
+from pflow.core.printable import shorten
 from pflow.http.address import URL, origin, parse_url, place
 from pflow.http.client import AGENT, MAX_REDIRECTS, Answer, Client, Hop, Policy
 from pflow.http.connection import Trust
@@ -20,7 +21,7 @@ from pflow.http.failure import Failure, Kind
 from pflow.nodes.http.message import Reply, Request
 from pflow.nodes.http.network_policy import NetworkPolicy, Resolve, checked_addresses, is_host_name, resolve_host
 
-_ERROR_BODY = 64 * 1024
+_ERROR_BODY_BYTES = 64 * 1024
 _HARMLESS = frozenset({"accept", "accept-language", "accept-encoding", "user-agent"})
 """Request headers that another origin may see; any other one may be a credential."""
 
@@ -37,12 +38,12 @@ _WORDS: dict[Kind, str] = {
 }
 _ADVICE: dict[Kind, Sequence[str]] = {
     "certificate": (
-        "If a private authority signed it, name its file in the environment variable SSL_CERT_FILE",
-        "To go without verification for this one node, set `insecure` to true",
+        "if a private authority signed it, name its file in the environment variable SSL_CERT_FILE",
+        "to skip verification for this one node, set `insecure` to true",
     ),
-    "refused": ("Check the host and the port, and that the server runs",),
-    "connect": ("Check the host and the port, and that the server runs",),
-    "redirects": ("Use the address that the redirects lead to",),
+    "refused": ("check the host and the port, and that the server runs",),
+    "connect": ("check the host and the port, and that the server runs",),
+    "redirects": ("use the address that the redirects lead to",),
 }
 
 
@@ -79,7 +80,7 @@ _clients = WeakKeyDictionary()
 async def shared_client(network: NetworkPolicy, *, verify: bool = True) -> StepClient:
     """The client of this event loop for a policy; it closes with the loop.
 
-    Connections are never shared across policies, so that what one call may reach opens no door for another.
+    Connections are never shared between policies, so that what one call may reach does not become open to another.
     """
     loop = asyncio.get_running_loop()
     if loop not in _clients:
@@ -104,13 +105,13 @@ async def _close_with_loop(loop: asyncio.AbstractEventLoop, clients: dict[object
 
 
 async def _read(answer: Answer, request: Request) -> Reply:
-    limit = request.max_bytes if answer.succeeded else min(request.max_bytes, _ERROR_BODY)
+    limit = request.max_bytes if answer.succeeded else min(request.max_bytes, _ERROR_BODY_BYTES)
     body, cut = await answer.read(limit)
     if cut and answer.succeeded:
         raise StepError(
             f"`{answer.method} {answer.place}` sends more than {limit} bytes",
             details={"url": answer.place, "max_bytes": limit},
-            suggestions=["Raise `max_bytes`, or ask the server for less"],
+            suggestions=["raise `max_bytes`, or ask the server for less"],
         )
     headers = dict(answer.headers.items())
     return Reply(status=answer.status, headers=headers, url=str(answer.url), place=answer.place, content=body, cut=cut)
@@ -122,7 +123,7 @@ def _follow(hop: Hop, answer: Answer, target: URL) -> Hop:
     if hop.url.scheme == "https" and target.scheme == "http":
         raise SecurityError(
             f"`{origin(hop.url)}` redirects to `{origin(target)}`, which is not encrypted",
-            suggestions=["Ask the owner of the server to redirect to https, or call that address itself"],
+            suggestions=["ask the owner of the server to redirect to https, or call that address directly"],
         )
     method, content, headers = hop.method, hop.content, hop.headers
     if method != "HEAD" and (answer.status == 303 or (answer.status in (301, 302) and method == "POST")):
@@ -132,7 +133,7 @@ def _follow(hop: Hop, answer: Answer, target: URL) -> Hop:
         if content:
             raise SecurityError(
                 f"`{origin(hop.url)}` redirects to `{origin(target)}`, which may not see the body",
-                suggestions=["If that is where the call belongs, use that address as `url`"],
+                suggestions=["if that is the right server, use its address as `url`"],
             )
         headers = {name: value for name, value in headers.items() if name in _HARMLESS}
     return Hop(method=method, url=target, headers=headers, content=content)
@@ -146,7 +147,7 @@ def _parse_url(text: str, params: Sequence[tuple[str, str]]) -> URL:
             url = url.copy_with(query=b"&".join(filter(None, (url.query, added))))
     except ValueError as error:
         raise StepError(
-            f"{_shown(text)} is not a URL", suggestions=["Write the address like https://host/path"]
+            f"{_shown(text)} is not a URL", suggestions=["write the address like https://host/path"]
         ) from error
     _check_url(url, text)
     return url
@@ -155,26 +156,26 @@ def _parse_url(text: str, params: Sequence[tuple[str, str]]) -> URL:
 def _shown(text: str) -> str:
     """As much of an address that cannot be read as is safe to repeat."""
     head = text.partition("?")[0]
-    return "the address" if "@" in head else f"`{ascii(head[:200])[1:-1]}`"
+    return "the address" if "@" in head else f"`{shorten(head, 200)}`"
 
 
 def _check_url(url: URL, text: str) -> None:
     if url.scheme not in ("http", "https"):
         raise SecurityError(
             f"{_shown(text)} does not start with https:// or http://",
-            suggestions=["Write the address like https://host/path; steps call nothing else"],
+            suggestions=["write the address like https://host/path; steps call nothing else"],
         )
     if url.userinfo or "\\" in text.partition("?")[0]:
         raise SecurityError(
-            f"the address of `{url.host[:200]}` holds a user name, a password or a backslash before its path",
-            suggestions=["Put credentials into `auth`"],
+            f"the address of `{url.host[:200]}` contains a user name, a password or a backslash before its path",
+            suggestions=["put credentials into `auth`"],
         )
     host = url.raw_host.decode("ascii")
     # a colon appears only in an IPv6 literal; a zone id would pick a network card
     if not (is_host_name(host) or (":" in host and "%" not in host)):
-        raise StepError(f"{host[:200]!a} is not a host", suggestions=["Write the address like https://host/path"])
+        raise StepError(f"`{host[:200]}` is not a host", suggestions=["write the address like https://host/path"])
     if url.port is not None and not 0 < url.port < 65536:
-        raise StepError(f"{url.port} is not a port", suggestions=["Ports go from 1 to 65535"])
+        raise StepError(f"`{url.port}` is not a port", suggestions=["ports go from 1 to 65535"])
 
 
 def _same_origin(one: URL, other: URL) -> bool:
