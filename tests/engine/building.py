@@ -55,7 +55,7 @@ class Workflow:
 
 
 def plan_of(document: Mapping[str, Any], **classes: type) -> Plan:
-    kinds = Kinds({name.replace("_", "-"): Kind(cls) for name, cls in {**classes, "workflow": Workflow}.items()})
+    kinds: Any = Kinds({name.replace("_", "-"): Kind(cls) for name, cls in {**classes, "workflow": Workflow}.items()})
 
     def load(wanted: object) -> tuple[Parsed, Any]:
         if isinstance(wanted, str):

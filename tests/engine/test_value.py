@@ -9,7 +9,7 @@ import pytest
 
 from pflow.core.errors import NotFoundError
 from pflow.core.setting.redactor import Redactor
-from pflow.engine.value import DELETED, ITEMS, ITEMS_JSON, NoSecrets, ShownValues, ValueTable
+from pflow.engine.value import DELETED, ITEMS, ITEMS_JSON, ShownValues, ValueTable
 
 LARGE = "x" * 5000
 
@@ -19,7 +19,7 @@ def never(sha: str) -> bytes:
 
 
 def encoded(value: object) -> Any:
-    return orjson.loads(ValueTable(NoSecrets(), never).encode(value).json)
+    return orjson.loads(ValueTable(Redactor(), never).encode(value).json)
 
 
 @pytest.mark.parametrize(
@@ -39,19 +39,19 @@ def test_a_small_value_is_shown_as_it_is_recorded(value: object, shown: object) 
 
 @pytest.mark.parametrize("value", [LARGE, [b"\0" * 5000]])
 def test_a_large_value_is_shown_by_reference_and_read_back_whole(value: object) -> None:
-    table = ValueTable(NoSecrets(), never)
+    table = ValueTable(Redactor(), never)
     recorded = table.encode(value)
     blob = table.take_blob(recorded)
     assert blob is not None
     form = orjson.loads(recorded.json)
     assert ShownValues().decode(form) == {"$value": blob[0], "size": len(blob[1])}
-    assert ValueTable(NoSecrets(), dict([blob]).__getitem__).decode(form) == value
+    assert ValueTable(Redactor(), dict([blob]).__getitem__).decode(form) == value
 
 
 def test_the_results_of_a_batch_are_where_its_items_are() -> None:
     form = orjson.loads(ITEMS_JSON)
     assert ShownValues().decode(form) == {"$items": "see the step's items"}
-    assert ValueTable(NoSecrets(), never).decode(form) is ITEMS
+    assert ValueTable(Redactor(), never).decode(form) is ITEMS
 
 
 def test_what_is_sealed_holds_no_secret_and_is_unsealed_with_it() -> None:

@@ -12,6 +12,7 @@ from pflow.core.file.lock import hold_lock, open_lock
 from pflow.core.file.os_call import NOFOLLOW, NONBLOCK, quietly
 
 _SWEPT = 64
+"""Files of other owners to look at, at most."""
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -25,13 +26,13 @@ class Lease:
             self.owner = os.urandom(16).hex()
             self._path = folder / f"{self.owner}.lock"
             self._fd = open_lock(self._path)
-            # Someone who looked before the lock was taken may have thought the file a dead one's and deleted it.
+            # A process that looked before the lock was taken may have taken the file for a dead owner's and deleted it.
             if hold_lock(self._fd, self._path, wait=False) and self._is_there():
                 return
             os.close(self._fd)
 
     def release(self) -> None:
-        """Let go: from now on the owner counts as dead."""
+        """Release it: from now on the owner counts as dead."""
         quietly(os.unlink, self._path)
         os.close(self._fd)
 
@@ -52,13 +53,13 @@ def is_alive(folder: Path, owner: object) -> bool:
     except OSError:
         return False
     try:
-        # Shared, so that two who look at the same moment do not take each other for the owner.
+        # Shared, so that two processes that look at the same moment do not take each other for the owner.
         if not hold_lock(fd, path, wait=False, shared=True):
             return True
         quietly(os.unlink, path)
         return False
     except StorageError:
-        return True  # without locks nobody can tell, and taking a run from a living owner would be worse
+        return True  # without locks there is no telling, and taking a run from a living owner would be worse
     finally:
         os.close(fd)
 

@@ -21,7 +21,7 @@ class MemoryCache:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep it; what was not used for longest makes room."""
+        """Keep it; what was not used for the longest time makes room."""
         if len(data) > self._limit:
             return
         self._size += len(data) - len(self._entries.pop(key, b""))
@@ -30,4 +30,4 @@ class MemoryCache:
             self._size -= len(self._entries.pop(next(iter(self._entries))))
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""

@@ -77,7 +77,7 @@ class MemoryJournal:
         """Store records from `seq` on, all or none."""
         run = self._find(run_id)
         if run.owner is not self:
-            raise ConflictError(f"run `{run_id}` does not belong to this process any more")
+            raise ConflictError(f"run `{run_id}` does not belong to this process")
         if seq != len(run.records):
             raise ConflictError(f"run `{run_id}` goes on at event {len(run.records)}, not {seq}")
         run.add(records)
@@ -125,7 +125,7 @@ class MemoryJournal:
         return list(islice((info for info in infos if self._is_wanted(info, query)), query.limit))
 
     def version(self) -> str:
-        """Another one whenever anyone has stored something since."""
+        """A string that changes whenever something was stored."""
         self._check_open()
         return str(self.store.changes)
 
@@ -136,7 +136,7 @@ class MemoryJournal:
         self.store.changes += 1
 
     def cancel_requests(self) -> frozenset[str]:
-        """Runs of ours that someone asked to cancel."""
+        """Runs of ours that are asked to be cancelled."""
         self._check_open()
         return frozenset(run_id for run_id, run in self.store.runs.items() if run.cancel and run.owner is self)
 
@@ -152,7 +152,7 @@ class MemoryJournal:
         self.store.changes += 1
 
     def close(self) -> None:
-        """Let go of everything; runs still owned become orphans."""
+        """Release everything; runs still owned become orphans."""
         self.closed = True
 
     def _is_wanted(self, info: RunInfo, query: RunQuery) -> bool:

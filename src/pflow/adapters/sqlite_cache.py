@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 
 from pflow.adapters.sqlite_database import Database
-from pflow.adapters.sqlite_file import DATABASE_ERRORS, is_broken
+from pflow.adapters.sqlite_file import DATABASE_ERRORS, unless_broken
 from pflow.adapters.sqlite_row import transaction
 
 CACHE_BYTES = 64 << 20
 
 _REMEMBERED = 10_000
+"""Uses to remember between two entries, at most."""
 
 
 class SqliteCache:
@@ -23,14 +24,10 @@ class SqliteCache:
         self._unchecked = limit
 
     def get(self, key: str) -> bytes | None:
-        """What was put under this key; nothing where the cache is damaged, which runs need not suffer from."""
+        """What was put under this key; nothing where the cache is damaged, which must not fail a run."""
         with self._database.reading() as database:
-            try:
-                row = database.execute("SELECT data FROM cache WHERE key = ?", (key,)).fetchone()
-            except DATABASE_ERRORS as error:
-                if not is_broken(error):
-                    raise
-                return None
+            statement = "SELECT data FROM cache WHERE key = ?"
+            row = unless_broken(lambda: database.execute(statement, (key,)).fetchone(), None)
             if row is None or not isinstance(row[0], bytes):
                 return None
             if len(self._used) < _REMEMBERED:
@@ -39,16 +36,10 @@ class SqliteCache:
             return row[0]
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep it; what was not used for longest makes room."""
+        """Keep it; what was not used for the longest time makes room."""
         with self._database.writing() as database:
-            if len(data) > self._limit:
-                return
-            try:
-                with transaction(database):
-                    self._insert(database, key, data)
-            except DATABASE_ERRORS as error:
-                if not is_broken(error):
-                    raise
+            if len(data) <= self._limit:
+                unless_broken(lambda: self._insert(database, key, data), None)
 
     def close(self) -> None:
         """Store which entries were used, while the journal is still open."""
@@ -63,17 +54,18 @@ class SqliteCache:
                 pass  # which entries were used is not worth a failure at the end
 
     def _insert(self, database: sqlite3.Connection, key: str, data: bytes) -> None:
-        self._flush(database)
-        database.execute(
-            "INSERT OR REPLACE INTO cache (key, data, size, used) "
-            "VALUES (?, ?, ?, (SELECT coalesce(max(used), 0) + 1 FROM cache))",
-            (key, data, len(data)),
-        )
-        # Adding everything up for every entry would cost more than the entries; others may add meanwhile.
-        self._unchecked += len(data)
-        if self._unchecked >= self._limit // 16:
-            self._unchecked = 0
-            self._make_room(database)
+        with transaction(database):
+            self._flush(database)
+            database.execute(
+                "INSERT OR REPLACE INTO cache (key, data, size, used) "
+                "VALUES (?, ?, ?, (SELECT coalesce(max(used), 0) + 1 FROM cache))",
+                (key, data, len(data)),
+            )
+            # Adding everything up for every entry would cost more than the entries; others may add meanwhile.
+            self._unchecked += len(data)
+            if self._unchecked >= self._limit // 16:
+                self._unchecked = 0
+                self._make_room(database)
 
     def _flush(self, database: sqlite3.Connection) -> None:
         for key in self._used:

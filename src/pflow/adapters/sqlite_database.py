@@ -23,7 +23,7 @@ from pflow.core.errors import StorageError
 
 
 class Database:
-    """The file, shared by the journal and the cache. `on_loss` is told when it is not the one it was any more."""
+    """The file, shared by the journal and the cache. `on_loss` is called when the file was moved or set aside."""
 
     def __init__(self, path: Path, *, full_sync: bool, on_loss: Callable[[], None]) -> None:
         self.path = path
@@ -48,7 +48,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The database as far as it can be read; a home without one is not given one by looking."""
+        """The database as far as it can be read; reading creates no file."""
         with self.lock:
             borrowed: sqlite3.Connection | None = None
             try:
@@ -69,7 +69,7 @@ class Database:
                     borrowed.close()
 
     def version(self) -> str:
-        """Another one after every commit: SQLite counts those of others, and the rows that this connection changed."""
+        """Changes with every commit: SQLite counts those of others, and the rows that this connection changed."""
         with self.reading() as database:
             if database is not self.connection:
                 return str(file_identity(self._name))  # nothing is there, or nothing of it can change
@@ -77,10 +77,10 @@ class Database:
             return f"{self._token}-{others}-{database.total_changes}"
 
     def is_moved(self) -> bool:
-        """Whether our file is not the journal any more; then it is let go of, with the runs in it."""
+        """Whether our file is no longer the journal; then it is closed, and the runs in it are lost."""
         if self._file == file_identity(self._name):
             return False
-        self.notices.append(f"the journal `{self.path}` was moved or deleted; a new one was begun")
+        self.notices.append(f"the journal `{self.path}` was moved or deleted; a new one was started")
         self._let_go()
         return True
 
@@ -107,7 +107,7 @@ class Database:
             return self.connection
         self.connection = open_database(self.path, self.notices, full_sync=self._full_sync)
         self._file = file_identity(self._name)
-        self._token = os.urandom(4).hex()  # the counts begin anew with each connection
+        self._token = os.urandom(4).hex()  # the counts start over with each connection
         return self.connection
 
     def _let_go(self) -> None:

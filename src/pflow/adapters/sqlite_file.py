@@ -7,14 +7,17 @@ import sqlite3
 import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from pflow.core.errors import CorruptError, StorageError
 from pflow.core.file.atomic import locked, make_folder, set_aside, sync_folder
 from pflow.core.file.os_call import NOFOLLOW, not_regular, quietly, storage_error
+
+T = TypeVar("T")
 
 APPLICATION = 0x70666C77
 """Marks a database as ours: "pflw"."""
@@ -55,11 +58,13 @@ _PAGE_SIZE = 8192
 _WAL_PAGES = 512
 _BUSY_SECONDS = 30.0
 _TRIES = 8
+"""How often to open a file that other processes make and set aside meanwhile."""
+
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
-"""How a database fails; the last two when a damaged one makes the driver stumble over a text or a number."""
+"""How a database fails; the last two when the driver cannot read a string or a number of a damaged one."""
 
 
 def open_database(
@@ -86,7 +91,7 @@ def open_database(
                     raise
                 with locked(path):
                     _set_aside_if_broken(path, notices, schema)
-        raise StorageError(f"the journal `{path}` is broken again and again", suggestions=["check the disk"])
+        raise StorageError(f"the journal `{path}` keeps getting damaged", suggestions=["check the disk"])
     except DATABASE_ERRORS as error:
         raise sqlite_error(path, error) from error
     except OSError as error:
@@ -108,6 +113,16 @@ def open_empty() -> sqlite3.Connection:
 def is_broken(error: Exception) -> bool:
     """Whether the error says that the file itself is damaged."""
     return not isinstance(error, sqlite3.Error) or _code(error) in _BROKEN
+
+
+def unless_broken(read: Callable[[], T], otherwise: T) -> T:
+    """What `read` finds in a database, or `otherwise` if the file itself is damaged there."""
+    try:
+        return read()
+    except DATABASE_ERRORS as error:
+        if not is_broken(error):
+            raise
+        return otherwise
 
 
 def file_identity(name: str) -> tuple[int, int] | None:
@@ -135,23 +150,22 @@ def set_aside_database(path: Path, notices: list[str]) -> CorruptError:
 
 def sqlite_error(path: Path, error: Exception) -> StorageError:
     """What went wrong with the database, for people."""
-    code = _code(error)
-    reason = {
-        sqlite3.SQLITE_FULL: "the disk is full",
-        sqlite3.SQLITE_READONLY: "it cannot be written to",
-        sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
-        sqlite3.SQLITE_BUSY: f"another process kept it locked for {_BUSY_SECONDS:.0f} seconds",
-        sqlite3.SQLITE_IOERR: "the disk failed or is full",
-    }.get(code, str(error))
-    advice = {
-        sqlite3.SQLITE_FULL: "free some space, or set PFLOW_HOME to a folder on another disk",
-        sqlite3.SQLITE_BUSY: "wait for the other process, or end it",
-        sqlite3.SQLITE_IOERR: "free some space, and check the disk",
-    }.get(code, f"make `{path.parent}` writable for you, or set PFLOW_HOME to a folder that is")
+    reason, advice = {
+        sqlite3.SQLITE_FULL: ("the disk is full", "free some space, or set PFLOW_HOME to a directory on another disk"),
+        sqlite3.SQLITE_READONLY: ("it cannot be written to", ""),
+        sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", ""),
+        sqlite3.SQLITE_BUSY: (
+            f"another process kept it locked for {_BUSY_SECONDS:.0f} seconds",
+            "wait for the other process, or end it",
+        ),
+        sqlite3.SQLITE_IOERR: ("the disk failed or is full", "free some space, and check the disk"),
+    }.get(_code(error), (str(error), ""))
     return StorageError(
         f"the journal `{path}` failed: {reason}",
         details={"file": str(path), "sqlite": getattr(error, "sqlite_errorname", None)},
-        suggestions=[advice],
+        suggestions=[
+            advice or f"make `{path.parent}` writable for you, or set PFLOW_HOME to a directory that is",
+        ],
     )
 
 
@@ -189,7 +203,9 @@ def _clear(path: Path, notices: list[str]) -> None:
     for file in _companions(path):
         if file.exists():
             aside = set_aside(file)
-            notices.append(f"`{file.name}` was left of a journal that is gone; it was set aside as `{aside.name}`")
+            notices.append(
+                f"`{file.name}` was left over from a journal that is gone; it was set aside as `{aside.name}`"
+            )
 
 
 def _make(path: Path, schema: Sequence[str]) -> None:
@@ -275,7 +291,7 @@ def _version(path: Path, database: sqlite3.Connection, schema: Sequence[str]) ->
     if version > len(schema):
         raise StorageError(
             f"the journal `{path}` has version {version}; this pflow knows up to {len(schema)}",
-            suggestions=["update pflow, or set PFLOW_HOME to another folder"],
+            suggestions=["update pflow, or set PFLOW_HOME to another directory"],
         )
     for table, columns in _COLUMNS.items():
         database.execute(f"SELECT {columns} FROM {table} LIMIT 0").fetchone()
@@ -291,7 +307,7 @@ def _check_whole(path: Path, database: sqlite3.Connection) -> None:
     if log.exists() and log.stat().st_size:
         return  # the log may hold what the file does not have yet
     if path.stat().st_size < _pragma(database, "page_count") * _pragma(database, "page_size"):
-        raise _broken("it was cut off")
+        raise _broken("it was truncated")
 
 
 def _broken(reason: str) -> sqlite3.DatabaseError:
@@ -338,8 +354,8 @@ def _set_aside_if_broken(path: Path, notices: list[str], schema: Sequence[str]) 
 
 def _move_aside(path: Path, notices: list[str]) -> Path:
     aside = set_aside(path)
-    for file, suffix in zip(_companions(path), ("-wal", "-shm", "-journal"), strict=True):
+    for file, target in zip(_companions(path), _companions(aside), strict=True):
         if file.exists():
-            file.replace(aside.with_name(f"{aside.name}{suffix}"))
-    notices.append(f"the journal `{path}` was damaged and set aside as `{aside.name}`; a new one was begun")
+            file.replace(target)
+    notices.append(f"the journal `{path}` was damaged and set aside as `{aside.name}`; a new one was started")
     return aside

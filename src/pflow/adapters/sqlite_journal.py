@@ -1,7 +1,7 @@
 """The durable journal: one SQLite file in WAL mode for all runs and processes of a home.
 
 What was appended survives the death of the process at once. It survives a power cut at once with `sync="full"`,
-else from the next checkpoint on. A run belongs to whoever holds the lease that its row names.
+else from the next checkpoint on. A run belongs to the process that holds the lease that its row names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pflow.adapters.lease import Lease, is_alive
 from pflow.adapters.sqlite_database import Database
-from pflow.adapters.sqlite_file import DATABASE_ERRORS, is_broken
+from pflow.adapters.sqlite_file import DATABASE_ERRORS, unless_broken
 from pflow.adapters.sqlite_row import (
     Row,
     append_all,
@@ -105,7 +105,7 @@ class SqliteJournal:
         with self._lock:
             owned, database, lease = self._owned.get(run_id), self.database.connection, self._lease
             if database is not None and not database.in_transaction and self.database.is_moved():
-                owned = None  # what is appended to a file that nobody finds again is not stored
+                owned = None  # what is appended to a file that cannot be found again is not stored
             if owned is None or database is None or lease is None:
                 raise self._not_ours(run_id)
             if seq != owned.following:
@@ -133,41 +133,33 @@ class SqliteJournal:
         """The run's records from `start` on."""
         with self.database.reading() as database:
             key, _, _, status, *_ = find_run(database, run_id)
-            try:
-                rows = database.execute(
-                    "SELECT id, kind, data FROM events WHERE id BETWEEN ? AND ? ORDER BY id",
-                    event_ids(key, start),
-                ).fetchall()
-            except DATABASE_ERRORS as error:
-                if not is_broken(error):
-                    raise
-                rows = [(None, None, None)]
-            records = [Record(kind, data) for _, kind, data in rows]
-            first = event_ids(key, start)[0]
-            if status == "damaged" or any(
-                event_id != expected or not isinstance(kind, str) or not isinstance(data, bytes)
-                for expected, (event_id, kind, data) in enumerate(rows, first)
+            wanted = event_ids(key, start)
+            statement = "SELECT id, kind, data FROM events WHERE id BETWEEN ? AND ? ORDER BY id"
+            rows = unless_broken(lambda: database.execute(statement, wanted).fetchall(), None)
+            if (
+                rows is None
+                or status == "damaged"
+                or any(
+                    event_id != expected or not isinstance(kind, str) or not isinstance(data, bytes)
+                    for expected, (event_id, kind, data) in enumerate(rows, wanted[0])
+                )
             ):
                 self._mark_damaged(key)
                 raise _damaged(run_id)
-            return records
+            return [Record(kind, data) for _, kind, data in rows]
 
     def value(self, run_id: str, digest: str) -> bytes:
         """A large value of the run."""
         with self.database.reading() as database:
             key = find_run(database, run_id)[0]
-            try:
-                row = database.execute(
-                    "SELECT data FROM run_values WHERE run = ? AND digest = ?", (key, digest)
-                ).fetchone()
-            except DATABASE_ERRORS as error:
-                if not is_broken(error):
-                    raise
+            statement = "SELECT data FROM run_values WHERE run = ? AND digest = ?"
+            rows = unless_broken(lambda: database.execute(statement, (key, digest)).fetchall(), None)
+            if rows is None:
                 self._mark_damaged(key)
-                raise _damaged(run_id) from None
-            if row is None:
+                raise _damaged(run_id)
+            if not rows:
                 raise NotFoundError(f"run `{run_id}` has no value `{show(digest)}`")
-            return bytes(row[0])
+            return bytes(rows[0][0])
 
     def info(self, run_id: str) -> RunInfo:
         """One run."""
@@ -186,17 +178,17 @@ class SqliteJournal:
             return [self._info(database, row) for row in rows]
 
     def version(self) -> str:
-        """Another one whenever anyone has stored something since."""
+        """A string that changes whenever something was stored."""
         return self.database.version()
 
     def request_cancel(self, run_id: str) -> None:
-        """Ask the owner, in whatever process, to cancel the run."""
+        """Ask the owner, whichever process it is, to cancel the run."""
         with self.database.writing() as database:
             key = find_run(database, run_id)[0]
             database.execute("UPDATE runs SET cancel = 1 WHERE key = ? AND status = 'running'", (key,))
 
     def cancel_requests(self) -> frozenset[str]:
-        """Runs of ours that someone asked to cancel."""
+        """Runs of ours that are asked to be cancelled."""
         with self.database.reading() as database:
             if self._lease is None:
                 return frozenset()
@@ -223,7 +215,7 @@ class SqliteJournal:
             database.executescript(f"PRAGMA incremental_vacuum({_FREED_PAGES})")
 
     def close(self) -> None:
-        """Let go of everything; runs still owned become orphans that can be claimed."""
+        """Release everything; runs still owned become orphans that can be claimed."""
         with self._lock:
             self._owned.clear()
             self.database.close()
@@ -246,25 +238,15 @@ class SqliteJournal:
         return (self._lease is not None and owner == self._lease.owner) or is_alive(self._owners, owner)
 
     def _info(self, database: sqlite3.Connection, row: Row) -> RunInfo:
-        try:
-            events: int | None = count_events(database, row[0])
-        except DATABASE_ERRORS as error:
-            if not is_broken(error):
-                raise
-            events = None
+        events = unless_broken(lambda: count_events(database, row[0]), None)
         return run_info(row, events, self._is_alive(row[-1]))
 
     def _mentions(self, database: sqlite3.Connection, row: Row, text: str) -> bool:
-        key, run_id, workflow, *_ = row
-        try:
-            return mentions(text, str(workflow), str(run_id), last=lambda: last_record(database, key))
-        except DATABASE_ERRORS as error:
-            if not is_broken(error):
-                raise
-            return False
+        names = (str(row[2]), str(row[1]))
+        return unless_broken(lambda: mentions(text, *names, last=lambda: last_record(database, row[0])), False)
 
     def _mark_damaged(self, key: int) -> None:
-        """Let lists show it too; not for a run that someone is still writing, nor at the price of an error."""
+        """Let lists show it too, unless a process is still writing the run; an error here does not count."""
         try:
             with self.database.writing() as database:
                 row = database.execute("SELECT owner FROM runs WHERE key = ?", (key,)).fetchone()

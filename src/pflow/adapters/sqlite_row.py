@@ -1,4 +1,4 @@
-"""Reads and writes the rows of one run in the journal's database; knows nothing of owners' lives or of files."""
+"""Reads and writes the rows of one run in the journal's database; does not know which owners live, nor about files."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _STATUSES: dict[object, Status] = {status: status for status in get_args(Status)
 _SEQ_BITS = 32
 _LAST_SEQ = (1 << _SEQ_BITS) - 1
 _ONE_STATEMENT = 16
+"""Events that one statement stores, at most."""
 
 Row = tuple[int, object, object, object, object, object, object]
 """Of a run: key, run_id, workflow, status, started_at, ended_at, owner."""
@@ -89,7 +90,7 @@ def insert(database: sqlite3.Connection, key: int, seq: int, records: Sequence[R
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing, with nobody else writing meanwhile. One inside another is a part of it that can fail alone."""
+    """All or nothing, with no other writer meanwhile. One inside another is a part of it that can fail alone."""
     nested: bool = database.in_transaction
     database.execute("SAVEPOINT part" if nested else "BEGIN IMMEDIATE")
     try:

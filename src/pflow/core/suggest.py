@@ -43,6 +43,12 @@ def nearest(word: str, candidates: Iterable[str], *, limit: int = 3) -> list[str
     return [candidate for *_, candidate in found[:limit]]
 
 
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """A question that names the likeliest candidate; "" if none is near."""
+    near = nearest(word, candidates, limit=1)
+    return f"did you mean `{near[0]}`?" if near else ""
+
+
 def _fold(word: str) -> str:
     return word.lower().replace("_", "-")
 

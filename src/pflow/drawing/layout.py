@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 from pflow.core.interface import ERROR_ACTIONS
 from pflow.engine.graph import back_edges
 from pflow.engine.plan import Plan
 
 _SWEEPS = 24
+"""Passes down and up the layers, each of which leaves fewer crossings."""
+
 _MANY = 4000
 """With more points than this a picture is unreadable; it must not take minutes as well, so it gets less care."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(NamedTuple):
     """All edges between two nodes as one line: the actions that take it, and whether it leads back."""
 
     source: int
@@ -36,8 +37,7 @@ class Link:
         return all(action in ERROR_ACTIONS for action in self.actions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Layout(NamedTuple):
     """Centres of boxes by node, and for each forward link the places where it passes a layer."""
 
     x: tuple[float, ...]
@@ -56,34 +56,33 @@ def links_of(plan: Plan) -> list[Link]:
             for target in targets:
                 actions.setdefault(target, []).append(action)
         for target, names in actions.items():
-            links.append(
-                Link(
-                    source=node.number,
-                    target=target,
-                    actions=tuple(names),
-                    back=(node.number, target) in back,
-                )
-            )
+            links.append(Link(node.number, target, tuple(names), (node.number, target) in back))
     return links
+
+
+def outgoing(plan: Plan, links: Sequence[Link]) -> list[list[Link]]:
+    """The links that leave each node."""
+    found: list[list[Link]] = [[] for _ in plan.nodes]
+    for link in links:
+        found[link.source].append(link)
+    return found
 
 
 def order_rows(plan: Plan, links: Sequence[Link]) -> list[int]:
     """The nodes one below the other: each after what leads to it, branches in one piece."""
     waiting = [0] * len(plan.nodes)
-    targets: list[list[int]] = [[] for _ in plan.nodes]
-    for link in links:
-        if not link.back:
-            waiting[link.target] += 1
-            targets[link.source].append(link.target)
+    after = outgoing(plan, [link for link in links if not link.back])
+    for link in chain.from_iterable(after):
+        waiting[link.target] += 1
     ready = [node for node in reversed(range(len(plan.nodes))) if not waiting[node]]
     order = []
     while ready:
         node = ready.pop()
         order.append(node)
-        for target in reversed(targets[node]):
-            waiting[target] -= 1
-            if not waiting[target]:
-                ready.append(target)
+        for link in reversed(after[node]):
+            waiting[link.target] -= 1
+            if not waiting[link.target]:
+                ready.append(link.target)
     return order
 
 
@@ -146,13 +145,10 @@ class _Points:
 
 def _layers(plan: Plan, links: Sequence[Link]) -> list[int]:
     layer = [0] * len(plan.nodes)
-    below: list[list[int]] = [[] for _ in plan.nodes]
-    for link in links:
-        if not link.back:
-            below[link.source].append(link.target)
+    after = outgoing(plan, [link for link in links if not link.back])
     for node in order_rows(plan, links):
-        for target in below[node]:
-            layer[target] = max(layer[target], layer[node] + 1)
+        for link in after[node]:
+            layer[link.target] = max(layer[link.target], layer[node] + 1)
     return layer
 
 

@@ -7,16 +7,19 @@ from itertools import pairwise
 
 from pflow.core.printable import escape, shorten
 from pflow.drawing.layout import Layout, Link, links_of, place
-from pflow.drawing.text import describe_input, marks_of, raw_document
+from pflow.drawing.text import about_node, describe_input, raw_document
 from pflow.engine.plan import Plan, PlanNode
 
 Point = tuple[float, float]
 
 _ID, _TYPE, _LABEL, _TITLE = 7.85, 6.65, 6.3, 9.7
-"""How wide a letter of each kind of text is, in a monospaced font of its size."""
+"""How many pixels wide a letter of each kind of text is, in a monospaced font of its size."""
 
 _HEIGHT, _LINE, _RISE, _GAP, _MARGIN = 30.0, 15.0, 62.0, 30.0, 24.0
+"""Pixels: of a box, of a further line in it, between layers, between boxes, around everything."""
+
 _LETTERS = 34
+"""Characters of a line in a box or of a label, at most."""
 
 _SHAPES = """
 .first{stroke-width:1.6}.line{fill:none;stroke-width:1.4}.back{stroke-dasharray:5 4}
@@ -27,7 +30,7 @@ text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",m
 
 
 def _colours(paper: str, ink: str, soft: str, box: str, rim: str, line: str, bad: str, start: str) -> str:
-    # Plain values: many programs that show an SVG know no CSS variables, and would paint everything black.
+    # Plain values: many programs that show an SVG do not know CSS variables, and would paint everything black.
     return (
         f".paper{{fill:{paper}}}.box{{fill:{box};stroke:{rim}}}.first{{stroke:{start}}}.line{{stroke:{line}}}"
         f".tip{{fill:{line}}}text{{fill:{ink}}}.about,.action,.note{{fill:{soft}}}"
@@ -46,17 +49,15 @@ def draw_svg(plan: Plan) -> str:
     links = links_of(plan)
     layout = place(plan, links, [box.width for box in boxes], gap=_GAP, thin=14.0)
     header = _header(plan)
-    top = _MARGIN + sum(size for _, _, size in header) + (14 if header else 0)
+    top = _MARGIN + sum(height for _, _, height, _ in header) + (14 if header else 0)
     tops = _tops(layout, boxes, top)
     for box in boxes:
         box.x = _MARGIN + layout.x[box.node.number]
         box.y = tops[layout.layer[box.node.number]]
     pens = _Pens(boxes, layout, tops, links)
     lines = [pens.draw(link) for link in links]
-    right = pens.right
-    bottom = max([box.y + box.height for box in boxes], default=top)
-    width = max([right, *(_MARGIN + len(text) * letter for text, letter, _ in _texts(header))]) + _MARGIN
-    height = bottom + _MARGIN
+    width = max([pens.right, *(_MARGIN + len(text) * letter for text, _, _, letter in header)]) + _MARGIN
+    height = max([box.y + box.height for box in boxes], default=top) + _MARGIN
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" role="img">'
@@ -81,8 +82,7 @@ class _Box:
 
     def __init__(self, plan: Plan, node: PlanNode) -> None:
         self.node = node
-        about = ([node.type] if node.type != node.id else []) + marks_of(plan, node)
-        self.about = [shorten(text, _LETTERS) for text in about]
+        self.about = [shorten(text, _LETTERS) for text in about_node(plan, node)]
         self.id = shorten(node.id, _LETTERS)
         widest = max([len(self.id) * _ID, *(len(text) * _TYPE for text in self.about)])
         self.width = max(widest + 28, 72.0)
@@ -226,33 +226,24 @@ def _pill(at: Point, link: Link) -> str:
     )
 
 
-def _header(plan: Plan) -> list[tuple[str, str, float]]:
-    lines = []
-    if plan.name:
-        lines.append((shorten(plan.name, 80), "title", 20.0))
-    description = str(raw_document(plan).get("description") or "")
-    if description:
-        lines.append((shorten(description, 110), "note", 17.0))
-    lines += [
-        (shorten(f"in   {name}: {describe_input(declared)}", 110), "note", 15.0)
-        for name, declared in plan.inputs.items()
+def _header(plan: Plan) -> list[tuple[str, str, float, float]]:
+    """Lines of text: what they say, their kind, how high they are and how wide a letter of them is."""
+    notes = [
+        (str(raw_document(plan).get("description") or ""), 17.0),
+        *((f"in   {name}: {describe_input(declared)}", 15.0) for name, declared in plan.inputs.items()),
+        (f"out  {', '.join(plan.outputs)}" if plan.outputs else "", 15.0),
     ]
-    if plan.outputs:
-        lines.append((shorten(f"out  {', '.join(plan.outputs)}", 110), "note", 15.0))
-    return lines
+    title = [(shorten(plan.name, 80), "title", 20.0, _TITLE)] if plan.name else []
+    return title + [(shorten(note, 110), "note", height, _TYPE) for note, height in notes if note]
 
 
-def _header_lines(header: Sequence[tuple[str, str, float]]) -> list[str]:
+def _header_lines(header: Sequence[tuple[str, str, float, float]]) -> list[str]:
     drawn = []
     y = _MARGIN - 4
-    for text, kind, size in header:
-        y += size
+    for text, kind, height, _ in header:
+        y += height
         drawn.append(_text(_MARGIN, y, text, kind))
     return drawn
-
-
-def _texts(header: Sequence[tuple[str, str, float]]) -> list[tuple[str, float, float]]:
-    return [(text, _TITLE if kind == "title" else _TYPE, size) for text, kind, size in header]
 
 
 def _rect(x: float, y: float, width: float, height: float, kind: str) -> str:

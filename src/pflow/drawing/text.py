@@ -1,4 +1,4 @@
-"""A plan as text and as Mermaid; as a picture in `draw_svg`."""
+"""A plan as text and as Mermaid; `drawing.svg` draws it as a picture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import orjson
 
 from pflow.core.document.document import Input
 from pflow.core.printable import escape, shorten
-from pflow.drawing.layout import Link, links_of, order_rows
+from pflow.drawing.layout import Link, links_of, order_rows, outgoing
 from pflow.engine.plan import Plan, PlanNode
 
 _MAX_LANES = 12
@@ -18,6 +18,9 @@ _ASCII = str.maketrans(
     {"●": "*", "│": "|", "├": "|", "─": "-", "╮": "\\", "╯": "/", "┬": "+", "┴": "+", "┼": "+", "┤": "|"}
     | {"↺": "^", "→": ">", "·": "-", "…": "~", "×": "x"}
 )
+
+
+_MERMAID = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&num;", "`": "&#96;"})
 
 
 def draw_text(plan: Plan, *, ascii_only: bool = False) -> str:
@@ -32,23 +35,23 @@ def draw_mermaid(plan: Plan) -> str:
     """The graph as a Mermaid flowchart."""
     lines = ["flowchart TD"]
     for node in plan.nodes:
-        label = f"<b>{_mermaid(node.id)}</b>"
-        about = [node.type] if node.type != node.id else []
-        about += marks_of(plan, node)
-        if about:
-            label += "<br/>" + _mermaid(" · ".join(about))
+        about = about_node(plan, node)
+        label = f"<b>{_mermaid(node.id)}</b>" + ("<br/>" + _mermaid(" · ".join(about)) if about else "")
         shape = ("[[", "]]") if node.batch or node.child else ("(", ")")
         lines.append(f'    n{node.number}{shape[0]}"{label}"{shape[1]}')
-    for start in plan.starts if plan.inputs else ():
-        lines.append(f"    inputs --> n{start}")
     if plan.inputs:
-        names = ", ".join(_mermaid(name) for name in plan.inputs)
-        lines.append(f'    inputs>"{names}"]')
+        lines += [f"    inputs --> n{start}" for start in plan.starts]
+        lines.append(f'    inputs>"{", ".join(map(_mermaid, plan.inputs))}"]')
     for link in links_of(plan):
         arrow = "-.->" if link.is_error else "-->"
         label = f'|"{_mermaid(link.label)}"|' if link.label else ""
         lines.append(f"    n{link.source} {arrow}{label} n{link.target}")
     return "\n".join(lines) + "\n"
+
+
+def about_node(plan: Plan, node: PlanNode) -> list[str]:
+    """A node's type, where its id does not say it already, and what is special about how it runs."""
+    return ([node.type] if node.type != node.id else []) + marks_of(plan, node)
 
 
 def marks_of(plan: Plan, node: PlanNode) -> list[str]:
@@ -116,22 +119,15 @@ def _outputs(plan: Plan) -> str:
         facts = facts if isinstance(facts, Mapping) else {"source": facts or f"${{{name}}}"}
         source = facts.get("source") or f"${{{name}}}"
         shown = source if isinstance(source, str) else orjson.dumps(source, default=str).decode()
-        rows.append(
-            (
-                escape(name),
-                str(facts.get("type") or ""),
-                shorten(shown),
-                escape(str(facts.get("description") or "")),
-            )
-        )
+        about = escape(str(facts.get("description") or ""))
+        rows.append((escape(name), str(facts.get("type") or ""), shorten(shown), about))
     return "\n".join(["outputs", *align(rows)]) if rows else ""
 
 
 def align(rows: Sequence[Sequence[str]], *, indent: str = "  ", widest: int = 40) -> list[str]:
     """Rows as columns, two spaces apart; a cell that is wider than `widest` does not widen its column."""
-    widths: list[int] = []
-    for column in zip(*rows, strict=True):
-        widths.append(max((len(cell) for cell in column if len(cell) <= widest), default=widest))
+    columns = zip(*rows, strict=True)
+    widths = [max((len(cell) for cell in column if len(cell) <= widest), default=widest) for column in columns]
     return [
         (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
         for row in rows
@@ -152,14 +148,14 @@ def _graph(plan: Plan, links: Sequence[Link]) -> list[str]:
 
 def _as_list(plan: Plan, links: Sequence[Link]) -> list[str]:
     labels = _labels(plan)
-    outgoing = _outgoing(plan, links)
+    after = outgoing(plan, links)
     lines = []
     for node in order_rows(plan, links):
         lines.append(f"● {labels[node]}")
-        plain = [link for link in outgoing[node] if not link.label and not link.back]
+        plain = [link for link in after[node] if not link.label and not link.back]
         if plain:
             lines[-1] += "  → " + ", ".join(escape(plan.nodes[link.target].id) for link in plain)
-        lines += [f"    {_towards(plan, link)}" for link in outgoing[node] if link.label or link.back]
+        lines += [f"    {_towards(plan, link)}" for link in after[node] if link.label or link.back]
     return lines
 
 
@@ -169,13 +165,6 @@ def _labels(plan: Plan) -> list[str]:
         for node in plan.nodes
     ]
     return align(rows, indent="", widest=32) if rows else []
-
-
-def _outgoing(plan: Plan, links: Sequence[Link]) -> list[list[Link]]:
-    outgoing: list[list[Link]] = [[] for _ in plan.nodes]
-    for link in links:
-        outgoing[link.source].append(link)
-    return outgoing
 
 
 def _towards(plan: Plan, link: Link) -> str:
@@ -193,9 +182,9 @@ class _Lanes:
         self._lanes: list[int | None] = []
         self.rows: list[tuple[str, int | str]] = []
         self.width = 0
-        outgoing = _outgoing(plan, links)
+        after = outgoing(plan, links)
         for node in order_rows(plan, links):
-            self._node(node, outgoing[node])
+            self._node(node, after[node])
             if self.width > _MAX_LANES:
                 return
 
@@ -271,6 +260,4 @@ class _Lanes:
 
 
 def _mermaid(text: str) -> str:
-    shown = shorten(text, 80)
-    codes = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&num;", "`": "&#96;"}
-    return "".join(codes.get(letter, letter) for letter in shown)
+    return shorten(text, 80).translate(_MERMAID)

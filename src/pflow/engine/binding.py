@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import orjson
@@ -9,11 +10,13 @@ import orjson
 from pflow.core.document.document import Input
 from pflow.core.errors import InputError
 from pflow.core.json_type import describe, fits, with_article
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean
 from pflow.engine.plan import Plan
 
-_TRUE = {"true", "1", "yes"}
-_FALSE = {"false", "0", "no"}
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_MOST_DIGITS = 4300
+"""Python refuses to read longer integers, which takes too long."""
+
 _STRICTEST = ["boolean", "integer", "number", "array", "object", "any", "string"]
 
 
@@ -33,7 +36,7 @@ def bind_inputs(
     for name in params:
         if name not in plan.inputs:
             problems.append(f"unknown input `{name}`" + (f", it has: {', '.join(plan.inputs)}" if plan.inputs else ""))
-            hints.extend(f"did you mean `{near}`?" for near in nearest(name, plan.inputs, limit=1))
+            hints.append(did_you_mean(name, plan.inputs))
     for name, declared in plan.inputs.items():
         if name in params:
             try:
@@ -59,7 +62,7 @@ def bind_inputs(
                 "problems": problems,
                 "inputs": {n: _describe(i) for n, i in plan.inputs.items()},
             },
-            suggestions=hints,
+            suggestions=[hint for hint in hints if hint],
             missing=missing,
             wrong=wrong,
         )
@@ -95,31 +98,22 @@ def _coerce(value: object, kind: str) -> object:
     if kind == "string":
         return value
     try:
-        if kind == "integer":
-            return int(value) if _is_integer(value) else _refuse(kind, value)
-        if kind == "number":
-            return int(value) if _is_integer(value) else _finite(value)
+        if kind in ("integer", "number"):
+            return _number(value, whole=kind == "integer")
         if kind == "boolean":
-            lowered = value.lower()
-            return True if lowered in _TRUE else False if lowered in _FALSE else _refuse(kind, value)
+            return _BOOLEANS[value.lower()]
         if kind in ("array", "object"):
             return _fit(orjson.loads(value), kind)
-    except ValueError as error:
+    except (ValueError, KeyError) as error:
         raise ValueError(f"must be {with_article(kind)}, not `{value}`") from error
     return value
 
 
-def _is_integer(value: str) -> bool:
+def _number(value: str, *, whole: bool) -> float:
     digits = value[1:] if value[:1] in "+-" else value
-    return digits.isascii() and digits.isdigit() and len(digits) < 4300
-
-
-def _finite(value: str) -> float:
+    if digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS:
+        return int(value)
     number = float(value)
-    if number != number or number in (float("inf"), float("-inf")):
+    if whole or not math.isfinite(number):
         raise ValueError(value)
     return number
-
-
-def _refuse(kind: str, value: str) -> object:
-    raise ValueError(value)

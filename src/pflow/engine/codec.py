@@ -2,82 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import orjson
 
 from pflow.core.advice import from_data, to_data
 from pflow.core.errors import DamagedError
-from pflow.core.event import EVENTS, Event, ItemCompleted, StepCompleted, StepStarted
+from pflow.core.event import EVENTS, Event
 from pflow.engine.ports import Record
-from pflow.engine.value import ValueTable
+from pflow.engine.value import ShownValues, ValueTable
 
 _MAPS = {
-    "RunStarted": ("inputs",),
-    "RunResumed": ("inputs",),
-    "StepFailed": ("params",),
-    "StepCompleted": ("writes",),
-    "ItemCompleted": ("writes",),
-    "RunCompleted": ("outputs",),
+    "RunStarted": "inputs",
+    "RunResumed": "inputs",
+    "StepFailed": "params",
+    "StepCompleted": "writes",
+    "ItemCompleted": "writes",
+    "RunCompleted": "outputs",
 }
-"""Fields that map names to values: each value is recorded on its own, so that none is stored twice."""
+"""The field that maps names to values: each value is recorded on its own, so that none is stored twice."""
 
-_VALUES = {"RunStarted": ("document",), "RunResumed": ("document",)}
-_NAMES = {kind: tuple(cls._fields) for kind, cls in EVENTS.items()}
+_FIELDS = {kind: {name: getattr(cls, name, None) for name in cls._fields} for kind, cls in EVENTS.items()}
+"""Fields in their order, with their defaults: copying them takes a third of the time of asking an event for each."""
 
 
-class Reading(Protocol):
-    """How recorded values are read: as what they were (`ValueTable`), or as they are shown (`ShownValues`)."""
-
-    def unseal(self, data: bytes) -> bytes:
-        """The JSON of an event."""
-
-    def decode(self, encoded: object) -> object:
-        """What an encoded value stands for."""
+Reading = ValueTable | ShownValues
+"""How recorded values are read: as what they were, or as they are shown."""
 
 
 def encode_event(event: Event, values: ValueTable) -> Record:
     """One event as the journal keeps it."""
     blobs: list[tuple[str, bytes]] = []
     kind = type(event).__name__
-    fields: dict[str, Any]
-    if isinstance(event, StepStarted):  # the commonest first, spelled out: this is the hot path of every step
-        fields = {
-            "step": event.step,
-            "node": event.node,
-            "definition": event.definition,
-            "inputs": event.inputs,
-            "at": event.at,
-            "attempt": event.attempt,
-            "items": event.items,
-        }
-    elif isinstance(event, StepCompleted):
-        fields = {
-            "step": event.step,
-            "action": event.action,
-            "writes": _fragments(event.writes, values, blobs),
-            "ms": event.ms,
-            "source": event.source,
-            "reads": event.reads,
-        }
-    elif isinstance(event, ItemCompleted):
-        fields = {"step": event.step, "item": event.item, "writes": _fragments(event.writes, values, blobs)}
-    else:
-        fields = {name: getattr(event, name) for name in _NAMES[kind]}
-        for name in _VALUES.get(kind, ()):
-            fields[name] = _fragment(fields[name], values, blobs)
-        for name in _MAPS.get(kind, ()):
-            fields[name] = _fragments(fields[name], values, blobs)
-        if "error" in fields:
-            fields["error"] = to_data(fields["error"])
+    fields: dict[str, Any] = {**_FIELDS[kind], **event.__dict__}
+    if "document" in fields:
+        fields["document"] = _fragment(fields["document"], values, blobs)
+    if name := _MAPS.get(kind):
+        fields[name] = {key: _fragment(value, values, blobs) for key, value in fields[name].items()}
+    if "error" in fields:
+        fields["error"] = to_data(fields["error"])
     return Record(kind, values.seal(orjson.dumps(fields)), tuple(blobs))
-
-
-def _fragments(
-    writes: Mapping[str, object], values: ValueTable, blobs: list[tuple[str, bytes]]
-) -> dict[str, orjson.Fragment]:
-    return {key: _fragment(value, values, blobs) for key, value in writes.items()}
 
 
 def _fragment(value: object, values: ValueTable, blobs: list[tuple[str, bytes]]) -> orjson.Fragment:
@@ -91,9 +56,9 @@ def decode_event(record: Record, values: Reading) -> Event:
     """The event that a record holds; raises `DamagedError`."""
     try:
         fields = orjson.loads(values.unseal(record.data))
-        for name in _VALUES.get(record.kind, ()):
-            fields[name] = values.decode(fields[name])
-        for name in _MAPS.get(record.kind, ()):
+        if "document" in fields:
+            fields["document"] = values.decode(fields["document"])
+        if name := _MAPS.get(record.kind):
             fields[name] = {key: values.decode(value) for key, value in fields[name].items()}
         if "error" in fields:
             fields["error"] = from_data(fields["error"])
@@ -105,7 +70,7 @@ def decode_event(record: Record, values: Reading) -> Event:
 
 
 def mentions(text: str, *names: str, last: Callable[[], Record | None]) -> bool:
-    """Whether a text stands in a run's names or in the error that its last record holds, in whatever case."""
+    """Whether a string occurs in a run's names or in the error of its last record, ignoring case."""
     wanted = text.casefold()
     return any(wanted in name.casefold() for name in names) or wanted in _error_text(last()).casefold()
 
@@ -125,11 +90,6 @@ def step_of(record: Record) -> str:
         return str(orjson.loads(record.data)["step"])
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(record) from error
-
-
-def decode_events(records: Sequence[Record], values: Reading) -> list[Event]:
-    """Several events, in order."""
-    return [decode_event(record, values) for record in records]
 
 
 def _damaged(record: Record) -> DamagedError:

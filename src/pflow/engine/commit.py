@@ -1,22 +1,15 @@
-"""Lets everything that is emitted in one turn of the event loop, by whichever run, become durable together."""
+"""Makes everything that runs emit in one turn of the event loop durable together."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pflow.core.errors import PflowError
 from pflow.engine.ports import Journal
 
-
-class Writer(Protocol):
-    """A run with events to write."""
-
-    def write(self) -> None:
-        """Append what waits; what goes wrong is this run's own matter."""
-
-    def settle(self, failure: PflowError | None) -> None:
-        """It is durable, or, with a failure, it is not: tell whoever waits."""
+if TYPE_CHECKING:
+    from pflow.engine.run import Run
 
 
 class Commits:
@@ -24,26 +17,26 @@ class Commits:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._writers: list[Writer] = []
+        self._waiting: list[Run] = []
         self.runs = 0
 
-    def join(self, writer: Writer) -> None:
-        """Have `writer` written at the end of this turn of the loop."""
-        if not self._writers:
+    def join(self, run: Run) -> None:
+        """Have `run` written at the end of this turn of the loop."""
+        if not self._waiting:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._writers.append(writer)
+        self._waiting.append(run)
 
     def _flush(self) -> None:
-        writers, self._writers = self._writers, []
+        runs, self._waiting = self._waiting, []
         failure: PflowError | None = None
         try:
-            if len(writers) == 1:
-                writers[0].write()
+            if len(runs) == 1:
+                runs[0].write()
             else:
                 with self._journal.together():
-                    for writer in writers:
-                        writer.write()
+                    for run in runs:
+                        run.write()
         except PflowError as error:
             failure = error
-        for writer in writers:
-            writer.settle(failure)
+        for run in runs:
+            run.settle(failure)

@@ -1,4 +1,4 @@
-"""What a running step may ask of its surroundings, reachable from any node code without changing its signature."""
+"""What a running step knows of its surroundings, within reach of any node code without changing its signature."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class StepContext:
         return f"{self.run_id}/{self.step}"
 
     def folder(self) -> Path:
-        """The run's own folder, made on first use, for files too big or too binary for the journal."""
+        """The run's own directory, made on first use, for files too big or too binary for the journal."""
         folder = self.services.home / "runs" / self.run_id
         make_folder(folder)
         return folder
 
     def report(self, message: str) -> None:
-        """Show a line of progress to whoever watches the run."""
+        """Show a line of progress to the run's observer."""
         self._report(self.step, message)
 
 

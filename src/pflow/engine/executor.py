@@ -11,17 +11,16 @@ from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, InDoubtError, InputError, PflowError, RunError, StorageError
 from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
 from pflow.core.frozen import Frozen
-from pflow.engine.codec import decode_events
+from pflow.core.setting.redactor import Redactor
 from pflow.engine.commit import Commits
-from pflow.engine.history import History, fold_history, in_doubt
+from pflow.engine.history import History, in_doubt
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Cache, Journal, Observer, Services
-from pflow.engine.run import Run
+from pflow.engine.run import Run, Shared
 from pflow.engine.scope import Scope
 from pflow.engine.thread import Threads
-from pflow.engine.value import NoSecrets, Redacting, ValueTable
 
-_POLL = 0.25
+_POLL_SECONDS = 0.25
 
 
 class RunResult(Frozen):
@@ -60,16 +59,18 @@ class Executor:
         services: Services,
         *,
         observer: Observer | None = None,
-        redactor: Redacting | None = None,
+        redactor: Redactor | None = None,
         cache: Cache | None = None,
     ) -> None:
-        self._journal = journal
-        self._services = services
-        self._observer = observer
-        self._redactor = redactor or NoSecrets()
-        self._cache = cache
-        self._threads = Threads()
-        self._commits = Commits(journal)
+        self._shared = Shared(
+            journal=journal,
+            services=services,
+            redactor=redactor or Redactor(),
+            observer=observer,
+            cache=cache,
+            threads=Threads(),
+            commits=Commits(journal),
+        )
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
         self._stop_reason = "interrupted"
@@ -84,16 +85,15 @@ class Executor:
         seed: Mapping[str, object] | None = None,
     ) -> RunResult:
         """Begin a run and see it through."""
-        run = self._new_run(run_id or new_run_id())
+        run = Run(run_id or new_run_id(), self._shared)
         now = time.time()
         recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
         run.create(plan.name, now, RunStarted(workflow=plan.name, document=plan.raw, inputs=recorded, at=now))
         return await self._drive(run, Scope(run, plan, inputs, seed=seed))
 
     def history(self, run_id: str) -> History:
-        """What a run did so far, for whoever wants to take it up."""
-        values = ValueTable(self._redactor, lambda sha: self._journal.value(run_id, sha))
-        return fold_history(decode_events(self._journal.read(run_id), values))
+        """What a run did so far, for resuming it."""
+        return Run(run_id, self._shared).recall()
 
     async def resume(
         self,
@@ -104,17 +104,18 @@ class Executor:
         edited: bool = False,
         rerun_in_doubt: bool = False,
     ) -> RunResult:
-        """Take a run up again: only what is missing runs, or, with an edited plan, what changed.
+        """Continue a run: only what is missing runs, or, with an edited plan, what changed.
 
         Raises `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
         """
-        self._redactor.unknown.clear()
+        unknown = self._shared.redactor.unknown
+        unknown.clear()
         _check_open(self.history(run_id), run_id, edited)
-        _check_known(self._redactor.unknown)
-        run = self._new_run(run_id)
-        run.seq = self._journal.claim(run_id)
+        _check_known(unknown)
+        run = Run(run_id, self._shared)
+        run.seq = self._shared.journal.claim(run_id)
         try:
-            run.history = fold_history(decode_events(self._journal.read(run_id), run.values))
+            run.history = run.recall()
             _check_open(run.history, run_id, edited)  # another process may have ended it since
             doubts = in_doubt(plan, run.history)
             if doubts and not rerun_in_doubt:
@@ -126,7 +127,7 @@ class Executor:
                 )
         except PflowError:
             if run.history.finished or run.history.cancelled:
-                self._journal.append(run_id, run.seq, (), "cancelled" if run.history.cancelled else "completed")
+                self._shared.journal.append(run_id, run.seq, (), "cancelled" if run.history.cancelled else "completed")
             else:
                 run.emit(RunStopped(reason="in_doubt", at=time.time()), status="stopped")
             raise
@@ -159,14 +160,14 @@ class Executor:
             task.cancel()
 
     def cancel_orphan(self, run_id: str) -> None:
-        """End a run that nobody runs any more; raises `ConflictError` if somebody does."""
-        run = self._new_run(run_id)
-        run.seq = self._journal.claim(run_id)
+        """End a run whose process is gone; raises `ConflictError` while a process runs it."""
+        run = Run(run_id, self._shared)
+        run.seq = self._shared.journal.claim(run_id)
         run.emit(RunCancelled(at=time.time()), status="cancelled")
 
     def close(self) -> None:
-        """Let the threads go."""
-        self._threads.close()
+        """Release the threads."""
+        self._shared.threads.close()
 
     def _chosen(self, run_id: str | None) -> list[tuple[Run, asyncio.Task[None]]]:
         if run_id is None:
@@ -174,28 +175,17 @@ class Executor:
         found = self._active.get(run_id)
         return [found] if found else []
 
-    def _new_run(self, run_id: str) -> Run:
-        return Run(
-            run_id,
-            journal=self._journal,
-            redactor=self._redactor,
-            observer=self._observer,
-            services=self._services,
-            threads=self._threads,
-            commits=self._commits,
-            cache=self._cache,
-        )
-
     async def _drive(self, run: Run, scope: Scope) -> RunResult:
         loop = asyncio.get_running_loop()
         begin = time.perf_counter()
-        if self._services.tools is not None and scope.plan.servers:
-            self._services.tools.prepare(scope.plan.servers)
+        tools = self._shared.services.tools
+        if tools is not None and scope.plan.servers:
+            tools.prepare(scope.plan.servers)
         task = asyncio.create_task(scope.execute())
         self._active[run.run_id] = (run, task)
-        self._commits.runs = len(self._active)
+        self._shared.commits.runs = len(self._active)
         if self._watcher is None:
-            self._watcher = loop.call_later(_POLL, self._watch, loop)
+            self._watcher = loop.call_later(_POLL_SECONDS, self._watch, loop)
         outer_cancel = False
         try:
             await asyncio.wait([task])
@@ -206,7 +196,7 @@ class Executor:
             await asyncio.gather(task, return_exceptions=True)
         finally:
             del self._active[run.run_id]
-            self._commits.runs = len(self._active)
+            self._shared.commits.runs = len(self._active)
             if not self._active and self._watcher is not None:
                 self._watcher.cancel()
                 self._watcher = None
@@ -214,7 +204,7 @@ class Executor:
         try:
             result = self._conclude(run, scope, task, ms)
         except StorageError as failure:
-            if not isinstance(failure, CorruptError):  # what the journal took before it failed is where to go on
+            if not isinstance(failure, CorruptError):  # a resume goes on from what the journal stored before it failed
                 failure.details["run_id"] = run.run_id
                 failure.suggestions = (*failure.suggestions, Advice("then go on with `{resume}`", run=run.run_id))
             raise
@@ -223,10 +213,10 @@ class Executor:
         return result
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look, now and then, whether another process asked to cancel one of our runs."""
-        for asked in self._journal.cancel_requests():
+        """Check at intervals whether another process asked to cancel one of our runs."""
+        for asked in self._shared.journal.cancel_requests():
             self.cancel(asked)
-        self._watcher = loop.call_later(_POLL, self._watch, loop)
+        self._watcher = loop.call_later(_POLL_SECONDS, self._watch, loop)
 
     def _conclude(self, run: Run, scope: Scope, task: asyncio.Task[None], ms: float) -> RunResult:
         state, now = scope.state, time.time()
@@ -241,10 +231,8 @@ class Executor:
             run.emit(RunCancelled(at=now), status="cancelled")
         elif task.cancelled() or (run.stopping and (state.waiting or state.running)):
             status = "stopped"
-            error = {
-                "type": "interrupted",
-                "message": f"the run was stopped ({self._stop_reason}); it can be resumed",
-            }
+            message = f"the run was stopped ({self._stop_reason}); it can be resumed"
+            error = {"type": "interrupted", "message": message}
             run.emit(RunStopped(reason=self._stop_reason, at=now), status="stopped")
         elif (failure := task.exception()) is not None:
             raise failure
@@ -277,7 +265,7 @@ class Executor:
 
 
 def _check_open(history: History, run_id: str, edited: bool) -> None:
-    """Refuse to take up what has ended for good."""
+    """Refuse to resume a run that has ended for good."""
     if history.cancelled:
         raise RunError(f"run `{run_id}` was cancelled, for good", suggestions=["start the workflow again"])
     if history.finished and not edited:
@@ -288,14 +276,14 @@ def _check_open(history: History, run_id: str, edited: bool) -> None:
 
 
 def _check_known(unknown: set[str]) -> None:
-    """Refuse to go on with markers in place of values."""
+    """Refuse to resume with markers in place of values."""
     missing = sorted(unknown)
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         raise InputError(
-            f"the run holds values that were secret and are not known now: {names}",
+            f"the run holds secrets that are not known now: {names}",
             details={"secrets": missing},
-            suggestions=[Advice("`{set_setting}` stores it, or set it in the environment as it was", name=missing[0])],
+            suggestions=[Advice("`{set_setting}` stores it, or set it in the environment as before", name=missing[0])],
         )
 
 

@@ -18,7 +18,7 @@ LONGEST_WAIT = 3600.0
 
 
 class Halted(Exception):
-    """A sub-workflow or batch stopped because the run is stopping; its step stays open, to be taken up again."""
+    """A sub-workflow or batch stopped because the run is stopping; its step stays open, for a resume."""
 
 
 async def within(seconds: float | None, work: Awaitable[T], what: str) -> T:
@@ -37,7 +37,7 @@ async def within(seconds: float | None, work: Awaitable[T], what: str) -> T:
 def retry_wait(retry: Retry | None, attempt: int, error: BaseException) -> float | None:
     """Seconds until the next attempt, or None when this failure is final.
 
-    A server that said how long to wait is believed. What policy refused or a template cannot resolve stays so.
+    A server that says how long to wait is believed. What policy refused or a template cannot resolve would fail again.
     """
     if retry is None or attempt >= retry.attempts or isinstance(error, SecurityError | UnresolvedError | SystemExit):
         return None
@@ -70,7 +70,7 @@ def shown_params(params: Mapping[str, Any]) -> dict[str, object]:
     shown: dict[str, object] = {}
     for name, value in params.items():
         if name.startswith("__"):
-            continue  # what checking added is no parameter of the author's
+            continue  # added by checking, not written by the author
         if hasattr(value, "written"):
             shown.update({name: value.written, "values": value.values})
         else:

@@ -46,7 +46,7 @@ class History:
         self.cancelled = False
 
     def forget(self) -> None:
-        """Begin anew, as an edit does; what steps and items did stays known for reuse."""
+        """Start over, as an edit does; what steps and items did stays known for reuse."""
         self.steps.clear()
         self.finished = False
 

@@ -63,7 +63,7 @@ class Names:
         found = descend(value, reference)
         if isinstance(found, Opaque):
             raise RunError(
-                f"`{reference.text}` was a `{found.kind}` that lived only in the process that made it",
+                f"`{reference.text}` was a `{found.kind}` that existed only in the process that made it",
                 suggestions=["run the workflow again from the start"],
             )
         return found

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 from pflow.core.document.document import Input, KeyMapping, Retry
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
-from pflow.engine.graph import back_edges, predecessors, reach_masks
+from pflow.engine.graph import predecessors, reach_masks
 
 if TYPE_CHECKING:
     from pflow.core.template.compiled import Compiled
 
 MAX_VISITS = 1000
+"""Steps of one node in a run, unless the document says otherwise; a loop that does not end stops there."""
+
 MAX_DEPTH = 20
+"""Levels of sub-workflows."""
 
 
 class PlanBatch(Frozen):
@@ -88,7 +91,7 @@ class Plan:
     @cached_property
     def reach(self) -> tuple[int, ...]:
         """For each node, a bit mask of what it can reach without going back in a loop."""
-        return reach_masks(self.successors, back_edges(self.successors, self.starts))
+        return reach_masks(self.successors, self.starts)
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
@@ -97,7 +100,7 @@ class Plan:
 
     @cached_property
     def servers(self) -> tuple[str, ...]:
-        """The MCP servers that a run is sure to need. Of what may come from the cache nobody knows."""
+        """The MCP servers that a run is sure to need. Pure nodes do not count: they may come from the cache."""
         own = [node.server for node in self.nodes if node.server and node.purity != "pure"]
         inner = [server for node in self.nodes if node.child is not None for server in node.child.servers]
         return tuple(dict.fromkeys([*own, *inner]))

@@ -37,10 +37,10 @@ class RunInfo(Frozen):
 
 
 class RunQuery(Frozen):
-    """Which runs to list: those for which everything that is given holds.
+    """Which runs to list: those that match every field that is given.
 
-    `text` stands somewhere in the workflow's name, the run's id or the error it failed with, in whatever case; `prefix`
-    begins the id. `before` is the id of a run after which the list goes on, and `limit` None means all.
+    `text` occurs in the workflow's name, the run's id or the error it failed with, ignoring case; `prefix` begins the
+    id. `before` is the id of a run after which the list goes on, and `limit` None means all.
     """
 
     workflow: str | None = None
@@ -52,7 +52,7 @@ class RunQuery(Frozen):
 
 
 ALL_RUNS = RunQuery()
-"""The newest runs, whatever they are."""
+"""The newest runs of all kinds."""
 
 
 class Journal(Protocol):
@@ -94,19 +94,19 @@ class Journal(Protocol):
         """The runs that `query` asks for, newest first. Raises `NotFoundError` if `before` names no run."""
 
     def version(self) -> str:
-        """Another one whenever anyone, in whatever process, has stored something since this journal last told it."""
+        """A string that changes whenever any process has stored something."""
 
     def request_cancel(self, run_id: str) -> None:
-        """Ask the owner, in whatever process, to cancel the run."""
+        """Ask the owner, whichever process it is, to cancel the run."""
 
     def cancel_requests(self) -> frozenset[str]:
-        """Runs of ours that someone asked to cancel."""
+        """Runs of ours that are asked to be cancelled."""
 
     def delete(self, run_ids: Iterable[str]) -> None:
         """Forget ended runs and their values."""
 
     def close(self) -> None:
-        """Let go of everything; runs still owned become orphans that can be claimed."""
+        """Release everything; runs still owned become orphans that can be claimed."""
 
 
 class Cache(Protocol):
@@ -116,10 +116,10 @@ class Cache(Protocol):
         """What was put under this key."""
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep it; what was not used for longest makes room."""
+        """Keep it; what was not used for the longest time makes room."""
 
     def close(self) -> None:
-        """Let go of everything, before the journal does."""
+        """Release everything, before the journal does."""
 
 
 class Observer(Protocol):

@@ -9,41 +9,40 @@ from typing import Any, TypeVar
 
 from pflow.core.errors import PflowError
 from pflow.core.event import Event, ItemFailed, RunFailed, StepFailed
-from pflow.engine.codec import encode_event
+from pflow.core.frozen import Frozen
+from pflow.core.setting.redactor import Redactor
+from pflow.engine.codec import decode_event, encode_event
 from pflow.engine.commit import Commits
 from pflow.engine.context import StepContext, enter_step
 from pflow.engine.failure import describe_failure
-from pflow.engine.history import History
+from pflow.engine.history import History, fold_history
 from pflow.engine.plan import PlanNode
 from pflow.engine.ports import Cache, Journal, Observer, Record, Services, Status
 from pflow.engine.thread import Threads
-from pflow.engine.value import Redacting, ValueTable
+from pflow.engine.value import ValueTable
 
 E = TypeVar("E", bound=Event)
+
+
+class Shared(Frozen):
+    """What all runs of an executor share."""
+
+    journal: Journal
+    services: Services
+    redactor: Redactor
+    observer: Observer | None
+    cache: Cache | None
+    threads: Threads
+    commits: Commits
 
 
 class Run:
     """The parts that all scopes of a run share."""
 
-    def __init__(
-        self,
-        run_id: str,
-        *,
-        journal: Journal,
-        redactor: Redacting,
-        observer: Observer | None,
-        services: Services,
-        threads: Threads,
-        commits: Commits,
-        cache: Cache | None,
-    ) -> None:
+    def __init__(self, run_id: str, shared: Shared) -> None:
         self.run_id = run_id
-        self.journal = journal
-        self._redactor = redactor
-        self.services = services
-        self.threads = threads
-        self.cache = cache
-        self.values = ValueTable(redactor, lambda sha: journal.value(run_id, sha))
+        self.shared = shared
+        self.values = ValueTable(shared.redactor, lambda sha: shared.journal.value(run_id, sha))
         self.history = History()
         self.edited = False
         self.stopping = False
@@ -51,24 +50,26 @@ class Run:
         self.steps = 0
         self.reused: list[str] = []
         self.reran: list[tuple[str, str]] = []
-        self._observer = observer
         self._prototypes: dict[int, Any] = {}
-        self._commits = commits
         self._group: list[Event] = []
         self._sent: list[Event] = []
         self._encoded: dict[int, Record] = {}
         self._flushed: asyncio.Future[None] | None = None
         self._broken: PflowError | None = None
 
+    def recall(self) -> History:
+        """What the run did so far."""
+        return fold_history(decode_event(record, self.values) for record in self.shared.journal.read(self.run_id))
+
     def create(self, workflow: str, at: float, event: Event) -> None:
         """Begin the run with its first event."""
         record = encode_event(event, self.values)
-        self.journal.create(self.run_id, workflow, at, [record])
+        self.shared.journal.create(self.run_id, workflow, at, [record])
         self.seq = 1
         self._notify([event])
 
     def emit(self, *events: Event, status: Status | None = None) -> None:
-        """Make events durable, then tell whoever watches."""
+        """Make events durable, then notify the observer."""
         events = (*self._group, *events)
         self._group = []
         self._append(events, status)
@@ -83,14 +84,14 @@ class Run:
         """Like `emit`, but together with what others emit in this turn of the loop; await the result."""
         if self._flushed is None:
             self._flushed = asyncio.get_running_loop().create_future()
-            self._commits.join(self)
+            self.shared.commits.join(self)
         self._group.extend(events)
         return self._flushed
 
     @property
     def is_alone(self) -> bool:
         """Whether no other run is under way that a commit could be shared with."""
-        return self._commits.runs < 2
+        return self.shared.commits.runs < 2
 
     def write(self) -> None:
         """Append the group. Not yet durable when this returns."""
@@ -99,10 +100,10 @@ class Run:
             try:
                 self._append(self._sent, None)
             except PflowError:
-                self._sent = []  # `settle` tells those who wait
+                self._sent = []  # `settle` tells the tasks that wait
 
     def settle(self, failure: PflowError | None) -> None:
-        """Tell those who wait that the group is durable, or why it is not."""
+        """Tell the tasks that wait that the group is durable, or why it is not."""
         self._broken = self._broken or failure
         flushed, self._flushed = self._flushed, None
         if self._broken is None:
@@ -114,11 +115,11 @@ class Run:
             flushed.set_result(None)
         else:
             flushed.set_exception(self._broken)
-            flushed.exception()  # those who waited may be gone already
+            flushed.exception()  # the tasks that waited may be gone already
 
     def describe(self, error: BaseException, node: str) -> dict[str, object]:
         """What is recorded of a failure."""
-        return {name: self._redactor.ends(value) for name, value in describe_failure(error, node).items()}
+        return {name: self.shared.redactor.ends(value) for name, value in describe_failure(error, node).items()}
 
     def instance(self, node: PlanNode) -> Any:
         """A copy of the plan node's PocketFlow node, one for each step, as PocketFlow itself makes them."""
@@ -135,11 +136,11 @@ class Run:
 
     def enter(self, node: str, step: str) -> None:
         """Give the current task its step context."""
-        enter_step(StepContext(self.run_id, node, step, self.services, self._report))
+        enter_step(StepContext(self.run_id, node, step, self.shared.services, self._report))
 
     def _report(self, step: str, message: str) -> None:
-        if self._observer is not None:
-            self._observer.report(self.run_id, step, self._redactor.text(message))
+        if self.shared.observer is not None:
+            self.shared.observer.report(self.run_id, step, self.shared.redactor.text(message))
 
     def _record(self, event: Event) -> Record:
         if id(event) in self._encoded:
@@ -147,20 +148,21 @@ class Run:
         return encode_event(event, self.values)
 
     def _notify(self, events: Sequence[Event]) -> None:
-        if self._observer is not None:
+        if self.shared.observer is not None:
             for event in events:
-                self._observer.notify(self.run_id, self._shown(event))
+                self.shared.observer.notify(self.run_id, self._shown(event))
 
     def _shown(self, event: Event) -> Event:
         """An event as observers get it: what went wrong, which they show, without secrets."""
         if isinstance(event, StepFailed | ItemFailed | RunFailed):
-            return event._replace(error={name: self._redactor.value(value) for name, value in event.error.items()})
+            shown = {name: self.shared.redactor.value(value) for name, value in event.error.items()}
+            return event._replace(error=shown)
         return event
 
     def _append(self, events: Sequence[Event], status: Status | None) -> None:
         records = [self._record(event) for event in events]
         try:
-            self.journal.append(self.run_id, self.seq, records, status)
+            self.shared.journal.append(self.run_id, self.seq, records, status)
         except PflowError as error:
             self._broken = error
             raise

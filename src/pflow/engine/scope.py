@@ -13,6 +13,7 @@ from pocketflow import AsyncNode
 
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
+from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup, Reference
 from pflow.engine.batch import run_batch
 from pflow.engine.binding import bind_inputs
@@ -85,7 +86,10 @@ class Scope:
             self._spawn(await self._advance([]))
             await self._idle
         finally:
-            await self._abandon()
+            tasks = list(self._tasks.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _advance(self, events: list[Event]) -> list[Launch]:
         """Record what ended together with what starts next, and return that.
@@ -118,7 +122,7 @@ class Scope:
     async def _work(self, launch: Launch) -> None:
         """Run a step, and the steps that follow it one by one.
 
-        A chain of short steps need not go through the event loop for each, but must not keep it from others.
+        A chain of short steps need not go through the event loop for each, but must not block it for others.
         """
         for _ in range(_CHAIN):
             event = await self._step(launch)
@@ -226,7 +230,7 @@ class Scope:
             return [{"key": key, "value": value} for key, value in items.items()]
         if not isinstance(items, list | tuple):
             raise StepError(
-                f"the items of batch node `{node.id}` are not a list but {type(items).__name__}",
+                f"the items of batch node `{node.id}` must be a list, not {describe(items)}",
                 details={"items": str(items)[:200]},
             )
         return items
@@ -258,9 +262,9 @@ class Scope:
                 return past.completed._replace(ms=0.0, source="reuse")
         if run.edited:
             run.reran.append((step, reason))
-        if node.purity == "pure" and run.cache is not None and node.batch is None and node.child is None:
+        if node.purity == "pure" and run.shared.cache is not None and node.batch is None and node.child is None:
             launch.cache_key = digest_all([node.node_hash.encode(), launch.inputs.encode()])
-            cached = run.cache.get(launch.cache_key)
+            cached = run.shared.cache.get(launch.cache_key)
             if cached is not None:
                 action, writes = orjson.loads(run.values.unseal(cached))
                 return StepCompleted(step=step, action=action, writes=writes, ms=0.0, source="cache")
@@ -349,7 +353,7 @@ class Scope:
         if isinstance(instance, AsyncNode):
             action = await instance._run_async(shared)
         else:
-            action = await run.threads.call(instance._run, shared)
+            action = await run.shared.threads.call(instance._run, shared)
         writes = store.commit()
         if node.mapping is not None:
             for name, key in node.mapping.output_mappings.items():
@@ -364,7 +368,7 @@ class Scope:
         """One execution of a sub-workflow, journalled inside this run."""
         assert node.child is not None
         if self.depth + 1 > MAX_DEPTH:
-            raise StepError(f"sub-workflows are nested more than {MAX_DEPTH} deep")
+            raise StepError(f"sub-workflows are nested more than {MAX_DEPTH} levels deep")
         inputs = bind_inputs(node.child, params.get("inputs") or {})
         scope = Scope(self.run, node.child, inputs, prefix=step + "/", depth=self.depth + 1)
         await scope.execute()
@@ -380,20 +384,13 @@ class Scope:
         return "default", scope.names.outputs(), {}
 
     def _remember(self, launch: Launch, action: str, writes: Mapping[str, object]) -> None:
-        if self.run.cache is None:
+        if self.run.shared.cache is None:
             return
         try:
             data = orjson.dumps([action, writes], option=orjson.OPT_PASSTHROUGH_DATACLASS)
         except TypeError:
             return  # a value that lives only in this process cannot be remembered
-        self.run.cache.put(launch.cache_key, self.run.values.seal(data))
-
-    async def _abandon(self) -> None:
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.gather(*tasks, return_exceptions=True)
+        self.run.shared.cache.put(launch.cache_key, self.run.values.seal(data))
 
 
 def _since(begin: float) -> float:

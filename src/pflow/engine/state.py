@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from pflow.core.advice import to_text
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
@@ -33,7 +33,6 @@ class ScopeState:
         self.failed: dict[int, StepFailed] = {}
         self.ended: list[int] = []
         self._writers: dict[str, set[int]] = {}
-        self._index = {node.id: node.number for node in plan.nodes}
 
     def step_name(self, index: int, visit: int) -> str:
         """The name of a node's nth step."""
@@ -42,7 +41,7 @@ class ScopeState:
 
     def node_of(self, step: str) -> int:
         """The node that a step of this scope belongs to."""
-        return self._index[step[len(self.prefix) :].partition("#")[0]]
+        return self.plan.by_id[step[len(self.prefix) :].partition("#")[0]].number
 
     def apply(self, event: Event) -> None:
         """Take one event of this scope into account."""
@@ -84,16 +83,14 @@ class ScopeState:
         if not found:
             return found
         blocked = 0
-        for live in running:
-            blocked |= reach[live]
-        for live in waiting:
+        for live in (*running, *waiting):
             blocked |= reach[live]
         ready = []
         for index in found:
             if index in running:
                 waiting[index] = index
             elif blocked >> index & 1:
-                waiting[index] = next(n for n in self._live() if reach[n] >> index & 1)
+                waiting[index] = next(n for n in (*running, *waiting) if reach[n] >> index & 1)
             else:
                 ready.append(index)
         ready.sort()
@@ -142,10 +139,6 @@ class ScopeState:
         except KeyError:
             return False
         return True
-
-    def _live(self) -> Iterator[int]:
-        yield from self.running
-        yield from self.waiting
 
     def _finish(self, index: int, writes: Writes, action: str) -> None:
         self.running.pop(index, None)

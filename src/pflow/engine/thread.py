@@ -1,4 +1,4 @@
-"""Threads for synchronous nodes: reused, bounded, and never waited for when a step was given up."""
+"""Threads for synchronous nodes: reused, bounded, and never waited for once a step was given up."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from typing import Any
 
 LIMIT = 128
+"""Threads, at most."""
 
 _PATIENCE = 0.0002
 """Seconds to wait for a lone job on the spot: many nodes are done sooner than the event loop would notice."""
@@ -42,10 +43,10 @@ class _Job:
             try:
                 self.loop.call_soon_threadsafe(self.settle)
             except RuntimeError:
-                pass  # the loop is gone, and with it whoever waited
+                pass  # the loop is gone, and with it the task that waited
 
     def settle(self) -> None:
-        """Hand the outcome to whoever awaits it. May be called twice: both sides look after saying what they did."""
+        """Pass the outcome to the task that awaits it. May be called twice: both sides check after they have acted."""
         if self.future is None or self.future.done():
             return
         if self.failure is None:
@@ -98,5 +99,5 @@ class Threads:
 
 
 def _awaitable(failure: BaseException) -> BaseException:
-    # A future cannot hold a StopIteration: it would end whoever awaits it.
+    # A future cannot hold a StopIteration: it would end the coroutine that awaits it.
     return RuntimeError("the node raised StopIteration") if isinstance(failure, StopIteration) else failure

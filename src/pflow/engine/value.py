@@ -14,16 +14,20 @@ Everything that is stored passes `ValueTable.seal`, the one place where what is 
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import orjson
 
 from pflow.core.errors import DamagedError, RunError, StepError
 
+if TYPE_CHECKING:
+    from pflow.core.setting.redactor import Redactor
+
 INLINE_BYTES = 1024
-_DIGITS = 40
+_DIGITS = 40  # hexadecimal, of a digest
 EXACT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 """Options under which only what JSON really has is written."""
 
@@ -35,54 +39,6 @@ class Mark:
 DELETED = Mark()
 ITEMS = Mark()
 ITEMS_JSON = b'{"items":true}'
-
-
-class Redacting(Protocol):
-    """Replaces secrets in encoded JSON by markers, and back. `unknown` names those that could not be put back."""
-
-    unknown: set[str]
-
-    def text(self, text: str) -> str:
-        """A text for people without secrets."""
-
-    def value(self, value: object) -> object:
-        """An error for people without secrets."""
-
-    def ends(self, value: object) -> object:
-        """An error without what cuts left of secrets."""
-
-    def data(self, data: bytes) -> bytes:
-        """The bytes without secrets."""
-
-    def restore(self, data: bytes) -> bytes:
-        """The bytes with the secrets that are known."""
-
-
-class NoSecrets:
-    """A redactor for runs that have nothing to hide."""
-
-    def __init__(self) -> None:
-        self.unknown: set[str] = set()
-
-    def text(self, text: str) -> str:
-        """The text as it is."""
-        return text
-
-    def value(self, value: object) -> object:
-        """The error as it is."""
-        return value
-
-    def ends(self, value: object) -> object:
-        """The error as it is."""
-        return value
-
-    def data(self, data: bytes) -> bytes:
-        """The bytes as they are."""
-        return data
-
-    def restore(self, data: bytes) -> bytes:
-        """The bytes as they are."""
-        return data
 
 
 class Opaque:
@@ -128,7 +84,7 @@ def digest_all(parts: Iterable[bytes]) -> str:
 class ValueTable:
     """The values of one run. A large value that did not change is encoded and stored once."""
 
-    def __init__(self, redactor: Redacting, load: Callable[[str], bytes]) -> None:
+    def __init__(self, redactor: Redactor, load: Callable[[str], bytes]) -> None:
         self._redactor = redactor
         self._load = load
         self._large: dict[int, tuple[object, Encoded]] = {}
@@ -275,7 +231,7 @@ def has_nan(value: object) -> bool:
     while stack:
         item = stack.pop()
         if isinstance(item, float):
-            if item != item or item in (float("inf"), float("-inf")):
+            if not math.isfinite(item):
                 return True
         elif isinstance(item, Mapping):
             stack.extend(item.values())

@@ -81,7 +81,7 @@ def bind(wiring: Wiring, plan: Plan, params: Params, *, text: bool = False) -> d
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
-    """Every text and number in a value, under a name of its own."""
+    """Every string and number in a value, under a name of its own."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _leaves(f"{name}.{key}", item)

@@ -22,12 +22,12 @@ class Checked(Frozen):
 
     @property
     def errors(self) -> tuple[Issue, ...]:
-        """What keeps it from running."""
+        """What prevents it from running."""
         return tuple(issue for issue in self.issues if issue.severity == "error")
 
     @property
     def warnings(self) -> tuple[Issue, ...]:
-        """What is probably a mistake, and keeps it from nothing."""
+        """What is probably a mistake, but does not prevent a run."""
         return tuple(issue for issue in self.issues if issue.severity == "warning")
 
     @property
@@ -47,7 +47,7 @@ class Checked(Frozen):
 def check_source(wiring: Wiring, source: Source) -> Checked:
     """A document as a plan, and everything that was found in it."""
     parsed = source.parsed
-    if parsed.document is None:  # nothing is read or written for a text that is not a document
+    if parsed.document is None:  # nothing is read or written for what is not a document
         return Checked(source=source, plan=None, issues=parsed.issues)
     name = source.library or parsed.document.name or Path(source.shown).stem
     plan, issues = compile_plan(parsed, wiring.registry, source.load, name=name)

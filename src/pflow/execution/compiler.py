@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
@@ -14,7 +13,7 @@ from pflow.core.document.position import Path
 from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.interface import MCP_SERVER, Interface
 from pflow.core.printable import shorten
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean, nearest
 from pflow.core.template.compiled import Compiled
 from pflow.core.template.template import compile_value
 from pflow.engine.graph import reach_through_loops
@@ -22,13 +21,14 @@ from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest
 from pflow.execution.definition import define
 from pflow.execution.foreign_syntax import foreign_templates
-from pflow.execution.node_check import check_actions, check_child_inputs, check_constant, is_choice, visible_outputs
+from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant
 from pflow.execution.node_param import NodeParams, advise_type, find_tool, tool_params
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 
 if TYPE_CHECKING:
-    from pflow.registry.entry import ToolConfig
+    from pflow.registry.entry import Entry
+    from pflow.registry.registry import Registry
 
 
 class Load(Protocol):
@@ -38,47 +38,14 @@ class Load(Protocol):
         """Raises `NotFoundError`."""
 
 
-class TypeEntry(Protocol):
-    """What the compiler needs of a registry entry."""
-
-    @property
-    def interface(self) -> Interface:
-        """What the node takes and gives."""
-
-    @property
-    def node_hash(self) -> str:
-        """Changes with the node's code."""
-
-    @property
-    def is_user(self) -> bool:
-        """Whether it is a person's own node."""
-
-    @property
-    def tool(self) -> ToolConfig | None:
-        """The tool of an MCP server that it stands for."""
-
-    def node_class(self) -> type:
-        """The class, imported."""
-
-
-class Types(Protocol):
-    """What the compiler needs of a registry."""
-
-    def get(self, name: str) -> TypeEntry:
-        """The node type of that name; raises `NotFoundError`."""
-
-    def names(self) -> list[str]:
-        """All names."""
-
-    def __contains__(self, name: object) -> bool: ...
-
-
 def child_key(wanted: object) -> str:
     """How a document's `children` name one of them: by its reference, or by its content where it stands inline."""
     return wanted if isinstance(wanted, str) else digest(orjson.dumps(wanted))
 
 
-def compile_plan(parsed: Parsed, types: Types, load: Load, *, name: str = "") -> tuple[Plan | None, tuple[Issue, ...]]:
+def compile_plan(
+    parsed: Parsed, types: Registry, load: Load, *, name: str = ""
+) -> tuple[Plan | None, tuple[Issue, ...]]:
     """Check a document against the node types there are, all of it, and freeze it into a plan.
 
     The plan is None when an issue is an error; warnings come with a plan.
@@ -89,10 +56,11 @@ def compile_plan(parsed: Parsed, types: Types, load: Load, *, name: str = "") ->
 
 
 class _Compiler:
-    def __init__(self, parsed: Parsed, types: Types, load: Load, name: str, trail: tuple[str, ...] = ()) -> None:
+    def __init__(self, parsed: Parsed, types: Registry, load: Load, name: str, trail: tuple[str, ...] = ()) -> None:
         self.places = parsed.places
         self.issues: list[Issue] = list(parsed.issues)
         self.document = parsed.document
+        self.mappings = parsed.document.mappings if parsed.document else {}
         self.types = types
         self.load = load
         self.name = name
@@ -105,40 +73,29 @@ class _Compiler:
         document = self.document
         if document is None:
             return None
-        entries = [self._entry(index, spec) for index, spec in enumerate(document.nodes)]
-        child_plans = [self._child(index, spec) for index, spec in enumerate(document.nodes)]
-        params = [
-            self._params(index, spec, entry, child)
-            for index, (spec, entry, child) in enumerate(zip(document.nodes, entries, child_plans, strict=True))
-        ]
-        batches = [self._batch(index, spec) for index, spec in enumerate(document.nodes)]
-        edges, starts = plan_edges(document, params, batches, self._report)
-        interfaces = [
-            visible_outputs(spec, entry.interface if entry else None, child, edges[index])
-            for index, (spec, entry, child) in enumerate(zip(document.nodes, entries, child_plans, strict=True))
-        ]
-        targets = [tuple(dict.fromkeys(t for ts in edge.values() for t in ts)) for edge in edges]
+        nodes = [CheckedNode(index, spec, self._entry(index, spec)) for index, spec in enumerate(document.nodes)]
+        for node in nodes:
+            node.child = self._child(node.index, node.spec)
+        for node in nodes:
+            node.params = self._params(node)
+        for node in nodes:
+            node.batch = self._batch(node)
+        starts = plan_edges(document, nodes, self._report)
+        targets = [tuple(dict.fromkeys(t for ts in node.edges.values() for t in ts)) for node in nodes]
         after = reach_through_loops(targets, starts)
-        references = References(document, interfaces, after, self._report)
+        references = References(document, [node.visible_outputs() for node in nodes], after, self._report)
         outputs = self._outputs(document)
-        for index, spec in enumerate(document.nodes):
-            params[index] = self._fill(index, spec, entries[index], params[index], references)
-            self._check_params(index, spec, params[index], batches[index], references)
-            entry = entries[index]
-            if entry is not None and not (entry.is_user and not any(map(is_choice, entry.interface.actions))):
-                check_actions(index, document, entry.interface.actions, edges[index], self._report)
+        for node in nodes:
+            self._fill(node, references)
+            self._check_params(node, references)
+            check_actions(node, document, self._report)
         for output, source in outputs.items():
             for reference in source.references:
                 references.check(None, reference, ("outputs", output, "source"))
         if any(issue.severity == "error" for issue in self.issues):
             return None
-        nodes = tuple(
-            self._node(index, spec, entry, child, params[index], batches[index], edges[index])
-            for index, (spec, entry, child) in enumerate(zip(document.nodes, entries, child_plans, strict=True))
-            if entry is not None
-        )
         return Plan(
-            nodes=nodes,
+            nodes=tuple(self._node(node, node.entry) for node in nodes if node.entry is not None),
             starts=tuple(starts),
             name=self.name or document.name,
             inputs=document.inputs,
@@ -158,7 +115,7 @@ class _Compiler:
     ) -> None:
         self.issues.append(self.places.issue(code, message, path, known=known, hint=hint)._replace(severity=severity))
 
-    def _entry(self, index: int, spec: NodeSpec) -> TypeEntry | None:
+    def _entry(self, index: int, spec: NodeSpec) -> Entry | None:
         if spec.mcp_server and spec.mcp_tool:
             return find_tool(index, spec, self.types, self._report)
         try:
@@ -196,7 +153,7 @@ class _Compiler:
             )
             return None
         if key in self.trail or len(self.trail) >= MAX_DEPTH:
-            reason = "includes itself" if key in self.trail else f"is nested more than {MAX_DEPTH} deep"
+            reason = "includes itself" if key in self.trail else f"is nested more than {MAX_DEPTH} levels deep"
             self._report("nesting", f"workflow `{wanted if isinstance(wanted, str) else spec.id}` {reason}", path)
             return None
         try:
@@ -215,22 +172,20 @@ class _Compiler:
             self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity)
         return plan
 
-    def _params(self, index: int, spec: NodeSpec, entry: TypeEntry | None, child: Plan | None) -> dict[str, Compiled]:
+    def _params(self, node: CheckedNode) -> dict[str, Compiled]:
         compiled: dict[str, Compiled] = {}
-        interface = entry.interface if entry else None
+        spec, interface = node.spec, node.interface
         for name, value in spec.params.items():
-            path: Path = ("nodes", index, "params", name)
+            path: Path = ("nodes", node.index, "params", name)
             field = interface.param(name) if interface else None
             if interface and field is None and not interface.open_params:
                 fields = (*interface.params, *interface.reads)
-                known = tuple(f"{f.name} ({f.type})" for f in fields)
-                near = nearest(name, [f.name for f in fields], limit=1)
                 self._report(
                     "unknown-param",
                     f"node `{spec.id}` ({spec.type}) has no parameter `{name}`",
                     path,
-                    known=known,
-                    hint=f"did you mean `{near[0]}`?" if near else "",
+                    known=tuple(f"{f.name} ({f.type})" for f in fields),
+                    hint=did_you_mean(name, [f.name for f in fields]),
                 )
             if "${" in name:
                 self._report("template-here", f"templates do not apply in names of parameters: `{name}`", path)
@@ -244,8 +199,7 @@ class _Compiler:
                 check_constant(spec, field, value, path, self._report)
             if field is None or field.slot != "raw":
                 self._warn_of_foreign(value, path)
-        if child is not None:
-            check_child_inputs(index, spec, child, self._report)
+        check_child_inputs(node, self._report)
         return compiled
 
     def _warn_of_foreign(self, value: object, path: Path) -> None:
@@ -258,42 +212,36 @@ class _Compiler:
                 severity="warning",
             )
 
-    def _batch(self, index: int, spec: NodeSpec) -> PlanBatch | None:
-        if spec.batch is None:
+    def _batch(self, node: CheckedNode) -> PlanBatch | None:
+        batch = node.spec.batch
+        if batch is None:
             return None
-        items, problems = compile_value(spec.batch.items)
-        for problem in problems:
-            self._report("template", problem.message, ("nodes", index, "batch", "items"), hint=problem.hint)
         return PlanBatch(
-            items=items,
-            name=spec.batch.name,
-            concurrency=spec.batch.concurrency,
-            keep_going=spec.batch.on_error == "continue",
+            items=self._template(batch.items, ("nodes", node.index, "batch", "items")),
+            name=batch.name,
+            concurrency=batch.concurrency,
+            keep_going=batch.on_error == "continue",
         )
 
-    def _fill(
-        self,
-        index: int,
-        spec: NodeSpec,
-        entry: TypeEntry | None,
-        params: dict[str, Compiled],
-        references: References,
-    ) -> dict[str, Compiled]:
-        if entry is None:
-            return params
-        interface = entry.interface
-        mapping = self.document.mappings.get(spec.id) if self.document else None
+    def _template(self, value: object, path: Path) -> Compiled:
+        compiled, problems = compile_value(value)
+        for problem in problems:
+            self._report("template", problem.message, path, hint=problem.hint)
+        return compiled
+
+    def _fill(self, node: CheckedNode, references: References) -> None:
+        """Let natural keys feed what the document leaves out."""
+        index, spec, interface = node.index, node.spec, node.interface or Interface()
+        mapping = self.mappings.get(spec.id)
         aliases = mapping.input_mappings if mapping else {}
-        filled = dict(params)
         for field in interface.params:
             if field.name in spec.params:
                 continue
             source = aliases.get(field.name, field.name)
             wanted = field.required or field.name in aliases
             if wanted and field.slot == "value" and references.natural(index, source):
-                filled[field.name], _ = compile_value(f"${{{source}}}")
-                continue
-            if field.required:
+                node.params[field.name], _ = compile_value(f"${{{source}}}")
+            elif field.required:
                 self._report(
                     "missing-param",
                     f"node `{spec.id}` ({spec.type}) needs `{field.name}` ({field.type})"
@@ -303,7 +251,7 @@ class _Compiler:
                 )
         for field in interface.reads:
             source = aliases.get(field.name, field.name)
-            if field.required and field.name not in params and not references.natural(index, source):
+            if field.required and field.name not in spec.params and not references.natural(index, source):
                 self._report(
                     "missing-read",
                     f"node `{spec.id}` ({spec.type}) reads `{field.name}`, which nothing before it writes",
@@ -311,67 +259,48 @@ class _Compiler:
                     known=tuple(references.natural_names(index)),
                     hint=references.mapping_hint(index, spec.id, field),
                 )
-        return filled
 
-    def _check_params(
-        self,
-        index: int,
-        spec: NodeSpec,
-        params: Mapping[str, Compiled],
-        batch: PlanBatch | None,
-        references: References,
-    ) -> None:
+    def _check_params(self, node: CheckedNode, references: References) -> None:
+        index, batch = node.index, node.batch
         own: tuple[str, ...] = (batch.name, f"{batch.name}_index") if batch else ()
         items = batch.items.references if batch else ()
-        for name, compiled in params.items():
+        for name, compiled in node.params.items():
             for reference in compiled.references:
                 if reference.root not in own:
                     references.check(index, reference, ("nodes", index, "params", name))
-                elif spec.batch and reference.root == own[0] and items and items[0].text == spec.batch.items:
+                elif node.spec.batch and reference.root == own[0] and items and items[0].text == node.spec.batch.items:
                     references.check_item(reference, items[0], ("nodes", index, "params", name))
-        if batch:
-            for reference in batch.items.references:
-                references.check(index, reference, ("nodes", index, "batch", "items"))
+        for reference in items:
+            references.check(index, reference, ("nodes", index, "batch", "items"))
 
     def _outputs(self, document: Document) -> dict[str, Compiled]:
         outputs = {}
         for name, output in document.outputs.items():
             source = output.source if output.source is not None else f"${{{name}}}"
-            outputs[name], problems = compile_value(source)
-            for problem in problems:
-                self._report("template", problem.message, ("outputs", name, "source"), hint=problem.hint)
+            outputs[name] = self._template(source, ("outputs", name, "source"))
         return outputs
 
-    def _node(
-        self,
-        index: int,
-        spec: NodeSpec,
-        entry: TypeEntry,
-        child: Plan | None,
-        params: Mapping[str, Compiled],
-        batch: PlanBatch | None,
-        edges: Mapping[str, tuple[int, ...]],
-    ) -> PlanNode:
-        assert self.document is not None
-        mapping = self.document.mappings.get(spec.id)
+    def _node(self, node: CheckedNode, entry: Entry) -> PlanNode:
+        spec, child = node.spec, node.child
+        mapping = self.mappings.get(spec.id)
         node_hash = entry.node_hash if child is None else digest(orjson.dumps(child.raw))
         definition, former = define(spec, node_hash, mapping)
         added = tool_params(entry.tool)
         return PlanNode(
             id=spec.id,
-            number=index,
+            number=node.index,
             type=spec.type,
-            params=NodeParams(params, added),
+            params=NodeParams(node.params, added),
             definition=definition,
             node_hash=node_hash,
-            edges=edges,
+            edges=node.edges,
             make=None if child is not None else (lambda: entry.node_class()()),
             former=former,
             child=child,
             purity=entry.interface.purity,
             trusted=not entry.is_user,
             reads=tuple(field.name for field in entry.interface.reads),
-            batch=batch,
+            batch=node.batch,
             retry=spec.retry,
             timeout=spec.timeout,
             max_visits=spec.max_visits or MAX_VISITS,

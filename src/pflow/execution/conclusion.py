@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from pflow.core.errors import NotFoundError, PflowError, SecurityError, StorageError
+from pflow.core.errors import PflowError
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.engine.executor import RunResult
 from pflow.engine.plan import Plan
@@ -30,11 +31,17 @@ def conclude(
     error: Any = redactor.value(result.error) if result.error is not None else None
     code = signalled or _EXIT_CODES.get(str((error or {}).get("type")), 1)
     outputs: Any = redactor.value(dict(result.outputs))
-    trace_path = _write_trace(wiring, result.run_id, notices)
-    _keep_observed(wiring, notices)
-    _clean(wiring, result.run_id, notices)
+    trace_path: str | None = None
+    with _noted("the trace was not written", notices):
+        trace_path = _write_trace(wiring, result.run_id)
+    if "registry" in wiring.__dict__:
+        with _noted("results of tools were not remembered", notices):
+            wiring.registry.keep_observed()
+    with _noted("old runs were not deleted", notices):
+        _clean(wiring, result.run_id)
     if source is not None:
-        _count(wiring, source, result, notices)
+        with _noted("the run was not counted", notices):
+            _count(wiring, source, result)
     is_complete = result.status == "completed"
     return Outcome(
         **{
@@ -52,48 +59,36 @@ def conclude(
     )
 
 
-def _write_trace(wiring: Wiring, run_id: str, notices: list[str]) -> str | None:
+def _write_trace(wiring: Wiring, run_id: str) -> str:
     settings = wiring.settings
     keep_days, max_mb = settings.number("trace.keep_days"), settings.number("trace.max_mb")
-    try:
-        records = wiring.journal.read(run_id)
-        return str(write_trace(wiring.home.debug, run_id, records, keep_days=keep_days, max_mb=max_mb))
-    except PflowError as error:  # whatever is wrong with the home by now, the run did what it did
-        notices.append(f"the trace was not written: {error.message}")
-        return None
+    records = wiring.journal.read(run_id)
+    return str(write_trace(wiring.home.debug, run_id, records, keep_days=keep_days, max_mb=max_mb))
 
 
-def _keep_observed(wiring: Wiring, notices: list[str]) -> None:
-    """Store what tools were seen to give, for the next check."""
-    if "registry" in wiring.__dict__:
-        try:
-            wiring.registry.keep_observed()
-        except PflowError as error:  # it is knowledge that a later run brings again
-            notices.append(f"what tools gave was not remembered: {error.message}")
+def _clean(wiring: Wiring, run_id: str) -> None:
+    """Once a day, delete old runs and drafts."""
+    if is_due(wiring.home):
+        runs_days = wiring.settings.number("runs.keep_days")
+        drafts_days = wiring.settings.number("drafts.keep_days")
+        clean_home(wiring.home, wiring.journal, runs_days=runs_days, drafts_days=drafts_days, keep=run_id)
 
 
-def _clean(wiring: Wiring, run_id: str, notices: list[str]) -> None:
-    """Once a day, let old runs and drafts go."""
-    if not is_due(wiring.home):
-        return
-    settings = wiring.settings
-    days = {"runs_days": settings.number("runs.keep_days"), "drafts_days": settings.number("drafts.keep_days")}
-    try:
-        clean_home(wiring.home, wiring.journal, **days, keep=run_id)
-    except PflowError as error:  # the run did what it did; cleaning can wait for another day
-        notices.append(f"old runs were not deleted: {error.message}")
-
-
-def _count(wiring: Wiring, source: Source, result: RunResult, notices: list[str]) -> None:
+def _count(wiring: Wiring, source: Source, result: RunResult) -> None:
     """Count the run of a saved workflow or draft."""
     name = source.library or source.draft
-    if not name:
-        return
-    manager = WorkflowManager(wiring.home, kind="library" if source.library else "draft")
-    try:
+    if name:
+        manager = WorkflowManager(wiring.home, kind="library" if source.library else "draft")
         manager.record_run(name, result.status == "completed", result.duration_ms)
-    except (StorageError, NotFoundError, SecurityError) as error:
-        notices.append(f"the run was not counted: {error.message}")
+
+
+@contextmanager
+def _noted(problem: str, notices: list[str]) -> Iterator[None]:
+    """Make an error a notice: whatever is wrong with the home by now, the run did what it did."""
+    try:
+        yield
+    except PflowError as error:
+        notices.append(f"{problem}: {error.message}")
 
 
 def _primary(wiring: Wiring, plan: Plan, outputs: Mapping[str, object]) -> str | None:

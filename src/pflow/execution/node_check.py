@@ -3,20 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pflow.core.document.document import Document, NodeSpec
 from pflow.core.document.position import Path
 from pflow.core.interface import ERROR_ACTIONS, Field, Interface
 from pflow.core.json_type import fits, type_of
-from pflow.core.suggest import nearest
-from pflow.engine.plan import Plan
+from pflow.core.suggest import did_you_mean
+from pflow.core.template.compiled import Compiled
+from pflow.engine.plan import Plan, PlanBatch
+
+if TYPE_CHECKING:
+    from pflow.registry.entry import Entry
 
 
 class Report(Protocol):
     """Takes an issue: its code, its message, where, and what would be right."""
 
     def __call__(self, code: str, message: str, path: Path, *, known: tuple[str, ...] = (), hint: str = "") -> None: ...
+
+
+class CheckedNode:
+    """A node while its document is checked: what is known of it so far."""
+
+    __slots__ = ("batch", "child", "edges", "entry", "index", "params", "spec")
+
+    def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
+        self.index = index
+        self.spec = spec
+        self.entry = entry
+        self.child: Plan | None = None
+        self.params: dict[str, Compiled] = {}
+        self.batch: PlanBatch | None = None
+        self.edges: dict[str, tuple[int, ...]] = {}
+
+    @property
+    def interface(self) -> Interface | None:
+        """What its type takes and gives, if there is such a type."""
+        return self.entry.interface if self.entry else None
+
+    def lead(self, action: str, target: int) -> None:
+        """Add an edge that an action takes."""
+        self.edges[action] = (*self.edges.get(action, ()), target)
+
+    def visible_outputs(self) -> Interface | None:
+        """What later nodes can refer to: its outputs as its batch, sub-workflow and error edges shape them."""
+        if self.child is not None:
+            outputs = tuple(Field(name=name) for name in self.child.outputs)
+            opened = not self.child.outputs
+        elif self.interface is not None:
+            outputs, opened = self.interface.outputs, self.interface.open_outputs
+            if self.interface.echo_params:
+                outputs = tuple(Field(name=name) for name in self.spec.params)
+        else:
+            return None
+        if self.batch is not None:
+            properties = {} if opened else {"properties": {field.name: _schema(field) for field in outputs}}
+            each = {"type": "object", **properties}
+            outputs = (
+                Field(name="results", type="array", schema={"type": "array", "items": each}),
+                Field(name="errors", type="array"),
+                Field(name="count", type="integer"),
+            )
+            opened = False
+        if any(action in ERROR_ACTIONS for action in self.edges):
+            outputs = (*outputs, Field(name="error", type="object"))
+        return Interface(outputs=outputs, open_outputs=opened)
 
 
 def check_constant(spec: NodeSpec, field: Field, value: object, path: Path, report: Report) -> None:
@@ -34,85 +86,49 @@ def check_constant(spec: NodeSpec, field: Field, value: object, path: Path, repo
             report("code", f"line {line}, column {column} of the code: {message}", path)
 
 
-def check_child_inputs(index: int, spec: NodeSpec, child: Plan, report: Report) -> None:
+def check_child_inputs(node: CheckedNode, report: Report) -> None:
     """A sub-workflow gets the inputs it declares, all that it needs and no others."""
+    spec, child = node.spec, node.child
     given = spec.params.get("inputs", {})
-    if not isinstance(given, dict):
+    if child is None or not isinstance(given, dict):
         return
-    path: Path = ("nodes", index, "params", "inputs")
+    path: Path = ("nodes", node.index, "params", "inputs")
     known = tuple(f"{name} ({declared.type})" for name, declared in child.inputs.items())
     for name in given:
         if name not in child.inputs:
-            near = nearest(name, child.inputs, limit=1)
-            report(
-                "unknown-input",
-                f"the workflow of node `{spec.id}` has no input `{name}`",
-                (*path, name),
-                known=known,
-                hint=f"did you mean `{near[0]}`?" if near else "",
-            )
+            message = f"the workflow of node `{spec.id}` has no input `{name}`"
+            hint = did_you_mean(name, child.inputs)
+            report("unknown-input", message, (*path, name), known=known, hint=hint)
     for name, declared in child.inputs.items():
         if name not in given and declared.required and not declared.has_default:
             message = f"the workflow of node `{spec.id}` needs input `{name}` ({declared.type})"
             report("missing-input", message, path, known=known)
 
 
-def check_actions(
-    index: int, document: Document, actions: tuple[str, ...], edges: Mapping[str, object], report: Report
-) -> None:
+def check_actions(node: CheckedNode, document: Document, report: Report) -> None:
     """Edges wait for actions that the node can return, and where any edge leaves it, every choice has one."""
-    spec = document.nodes[index]
+    spec, edges, entry = node.spec, node.edges, node.entry
+    actions = entry.interface.actions if entry else ()
+    choices = [action for action in actions if action != "default" and action not in ERROR_ACTIONS]
+    if entry is None or (entry.is_user and not choices):
+        return
     for action in edges:
         if action not in actions and action not in ("default", "error", "timeout"):
-            near = nearest(action, actions, limit=1)
             report(
                 "unknown-action",
                 f"node `{spec.id}` ({spec.type}) never returns action `{action}`",
                 ("edges", _edge_position(document, spec.id, action), "action"),
                 known=actions,
-                hint=f"did you mean `{near[0]}`?" if near else "",
+                hint=did_you_mean(action, actions),
             )
-    if edges:
-        for action in actions:
-            if is_choice(action) and action not in edges:
-                report(
-                    "missing-edge",
-                    f"node `{spec.id}` can return action `{action}`, which has no edge",
-                    ("nodes", index),
-                    hint=f'add {{"from": "{spec.id}", "to": …, "action": "{action}"}}',
-                )
-
-
-def is_choice(action: str) -> bool:
-    """Whether an action is one of several ways to go on, rather than success or failure."""
-    return action != "default" and action not in ERROR_ACTIONS
-
-
-def visible_outputs(
-    spec: NodeSpec, interface: Interface | None, child: Plan | None, edges: Mapping[str, object]
-) -> Interface | None:
-    """What later nodes can refer to: a node's outputs as its batch, sub-workflow and error edges shape them."""
-    if child is not None:
-        outputs = tuple(Field(name=name) for name in child.outputs)
-        opened = not child.outputs
-    elif interface is not None:
-        outputs, opened = interface.outputs, interface.open_outputs
-        if interface.echo_params:
-            outputs = tuple(Field(name=name) for name in spec.params)
-    else:
-        return None
-    if spec.batch is not None:
-        properties = {} if opened else {"properties": {field.name: _schema(field) for field in outputs}}
-        each = {"type": "object", **properties}
-        outputs = (
-            Field(name="results", type="array", schema={"type": "array", "items": each}),
-            Field(name="errors", type="array"),
-            Field(name="count", type="integer"),
-        )
-        opened = False
-    if any(action in ERROR_ACTIONS for action in edges):
-        outputs = (*outputs, Field(name="error", type="object"))
-    return Interface(outputs=outputs, open_outputs=opened)
+    for action in choices if edges else ():
+        if action not in edges:
+            report(
+                "missing-edge",
+                f"node `{spec.id}` can return action `{action}`, which has no edge",
+                ("nodes", node.index),
+                hint=f'add {{"from": "{spec.id}", "to": …, "action": "{action}"}}',
+            )
 
 
 def _edge_position(document: Document, source: str, action: str) -> int:

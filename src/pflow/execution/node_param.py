@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pflow.core.advice import Advice
 from pflow.core.document.document import NodeSpec
@@ -13,10 +13,8 @@ from pflow.core.template.compiled import Compiled
 
 if TYPE_CHECKING:
     from pflow.execution.node_check import Report
-    from pflow.mcp.tools.sync import TypeEntry, Types
-    from pflow.registry.entry import ToolConfig
-
-E = TypeVar("E", bound="TypeEntry")
+    from pflow.registry.entry import Entry, ToolConfig
+    from pflow.registry.registry import Registry
 
 
 class NodeParams(Compiled):
@@ -44,7 +42,7 @@ def advise_type(name: str) -> str:
     return Advice("`{list_nodes}` shows the node types there are")
 
 
-def find_tool(index: int, spec: NodeSpec, types: Types[E], report: Report) -> E | None:
+def find_tool(index: int, spec: NodeSpec, types: Registry, report: Report) -> Entry | None:
     """The entry of the tool that a node of type `mcp_wrapper` names by its server and its own name."""
     from pflow.mcp.tools.sync import find_entry, tools_of  # lazy: only for this form of a node
 

@@ -9,7 +9,7 @@ import orjson
 from pflow.core.json_type import type_of
 from pflow.engine.executor import RunResult
 
-PREVIEW = 400
+_PREVIEW_CHARACTERS = 400
 _SHAPE_KEYS = 20
 
 
@@ -71,9 +71,9 @@ def shorten_all(values: Mapping[str, object], limit: int, handle: str) -> dict[s
     sizes = {name: len(orjson.dumps(value)) for name, value in shown.items()}
     room = limit - sum(sizes.values())
     for name in sorted(sizes, key=lambda name: -sizes[name]):
-        if room >= 0 or sizes[name] <= PREVIEW:
+        if room >= 0 or sizes[name] <= _PREVIEW_CHARACTERS:
             break
-        shown[name] = shorten(values[name], PREVIEW, f"{handle}.{name}")
+        shown[name] = shorten(values[name], _PREVIEW_CHARACTERS, f"{handle}.{name}")
         room += sizes[name] - len(orjson.dumps(shown[name]))
     return shown
 
@@ -86,8 +86,8 @@ def shorten(value: object, limit: int, handle: str) -> object:
         return {"$opaque": type(value).__name__}
     if len(data) <= limit:
         return value
-    text = value if isinstance(value, str) else data[: 4 * PREVIEW].decode(errors="ignore")
-    return {"$preview": text[:PREVIEW], "size": len(data), "shape": shape_of(value), "handle": handle}
+    text = value if isinstance(value, str) else data[: 4 * _PREVIEW_CHARACTERS].decode(errors="ignore")
+    return {"$preview": text[:_PREVIEW_CHARACTERS], "size": len(data), "shape": shape_of(value), "handle": handle}
 
 
 def shape_of(value: object, depth: int = 3) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pflow.core.advice import Advice
 from pflow.core.document.document import Document
@@ -75,15 +75,10 @@ class References:
 
     def natural_names(self, index: int | None) -> list[str]:
         """The natural keys that upstream nodes are known to write."""
-        names: dict[str, None] = {}
-        for other in self._upstream(index):
-            interface = self._interfaces[other]
-            names.update(dict.fromkeys(field.name for field in interface.outputs if interface) if interface else {})
-            names.update(dict.fromkeys(self._mapped[other]))
-        return list(names)
+        return list(dict.fromkeys(field.name for field in self._written(index)))
 
     def mapping_hint(self, index: int, node: str, field: Field) -> str:
-        """How to feed a parameter or key that nothing before the node is called."""
+        """How to feed a parameter or key when nothing before the node has its name."""
         if field.slot != "value":
             return f"give `{field.name}` in `params`"  # what flows by never becomes a command or an address
         names = [*self._document.inputs, *self.natural_names(index)]
@@ -97,12 +92,7 @@ class References:
     def _type_of(self, index: int, name: str) -> str:
         if name in self._document.inputs:
             return self._document.inputs[name].type
-        for other in self._upstream(index):
-            interface = self._interfaces[other]
-            field = interface.output(name) if interface else None
-            if field:
-                return field.type
-        return "any"
+        return next((field.type for field in self._written(index) if field.name == name), "any")
 
     def _check_node(self, index: int | None, target: int, reference: Reference, path: Path) -> None:
         spec = self._document.nodes[target]
@@ -161,7 +151,7 @@ class References:
 
     def _report_end(self, what: str, reference: Reference, end: DeadEnd, path: Path) -> None:
         if end.seen and reference.default is not MISSING:
-            return  # what was seen so far is no promise, and a default is for when it was not enough
+            return  # what was seen so far promises nothing, and the default covers the rest
         at = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in end.at)
         names = [known.split(" ")[0] for known in end.known]
         near = nearest(str(end.wanted), names, limit=1)
@@ -190,6 +180,12 @@ class References:
             for field in (self._interfaces[other] or Interface()).outputs
         )
         return (*inputs, *outputs)
+
+    def _written(self, index: int | None) -> Iterator[Field]:
+        """What upstream nodes are known to write."""
+        for other in self._upstream(index):
+            yield from (self._interfaces[other] or Interface()).outputs
+            yield from (Field(name=name) for name in self._mapped[other])
 
     def _upstream_ids(self, index: int | None) -> list[str]:
         return [self._document.nodes[other].id for other in self._upstream(index)]

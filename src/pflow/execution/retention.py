@@ -1,4 +1,4 @@
-"""Lets go of what a home has kept long enough: runs that nobody runs any more, their files, and drafts."""
+"""Deletes what a home has kept long enough: runs that have ended, their files, and drafts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from pflow.core.file.home import Home
 from pflow.engine.ports import Journal, RunQuery
 
 DAY = 86_400
+"""Seconds."""
 
 _DATED = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]+")
 _AT_ONCE = 1000
+"""Runs to delete, at most; the others are deleted on another day."""
 
 
 def is_due(home: Home) -> bool:

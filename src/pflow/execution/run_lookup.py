@@ -1,4 +1,4 @@
-"""The one run that somebody means: `latest`, an id, or the beginning of one."""
+"""The run that a reference names: `latest`, an id, or the beginning of one."""
 
 from __future__ import annotations
 

@@ -32,10 +32,11 @@ from pflow.engine.value import ShownValues
 from pflow.execution.run_lookup import find_run
 
 _SHOWN = ShownValues()
+_ENDS = {RunCompleted: "completed", RunFailed: "failed", RunStopped: "stopped", RunCancelled: "cancelled"}
 _PREFIX = "workflow-trace-"
-_LIMIT = 64 << 20
-_FEW = 100
-_EVERY = 20
+_MOST_BYTES = 64 << 20
+_FEW_TRACES = 100
+_EVERY_TRACES = 20
 """Looking at all traces takes longer than a short run; a few too many do no harm."""
 
 
@@ -46,7 +47,7 @@ def build_trace(run_id: str, records: Sequence[Record]) -> dict[str, object]:
     done: dict[str, int] = {}
     for record in records:
         try:
-            if record.kind == "ItemCompleted":  # of the many items a trace tells no more than their number
+            if record.kind == "ItemCompleted":  # a trace tells only the number of items
                 step = step_of(record)
                 done[step] = done.get(step, 0) + 1
             elif record.kind != "ItemStarted":
@@ -71,29 +72,25 @@ def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], event: E
             trace.pop("error", None)
             if event.document is not None:
                 trace["edited"] = True
-        case RunCompleted():
-            _end(trace, "completed", event.at)
-            trace["outputs"] = event.outputs
-        case RunFailed():
-            _end(trace, "failed", event.at)
-            trace["error"] = event.error
-        case RunStopped():
-            _end(trace, "stopped", event.at)
-            trace["reason"] = event.reason
-        case RunCancelled():
-            _end(trace, "cancelled", event.at)
+        case RunCompleted() | RunFailed() | RunStopped() | RunCancelled():
+            facts = event._asdict()
+            ended_at = facts.pop("at")
+            trace.update(status=_ENDS[type(event)], ended_at=ended_at)
+            started_at = trace.get("started_at")
+            if isinstance(started_at, float) and isinstance(ended_at, float):
+                trace["duration_ms"] = round((ended_at - started_at) * 1000, 3)
+            trace.update(facts)
 
 
 def _add_step(
     steps: dict[str, dict[str, object]], event: StepStarted | StepCompleted | StepFailed | ItemFailed
 ) -> None:
     if isinstance(event, StepStarted):
-        steps.pop(event.step, None)
-        about = {"node": event.node, "status": "in_doubt", "started_at": event.at, "attempt": event.attempt}
-        steps[event.step] = {"step": event.step, **about}
-        return
+        steps.pop(event.step, None)  # a step that begins again comes last
     entry = steps.setdefault(event.step, {"step": event.step})
     match event:
+        case StepStarted():
+            entry.update(node=event.node, status="in_doubt", started_at=event.at, attempt=event.attempt)
         case StepCompleted():
             entry.update(status="completed", ms=event.ms, action=event.action, source=event.source)
             entry["outputs"] = event.writes
@@ -108,19 +105,12 @@ def _add_step(
             entry["item_errors"] = [*_list(entry.get("item_errors")), failed]
 
 
-def _end(trace: dict[str, object], status: str, at: float) -> None:
-    trace.update(status=status, ended_at=at)
-    started = trace.get("started_at")
-    if isinstance(started, float) and isinstance(at, float):
-        trace["duration_ms"] = round((at - started) * 1000, 3)
-
-
 def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
 def write_trace(folder: Path, run_id: str, records: Sequence[Record], *, keep_days: float, max_mb: float) -> Path:
-    """Write the run's trace file, replacing an earlier one of the same run, and let old ones go."""
+    """Write the run's trace file, replacing an earlier one of the same run, and delete old ones."""
     trace = build_trace(run_id, records)
     path = folder / f"{_PREFIX}{run_id}.json"
     write_atomic(path, orjson.dumps(trace, option=orjson.OPT_INDENT_2), durable=False)
@@ -129,11 +119,11 @@ def write_trace(folder: Path, run_id: str, records: Sequence[Record], *, keep_da
 
 
 def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "") -> list[str]:
-    """Delete traces that are too old, then the oldest until the folder is small enough."""
+    """Delete traces that are too old, then the oldest until the directory is small enough."""
     names = [name for name in _trace_names(folder) if name != keep]
-    if keep and (len(names) < _FEW or len(names) % _EVERY):
+    if keep and (len(names) < _FEW_TRACES or len(names) % _EVERY_TRACES):
         return []
-    sweep_temps(folder, limit=len(names) + _FEW)
+    sweep_temps(folder, limit=len(names) + _FEW_TRACES)
     found = []
     for name in names:
         try:
@@ -157,18 +147,16 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "
 
 
 def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, object]:
-    """The trace that `reference` means: `latest`, a run id or its beginning, or a path inside the trace folder."""
+    """The trace that `reference` means: `latest`, a run id or its beginning, or a path inside the trace directory."""
     if re.fullmatch(r"[0-9a-f-]{1,64}|latest", reference):
         run_id = find_run(journal, reference)
         return build_trace(run_id, journal.read(run_id))
     name = Path(reference).expanduser()
-    if name.is_absolute() and name.parent != folder:
-        raise SecurityError("a trace is `latest`, a run id, or a file in the trace folder")
-    if len(name.parts) > 1 and not name.is_absolute():
-        raise SecurityError("a trace is `latest`, a run id, or a file in the trace folder")
+    if folder / name.name != (name if name.is_absolute() else folder / name):
+        raise SecurityError("a trace is `latest`, a run id, or a file in the trace directory")
     if not (name.name.startswith(_PREFIX) and name.suffix == ".json"):
         raise NotFoundError("there is no such trace", suggestions=[Advice("{list_runs}")])
-    data = read_private(folder / name.name, _LIMIT)
+    data = read_private(folder / name.name, _MOST_BYTES)
     try:
         loaded = orjson.loads(data)
     except ValueError as error:

@@ -72,7 +72,7 @@ class Wiring:
 
     @cached_property
     def cache(self) -> Cache:
-        """Where results of pure steps are kept: beside the runs, or, if those are somebody else's, in memory."""
+        """Where results of pure steps are kept: beside the runs, or in memory, if the caller brought the journal."""
         if "cache" in self._parts:
             return self._parts["cache"]
         if "journal" in self._parts:
@@ -133,7 +133,7 @@ class Wiring:
         self._said.append(self.redactor.text(warning))
 
     def close(self) -> None:
-        """Let cache and journal go, unless they are somebody else's."""
+        """Close cache and journal, unless the caller brought them."""
         cache, journal = self.__dict__.pop("cache", None), self.__dict__.pop("_own_journal", None)
         self.__dict__.pop("journal", None)
         if cache is not None and "cache" not in self._parts:

@@ -1,4 +1,4 @@
-"""Where workflows come from: names, paths, documents, texts and recorded runs, each with the children it includes."""
+"""Where workflows come from: names, paths, documents, their text and recorded runs, each with its sub-workflows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pflow.core.library.workflow_manager import WorkflowManager, resolve
 from pflow.execution.compiler import Load, child_key
 
 Workflow = str | Mapping[str, object] | Parsed
-"""A workflow: its name, a path, a document, the text of one, or a text that was parsed already."""
+"""A workflow: its name, a path, a document, the text of one, or one that was parsed already."""
 
 
 class Source(NamedTuple):

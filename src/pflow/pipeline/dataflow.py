@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pflow.core.document.issue import Issue
@@ -16,17 +16,11 @@ Stdin = str | Callable[[], str]
 _INPUT_NAMES = ("stdin", "content", "text", "input", "data", "query", "prompt", "message", "body", "context")
 """Names under which nodes take what flows in, the likeliest first."""
 
-_OUTPUT_NAMES = ("result", "response", "content", "stdout", "text", "output", "results", "files", "path")
-"""Names under which nodes give what they are for, the likeliest first."""
-
-_ANY_INPUTS = frozenset({"code"})
-"""Node types that take inputs under whatever names they come."""
+_OTHER_NAMES = {"from": "path"}
+"""Parameters, and the outputs that fit them although they have another name."""
 
 _PLACES = frozenset({"path", "from", "to", "cwd", "folder", "file", "file_path", "url"})
-"""Parameters that say where: text that merely flows by is no address."""
-
-_ASIDE = frozenset({"error", "stderr", "exit_code", "status_code", "headers", "usage", "cost"})
-"""Outputs that say how it went rather than what came out."""
+"""Parameters that say where: text that merely flows by is not an address."""
 
 
 @dataclass(slots=True)
@@ -41,7 +35,7 @@ class Step:
     mapped: dict[str, str] = field(default_factory=dict)
 
     def outputs(self) -> dict[str, str]:
-        """Names and types of what the step gives."""
+        """Names and types of what the step gives, the one that it is there for first."""
         found = {output.name: output.type for output in self.interface.outputs}
         if self.interface.echo_params:
             found.update(dict.fromkeys(self.params, "any"))
@@ -68,22 +62,20 @@ class Connector:
         self._declare_data()
         for index, step in enumerate(self.steps):
             before = self.steps[:index]
-            self._fill(step, before)
-            for param in step.interface.params:
-                if param.required and step.lacks(param.name):
-                    self._needs(step, param, before)
-            for read in step.interface.reads:
-                if read.required and step.lacks(read.name) and not _writes(before, read.name):
-                    self._needs(step, read, before)
+            written = {name for earlier in before for name in earlier.outputs()}
+            reads = (read for read in step.interface.reads if read.name not in written)
+            needed = [want for want in (*step.interface.params, *reads) if want.required and step.lacks(want.name)]
+            if before:
+                self._fill(step, needed, before)
+            self.issues += [_missing(step, want, before) for want in needed if step.lacks(want.name)]
 
     def _feed(self, step: Step, stdin: Stdin) -> None:
-        target = takes_stdin(step.interface, (*step.params, *step.data))
+        target = _entrance(step)
         text = "" if target is None else stdin if isinstance(stdin, str) else stdin()
         if target is None or not text:
             return
         step.params[target.name] = "${stdin}"
-        declared = kinds(target)
-        kind = "string" if "string" in declared or "any" in declared else declared[0]
+        kind = "string" if overlaps("string", target.type) else kinds(target)[0]
         self.declared["stdin"] = {"type": kind, "required": True, "description": "what was piped in"}
         self.inputs["stdin"] = text
 
@@ -91,120 +83,78 @@ class Connector:
         written = {name for step in self.steps for name in step.outputs()}
         for step in self.steps:
             for key, value in step.data.items():
-                read = next(read for read in step.interface.reads if read.name == key)
+                read = step.interface.param(key) or Field(name=key)
                 name = key
                 if key in self.declared or key in written:
                     name = f"{step.id}_{key}".replace("-", "_")
                     step.mapped[key] = name
                 self.declared[name] = {
-                    "type": kinds(read)[0] if len(kinds(read)) == 1 else "any",
+                    "type": "any" if "|" in read.type else read.type,
                     "required": False,
                     "default": value,
                     "description": read.description,
                 }
 
-    def _fill(self, step: Step, before: Sequence[Step]) -> None:
+    def _fill(self, step: Step, needed: Sequence[Field], before: Sequence[Step]) -> None:
         """Give the step what its author left out and the steps before it have."""
-        if not before:
-            return
-        previous = before[-1]
-        outputs = previous.outputs()
-        wanted = [param for param in step.interface.params if param.required and step.lacks(param.name)]
+        previous, outputs = before[-1], before[-1].outputs()
         used: set[str] = set()
-        for param in wanted:
-            name = "path" if param.name == "from" else param.name
-            if _fits(outputs.get(name), param) and not _is_code(param):
-                self._take(step, param.name, previous, name)
-                used.add(name)
-        for param in wanted:
-            source = _by_type(outputs, param, used)
-            if step.lacks(param.name) and source is not None:
-                self._take(step, param.name, previous, source)
-                used.add(source)
-        for param in wanted:
-            for earlier in reversed(before[:-1]):
-                if step.lacks(param.name) and _fits(earlier.outputs().get(param.name), param) and not _is_code(param):
-                    self._take(step, param.name, earlier, param.name)
-        for read in step.interface.reads:
-            source = _by_type(outputs, read, used)
-            if read.required and step.lacks(read.name) and not _writes(before, read.name) and source:
-                step.mapped[read.name] = source
-                used.add(source)
-                self.notes.append(f"`{step.id}` reads `{source}` of `{previous.id}` as `{read.name}`")
-        explicit = any("${" in str(value) for value in step.params.values())
-        if not used and not explicit:
-            self._offer(step, previous, outputs)
-
-    def _offer(self, step: Step, previous: Step, outputs: Mapping[str, str]) -> None:
-        """A step that asks for nothing may still have a place for what flows in, as a filter's stdin."""
-        if step.type in _ANY_INPUTS and step.lacks("inputs"):
-            step.params["inputs"] = {name: f"${{{previous.id}.{name}}}" for name in outputs}
-            self.notes.append(
-                f"`{step.id}` has the outputs of `{previous.id}` as {', '.join(f'`{n}`' for n in outputs)}"
-            )
+        for want in sorted(needed, key=lambda want: _OTHER_NAMES.get(want.name, want.name) not in outputs):
+            self._take(step, want, before, used)
+        if used or any("${" in str(value) for value in step.params.values()):
             return
-        for name in _INPUT_NAMES:
-            param = step.interface.param(name)
-            if param is None or not step.lacks(name):
+        # A step that asks for nothing may still have a place for what flows in, as a filter's stdin.
+        if step.type == "code" and step.lacks("inputs"):
+            step.params["inputs"] = {name: f"${{{previous.id}.{name}}}" for name in outputs}
+            names = ", ".join(f"`{name}`" for name in outputs)
+            self.notes.append(f"`{step.id}` has the outputs of `{previous.id}` as {names}")
+        elif entrance := _entrance(step):
+            self._take(step, entrance, [previous], used)
+
+    def _take(self, step: Step, want: Field, before: Sequence[Step], used: set[str]) -> None:
+        """Feed a field from before: by name or with the main output of the previous step, else by name from further up.
+
+        One value does not fill two places (`used` are outputs of the previous step), and what flows by never becomes
+        code or an address.
+        """
+        *earlier, previous = before
+        name = _OTHER_NAMES.get(want.name, want.name)
+        main = next(iter(previous.outputs()), name)
+        choices = [(previous, name), *((source, name) for source in reversed(earlier))]
+        if main not in used and want.name not in _PLACES:
+            choices.insert(1, (previous, main))
+        for source, output in choices:
+            kind = source.outputs().get(output)
+            if kind is None or not overlaps(kind, want.type) or _is_code(want):
                 continue
-            source = name if _fits(outputs.get(name), param) else _by_type(outputs, param, set())
-            if source is not None:
-                self._take(step, name, previous, source)
-                return
-
-    def _take(self, step: Step, param: str, source: Step, output: str) -> None:
-        template = f"${{{source.id}.{output}}}"
-        step.params[param] = template
-        self.notes.append(f"`{step.id}` takes `{param}` from `{template}`")
-
-    def _needs(self, step: Step, target: Field, before: Sequence[Step]) -> None:
-        flag = f"--{flag_name(target.name)}"
-        about = f"{target.type}, {target.description}" if target.description else target.type
-        sources = tuple(f"${{{source.id}.{name}}}" for source in before for name in source.outputs())
-        message = f"`{step.type}` needs `{flag}` ({about})"
-        hint = f"write `{step.type} {flag}=…`"
-        self.issues.append(Issue(code="missing-flag", message=message, known=sources, hint=hint))
+            if source is previous:
+                used.add(output)
+            if want in step.interface.reads:
+                step.mapped[want.name] = output
+                self.notes.append(f"`{step.id}` reads `{output}` of `{source.id}` as `{want.name}`")
+            else:
+                step.params[want.name] = template = f"${{{source.id}.{output}}}"
+                self.notes.append(f"`{step.id}` takes `{want.name}` from `{template}`")
+            return
 
 
-def takes_stdin(interface: Interface, given: Iterable[str] = ()) -> Field | None:
-    """The parameter or natural key of a first node that text from outside would go to."""
-    names = set(given)
-    fields = (*interface.params, *interface.reads)
-    free = [field for field in fields if field.name not in names and not _is_code(field)]
-    texts = [field for field in free if not {"string", "any", "object", "array"}.isdisjoint(kinds(field))]
-    required = [field for field in texts if field.required]
-    for pool in (required, texts):
-        for name in _INPUT_NAMES:
-            for candidate in pool:
-                if candidate.name == name:
-                    return candidate
-    return required[0] if required else None
+def _missing(step: Step, want: Field, before: Sequence[Step]) -> Issue:
+    flag = f"--{flag_name(want.name)}"
+    about = f"{want.type}, {want.description}" if want.description else want.type
+    sources = tuple(f"${{{source.id}.{name}}}" for source in before for name in source.outputs())
+    message = f"`{step.type}` needs `{flag}` ({about})"
+    return Issue(code="missing-flag", message=message, known=sources, hint=f"write `{step.type} {flag}=…`")
 
 
-def primary_output(outputs: Mapping[str, str]) -> str | None:
-    """The output that a node type is there for, out of names and types."""
-    for name in _OUTPUT_NAMES:
-        if name in outputs:
-            return name
-    return next((name for name in outputs if name not in _ASIDE), None)
+def _entrance(step: Step) -> Field | None:
+    """The parameter or natural key that text from outside goes to."""
+    fields = [want for want in (*step.interface.params, *step.interface.reads) if step.lacks(want.name)]
+    free = [want for want in fields if not _is_code(want) and overlaps("string|object|array", want.type)]
+    named = [want for want in free if want.name in _INPUT_NAMES]
+    named.sort(key=lambda want: (not want.required, _INPUT_NAMES.index(want.name)))
+    return next(iter([*named, *(want for want in free if want.required)]), None)
 
 
-def _writes(steps: Sequence[Step], name: str) -> bool:
-    return any(name in step.outputs() for step in steps)
-
-
-def _by_type(outputs: Mapping[str, str], target: Field, used: set[str]) -> str | None:
-    """The primary output, where its type fits; a second place for the same value would be a guess too far."""
-    name = primary_output(outputs)
-    if name is None or name in used or target.name in _PLACES or _is_code(target):
-        return None
-    return name if _fits(outputs[name], target) else None
-
-
-def _is_code(target: Field) -> bool:
-    """Whether the field's text is executed: that is never filled with what flows by."""
-    return target.slot in ("shell", "raw") or target.name in ("command", "code")
-
-
-def _fits(source: str | None, target: Field) -> bool:
-    return source is not None and overlaps(source, "|".join(kinds(target)))
+def _is_code(want: Field) -> bool:
+    """Whether the field's text is executed."""
+    return want.slot in ("shell", "raw") or want.name in ("command", "code")

@@ -16,15 +16,11 @@ def flag_name(name: str) -> str:
 def find_field(interface: Interface, flag: str) -> tuple[Field, bool] | None:
     """The field that a flag names, and whether it is data (a natural key) rather than configuration."""
     wanted = flag_name(flag)
-    for field in interface.params:
-        if flag_name(field.name) == wanted:
-            return field, False
-    for field in interface.reads:
-        if flag_name(field.name) == wanted:
-            return field, True
-    if interface.open_params:
-        return Field(name=flag.replace("-", "_")), False
-    return None
+    for fields, is_data in ((interface.params, False), (interface.reads, True)):
+        for field in fields:
+            if flag_name(field.name) == wanted:
+                return field, is_data
+    return (Field(name=flag.replace("-", "_")), False) if interface.open_params else None
 
 
 def is_open(interface: Interface, flag: str) -> bool:

@@ -11,7 +11,7 @@ from pflow.core.document.document import IR_VERSION
 from pflow.core.document.issue import Issue
 from pflow.core.errors import InputError
 from pflow.core.interface import Field, Interface
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean, nearest
 from pflow.pipeline.dataflow import Connector, Stdin, Step
 from pflow.pipeline.flag import find_field, flag_name, is_open, kinds, read_flag
 
@@ -106,12 +106,8 @@ class _Reader:
         name, *flags = segment
         interface = self._lookup(name)
         if interface is None:
-            near = nearest(name, self._names)
-            self._issue(
-                "unknown-node-type",
-                f"there is no node type `{name}`",
-                hint=f"did you mean `{near[0]}`?" if near else Advice("see `{list_nodes}`"),
-            )
+            hint = did_you_mean(name, self._names) or Advice("see `{list_nodes}`")
+            self._issue("unknown-node-type", f"there is no node type `{name}`", hint=hint)
             return
         count = sum(step.type == name for step in self.steps)
         step = Step(name if not count else f"{name}_{count + 1}", name, interface)
@@ -119,7 +115,7 @@ class _Reader:
         self._flags(step, flags)
 
     def _flags(self, step: Step, words: list[str]) -> None:
-        given: dict[tuple[str, bool], tuple[Field, list[str]]] = {}
+        given: dict[str, tuple[Field, bool, list[str]]] = {}
         while words:
             word = words.pop(0)
             if not word.startswith("--") or len(word) == 2:
@@ -141,18 +137,15 @@ class _Reader:
             if not equals:
                 taken = _next_value(target, words)
                 if taken is None:
-                    self._issue(
-                        "missing-value",
-                        f"`--{name}` of `{step.type}` needs a value ({target.type})",
-                        hint=f"write `--{name}=…`",
-                    )
+                    message = f"`--{name}` of `{step.type}` needs a value ({target.type})"
+                    self._issue("missing-value", message, hint=f"write `--{name}=…`")
                     continue
                 value = taken
-            texts = given.setdefault((target.name, is_data), (target, []))[1]
+            texts = given.setdefault(target.name, (target, is_data, []))[-1]
             if texts and "array" not in kinds(target):
                 self._issue("duplicate", f"`--{name}` of `{step.type}` is given twice")
             texts.append(value)
-        for (name, is_data), (target, texts) in given.items():
+        for name, (target, is_data, texts) in given.items():
             try:
                 (step.data if is_data else step.params)[name] = read_flag(target, texts)
             except InputError as error:
@@ -201,21 +194,12 @@ def _document(flow: Connector) -> dict[str, object]:
 
 
 def _segments(words: Sequence[str]) -> list[list[str]]:
-    segments: list[list[str]] = [[]]
-    for word in words:
-        if word == CONNECTOR:
-            segments.append([])
-        else:
-            segments[-1].append(word)
-    return segments
+    ends = [index for index, word in enumerate(words) if word == CONNECTOR]
+    return [list(words[start + 1 : end]) for start, end in pairwise([-1, *ends, len(words)])]
 
 
 def _next_value(target: Field, words: list[str]) -> str | None:
     """The value that stands after a flag; a boolean flag needs none."""
     if "boolean" in kinds(target):
-        if words and words[0].lower() in ("true", "false"):
-            return words.pop(0)
-        return "true"
-    if words and not words[0].startswith("--"):
-        return words.pop(0)
-    return None
+        return words.pop(0) if words and words[0].lower() in ("true", "false") else "true"
+    return words.pop(0) if words and not words[0].startswith("--") else None
