@@ -231,8 +231,7 @@ class _Tool:
         if self._check is None:
             from pflow.mcp.call.argument import ArgumentCheck  # lazy: loads the validator
 
-            schema = self.definition.get("inputSchema", {})
-            self._check = ArgumentCheck(schema, server=self.server, tool=self.name)
+            self._check = ArgumentCheck(self.definition.get("inputSchema", {}), server=self.server, tool=self.name)
         problems = self._check.problems(arguments)
         if problems:
             raise ServerError(

@@ -26,7 +26,6 @@ MOST_FILES = 1_000
 
 _SAID_CHARACTERS = 4_096
 _SHOWN_CHARACTERS = 300
-_UNKNOWN_TYPE = "application/octet-stream"
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,80}")
 _LONG_NUMBER = re.compile(r"[0-9]{19,}")
 _MOST_LONG_NUMBERS = 50_000
@@ -196,7 +195,7 @@ def _decode_base64(data: object, most: int, what: str, tool: str) -> bytes:
 
 def _media_type(value: object) -> str:
     known = value.partition(";")[0].strip().lower() if isinstance(value, str) else ""
-    return known if _MEDIA_TYPE.fullmatch(known) else _UNKNOWN_TYPE
+    return known if _MEDIA_TYPE.fullmatch(known) else "application/octet-stream"
 
 
 def _read_texts(texts: list[str]) -> object:

@@ -10,7 +10,6 @@ from pflow.core.json_type import object_in
 Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 """Answers what a tool asks of a person: requests by key in, responses by the same keys out."""
 
-_METHOD = "elicitation/create"
 DECLINE = {"result": {"action": "decline"}}
 _CANCEL = {"action": "cancel"}
 _KEY = "elicitation"
@@ -25,7 +24,7 @@ async def respond(answer: Answer, requests: Mapping[str, object]) -> dict[str, o
 async def respond_to_one(answer: Answer, params: Mapping[str, object]) -> Mapping[str, object]:
     """What goes back to a server that asks by a request of its own; no answer means no decision."""
     try:
-        responses = await respond(answer, {_KEY: {"method": _METHOD, "params": params}})
+        responses = await respond(answer, {_KEY: {"method": "elicitation/create", "params": params}})
     except StepError:
         return {"result": _CANCEL}
     return {"result": responses.get(_KEY, _CANCEL)}

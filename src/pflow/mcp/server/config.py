@@ -113,7 +113,8 @@ def read_server(name: str, fields: object) -> ServerConfig:
         raise UsageError(f"server `{name}` is {describe(fields)}; it should be an object with `command` or `url`")
     defaults = {field: getattr(ServerConfig, field, "") for field in FIELDS}
     read = _Reader(name).read(fields, defaults)
-    transport = read_transport(name, str(read.get("transport") or _infer(fields)))
+    inferred = "stream-http" if fields.get("url") else "uds" if fields.get("socket") else "stdio"
+    transport = read_transport(name, str(read.get("transport", inferred)))
     unknown = {key: value for key, value in fields.items() if key not in FIELDS}
     config = ServerConfig(name=name, transport=transport, unknown=unknown)._replace(**{**read, "transport": transport})
     # `*`, as some programs write it, means all tools.
@@ -166,10 +167,6 @@ def read_transport(name: str, text: str) -> str:
             suggestions=["use `uds` with the path of a Unix socket"],
         )
     return transport
-
-
-def _infer(fields: Mapping[str, object]) -> str:
-    return "stream-http" if fields.get("url") else "uds" if fields.get("socket") else "stdio"
 
 
 def _check_places(config: ServerConfig) -> None:

@@ -116,8 +116,7 @@ def _fingerprint(server: ServerConfig) -> str:
 
     import orjson
 
-    whose = [server.url, server.auth.identity() if server.auth else None]
-    return f"sha256:{sha256(orjson.dumps(whose)).hexdigest()}"
+    return f"sha256:{sha256(orjson.dumps([server.url, server.auth and server.auth.identity()])).hexdigest()}"
 
 
 def _token_file(home: Home, on_damage: Callable[[Damage], Json] = lambda _: {}) -> StateFile:
