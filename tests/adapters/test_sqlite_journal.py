@@ -98,7 +98,7 @@ def test_a_journal_that_others_can_read_is_restricted_with_a_notice(path: Path) 
     journal = SqliteJournal(path)
     assert len(journal.runs()) == 3
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert len(journal.notices) == 1 and "readable for other users" in journal.notices[0]
+    assert len(journal.notices) == 1 and "readable by other users" in journal.notices[0]
     journal.close()
 
 

@@ -38,7 +38,7 @@ def test_options_have_types_and_defaults(pflow: Pflow) -> None:
     assert pflow("settings", "get", "http.allow_private").out == "false\n"
     said = pflow("settings", "set", "trace.keep_days", "soon")
     assert said.code == 2
-    assert said.err.startswith("error: `soon` is no value for `trace.keep_days`\n")
+    assert said.err.startswith("error: `soon` is not a valid value for `trace.keep_days`\n")
 
 
 def test_what_is_not_set_or_unknown_is_an_error(pflow: Pflow) -> None:

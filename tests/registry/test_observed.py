@@ -166,7 +166,7 @@ def test_a_damaged_file_is_set_aside_and_begun_anew(place: Home, content: bytes)
     assert aside.read_bytes() == content
     assert observed.notices == [
         f"`mcp-observed.json` was damaged; it was set aside as `{aside.name}`. "
-        "What the results of tools look like is learnt anew"
+        "The shapes of tools' results are learned again"
     ]
     teach(place, 1)
     assert learnt(place) == ({"type": "integer"}, 1)
@@ -216,14 +216,14 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(place: Home, tmp_path: 
     place.observed.symlink_to(tmp_path / "target")
     observed = teach(place, {"a": 1})
     assert (tmp_path / "target").read_text() == "{}"
-    assert len(observed.notices) == 1 and "was not written down" in observed.notices[0]
+    assert len(observed.notices) == 1 and "were not saved" in observed.notices[0]
     assert observed.schema(LOG, HASH) == (infer({"a": 1}), 1), "still known to this process"
 
 
 def test_a_home_that_cannot_be_made_is_a_notice(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     observed = teach(Home(tmp_path / "file" / "home"), 1)
-    assert len(observed.notices) == 1 and "was not written down" in observed.notices[0]
+    assert len(observed.notices) == 1 and "were not saved" in observed.notices[0]
 
 
 def test_a_schema_that_would_take_too_much_room_keeps_its_upper_part(place: Home) -> None:

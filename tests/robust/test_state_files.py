@@ -88,7 +88,7 @@ def test_damaged_settings_are_set_aside_and_never_taken_for_none(
     first = pflow("run", "greet")
     [aside] = asides(settings)
     assert (first.code, aside.read_bytes(), settings.exists()) == (1, held, False)
-    assert f"`{settings}` does not hold what it should; it was set aside as `{aside.name}`" in first.err
+    assert f"`{settings}` is damaged; it was set aside as `{aside.name}`" in first.err
     second = pflow("run", "greet", "--json")
     assert (second.code, second.json["error"]["type"]) == (1, "corrupt")
     assert aside.name in second.json["error"]["message"]
@@ -610,7 +610,7 @@ def test_a_node_of_a_person_that_cannot_be_loaded_is_named(home: Path, end: str)
 def test_without_a_home_folder_the_way_out_is_named(value: str | None) -> None:
     done = program("run", "-", env={"HOME": value, "PFLOW_HOME": None, "USERPROFILE": None}, stdin=b'{"nodes": []}')
     assert done.code == 1
-    assert done.err.splitlines()[0] == "error: there is no home folder: HOME is not set to an absolute path"
+    assert done.err.splitlines()[0] == "error: there is no home directory: HOME is not set to an absolute path"
     assert "PFLOW_HOME" in done.err
 
 
@@ -763,4 +763,4 @@ def test_files_that_others_could_read_are_restricted_and_said(lived_in: Path) ->
     assert done.code == 0
     for name in ("settings.json", "runs.db"):
         assert stat.S_IMODE((lived_in / name).stat().st_mode) == 0o600
-        assert f"`{lived_in / name}` was readable for other users" in done.err
+        assert f"`{lived_in / name}` was readable by other users" in done.err

@@ -195,7 +195,7 @@ def _check_files(path: Path, notices: list[str]) -> None:
             except OSError as error:
                 notices.append(f"other users can read `{file}`: {error.strerror}")
             else:
-                notices.append(f"`{file}` was readable for other users; now only you can read it")
+                notices.append(f"`{file}` was readable by other users; now only you can read it")
 
 
 def _clear(path: Path, notices: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Advice to users as data: sentences that name commands by kind, which each edge says in its own words."""
+"""Advice to users as data: sentences that name commands by kind, and that each edge puts in its own words."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NAME = re.compile(r"\{(\w+)\}")
 class Advice(str):
     """A sentence for people at a shell. `text` has `{kind}` in place of each command, and `{name}` for words of `args`.
 
-    A string, so that only an edge with other words than a shell's has to know of it.
+    A string, so that only edges that name commands differently need to know about it.
     """
 
     text: str
@@ -72,17 +72,17 @@ def _say(text: str, args: Mapping[str, str], commands: Mapping[str, str]) -> str
 
 
 def to_data(error: Mapping[str, object]) -> dict[str, object]:
-    """An error object as a journal keeps it: its advice as what it is made of."""
+    """An error object as a journal keeps it: each advice as its sentence and its words."""
     return change_advice(error, lambda one: {"advice": one.text, "args": one.args} if isinstance(one, Advice) else one)
 
 
 def from_data(error: Mapping[str, object]) -> dict[str, object]:
-    """An error object out of a journal; what was recorded as plain text stays so."""
+    """An error object from a journal; what was recorded as plain text stays plain text."""
     return change_advice(error, _read)
 
 
 def to_text(error: Mapping[str, object]) -> dict[str, object]:
-    """An error object as a plain value, for steps that look at it."""
+    """An error object as a plain value, for steps that read it."""
     return change_advice(error, lambda one: str(one) if isinstance(one, str) else one)
 
 

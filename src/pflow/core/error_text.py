@@ -11,8 +11,10 @@ from pflow.core.document.position import Places, read_path
 from pflow.core.errors import DocumentError, PflowError
 from pflow.core.printable import escape, shorten
 
-_WIDTH = 100
-_KNOWN = 24
+_EXCERPT_CHARACTERS = 100
+_MOST_KNOWN = 24
+"""Names that are listed; a hundred would hide the message."""
+
 _PARTS = frozenset(
     ("unknown-field", "unknown-flag", "unknown-input", "unknown-output", "unknown-param", "unknown-path")
 )
@@ -40,9 +42,9 @@ def _render_issue(issue: Issue, places: Places | None, source: str) -> str:
     lines = [f"{issue.severity}: {escape(issue.message)}"]
     if issue.known:
         label = "it has" if issue.code in _PARTS else "known"
-        names = [escape(name) for name in issue.known[:_KNOWN]]
-        if len(issue.known) > _KNOWN:
-            names.append(f"… and {len(issue.known) - _KNOWN:,} more")
+        names = [escape(name) for name in issue.known[:_MOST_KNOWN]]
+        if len(issue.known) > _MOST_KNOWN:
+            names.append(f"… and {len(issue.known) - _MOST_KNOWN:,} more")
         lines.append(f"  {label}: {', '.join(names)}")
     where = _where(issue, places, source)
     if where:
@@ -60,11 +62,9 @@ def _where(issue: Issue, places: Places | None, source: str) -> str:
     if not issue.path:
         return file
     path = escape(issue.path)
-    parsed = read_path(issue.path) if places is not None else None
-    if places is not None and parsed:
-        exists, value = places.at(parsed)
-        if exists and value is not None and not isinstance(value, dict | list):
-            path = f"{path} = {_show(value)}"
+    value = places.at(read_path(issue.path) or ()) if places is not None else None
+    if value is not None and not isinstance(value, dict | list):
+        path = f"{path} = {_show(value)}"
     return f"{path} ({file})" if file else path
 
 
@@ -73,25 +73,24 @@ def _excerpt(issue: Issue, places: Places | None) -> list[str]:
         return []
     line = places.line(issue.line)
     column = issue.column - 1
-    start = max(0, column - _WIDTH * 2 // 3) if len(line) > _WIDTH else 0
+    start = max(0, column - _EXCERPT_CHARACTERS * 2 // 3) if len(line) > _EXCERPT_CHARACTERS else 0
+    end = start + _EXCERPT_CHARACTERS
     before = ("…" if start else "") + escape(line[start:column].replace("\t", " "))
-    after = escape(line[column : start + _WIDTH].replace("\t", " "))
+    after = escape(line[column:end].replace("\t", " "))
     if not (before + after).strip():
         return []
-    more = "…" if len(line) > start + _WIDTH else ""
+    more = "…" if len(line) > end else ""
     number = str(issue.line)
-    return [
-        f"  {number} | {before}{after}{more}",
-        f"  {' ' * len(number)} | {' ' * len(before)}^",
-    ]
+    return [f"  {number} | {before}{after}{more}", f"  {' ' * len(number)} | {' ' * len(before)}^"]
 
 
 def _show(value: object) -> str:
-    """A value on one line: text of ours as it is would be mistaken for prose, so strings stand in quotes."""
+    """A value on one line; strings stand in quotes, so that they are not read as prose."""
     if isinstance(value, str):
         return f'"{shorten(value)}"'
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return ", ".join(shorten(str(item)) for item in value[:_KNOWN]) + (", …" if len(value) > _KNOWN else "")
+        shown = ", ".join(shorten(str(item)) for item in value[:_MOST_KNOWN])
+        return f"{shown}, …" if len(value) > _MOST_KNOWN else shown
     try:
         return shorten(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
     except orjson.JSONEncodeError:

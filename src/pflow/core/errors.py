@@ -28,7 +28,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import TypedDict, Unpack
+
     from pflow.core.document.issue import Issue
+
+    class _More(TypedDict, total=False):
+        """What every error may carry besides its message; see `PflowError`."""
+
+        details: Mapping[str, object] | None
+        suggestions: Sequence[str]
 
 
 class PflowError(Exception):
@@ -38,11 +46,7 @@ class PflowError(Exception):
     exit_code = 1
 
     def __init__(
-        self,
-        message: str,
-        *,
-        details: Mapping[str, object] | None = None,
-        suggestions: Sequence[str] = (),
+        self, message: str, *, details: Mapping[str, object] | None = None, suggestions: Sequence[str] = ()
     ) -> None:
         super().__init__(message)
         self.message = str(message)  # plain, also where it was made from advice
@@ -82,21 +86,15 @@ class InputError(PflowError):
     exit_code = 2
 
     def __init__(
-        self,
-        message: str,
-        *,
-        details: Mapping[str, object] | None = None,
-        suggestions: Sequence[str] = (),
-        missing: Sequence[str] = (),
-        wrong: Sequence[str] = (),
+        self, message: str, *, missing: Sequence[str] = (), wrong: Sequence[str] = (), **more: Unpack[_More]
     ) -> None:
-        super().__init__(message, details=details, suggestions=suggestions)
+        super().__init__(message, **more)
         self.missing = tuple(missing)
         self.wrong = tuple(wrong)
 
 
 class UsageError(PflowError):
-    """A command or call that makes no sense as given."""
+    """A command or call that does not make sense."""
 
     code = "usage"
     exit_code = 2
@@ -124,13 +122,13 @@ class SecurityError(PflowError):
 
 
 class StorageError(PflowError):
-    """A file of ours that could not be read or written; names the file."""
+    """One of pflow's files that could not be read or written; names the file."""
 
     code = "storage"
 
 
 class CorruptError(StorageError):
-    """A file of ours that does not hold what it should; it was set aside, not lost."""
+    """One of pflow's files is damaged; it was set aside, not lost."""
 
     code = "corrupt"
 
@@ -165,15 +163,8 @@ class StepError(PflowError):
 
     code = "execution"
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        action: str = "error",
-        details: Mapping[str, object] | None = None,
-        suggestions: Sequence[str] = (),
-    ) -> None:
-        super().__init__(message, details=details, suggestions=suggestions)
+    def __init__(self, message: str, *, action: str = "error", **more: Unpack[_More]) -> None:
+        super().__init__(message, **more)
         self.action = action
 
 
@@ -210,14 +201,12 @@ class ReplyError(ServerError):
 
     code = "mcp_reply"
 
-    def __init__(
-        self, message: str, *, number: int, details: Mapping[str, object] | None = None, suggestions: Sequence[str] = ()
-    ) -> None:
-        super().__init__(message, details=details, suggestions=suggestions)
+    def __init__(self, message: str, *, number: int, **more: Unpack[_More]) -> None:
+        super().__init__(message, **more)
         self.number = number
 
 
 class InputNeeded(ServerError):
-    """A tool asks for something that only a person can give, and nobody is there to answer."""
+    """A tool asks for something that only a person can give, and no person is there to answer."""
 
     code = "mcp_input"

@@ -8,6 +8,7 @@ value, see `pflow.engine.value`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import JsonView
@@ -23,7 +24,7 @@ class RunStarted(Frozen):
 
 
 class RunResumed(Frozen):
-    """A process took the run up again. `document` is set when it was edited; `rerun` lists what it said may rerun."""
+    """A process took the run up again. `document` is set when it was edited; `rerun` lists the steps that may rerun."""
 
     at: float
     document: object = None
@@ -32,7 +33,7 @@ class RunResumed(Frozen):
 
 
 class StepStarted(Frozen):
-    """A step is about to take effect, a batch with so many items. Without an end event it is in doubt."""
+    """A step is about to take effect; `items` is how many a batch has. Without an end event it is in doubt."""
 
     step: str
     node: str
@@ -137,21 +138,5 @@ Event = (
     | RunCancelled
 )
 
-EVENTS: Mapping[str, type[Event]] = {
-    cls.__name__: cls
-    for cls in (
-        RunStarted,
-        RunResumed,
-        StepStarted,
-        StepCompleted,
-        StepFailed,
-        ItemStarted,
-        ItemCompleted,
-        ItemFailed,
-        RunCompleted,
-        RunFailed,
-        RunStopped,
-        RunCancelled,
-    )
-}
+EVENTS: Mapping[str, type[Event]] = {event.__name__: event for event in get_args(Event)}
 """Event types by the name under which the journal keeps them."""

@@ -1,6 +1,6 @@
 """The base of plain values: fields by annotation, made by keyword, never changed. As light to define as a class can be.
 
-Like a frozen dataclass to whoever uses or type-checks it. It exists because defining forty of those, or of named
+Like a frozen dataclass to its users and to type checkers. It exists because defining forty of those, or of named
 tuples, costs more start-up time than all the work of a short run.
 """
 

@@ -28,6 +28,27 @@ TYPES: Mapping[str, str] = {
 """Every way to write a type, and the word that pflow uses for it."""
 
 
+TYPE_NAMES: Mapping[str, str] = {
+    **TYPES,
+    "text": "string",
+    "Path": "string",
+    "List": "array",
+    "tuple": "array",
+    "Sequence": "array",
+    "Iterable": "array",
+    "Dict": "object",
+    "Mapping": "object",
+    "Any": "any",
+}
+"""The same, with what Python code calls them; anything else is `any`."""
+
+
+def canonical(text: str) -> str:
+    """The document's name for a type that a registry entry spells as `str` or `dict|str`."""
+    names = dict.fromkeys(TYPE_NAMES.get(part.strip(), "any") for part in text.split("|"))
+    return "any" if "any" in names or not names else "|".join(names)
+
+
 def object_in(content: JsonView, key: str) -> Json:
     """The object that stands under a key; {} if nothing or anything else does."""
     value = content.get(key)

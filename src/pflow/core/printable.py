@@ -1,4 +1,4 @@
-"""Text of unknown origin, made fit to print: on one line, nothing invisible, cut where it is long."""
+"""Text of unknown origin, made printable: on one line, nothing invisible, cut where it is long."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
 """Characters that count as printable and show nothing."""
 
-_VALUE = 60
+_SHOWN_CHARACTERS = 60
 
 
 def escape(text: str) -> str:
@@ -14,22 +14,23 @@ def escape(text: str) -> str:
     if text.isprintable() and _BLANK.isdisjoint(text):
         return text
     return "".join(
-        letter if letter.isprintable() and letter not in _BLANK else _SHORT.get(letter) or _code(letter)
+        letter if letter.isprintable() and letter not in _BLANK else _SHORT.get(letter) or code_of(letter)
         for letter in text
     )
 
 
-def cut(text: str, width: int = _VALUE) -> str:
+def cut(text: str, width: int = _SHOWN_CHARACTERS) -> str:
     """`text`, with an ellipsis at its end when it is longer than `width`."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def shorten(text: str, width: int = _VALUE) -> str:
+def shorten(text: str, width: int = _SHOWN_CHARACTERS) -> str:
     """`text`, cut and escaped."""
     return escape(cut(text, width))
 
 
-def _code(letter: str) -> str:
+def code_of(letter: str) -> str:
+    """A character as an escape of printable ASCII: `\\x1b`."""
     point = ord(letter)
     if point < 0x100:
         return f"\\x{point:02x}"

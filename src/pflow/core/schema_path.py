@@ -1,4 +1,4 @@
-"""What can be known about a value before it exists: where a path leads in a declared type or JSON Schema."""
+"""Follows paths into values that do not exist yet, by their declared type or JSON Schema."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from pflow.core.json_type import type_of
 Schema = Mapping[str, object]
 
 SEEN = "x-seen"
-"""The keyword of a schema that nobody declared: in how many calls it was seen."""
+"""The keyword of a schema that was observed, not declared: in how many calls."""
 
 _MAX_REFS = 32
+"""References that follow one another."""
+
 _MAX_STEPS = 500
-"""A schema of someone else's making can choose between itself and itself; it is not followed for ever."""
+"""Steps into one schema: a foreign schema can refer to itself without end."""
 
 _MAX_PATHS = 200
 _MAX_CHOICES = 8
 _MAX_DEPTH = 12
+"""Limits of a list of paths: its lines, choices of one schema, and levels."""
 
 
 class DeadEnd(Frozen):
@@ -62,7 +65,7 @@ def paths(schema: Schema, root: str = "result") -> list[str]:
 
 
 def paths_of(value: object, root: str = "result") -> list[str]:
-    """What a template can name in this very value, with types; of an array the first item stands for all."""
+    """What a template can name in this value, with types; the first item of an array stands for all."""
     return _listed(_value_paths(value, root, 0))
 
 
@@ -86,24 +89,20 @@ def _follow(
         seen = calls_seen(schema) or seen
         choices = _choices(schema)
         if choices:
-            first = None
-            for choice in choices:
-                end = _follow(root, choice, path, position, seen, steps)
-                if end is None:
-                    return None
-                first = first or end
-            return first
+            ends = [_follow(root, choice, path, position, seen, steps) for choice in choices]
+            return None if None in ends else ends[0]
         key = path[position]
         kinds = _kinds(schema)
+        is_any = not kinds or "any" in kinds
         properties = schema.get("properties")
-        if (not kinds or "any" in kinds) and "properties" not in schema and "items" not in schema:
+        if is_any and "properties" not in schema and "items" not in schema:
             return None
-        if isinstance(key, int) and (not kinds or kinds & {"array", "any"}):
+        if isinstance(key, int) and (is_any or "array" in kinds):
             if "object" in kinds and (not isinstance(properties, Mapping) or str(key) in properties):
                 return None
             schema = _part(schema.get("items"))
             continue
-        if not kinds or kinds & {"object", "any"}:
+        if is_any or "object" in kinds:
             name = str(key)  # `[0]` into an object is its field "0"
             if not isinstance(properties, Mapping):
                 return None
@@ -124,16 +123,13 @@ def calls_seen(schema: object) -> int:
 
 
 def count_calls(calls: int) -> str:
-    """How often something was seen, in words."""
+    """A number of calls in words."""
     return f"{calls:,} call" if calls == 1 else f"{calls:,} calls"
 
 
 def _word(schema: Schema) -> str:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return "|".join(str(part) for part in kind)
-    if isinstance(kind, str):
-        return kind
+    if kinds := _kinds(schema):
+        return "|".join(kinds)
     if "const" in schema and schema["const"] is None:
         return "null"
     return "object" if "properties" in schema else "any"
@@ -186,13 +182,9 @@ def _part(schema: object) -> Schema:
     return schema if isinstance(schema, Mapping) else {}
 
 
-def _kinds(schema: Schema) -> set[str]:
+def _kinds(schema: Schema) -> list[str]:
     kind = schema.get("type")
-    if isinstance(kind, str):
-        return {kind}
-    if isinstance(kind, list):
-        return {str(part) for part in kind}
-    return set()
+    return [str(part) for part in kind] if isinstance(kind, list) else [kind] if isinstance(kind, str) else []
 
 
 def _choices(schema: Schema) -> list[Schema]:

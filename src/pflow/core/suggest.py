@@ -1,11 +1,11 @@
-"""Finds the known words that a mistyped one may have meant; it knows nothing of documents."""
+"""Finds the known words that a mistyped one may have meant; knows nothing about documents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 _LONGEST = 100
-"""Longer words are no typing mistakes, and comparing them would cost more than a suggestion is worth."""
+"""Characters. Longer words are not typing mistakes, and comparing them costs more than a suggestion is worth."""
 
 
 def nearest(word: str, candidates: Iterable[str], *, limit: int = 3) -> list[str]:
@@ -43,10 +43,10 @@ def nearest(word: str, candidates: Iterable[str], *, limit: int = 3) -> list[str
     return [candidate for *_, candidate in found[:limit]]
 
 
-def did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    """A question that names the likeliest candidate; "" if none is near."""
-    near = nearest(word, candidates, limit=1)
-    return f"did you mean `{near[0]}`?" if near else ""
+def did_you_mean(word: str, candidates: Iterable[str], *, limit: int = 1) -> str:
+    """A question that names the likeliest candidates; "" if none is near."""
+    near = " or ".join(f"`{candidate}`" for candidate in nearest(word, candidates, limit=limit))
+    return f"did you mean {near}?" if near else ""
 
 
 def _fold(word: str) -> str:

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.printable import cut
-from pflow.core.template.shell_text import ShellCommand, check_env_name
+from pflow.core.template.env_name import check_env_name
+from pflow.core.template.shell_text import ShellCommand
 from pflow.engine.context import find_step
 from pflow.nodes import param
 from pflow.nodes.output_node import AsyncOutputNode

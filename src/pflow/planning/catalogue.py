@@ -1,4 +1,4 @@
-"""What can be found: every node type and saved workflow of a home, with the text it is found by."""
+"""Everything that can be found: the node types and saved workflows of a home, with the text they are found by."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ KINDS: tuple[Kind, ...] = ("node", "workflow", "draft")
 Key = tuple[Kind, str]
 """A kind and a name."""
 
-_LONGEST = 2_000
-_MOST_ROOM = 16_000
+_LONGEST_CHARACTERS = 2_000
+_MOST_BYTES = 16_000
+"""Bytes of the fields of one thing."""
+
 _LEFT_OUT = ("schema", "default", "source", "description")
-"""What is left out of the fields of something that would flood its reader, in this order."""
+"""Parts of fields that are left out, in this order, until the rest is short enough."""
 
 
 class Texts(Frozen):
@@ -44,7 +46,7 @@ class Texts(Frozen):
 
 
 class Catalogue:
-    """Node types and workflows of a home. What cannot be read is left out of it, as it is out of lists."""
+    """Node types and workflows of a home. What cannot be read is left out, as in lists."""
 
     def __init__(self, home: Home, registry: Registry | None = None) -> None:
         self._home = home
@@ -99,15 +101,15 @@ class Catalogue:
         saved = self._manager(kind).load(name)
         document = parse_value(saved["workflow"]).document
         if document is None:
-            raise NotFoundError(f"`{name}` holds no workflow that could be run")
+            raise NotFoundError(f"`{name}` is not a workflow that could be run")
         metadata = saved["metadata"]
         described = metadata.get("description") if isinstance(metadata, dict) else ""
         return document, described if isinstance(described, str) else ""
 
 
 def shorten_text(text: str) -> str:
-    """As much of a text as anyone reads."""
-    return cut(text, _LONGEST)
+    """As much of a string as anyone reads."""
+    return cut(text, _LONGEST_CHARACTERS)
 
 
 def _stamp(entry: Entry) -> str:
@@ -116,7 +118,7 @@ def _stamp(entry: Entry) -> str:
 
 def _node_texts(entry: Entry) -> Texts:
     interface = entry.interface
-    # What every tool has tells none of them from another, and would make its words count for nothing.
+    # Outputs that every tool has do not tell tools apart, and would make their words worth nothing.
     common = ("result", "files") if entry.data.get("type") == WRAPPER else ()
     raw = entry.tool.tool if entry.tool else ""
     return Texts(
@@ -136,10 +138,10 @@ def _describe_node(entry: Entry) -> dict[str, object]:
 
 
 def _fitted(groups: Mapping[str, object]) -> tuple[dict[str, object], bool]:
-    """Groups of fields without what takes most room, as far as that is needed, and whether it was not."""
+    """Groups of fields, without their largest parts if they are too large, and whether they are whole."""
     found = {name: _shortened(group) for name, group in groups.items()}
     for left_out in _LEFT_OUT:
-        if _size(found) <= _MOST_ROOM:
+        if len(orjson.dumps(found)) <= _MOST_BYTES:
             return found, left_out == _LEFT_OUT[0]
         found = {name: _without(group, left_out) for name, group in found.items()}
     return found, False
@@ -153,15 +155,6 @@ def _without(group: object, left_out: str) -> object:
 
 def _bare(field: object, left_out: str) -> object:
     return {name: value for name, value in field.items() if name != left_out} if isinstance(field, dict) else field
-
-
-def _size(value: object) -> int:
-    """Roughly the bytes of a value as JSON."""
-    if isinstance(value, str):
-        return len(value) + 3
-    if isinstance(value, Mapping):
-        return sum(len(name) + 4 + _size(part) for name, part in value.items()) + 2
-    return sum(map(_size, value)) + 2 if isinstance(value, list) else 5
 
 
 def _shortened(value: object) -> object:

@@ -1,4 +1,4 @@
-"""Finds node types and saved workflows by what is said about the task; which ranking does it can be exchanged."""
+"""Finds node types and saved workflows by a description of the task; the ranking can be exchanged."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from pflow.planning.word_ranking import WordRanking
 from pflow.registry.registry import Registry
 
 FILE = "discovery.db"
-"""The index in pflow's home. It is a cache: whoever deletes it loses nothing."""
+"""The index in pflow's home. It is a cache: deleting it loses nothing."""
 
 MOST_HITS = 50
 _WORTH_READING = 0.2
-"""Of the best score."""
+"""A share of the best score."""
 
-_SHOWN_QUERY = 200
+_SHOWN_QUERY_CHARACTERS = 200
 _NEAR_WORDS = 8
+"""Words of a query that are compared with names."""
+
 _TITLES = {"node": "node type", "workflow": "workflow", "draft": "draft"}
 
 
@@ -73,20 +75,20 @@ class Findings(Frozen):
 
 
 class Discovery:
-    """Everything in a home that a workflow could be made of, to be found by describing it."""
+    """Finds everything in a home that a workflow could be made of."""
 
     def __init__(self, home: Home, *, registry: Registry | None = None, ranking: Ranking | None = None) -> None:
         self._catalogue = Catalogue(home, registry)
         self._ranking = WordRanking(home.root / FILE) if ranking is None else ranking
 
     def find(self, query: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:
-        """What fits the query, at most `limit`. No text is a wrong query."""
+        """What fits the query, at most `limit`. Any string is a valid query."""
         return self._findings(query, self._rank(query, kinds, limit), kinds)
 
     def find_parts(self, task: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:
         """What fits the task or any of its parts, at most `limit`; a score then says how well it fits the part.
 
-        Whoever wants to `read the log and write a file` needs something for each, though nothing does both.
+        To `read the log and write a file`, something is needed for each part, though nothing does both.
         """
         whole = self._rank(task, kinds, limit)
         parts = [self._rank(part, kinds, limit).matches for part in split_task(task)]
@@ -99,7 +101,7 @@ class Discovery:
     def _findings(self, query: str, ranked: Ranked, kinds: Collection[Kind]) -> Findings:
         hits = tuple(hit for match in ranked.matches if (hit := self._hit(match)) is not None)
         return Findings(
-            query=shorten(query, _SHOWN_QUERY),
+            query=shorten(query, _SHOWN_QUERY_CHARACTERS),
             hits=hits,
             ranking=self._ranking.title,
             unknown=ranked.unknown,
@@ -146,7 +148,7 @@ class Discovery:
 
 
 def _fitting(matches: tuple[Match, ...]) -> tuple[Match, ...]:
-    """The matches without those that fit so much worse than the best that nobody would take them for it."""
+    """The matches without those that fit much worse than the best."""
     return tuple(match for match in matches if match.score >= matches[0].score * _WORTH_READING)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,14 +11,14 @@ from pathlib import Path
 from pflow import __version__
 from pflow.core.errors import PflowError, StorageError
 from pflow.core.file.atomic import make_folder
-from pflow.core.file.os_call import BINARY, NOFOLLOW, NONBLOCK, quietly
+from pflow.core.file.os_call import BINARY, NOFOLLOW, NONBLOCK, is_own_file, quietly
 from pflow.planning.catalogue import Catalogue, Key, Texts
 from pflow.planning.query_word import split_text
 
 COLUMNS = ("name", "description", "parameters", "outputs")
 
 MAKER = f"pflow {__version__}, words 1"
-"""Words that another version took apart are taken apart anew."""
+"""An index that another version made is made again."""
 
 _APPLICATION = 0x70666C64
 
@@ -45,17 +44,15 @@ _USABLE_LATER = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_PERM,
 )
-"""What goes wrong around a file and not in it."""
+"""Problems with access to the file, not with its contents."""
 
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
-"""How a database fails; the last two when a damaged one makes the driver stumble over a text or a number."""
-
-_Known = dict[Key, tuple[int, str]]
+"""How a database fails; the last two when a damaged one holds a string or number that the driver cannot read."""
 
 
 @contextmanager
 def open_index(path: Path | None, catalogue: Catalogue) -> Iterator[sqlite3.Connection]:
-    """The index as of now, in the file if that can be kept, else in memory. A broken file is made anew.
+    """The index as of now, in the file if that can be kept, else in memory. A broken file is made again.
 
     Raises `StorageError` only where Python's SQLite cannot search text.
     """
@@ -107,7 +104,7 @@ def _make_private(path: Path) -> bool:
         return False
     try:
         found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        if not is_own_file(found):
             return False
         if found.st_mode & 0o077 and os.name == "posix":
             os.fchmod(fd, 0o600)
@@ -123,13 +120,15 @@ def _follow(database: sqlite3.Connection, catalogue: Catalogue) -> None:
     stamps = catalogue.stamps()
     if _is_ours(database) and _is_same(database, stamps):
         return
-    with _writing(database):
+    with database:
+        database.execute("BEGIN IMMEDIATE")
         # Another process may have done it while this one waited.
         if not _is_ours(database):
             for statement in _SCHEMA:
                 database.execute(statement)
             database.execute("INSERT INTO made VALUES (?)", (MAKER,))
-        known = _known(database)
+        items = database.execute("SELECT * FROM items")
+        known: dict[Key, tuple[int, str]] = {(kind, name): (row, stamp) for row, kind, name, stamp in items}
         for key, (row, stamp) in known.items():
             if stamps.get(key) != stamp:
                 database.execute("DELETE FROM items WHERE id = ?", (row,))
@@ -139,26 +138,10 @@ def _follow(database: sqlite3.Connection, catalogue: Catalogue) -> None:
                 _add(database, key, stamp, catalogue.texts(key))
 
 
-@contextmanager
-def _writing(database: sqlite3.Connection) -> Iterator[None]:
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        database.execute("COMMIT")
-    except BaseException:
-        if database.in_transaction:
-            database.execute("ROLLBACK")
-        raise
-
-
 def _is_ours(database: sqlite3.Connection) -> bool:
     if database.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
         return False
     return bool(database.execute("SELECT by FROM made").fetchall() == [(MAKER,)])
-
-
-def _known(database: sqlite3.Connection) -> _Known:
-    return {(kind, name): (row, stamp) for row, kind, name, stamp in database.execute("SELECT * FROM items")}
 
 
 def _is_same(database: sqlite3.Connection, stamps: Mapping[Key, str]) -> bool:

@@ -1,4 +1,4 @@
-"""Discovery as PocketFlow nodes, for compositions in Python; they are no node types of the registry."""
+"""Discovery as PocketFlow nodes, for compositions in Python; they are not node types of the registry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pflow.planning.catalogue import Kind
 from pflow.planning.discovery import Discovery, Findings
 
 MOST_WORKFLOWS = 5
-"""Workflows that are shown for a request; who has to read more of them would rather write one."""
+"""Workflows that are shown for a request; nobody reads more before writing one."""
 
 
 class WorkflowDiscoveryNode(Node):

@@ -1,4 +1,4 @@
-"""Takes text apart into the words that are searched: identifiers split, accents and case left to the index. Pure."""
+"""Splits text into searchable words: identifiers split, accents and case left to the index. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import pairwise
 from pflow.core.frozen import Frozen
 
 MOST_ASKED = 48
-"""Different words of a query that count; who writes more has said what it is about."""
+"""Different words of a query that count; by then it is clear what it is about."""
 
-_MOST_TEXT = 20_000
-_LONGEST = 64
+_MOST_CHARACTERS = 20_000
+_LONGEST_WORD_CHARACTERS = 64
 
 # Chinese and Japanese put no spaces between words, so each sign counts as one.
 _SIGNS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -35,7 +35,7 @@ _STOP = frozenset(
         """,
     )
 )
-"""English words that say how a question is put and not what it is about."""
+"""English words that say how a question is asked and not what it is about."""
 
 
 class Asked(Frozen):
@@ -46,10 +46,10 @@ class Asked(Frozen):
 
 
 def split_text(text: str, most: int) -> list[str]:
-    """The first `most` different words of a text, in lower case.
+    """The first `most` different words of a string, in lower case.
 
     A word in mixed case counts as its parts, as neighbours of them together, and as a whole: `GitHubSync` is about
-    `git`, `hub`, `sync`, `github` and so on. Each word counts once, so that nobody comes first by repetition.
+    `git`, `hub`, `sync`, `github` and so on. Each word counts once, so that repeating it changes nothing.
     """
     found: dict[str, None] = {}
     for token in _tokens(text):
@@ -71,7 +71,7 @@ def split_query(query: str) -> list[Asked]:
 
 def split_task(task: str) -> list[str]:
     """The parts of a task that says more than one thing, each of more than one word: `read the log, write a file`."""
-    parts = (part.strip() for part in _BETWEEN.split(task[:_MOST_TEXT]))
+    parts = (part.strip() for part in _BETWEEN.split(task[:_MOST_CHARACTERS]))
     telling = [part for part in dict.fromkeys(parts) if len(split_query(part)) > 1]
     return telling[:_MOST_PARTS] if len(telling) > 1 else []
 
@@ -84,10 +84,10 @@ def slug(query: str, *, telling: bool = False) -> str:
 
 def _tokens(text: str) -> list[str]:
     """The words as they are written, each once."""
-    cut = text[:_MOST_TEXT]
+    cut = text[:_MOST_CHARACTERS]
     if not cut.isascii():
         cut = unicodedata.normalize("NFKC", cut)
-    return list(dict.fromkeys([token[:_LONGEST] for token in _TOKEN.findall(cut)]))
+    return list(dict.fromkeys([token[:_LONGEST_WORD_CHARACTERS] for token in _TOKEN.findall(cut)]))
 
 
 def _parts(token: str) -> list[str]:

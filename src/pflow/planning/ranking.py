@@ -1,4 +1,4 @@
-"""The port of whatever decides which things fit a request, and what it answers with."""
+"""The port of rankings, which decide what fits a request, and their answers."""
 
 from __future__ import annotations
 

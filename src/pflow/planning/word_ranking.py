@@ -15,13 +15,13 @@ from pflow.planning.query_word import Asked, slug, split_query
 from pflow.planning.ranking import Match, Ranked
 
 _WEIGHTS = "20.0, 4.0, 1.0, 1.0"
-"""What a word counts in each of the columns."""
+"""The weight of a word in each of the columns."""
 
 _SHORTEST_BEGINNING = 3
 _CEILING = 2.2
 """What SQLite's BM25 gives for a word at most, in units of how rare the word is: its k1 + 1."""
 
-_LONGEST_NAME = 200
+_LONGEST_NAME_CHARACTERS = 200
 _OPEN, _CLOSE = "\x02", "\x03"
 _MARKED = ", ".join(f"highlight(texts, {index}, '{_OPEN}', '{_CLOSE}')" for index in range(len(COLUMNS)))
 
@@ -127,7 +127,7 @@ def _marked(cell: str) -> tuple[str, ...]:
 
 def _called(query: str, kinds: Collection[Kind]) -> list[Key]:
     """What would be called exactly what is asked for."""
-    if len(query) > _LONGEST_NAME or not query.isprintable():
+    if len(query) > _LONGEST_NAME_CHARACTERS or not query.isprintable():
         return []
     spelled = dict.fromkeys((query.strip(), slug(query), slug(query, telling=True)))
     return [(kind, f"{prefix}{name}") for name in spelled for prefix in ("", PREFIX) for kind in kinds if name]

@@ -1,4 +1,4 @@
-"""From what an author writes as a type to the document's types, and to a JSON Schema where more is known."""
+"""Reads annotations as the document's types, with a JSON Schema where more is known."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import ast
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pflow.registry.type_name import TYPE_NAMES, canonical
+from pflow.core.json_type import TYPE_NAMES, canonical
 
 MAX_DEPTH = 16
+"""Levels of nested types."""
 
 
 class TypeText(NamedTuple):

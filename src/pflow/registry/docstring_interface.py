@@ -153,7 +153,7 @@ def _apply(field: dict[str, object], remark: str) -> bool:
 
 
 def _parts(remark: str) -> list[str]:
-    """The remark at its commas, except that a default keeps its own."""
+    """The remark split at its commas, except those of a default."""
     default = re.search(r"\bdefaults?\b", remark, re.IGNORECASE)
     if default is None:
         return remark.split(",")

@@ -1,4 +1,4 @@
-"""One node type as the registry knows it: JSON until someone asks for its interface or its class."""
+"""One node type of the registry: JSON until its interface or its class is used."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING, Field, Interface
+from pflow.core.json_type import canonical
 from pflow.core.schema_path import SEEN, Schema, kind_of
-from pflow.registry.type_name import canonical
 
 VIRTUAL = "virtual://"
-"""How the `file_path` of an entry starts that no source file stands behind, such as an MCP tool."""
+"""How the `file_path` of an entry without a source file starts, such as that of an MCP tool."""
 
 
 Observations = Callable[[str, str], tuple[Schema, int] | None]
-"""What was seen of a tool's results, by node type and hash of the definition: a schema, and in how many calls."""
+"""Gives the observed schema of a tool's results and the number of calls, by node type and definition hash."""
 
 
 class ToolConfig(Frozen):
@@ -87,17 +87,17 @@ class Entry:
 
     @property
     def is_virtual(self) -> bool:
-        """Whether no source file stands behind this entry."""
+        """Whether this entry has no source file."""
         return self.file_path.startswith(VIRTUAL)
 
     @property
     def is_user(self) -> bool:
-        """Whether this is a person's own node, out of the `nodes` folder."""
+        """Whether this is a user's own node, from the `nodes` directory."""
         return not self.module
 
     @property
     def interface(self) -> Interface:
-        """What the node takes and gives; of a `result` that nobody declared, what was seen of it."""
+        """What the node takes and gives; a `result` that is not declared has its observed shape."""
         if self._interface is None:
             self._interface = interface_from_json(self.data.get("interface"))
             declared = self._interface.output("result")
@@ -165,12 +165,9 @@ class Entry:
     def _import_file(self) -> object:
         path = Path(self.file_path)
         if path.parent != self._folder:
-            # registry.json is data: it may describe the nodes in the folder, not name code elsewhere.
+            # registry.json is data: it may describe the nodes in that directory, not name code elsewhere.
             raise self._outside()
-        from importlib.util import (  # lazy: only for a person's own nodes
-            module_from_spec,
-            spec_from_file_location,
-        )
+        from importlib.util import module_from_spec, spec_from_file_location  # lazy: only for a user's own nodes
 
         try:
             source = path.read_bytes()
@@ -195,9 +192,7 @@ class Entry:
         return module
 
     def _outside(self) -> SecurityError:
-        return SecurityError(
-            Advice("node type `{node}` points outside of pflow; run `{scan_nodes}`", node=self.name),
-        )
+        return SecurityError(Advice("node type `{node}` points outside of pflow; run `{scan_nodes}`", node=self.name))
 
     def _unusable(self, cause: str) -> NotFoundError:
         where = Path(self.file_path).name if self.file_path else self.module

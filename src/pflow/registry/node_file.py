@@ -1,4 +1,4 @@
-"""Where node classes are written, and how to see cheaply that such a file changed."""
+"""The source files of node classes, and a cheap way to see that one changed."""
 
 from __future__ import annotations
 
@@ -32,11 +32,8 @@ def _files(folder: str, package: str) -> dict[str, Fingerprint]:
         try:
             if name.endswith(".py") and item.is_file():
                 stat = item.stat()
-                found[item.path] = [
-                    f"{package}.{name[:-3]}" if package else "",
-                    stat.st_mtime_ns,
-                    stat.st_size,
-                ]
+                module = f"{package}.{name[:-3]}" if package else ""
+                found[item.path] = [module, stat.st_mtime_ns, stat.st_size]
             elif package and item.is_dir():
                 found |= _files(item.path, f"{package}.{name}")
         except OSError:

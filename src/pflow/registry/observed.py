@@ -1,51 +1,45 @@
-"""What the results of tools look like, learnt from calls and kept beside the registry: names and types, no values."""
+"""The observed shapes of tools' results, kept beside the registry: names and types, no values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from threading import Lock
-from typing import Protocol, cast
+from typing import cast
 
 import orjson
 
 from pflow.core.errors import SecurityError, StorageError
 from pflow.core.file.atomic import JSON_LIMIT
+from pflow.core.file.home import Home
 from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.json_type import Json
 from pflow.core.schema_path import Schema
 from pflow.registry.schema_inference import MAX_DEPTH, infer, is_inferred, merge, trim
 
 MOST_CALLS = 1_000
-"""Calls are counted up to here; from then on only a result that looks different is written down."""
+"""Calls are counted up to here; from then on only results of another shape are saved."""
 
 _MOST_TOOLS = 5_000
 _MOST_BYTES = 32_000
+"""Bytes of one schema."""
+
 _MOST_BYTES_IN_ALL = JSON_LIMIT // 4
 
 Seen = tuple[Schema, int]
 """A schema, and in how many calls it was seen."""
 
 
-class ObservedHome(Protocol):
-    """Where observations live."""
-
-    @property
-    def observed(self) -> Path:
-        """The file `mcp-observed.json`."""
-
-
 class Observed:
-    """The results of tools by node type and definition; the file is read when something is first asked.
+    """The shapes of results by node type and definition; the file is read on first use.
 
     What other processes observe is seen from the next `flush` on. `notices` says what went wrong with the file;
-    nothing here ever fails a run.
+    no problem here fails a run.
     """
 
-    def __init__(self, home: ObservedHome, notices: list[str] | None = None) -> None:
+    def __init__(self, home: Home, notices: list[str] | None = None) -> None:
         self._file = StateFile(home.observed, on_damage=self._begin_anew)
         self._stored: Json | None = None
-        """What the file holds by node type; the longest untouched come first."""
+        """What the file holds by node type, the least recently changed first."""
 
         self._new: dict[str, tuple[str, Seen]] = {}
         self._answers: dict[tuple[str, str], Seen | None] = {}
@@ -53,7 +47,7 @@ class Observed:
         self.notices: list[str] = [] if notices is None else notices
 
     def record(self, node_type: str, manifest_hash: str, value: object) -> None:
-        """Learn from the result of one successful call. Touches no file."""
+        """Learn from the result of one successful call; writes no file."""
         schema = infer(value)
         with self._lock:
             known_hash, known = self._new.get(node_type, ("", None))
@@ -62,7 +56,7 @@ class Observed:
             self._answers.pop((node_type, manifest_hash), None)
 
     def schema(self, node_type: str, manifest_hash: str) -> Seen | None:
-        """What was seen of a tool's results while it was defined like this; the same object until that changes."""
+        """What was seen of a tool's results under this definition; the same object until that changes."""
         key = (node_type, manifest_hash)
         with self._lock:
             if key not in self._answers:
@@ -74,7 +68,7 @@ class Observed:
             return self._answers[key]
 
     def flush(self) -> None:
-        """Write down what is new, together with what other processes wrote meanwhile."""
+        """Write what is new, together with what other processes wrote in the meantime."""
         with self._lock:
             new, self._new = self._new, {}
             if self._stored is not None and not _add(dict(self._stored), new):
@@ -88,7 +82,7 @@ class Observed:
                     if _add(stored, new):
                         self._file.write(_encode(stored), durable=False)
             except (StorageError, SecurityError) as error:
-                self._note(f"{error.message}; what the results of tools look like was not written down")
+                self._note(f"{error.message}; the observed shapes of tools' results were not saved")
                 stored = dict(self._stored or {})
                 _add(stored, new)  # still true for this process
             self._stored = stored
@@ -97,12 +91,12 @@ class Observed:
         try:
             return self._file.read() or {}
         except (StorageError, SecurityError) as error:
-            self._note(f"{error.message}; what the results of tools look like is not known")
+            self._note(f"{error.message}; the observed shapes of tools' results are not known")
             return {}
 
     def _begin_anew(self, damage: Damage) -> Json:
         name = damage.path.name
-        self._note(f"`{name}` was damaged; {damage.kept}. What the results of tools look like is learnt anew")
+        self._note(f"`{name}` was damaged; {damage.kept}. The shapes of tools' results are learned again")
         return {}
 
     def _note(self, notice: str) -> None:
@@ -111,7 +105,7 @@ class Observed:
 
 
 def _add(stored: Json, new: Mapping[str, tuple[str, Seen]]) -> bool:
-    """Put what is new at the end; whether there was any, as one more call of a shape is not past `MOST_CALLS`."""
+    """Put what is new at the end; whether there was any: past `MOST_CALLS`, one more call of a known shape is not."""
     changed = False
     for name, (manifest_hash, seen) in new.items():
         before = _decode(stored.get(name), manifest_hash)
@@ -130,7 +124,7 @@ def _join(known: Seen | None, new: Seen) -> Seen:
 
 
 def _small(schema: Schema) -> Schema:
-    """The schema, without its deepest parts if it would take too much room."""
+    """The schema, without its deepest parts if it takes too many bytes."""
     depth = MAX_DEPTH
     while len(orjson.dumps(schema)) > _MOST_BYTES:
         depth -= 1
@@ -139,7 +133,7 @@ def _small(schema: Schema) -> Schema:
 
 
 def _encode(stored: Json) -> bytes:
-    """The file's bytes; of too much the longest untouched goes, which `stored` shows."""
+    """The file's bytes. Of too many tools, the least recently changed are dropped, also from `stored`."""
     excess = len(stored) - _MOST_TOOLS
     while True:
         for name in list(stored)[: max(0, excess)]:
@@ -151,7 +145,7 @@ def _encode(stored: Json) -> bytes:
 
 
 def _decode(item: object, manifest_hash: str) -> Seen | None:
-    """What an entry of the file says of a definition; None for another's, and for one that nobody wrote like this."""
+    """What an entry of the file says about a definition; None if it is about another one or is malformed."""
     if not isinstance(item, dict) or item.get("manifest_hash") != manifest_hash:
         return None
     calls, schema = item.get("calls"), item.get("schema")

@@ -1,10 +1,10 @@
-"""All node types: found in source files, kept in `registry.json`, and added to by whoever knows others."""
+"""All node types: found in source files, kept in `registry.json`, and added to by other packages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -12,10 +12,11 @@ from pflow import __version__
 from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, StorageError, UsageError
 from pflow.core.file.atomic import JSON_LIMIT, write_atomic
+from pflow.core.file.home import Home
 from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.json_type import Json
 from pflow.core.schema_path import Schema
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean, nearest
 from pflow.registry.entry import VIRTUAL, Entry
 from pflow.registry.node_file import fingerprints
 from pflow.registry.search import search_names
@@ -24,34 +25,18 @@ if TYPE_CHECKING:
     from pflow.registry.observed import Observed
 
 HEAD = "__registry__"
-"""The one key of `registry.json` that is no node type: what the scanned entries were made from."""
+"""The one key of `registry.json` that is not a node type: what the scanned entries were made from."""
 
 MAKER = f"pflow {__version__}, format 2"
-"""Entries that another version made are made anew."""
+"""Entries that another version made are made again."""
 
 Nodes = dict[str, dict[str, object]]
 
 
-class RegistryHome(Protocol):
-    """Where the registry lives."""
-
-    @property
-    def registry(self) -> Path:
-        """The file `registry.json`."""
-
-    @property
-    def nodes(self) -> Path:
-        """The folder of a person's own nodes."""
-
-    @property
-    def observed(self) -> Path:
-        """The file `mcp-observed.json`."""
-
-
 class Registry:
-    """Node types by name. `notices` says what could not be used and why; nobody else reports it."""
+    """Node types by name. `notices` says what could not be used and why; it is reported nowhere else."""
 
-    def __init__(self, home: RegistryHome) -> None:
+    def __init__(self, home: Home) -> None:
         self._home = home
         self._file = StateFile(home.registry, is_valid=_is_valid, on_damage=self._salvage)
         self._folder = home.nodes
@@ -64,14 +49,14 @@ class Registry:
         self.notices: list[str] = []
 
     @classmethod
-    def load(cls, home: RegistryHome) -> Registry:
+    def load(cls, home: Home) -> Registry:
         """The registry as of now; source files are read again only when one of them changed."""
         registry = cls(home)
         registry._stamp = _stamp(home.registry)
-        registry._nodes = _nodes_of(registry._read() or {})
-        registry._head = head = registry._nodes.pop(HEAD, {})
-        if head.get("made_by") == MAKER and head.get("sources") == fingerprints(home.nodes):
-            registry.notices.extend(_strings(head.get("notices")))
+        registry._nodes = _nodes_of(registry._read())
+        registry._head = registry._nodes.pop(HEAD, {})
+        if registry._is_current():
+            registry.notices.extend(_strings(registry._head.get("notices")))
             return registry
         registry.rescan()
         try:
@@ -82,18 +67,17 @@ class Registry:
 
     def afresh(self) -> Registry:
         """What `load` gives now, sharing nothing that changes with this one; an unchanged file is not read again."""
-        head = self._head
         is_same = self._stamp is not None and not self._changes and self._stamp == _stamp(self._file.path)
-        if not is_same or head.get("made_by") != MAKER or head.get("sources") != fingerprints(self._folder):
+        if not is_same or not self._is_current():
             return Registry.load(self._home)
         registry = Registry(self._home)
-        registry._stamp, registry._head, registry._nodes = self._stamp, head, dict(self._nodes)
-        registry.notices.extend(_strings(head.get("notices")))
+        registry._stamp, registry._head, registry._nodes = self._stamp, self._head, dict(self._nodes)
+        registry.notices.extend(_strings(self._head.get("notices")))
         return registry
 
     @property
     def observed(self) -> Observed:
-        """What the results of tools were seen to look like."""
+        """The observed shapes of tools' results."""
         if self._observed is None:
             from pflow.registry.observed import Observed  # lazy: most documents hold no tool that declares nothing
 
@@ -112,25 +96,24 @@ class Registry:
         sources = fingerprints(self._folder)
         found: Nodes = {}
         notices: list[str] = []
+
+        def add(source: str, entries: Nodes) -> None:
+            taken = entries.keys() & found.keys()
+            notices.extend(_collision(name, source, found[name]) for name in entries if name in taken)
+            found.update((name, data) for name, data in entries.items() if name not in taken)
+
         for path, (module, *_) in sources.items():
             scan = scan_file(Path(path), str(module) or None)
             notices.extend(scan.notices)
-            for name, data in scan.entries.items():
-                if name in found:
-                    notices.append(_collision(name, Path(path).name, found[name]))
-                else:
-                    found[name] = data
+            add(Path(path).name, scan.entries)
         for name, data in _virtual(self._nodes).items():
-            if name in found:
-                notices.append(_collision(name, str(data["file_path"]), found[name]))
-            else:
-                found[name] = data
+            add(str(data["file_path"]), {name: data})
         self._nodes, self._entries = found, {}
         self._head = {"made_by": MAKER, "sources": sources, "notices": notices}
         self.notices.extend(notice for notice in notices if notice not in self.notices)
 
     def save(self, *, backup: bool = False) -> None:
-        """Write `registry.json`, keeping virtual entries that other processes added meanwhile.
+        """Write `registry.json`, keeping virtual entries that other processes added in the meantime.
 
         `backup` keeps what it held before as `registry.json.bak`. Raises `StorageError`.
         """
@@ -141,14 +124,11 @@ class Registry:
                 nodes = {name: data for name, data in nodes.items() if not _is_virtual(data)}
                 nodes |= {name: data for name, data in _virtual(_nodes_of(found)).items() if name not in nodes}
             for name, change in self._changes.items():
-                if change is None:
-                    nodes.pop(name, None)
-                else:
-                    nodes[name] = change
+                _change(nodes, name, change)
             data = orjson.dumps({HEAD: self._head, **nodes})
             if len(data) > JSON_LIMIT:
                 raise StorageError(
-                    f"`{path.name}` would have {len(data):,} bytes, and {JSON_LIMIT:,} are the most",
+                    f"`{path.name}` would have {len(data):,} bytes; at most {JSON_LIMIT:,} are allowed",
                     suggestions=[Advice("remove MCP servers that you do not need with `{remove_server}`")],
                 )
             if backup and (before := self._file.data()) is not None:
@@ -159,18 +139,15 @@ class Registry:
 
     def get(self, name: str) -> Entry:
         """The node type of that name. Raises `NotFoundError` with the names it may have meant."""
-        entry = self._entries.get(name)
-        if entry is None:
-            data = self._nodes.get(name)
-            if data is None:
-                near = nearest(name, self._nodes)
-                raise NotFoundError(
-                    f"there is no node type `{name}`",
-                    details={"similar": near},
-                    suggestions=[f"did you mean `{near[0]}`?"] if near else [Advice("see `{list_nodes}`")],
-                )
-            entry = self._entries[name] = Entry(name, data, self._folder, self._observations)
-        return entry
+        if name not in self._nodes:
+            raise NotFoundError(
+                f"there is no node type `{name}`",
+                details={"similar": nearest(name, self._nodes)},
+                suggestions=[did_you_mean(name, self._nodes) or Advice("see `{list_nodes}`")],
+            )
+        if name not in self._entries:
+            self._entries[name] = Entry(name, self._nodes[name], self._folder, self._observations)
+        return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._nodes
@@ -192,11 +169,11 @@ class Registry:
         Raises `UsageError` for an entry that is not virtual or takes the name of one that was scanned.
         """
         if not _is_virtual(data):
-            raise UsageError(f"entry `{name}` needs a `file_path` that starts with `{VIRTUAL}`")
+            raise UsageError(f"the `file_path` of entry `{name}` must start with `{VIRTUAL}`")
         if not name or name.startswith("__"):
             raise UsageError(f"`{name}` cannot be the name of a node type")
         if name in self._nodes and not _is_virtual(self._nodes[name]):
-            raise UsageError(f"`{name}` is the name of another node type already")
+            raise UsageError(f"`{name}` is already the name of another node type")
         self._change(name, dict(data))
 
     def remove(self, name: str) -> None:
@@ -208,23 +185,24 @@ class Registry:
             raise UsageError(f"`{name}` comes from a file; delete the file to remove it")
         self._change(name, None)
 
+    def _is_current(self) -> bool:
+        """Whether this version of pflow scanned the source files as they are now."""
+        return self._head.get("made_by") == MAKER and self._head.get("sources") == fingerprints(self._folder)
+
     def _observations(self, name: str, manifest_hash: str) -> tuple[Schema, int] | None:
         return self.observed.schema(name, manifest_hash)
 
     def _change(self, name: str, data: dict[str, object] | None) -> None:
         self._changes[name] = data
         self._entries.pop(name, None)
-        if data is None:
-            del self._nodes[name]
-        else:
-            self._nodes[name] = data
+        _change(self._nodes, name, data)
 
-    def _read(self) -> Json | None:
+    def _read(self) -> Json:
         try:
-            return self._file.read()
+            return self._file.read() or {}
         except StorageError as error:
             self.notices.append(f"{error.message}; node types of MCP servers are not known")
-            return None
+            return {}
 
     def _salvage(self, damage: Damage) -> Json:
         """The entries that are still whole; without the head, so that source files are scanned again."""
@@ -233,6 +211,13 @@ class Registry:
             + Advice("Tools of MCP servers that are missing now come back with `{sync_servers}`")
         )
         return {name: data for name, data in _nodes_of(damage.rest).items() if name != HEAD}
+
+
+def _change(nodes: Nodes, name: str, data: dict[str, object] | None) -> None:
+    if data is None:
+        nodes.pop(name, None)
+    else:
+        nodes[name] = data
 
 
 def _is_valid(content: Json) -> bool:
@@ -257,7 +242,7 @@ def _collision(name: str, source: str, owner: Mapping[str, object]) -> str:
 
 
 def _stamp(path: Path) -> object:
-    """What changes whenever the file does; None if there is none."""
+    """A value that changes whenever the file does; None if there is no file."""
     try:
         found = path.stat()
     except OSError:

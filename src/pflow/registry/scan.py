@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import hashlib
 import keyword
+import operator
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +30,11 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+[0-9]*|[0-9]+")
 _PURITIES = ("pure", "read", "impure")
 _FLAGS = ("open_params", "open_outputs", "echo_params")
 _UNKNOWN = object()
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Mult: operator.mul,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+}
 
 
 @dataclass(slots=True)
@@ -43,7 +49,7 @@ def kebab(class_name: str) -> str:
     """`GitHubGetIssueNode` as a node type: `github-get-issue`."""
     stem = class_name.removesuffix("Node") or class_name
     if not stem.isascii():
-        return stem  # which no name may be; leaving letters out could make it another one
+        return stem  # not a valid name; without some of its letters it could be another one
     words = _WORD.findall(_BRANDS.sub(lambda brand: brand[0].capitalize(), stem))
     return "-".join(words).lower()
 
@@ -51,24 +57,22 @@ def kebab(class_name: str) -> str:
 def scan_file(path: Path, module: str | None) -> Scan:
     """The nodes of one file; `module` is its import name, None for a person's own file."""
     scan = Scan()
+    source, tree = b"", None
     try:
         source = path.read_bytes()
+        problem = f" is larger than {MAX_SOURCE // 1024} KiB"
+        if len(source) <= MAX_SOURCE:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(source, path.name)
     except OSError as error:
-        scan.notices.append(f"`{path.name}` cannot be read ({error.strerror}); its nodes are left out")
-        return scan
-    if len(source) > MAX_SOURCE:
-        scan.notices.append(f"`{path.name}` is larger than {MAX_SOURCE // 1024} KiB; its nodes are left out")
-        return scan
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source, path.name)
+        problem = f" cannot be read ({error.strerror})"
     except SyntaxError as error:
-        line = f" line {error.lineno}" if error.lineno else ""
-        scan.notices.append(f"`{path.name}`{line}: {error.msg}; its nodes are left out")
-        return scan
+        problem = f" line {error.lineno}: {error.msg}" if error.lineno else f": {error.msg}"
     except (ValueError, RecursionError, MemoryError):
-        scan.notices.append(f"`{path.name}` is not Python source; its nodes are left out")
+        problem = " is not Python source"
+    if tree is None:
+        scan.notices.append(f"`{path.name}`{problem}; its nodes are left out")
         return scan
     source_module = _Module(tree)
     for node in source_module.node_classes():
@@ -103,9 +107,7 @@ class _Module:
 
     def __init__(self, tree: ast.Module) -> None:
         self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        self.constants: dict[str, ast.expr] = {}
-        for name, value in _assignments(tree.body):
-            self.constants[name] = value
+        self.constants = dict(_assignments(tree.body))
 
     def node_classes(self) -> Iterator[ast.ClassDef]:
         for node in self.classes.values():
@@ -182,11 +184,8 @@ class _Module:
         return "impure"
 
     def nested(self, lineage: list[ast.ClassDef], name: str) -> ast.ClassDef | None:
-        for owner in lineage:
-            for item in owner.body:
-                if isinstance(item, ast.ClassDef) and item.name == name:
-                    return item
-        return None
+        inner = (item for owner in lineage for item in owner.body if isinstance(item, ast.ClassDef))
+        return next((item for item in inner if item.name == name), None)
 
     def fields(self, holder: ast.ClassDef, *, given: bool, depth: int = 0) -> list[dict[str, object]]:
         """The annotated names of a `Params` or `Outputs` class, those of its bases first."""
@@ -251,14 +250,9 @@ class _Module:
             return self.value(self.constants[node.id], depth + 1)
         if isinstance(node, ast.BinOp):
             left, right = self.value(node.left, depth + 1), self.value(node.right, depth + 1)
-            if isinstance(left, int | float) and isinstance(right, int | float):
-                match node.op:
-                    case ast.Mult():
-                        return left * right
-                    case ast.Add():
-                        return left + right
-                    case ast.Sub():
-                        return left - right
+            compute = _ARITHMETIC.get(type(node.op))
+            if compute is not None and isinstance(left, int | float) and isinstance(right, int | float):
+                return compute(left, right)
         try:
             return ast.literal_eval(node)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
@@ -266,7 +260,7 @@ class _Module:
 
 
 def _source_hash(source: bytes, class_name: str) -> str:
-    """A person's own node is known by its file: nobody keeps count of its changes."""
+    """A user's own node is identified by its file: it has no version that counts its changes."""
     return hashlib.sha256(source + b"\0" + class_name.encode()).hexdigest()
 
 

@@ -15,21 +15,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import cast
 
 from pflow.core.schema_path import Schema
 
 MAX_DEPTH = 12
+"""Levels of nested arrays and objects."""
+
 _MAX_WORK = 5_000
+"""Steps of looking at one value."""
+
 _MAX_PROPERTIES = 200
 _LONGEST = 64
+"""Characters of a key; longer ones are data."""
+
 _MANY = 30
 """Of more distinct keys than this at least half must always be there, or they are data."""
 
 _ALIKE_OBJECTS = 8
 _ALIKE_SCALARS = 50
-"""So many fields, all of the same shape, are a map's."""
+"""This many fields of one shape are the entries of a map."""
 
 _ORDER = ("object", "array", "string", "number", "integer", "boolean", "null")
 _NULL: Schema = {"const": None}
@@ -151,9 +157,7 @@ class _Look:
         kinds = set(map(type, value if whole else value[: 16 * self.left]))
         if kinds <= _KINDS:
             self.left -= 1 + len(value) // 16
-            items = None
-            for kind in kinds:
-                items = _SCALARS[kind] if items is None else merge(items, _SCALARS[kind])
+            items: Schema | None = reduce(merge, (_SCALARS[kind] for kind in kinds))
         else:
             items, looked = self._items(value, depth)
             whole = whole and looked
@@ -256,7 +260,7 @@ def _are_alike(properties: Mapping[str, Schema]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _names(keys: tuple[str, ...]) -> list[str] | None:
-    """The keys, sorted, if they are names that someone gave fields; None if they are data."""
+    """The keys, sorted, if they are names of fields; None if they are data."""
     if not all(map(_is_name, keys)) or all(map(_CODE.fullmatch, keys)):
         return None
     return sorted(keys)

@@ -284,7 +284,7 @@ def test_after_a_thousand_issues_the_rest_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "word"), [("0.0.9", "older"), ("0.2.0", "newer"), ("1", "newer"), ("x.y", "not a version")]
+    ("version", "word"), [("0.0.9", "older"), ("0.2.0", "newer"), ("1", "newer"), ("x.y", "not a valid version")]
 )
 def test_another_version_is_refused_with_the_one_that_is_read(version: str, word: str) -> None:
     found = issue({"ir_version": version, "nodes": [{"id": "a"}]})

@@ -141,7 +141,7 @@ def test_a_disk_that_is_really_full_is_named_and_nothing_is_lost(tmp_path: Path)
         assert str(path) in caught.value.message
         return caught.value.suggestions[0]
 
-    assert in_child(work) == "free some space, or set PFLOW_HOME to a folder on another disk"
+    assert in_child(work) == "free some space, or set PFLOW_HOME to a directory on another disk"
     assert path.read_bytes() == b"old"
     assert files(tmp_path) == {"x.json"}
 

@@ -76,7 +76,7 @@ def test_a_deleted_current_folder_is_a_clear_error(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(gone)
     gone.rmdir()
     try:
-        with pytest.raises(StorageError, match="current folder"):
+        with pytest.raises(StorageError, match="current directory"):
             absolute("x.json")
         with pytest.raises(StorageError):
             find_home({"PFLOW_HOME": "relative"})

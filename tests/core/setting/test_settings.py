@@ -212,7 +212,7 @@ def test_a_file_that_others_can_read_is_restricted_with_a_notice(place: Home) ->
     place.settings.chmod(0o644)
     settings = load(place)
     assert stat.S_IMODE(place.settings.stat().st_mode) == 0o600
-    assert len(settings.notices) == 1 and "readable for other users" in settings.notices[0]
+    assert len(settings.notices) == 1 and "readable by other users" in settings.notices[0]
     assert load(place).notices == []
 
 

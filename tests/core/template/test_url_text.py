@@ -237,7 +237,7 @@ def test_the_errors_say_what_to_do() -> None:
         ("check the value before this step, or pass it in `params`",),
     )
     assert error_of("https://${x}/", "a b") == (
-        "the value of `${x}` is no host name that can stand there",
+        "the value of `${x}` is not a valid host name there",
         ("give a name such as `api.example.com`, with `:8080` when there is a port",),
     )
 

@@ -174,7 +174,7 @@ def test_a_registry_that_could_not_be_read_again_is_not_written(
 ) -> None:
     before = (home / "registry.json").read_bytes()
     monkeypatch.setattr("pflow.registry.registry.JSON_LIMIT", len(before) + 10)
-    with pytest.raises(StorageError, match="`registry.json` would have .* bytes, and .* are the most"):
+    with pytest.raises(StorageError, match="`registry.json` would have .* bytes; at most .* are allowed"):
         sync(registry, THREE)
     assert (home / "registry.json").read_bytes() == before
     assert not (home / "registry.json.bak").exists()

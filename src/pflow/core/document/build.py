@@ -15,44 +15,22 @@ MAX_NODES = 10_000
 """Nodes of a document."""
 
 _DOCUMENT = dict.fromkeys(
-    (
-        "ir_version",
-        "name",
-        "description",
-        "metadata",
-        "inputs",
-        "outputs",
-        "nodes",
-        "edges",
-        "start_node",
-        "mappings",
-    )
+    ("ir_version", "name", "description", "metadata", "inputs", "outputs", "nodes", "edges", "start_node", "mappings")
 )
 _NODE = dict.fromkeys(
-    (
-        "id",
-        "type",
-        "params",
-        "batch",
-        "retry",
-        "timeout",
-        "max_visits",
-        "description",
-        "version",
-        "mcp_metadata",
-    )
+    ("id", "type", "params", "batch", "retry", "timeout", "max_visits", "description", "version", "mcp_metadata")
 )
 _BATCH = dict.fromkeys(("items", "as", "concurrency", "on_error"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff"))
 _MCP = dict.fromkeys(("server_id", "tool_name", "version"))
 
-_YEAR = 31_536_000
+_YEAR_SECONDS = 31_536_000
 
 
 def build_document(value: object, issues: Issues) -> Document | None:
     """The document in `value`, also with issues where possible, so that its meaning can be checked as well.
 
-    It is None when `nodes` holds none, or something that cannot be taken for a node.
+    It is None when `nodes` is empty or holds something that cannot be a node.
     """
     if not isinstance(value, dict):
         hint = "put the nodes under `nodes`" if isinstance(value, list) else 'write {"nodes": [{"id": "…"}]}'
@@ -99,9 +77,9 @@ def _check_version(top: Fields) -> None:
     if all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
         newer = [int(part) for part in parts] > ours
         message = f"ir_version `{shorten(version)}` is {'newer' if newer else 'older'} than this pflow reads"
-        hint = "update pflow" if newer else f"see whether the document holds as `{IR_VERSION}`"
+        hint = "update pflow" if newer else f"check whether the document is valid as `{IR_VERSION}`"
     else:
-        message = f"ir_version `{shorten(version)}` is not a version that exists"
+        message = f"ir_version `{shorten(version)}` is not a valid version"
         hint = f'write "{IR_VERSION}", or leave the field out'
     top.issues.add("unsupported-version", message, ("ir_version",), known=(IR_VERSION,), hint=hint)
 
@@ -129,12 +107,9 @@ def _read_nodes(top: Fields) -> tuple[list[NodeSpec | None], dict[str, int]]:
             if node is None or node.id == f"nodes[{index}]":
                 continue
             if node.id in ids:
-                issues.add(
-                    "duplicate-id",
-                    f"two nodes have the id `{shorten(node.id)}`",
-                    ("nodes", index, "id"),
-                    hint=f"nodes[{ids[node.id]}] has it as well; give each node an id of its own",
-                )
+                hint = f"nodes[{ids[node.id]}] has it as well; give each node an id of its own"
+                message = f"two nodes have the id `{shorten(node.id)}`"
+                issues.add("duplicate-id", message, ("nodes", index, "id"), hint=hint)
             else:
                 ids[node.id] = index
     return nodes, ids
@@ -161,7 +136,7 @@ def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
         params=node.mapping("params"),
         batch=_read_batch(node),
         retry=_read_retry(node),
-        timeout=node.number("timeout", None, 0, _YEAR, above=True),
+        timeout=node.number("timeout", None, 0, _YEAR_SECONDS, above=True),
         max_visits=node.integer("max_visits", None, 1, 1_000_000),
         description=node.text("description"),
         mcp_server=server,
@@ -174,22 +149,14 @@ def _read_mcp(node: Fields, kind: str) -> tuple[str | None, str | None]:
     value = node.mapping("mcp_metadata")
     if not value:
         if kind == "mcp_wrapper" and node.values.get("mcp_metadata") in (None, {}):
-            node.issues.add(
-                "missing-field",
-                "a node of type `mcp_wrapper` has no `mcp_metadata`",
-                node.path,
-                hint='add "mcp_metadata": {"server_id": "…", "tool_name": "…"}',
-            )
+            hint = 'add "mcp_metadata": {"server_id": "…", "tool_name": "…"}'
+            message = "a node of type `mcp_wrapper` has no `mcp_metadata`"
+            node.issues.add("missing-field", message, node.path, hint=hint)
         return None, None
     path: Path = (*node.path, "mcp_metadata")
     if kind != "mcp_wrapper":
-        node.issues.add(
-            "unexpected-field",
-            f"`mcp_metadata` belongs to nodes of type `mcp_wrapper`, not `{shorten(kind)}`",
-            path,
-            key=True,
-            hint='set "type": "mcp_wrapper"',
-        )
+        message = f"`mcp_metadata` belongs to nodes of type `mcp_wrapper`, not `{shorten(kind)}`"
+        node.issues.add("unexpected-field", message, path, key=True, hint='set "type": "mcp_wrapper"')
     required = ("server_id", "tool_name")
     fields = Fields(node.issues, value, path, _MCP, what="`mcp_metadata`", required=required)
     fields.text("version")
@@ -197,8 +164,8 @@ def _read_mcp(node: Fields, kind: str) -> tuple[str | None, str | None]:
 
 
 def _read_batch(node: Fields) -> Batch | None:
-    value = node.mapping("batch") if node.values.get("batch") is not None else None
-    if value is None or not isinstance(node.values["batch"], dict):
+    value = node.mapping("batch")
+    if not isinstance(node.values.get("batch"), dict):
         return None
     path: Path = (*node.path, "batch")
     batch = Fields(node.issues, value, path, _BATCH, what="`batch`", required=("items",))
@@ -234,25 +201,17 @@ def _read_retry(node: Fields) -> Retry | None:
 def _check_clashes(
     issues: Issues, nodes: list[NodeSpec | None], ids: Mapping[str, int], inputs: Mapping[str, Input]
 ) -> None:
-    """One name, one thing: `${name}` must not have two meanings."""
+    """Report names that stand for two things: `${name}` must have one meaning."""
     for name in inputs:
         if name in ids:
-            issues.add(
-                "name-clash",
-                f"`{shorten(name)}` is the name of an input and the id of a node",
-                ("inputs", name),
-                key=True,
-                hint="rename one of them",
-            )
+            message = f"`{shorten(name)}` is the name of an input and the id of a node"
+            issues.add("name-clash", message, ("inputs", name), key=True, hint="rename one of them")
     for index, node in enumerate(nodes):
         if node is None or node.batch is None:
             continue
         name = node.batch.name
         if name in ids or name in inputs:
             what = "the id of a node" if name in ids else "the name of an input"
-            issues.add(
-                "name-clash",
-                f"the batch item `{shorten(name)}` of node `{shorten(node.id)}` is also {what}",
-                ("nodes", index, "batch", "as"),
-                hint="give the item another name with `as`",
-            )
+            message = f"the batch item `{shorten(name)}` of node `{shorten(node.id)}` is also {what}"
+            where: Path = ("nodes", index, "batch", "as")
+            issues.add("name-clash", message, where, hint="give the item another name with `as`")

@@ -1,4 +1,4 @@
-"""Reads what leads from node to node: edges, the start, mappings; reports nodes that nothing leads to."""
+"""Reads the edges between nodes, the start and the mappings; reports nodes that cannot be reached."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ def read_flow(top: Fields, ids: Mapping[str, int]) -> tuple[bool, tuple[Edge, ..
         if written is not None and not isinstance(written, list):
             hint = 'did you mean "data"?' if isinstance(written, str) else 'write [{"from": "…", "to": "…"}]'
             wrong_type(issues, ("edges",), 'an array or "data"', written, hint)
-        order = list(ids)
-        for source, target in pairwise(order):
+        for source, target in pairwise(ids):
             edges.append(Edge(source=source, target=target))
             links[source].append(target)
     if ids:
@@ -76,12 +75,9 @@ def _read_edge(
             known = False
             ends += _unknown_node(issues, "an edge", name, (*path, field), ids)
     if source == target and action == "default" and source in ids:
-        issues.add(
-            "self-edge",
-            f"the node `{shorten(source)}` leads to itself whatever happens, so it would never end",
-            path,
-            hint='give the edge an action: {"from": "x", "to": "x", "action": "retry"}',
-        )
+        hint = 'give the edge an action: {"from": "x", "to": "x", "action": "retry"}'
+        message = f"the node `{shorten(source)}` leads to itself whatever happens, so it would never end"
+        issues.add("self-edge", message, path, hint=hint)
     if len(ends) == 2:
         links[ends[0]].append(ends[1])
         if known:
@@ -114,12 +110,8 @@ def _check_reach(issues: Issues, ids: Mapping[str, int], links: Mapping[str, lis
     if start is None and len(roots) == 1 and len(_reach(roots[0], links)) == len(ids):
         hint = f'should the document start there? Set "start_node": "{roots[0]}"'
     for name in missing:
-        issues.add(
-            "unreachable",
-            f"nothing leads to the node `{shorten(name)}` from the start, `{shorten(begin)}`",
-            ("nodes", ids[name], "id"),
-            hint=hint,
-        )
+        message = f"nothing leads to the node `{shorten(name)}` from the start, `{shorten(begin)}`"
+        issues.add("unreachable", message, ("nodes", ids[name], "id"), hint=hint)
     return begin
 
 

@@ -1,4 +1,4 @@
-"""Reads the fields of one object of a document, typed; what is wrong becomes an issue, the default holds."""
+"""Reads the fields of one object of a document by type; a wrong value becomes an issue, and the default holds."""
 
 from __future__ import annotations
 
@@ -9,65 +9,42 @@ from typing import TypeVar
 from pflow.core.document.position import Issues, Path, show_path
 from pflow.core.json_type import describe
 from pflow.core.printable import shorten
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean, nearest
 
 D = TypeVar("D")
 
 is_name = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}").fullmatch
-"""Whether a text can be the id of a node or the name of an input."""
+"""Whether a string can be the id of a node or the name of an input."""
 
-_MEANT: Mapping[str, str] = {
-    "title": "name",
-    "steps": "nodes",
-    "tasks": "nodes",
-    "version": "ir_version",
-    "connections": "edges",
-    "links": "edges",
-    "start": "start_node",
-    "entry": "start_node",
-    "source": "from",
-    "src": "from",
-    "target": "to",
-    "dst": "to",
-    "condition": "action",
-    "label": "action",
-    "on": "action",
-    "when": "action",
-    "node_id": "id",
-    "node_type": "type",
-    "uses": "type",
-    "tool": "type",
-    "args": "params",
-    "arguments": "params",
-    "config": "params",
-    "parameters": "params",
-    "inputs": "params",
-    "with": "params",
-    "for_each": "batch",
-    "foreach": "batch",
-    "retries": "retry",
-    "max_retries": "attempts",
-    "delay": "wait",
-    "server": "server_id",
-    "value": "source",
-    "optional": "required",
+_OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
+    "name": ("title",),
+    "ir_version": ("version",),
+    "nodes": ("steps", "tasks"),
+    "edges": ("connections", "links"),
+    "start_node": ("start", "entry"),
+    "inputs": ("params", "parameters", "arguments"),
+    "from": ("source", "src"),
+    "to": ("target", "dst"),
+    "action": ("condition", "label", "on", "when"),
+    "id": ("node_id", "name"),
+    "type": ("node_type", "uses", "tool"),
+    "params": ("args", "arguments", "config", "parameters", "inputs", "with"),
+    "batch": ("for_each", "foreach"),
+    "retry": ("retries",),
+    "attempts": ("max_retries",),
+    "wait": ("delay",),
+    "server_id": ("server",),
+    "source": ("value",),
+    "required": ("optional",),
 }
-"""What authors coming from other formats write, and the field they mean, where an object has that field."""
-
-_SWAPPED: Mapping[str, str] = {
-    "name": "id",
-    "params": "inputs",
-    "parameters": "inputs",
-    "arguments": "inputs",
-}
-"""The same for words that are themselves fields of other objects."""
+"""What authors who know other formats write for a field."""
 
 _CARRIED = frozenset({"nodes", "edges", "inputs", "id", "type", "params", "from", "to", "items"})
-"""Fields that many other checks lean on: without the guess, one typing mistake would cause many issues."""
+"""Fields that other checks need: if they were not guessed, one typing mistake would cause many issues."""
 
 
 def show_value(value: object) -> str:
-    """A value that is short, and else what kind of value it is: `the string `30``, `an array`."""
+    """A short value, or else its type: `the string `30``, `an array`."""
     if isinstance(value, str):
         return f"the string `{shorten(value, 40)}`"
     if isinstance(value, bool):
@@ -100,14 +77,8 @@ def check_name(issues: Issues, name: str, path: Path, what: str, *, key: bool = 
             hint=f"up to 64 letters, digits, `_` and `-`, beginning with a letter or `_`: `{better}`",
         )
     elif name.startswith("__"):
-        better = name.strip("_") or "x"
-        issues.add(
-            "reserved-name",
-            f"`{name}` is reserved: names that begin with `__` belong to pflow",
-            path,
-            key=key,
-            hint=f"call it `{better}`",
-        )
+        message = f"`{name}` is reserved: names that begin with `__` belong to pflow"
+        issues.add("reserved-name", message, path, key=key, hint=f"call it `{name.strip('_') or 'x'}`")
 
 
 class Fields:
@@ -136,7 +107,7 @@ class Fields:
                 issues.add("missing-field", f"{what} has no `{name}`", path, hint=f"add `{name}`")
 
     def _unknown(self, name: str, known: Mapping[str, None], what: str) -> None:
-        """Report a field; where it matters, read it as the one it was meant to be."""
+        """Report a field; if other checks need it, read it as the one that was likely meant."""
         meant = ""
         if not self.issues.full:
             meant = _guess(name, [field for field in known if self.values.get(field) is None])
@@ -152,16 +123,16 @@ class Fields:
             self.values = {**self.values, meant: self.values[name]}
 
     def text(self, name: str, default: str = "") -> str:
-        value = self.values.get(name)
-        if isinstance(value, str):
-            return value
-        if value is not None:
-            hint = f'put it in quotes: "{value}"' if isinstance(value, int | float) else ""
-            wrong_type(self.issues, (*self.path, name), "a string", value, hint)
-        return default
+        return self._typed(name, str, "a string", default)
+
+    def flag(self, name: str, default: bool) -> bool:
+        return self._typed(name, bool, "true or false", default)
+
+    def mapping(self, name: str) -> dict[str, object]:
+        return self._typed(name, dict, "an object", {})
 
     def word(self, name: str, default: str = "") -> str:
-        """A string that says which thing is meant: not empty, and no template."""
+        """A string that names something: not empty, and not a template."""
         if self.values.get(name) is None:
             return default
         value = self.text(name, "?")
@@ -177,71 +148,53 @@ class Fields:
             )
         return value
 
-    def flag(self, name: str, default: bool) -> bool:
-        value = self.values.get(name)
-        if isinstance(value, bool):
-            return value
-        if value is not None:
-            wrong_type(self.issues, (*self.path, name), "true or false", value)
-        return default
-
     def integer(self, name: str, default: D, low: int, high: int) -> int | D:
-        value = self.values.get(name)
-        if value is None:
-            return default
-        if not isinstance(value, int) or isinstance(value, bool):
-            wrong_type(self.issues, (*self.path, name), "an integer", value, _unquoted(value))
-        elif not low <= value <= high:
-            message = f"`{name}` must be from {low:,} to {high:,}, not {value:,}"
-            self.issues.add("out-of-range", message, (*self.path, name))
-        else:
-            return value
-        return default
+        value = self._ranged(name, (int,), "an integer", low, high)
+        return default if value is None else int(value)
 
     def number(self, name: str, default: D, low: float, high: float, *, above: bool = False) -> float | D:
         """A number from `low` (or `above` it) to `high`."""
-        value = self.values.get(name)
-        if value is None:
-            return default
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            wrong_type(self.issues, (*self.path, name), "a number", value, _unquoted(value))
-        elif not low <= value <= high or (above and value == low):
-            floor = f"more than {low:,}" if above else f"{low:,} or more"
-            message = f"`{name}` must be {floor} and at most {high:,}, not {value:,}"
-            self.issues.add("out-of-range", message, (*self.path, name))
-        else:
-            return float(value)
-        return default
+        value = self._ranged(name, (int, float), "a number", low, high, above=above)
+        return default if value is None else float(value)
 
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
         value = self.text(name, default)
         if value in choices:
             return value
-        meant = nearest(value, choices, limit=1)
-        self.issues.add(
-            "bad-choice",
-            f"`{name}` cannot be `{shorten(value)}`",
-            (*self.path, name),
-            known=choices,
-            hint=f"did you mean `{meant[0]}`?" if meant else "",
-        )
+        hint = did_you_mean(value, choices)
+        message = f"`{name}` cannot be `{shorten(value)}`"
+        self.issues.add("bad-choice", message, (*self.path, name), known=choices, hint=hint)
         return default
 
-    def mapping(self, name: str) -> dict[str, object]:
+    def _typed(self, name: str, kind: type[D], wanted: str, default: D) -> D:
         value = self.values.get(name)
-        if isinstance(value, dict):
+        if isinstance(value, kind):
             return value
         if value is not None:
-            wrong_type(self.issues, (*self.path, name), "an object", value)
-        return {}
+            hint = f'put it in quotes: "{value}"' if kind is str and isinstance(value, int | float) else ""
+            wrong_type(self.issues, (*self.path, name), wanted, value, hint)
+        return default
+
+    def _ranged(
+        self, name: str, kinds: tuple[type[float], ...], wanted: str, low: float, high: float, *, above: bool = False
+    ) -> float | None:
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            wrong_type(self.issues, (*self.path, name), wanted, value, _unquoted(value))
+        elif not low <= value <= high or (above and value == low):
+            span = f"more than {low:,} and at most {high:,}" if above else f"from {low:,} to {high:,}"
+            self.issues.add("out-of-range", f"`{name}` must be {span}, not {value:,}", (*self.path, name))
+        else:
+            return value
+        return None
 
 
 def _guess(name: str, known: Collection[str]) -> str:
-    lower = name.lower()
-    for table in (_MEANT, _SWAPPED):
-        if table.get(lower) in known:
-            return table[lower]
-    return next(iter(nearest(name, known, limit=1)), "")
+    """The field that a name was likely meant to be; "" if there is none."""
+    meant = [field for field in known if name.lower() in _OTHER_WORDS.get(field, ())]
+    return next(iter(meant or nearest(name, known, limit=1)), "")
 
 
 def _unquoted(value: object) -> str:

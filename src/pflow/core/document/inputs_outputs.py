@@ -18,15 +18,11 @@ def _read_type(fields: Fields) -> str:
     kind = TYPES.get(written)
     if kind is not None:
         return kind
-    names = tuple(dict.fromkeys(TYPES.values()))
     meant = nearest(written, TYPES, limit=1)
-    fields.issues.add(
-        "unknown-type",
-        f"there is no type `{shorten(written)}`",
-        (*fields.path, "type"),
-        known=names,
-        hint=f"did you mean `{TYPES[meant[0]]}`?" if meant else "",
-    )
+    hint = f"did you mean `{TYPES[meant[0]]}`?" if meant else ""
+    message = f"there is no type `{shorten(written)}`"
+    names = tuple(dict.fromkeys(TYPES.values()))
+    fields.issues.add("unknown-type", message, (*fields.path, "type"), known=names, hint=hint)
     return "any"
 
 
@@ -47,20 +43,13 @@ def read_inputs(top: Fields) -> dict[str, Input]:
         # Null beside `required: true` says that there is no default; null alone makes the input optional.
         has_default = default is not None or ("default" in value and value.get("required") is not True)
         if default is not None and not fits(default, kind):
-            top.issues.add(
-                "bad-default",
-                f"the default of `{shorten(name)}` must be {with_article(kind)}, not {show_value(default)}",
-                (*path, "default"),
-                hint="change the default or the type",
-            )
+            message = f"the default of `{shorten(name)}` must be {with_article(kind)}, not {show_value(default)}"
+            top.issues.add("bad-default", message, (*path, "default"), hint="change the default or the type")
         secret = fields.flag("secret", False)
         if secret and default not in (None, ""):
-            top.issues.add(
-                "bad-default",
-                f"`{shorten(name)}` is secret and cannot have a default: a document is no place for a secret",
-                (*path, "secret"),
-                hint="remove the default; the value is given for each run, or comes from settings or environment",
-            )
+            hint = "remove the default; the value is given for each run, or comes from settings or the environment"
+            message = f"`{shorten(name)}` is secret and cannot have a default: a document must not hold secrets"
+            top.issues.add("bad-default", message, (*path, "secret"), hint=hint)
         inputs[name] = Input(
             type=kind,
             required=fields.flag("required", not has_default),
@@ -94,7 +83,7 @@ def read_outputs(top: Fields) -> dict[str, Output]:
 
 
 def describe_input(declared: Input) -> dict[str, object]:
-    """An input for whoever wants to give it."""
+    """An input for callers that want to give it."""
     shown: dict[str, object] = {
         "type": declared.type,
         "required": declared.required and not declared.has_default,

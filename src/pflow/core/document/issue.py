@@ -1,4 +1,4 @@
-"""What checking finds: a value with a place and a way out. Collected, never raised one by one."""
+"""What checking finds: a message with its place and a hint. Collected, never raised one by one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Issue(Frozen):
     """One finding about a document.
 
     `path` is where it is (`nodes[2].params.url`), `line` and `column` count from 1 and are 0 when the
-    document did not come from text. `known` lists what exists instead, `hint` says what to do. A warning keeps
-    the document from nothing.
+    document did not come from text. `known` lists what exists instead, `hint` says what to do. A warning does
+    not stop the document from running.
     """
 
     code: str

@@ -8,7 +8,7 @@ import re
 import orjson
 
 from pflow.core.document.plain_copy import NUMBER_HINT
-from pflow.core.document.position import Issues, Path, Spot
+from pflow.core.document.position import Issues, Spot
 from pflow.core.printable import cut
 
 _TOKEN = r"""[ \t\r\n]*(?:([{}\[\],:])|("[^"\\]*(?:\\.[^"\\]*)*")|([^ \t\r\n{}\[\],:"]+))"""
@@ -31,8 +31,7 @@ def load_json(text: str, issues: Issues) -> object:
     def pairs_to_dict(pairs: list[tuple[str, object]]) -> dict[str, object]:
         nonlocal repeated
         value = dict(pairs)
-        if len(value) != len(pairs):
-            repeated = True
+        repeated = repeated or len(value) != len(pairs)
         return value
 
     try:
@@ -51,7 +50,7 @@ def scan_json(text: str) -> Spot:
 
 
 def _scan(text: str, issues: Issues | None) -> Spot:
-    """One pass over the tokens of valid JSON, with an explicit stack; tells `issues` of duplicate keys."""
+    """One pass over the tokens of valid JSON, with an explicit stack; adds duplicate keys to `issues`."""
     root = Spot(0, 0)
     stack: list[tuple[Spot, bool]] = []
     path: list[str | int] = []
@@ -75,14 +74,7 @@ def _scan(text: str, issues: Issues | None) -> Spot:
             key = _decode(match[2] or '""')
             key_offset = start
             if issues is not None and key in stack[-1][0].children:
-                where: Path = (*path, key)
-                issues.add(
-                    "duplicate-key",
-                    f"the key `{key[:80]}` stands twice in one object",
-                    where,
-                    offset=start,
-                    hint="keep one of them",
-                )
+                issues.add_duplicate(key, tuple(path), start)
             continue
         spot = Spot(start if key_offset < 0 else key_offset, start)
         if stack:

@@ -21,7 +21,7 @@ out-of-range         a number outside of the field's range
 bad-choice           a word that is not among the field's words
 unknown-type         a type that does not exist
 bad-default          a default that its input would refuse
-bad-name             an id or name against the rules
+bad-name             an id or name that breaks the rules
 reserved-name        a name that begins with `__`
 name-clash           one name for two things
 duplicate-id         two nodes with one id
@@ -46,12 +46,13 @@ from pflow.core.document.plain_copy import MAX_SIZE, TOO_LARGE, TOO_LARGE_HINT, 
 from pflow.core.document.position import Issues, Places
 from pflow.core.document.yaml_text import load_yaml
 from pflow.core.errors import NotFoundError, StorageError
+from pflow.core.file.os_call import open_at_once, read_up_to
 from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
 
 
 class Parsed(Frozen):
-    """What a text holds: the document, as far as it could be built, and every issue of its form."""
+    """What parsing gives: the document, as far as it could be built, and every issue of its form."""
 
     document: Document | None
     issues: tuple[Issue, ...]
@@ -132,25 +133,19 @@ def _decode(text: bytes | str) -> tuple[str, str, int]:
 
 def _read_bytes(path: Path) -> bytes | None:
     """The file's bytes, or None when there are too many. Opening never waits, whatever stands at `path`."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     shown = shorten(str(path), 200)
     try:
-        descriptor = os.open(path, flags)
+        with open_at_once(path) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _no_document(shown, "not a regular file")
+            return read_up_to(file, MAX_SIZE)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         raise NotFoundError(f"there is no file `{shown}`", suggestions=["check the path"]) from None
+    except IsADirectoryError:
+        raise _no_document(shown, "a directory") from None
     except OSError as error:
         raise StorageError(f"`{shown}` cannot be read: {error.strerror}") from error
-    try:
-        info = os.fstat(descriptor)
-        if not stat.S_ISREG(info.st_mode):
-            kind = "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"
-            raise StorageError(f"`{shown}` is {kind}", suggestions=["give the path of a document"])
-        data = b""
-        # A file may be longer than it says, and grow; one byte over the limit is as good as many.
-        while info.st_size <= MAX_SIZE >= len(data) and (chunk := os.read(descriptor, MAX_SIZE + 1 - len(data))):
-            data += chunk
-    except OSError as error:
-        raise StorageError(f"`{shown}` cannot be read: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
-    return data if max(info.st_size, len(data)) <= MAX_SIZE else None
+
+
+def _no_document(shown: str, kind: str) -> StorageError:
+    return StorageError(f"`{shown}` is {kind}", suggestions=["give the path of a document"])

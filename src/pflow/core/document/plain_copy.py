@@ -1,4 +1,4 @@
-"""Copies a value of unknown origin into plain JSON values within the limits; nothing later need doubt it."""
+"""Copies a value of unknown origin into plain JSON values within the limits, so that nothing later has to check it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ MAX_SIZE = 1 << 20
 """Bytes of a document: as text, and again as a value once aliases are expanded."""
 
 MAX_DEPTH = 64
-"""How deeply arrays and objects may be nested."""
+"""Levels of nested arrays and objects."""
 
-TOO_LARGE = "the document is larger than 1 MiB, the most a document may have"
+TOO_LARGE = "the document is larger than 1 MiB, the most that is allowed"
 TOO_LARGE_HINT = "keep large data in files and read them in a step"
 NUMBER_HINT = "numbers are finite, and integers fit into 64 bits; write it as a string if every digit matters"
 
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 64) - 1
-_EDGES_SIZE = 4 * MAX_SIZE
+"""Integers that orjson can write."""
+
+_EDGES_BYTES = 4 * MAX_SIZE
 
 
 def is_plain(value: object, depth: int = 1) -> bool:
-    """Whether a value from strict JSON text keeps to the limits, which is all that can be wrong with it."""
+    """Whether a value from strict JSON text keeps to the limits; nothing else can be wrong with it."""
     if isinstance(value, dict | list):
         if depth > MAX_DEPTH:
             return False
@@ -34,7 +36,7 @@ def is_plain(value: object, depth: int = 1) -> bool:
 
 
 def take_snapshot(value: object, issues: Issues) -> object:
-    """`value` as dicts, lists, strings, finite numbers, booleans and None that nobody else holds.
+    """`value` as dicts, lists, strings, finite numbers, booleans and None that no other code refers to.
 
     What JSON cannot hold is added to the issues and becomes None. A value over the size limit stops them.
     The edges are counted apart: normalising may add one per node, and what it gives must stay readable.
@@ -42,7 +44,7 @@ def take_snapshot(value: object, issues: Issues) -> object:
     if not isinstance(value, dict) or "edges" not in value:
         return _Copier(issues, MAX_SIZE, ()).copy_all(value)
     rest = _Copier(issues, MAX_SIZE, ()).copy_all({key: item for key, item in value.items() if key != "edges"})
-    edges = _Copier(issues, _EDGES_SIZE, ("edges",)).copy_all(value["edges"])
+    edges = _Copier(issues, _EDGES_BYTES, ("edges",)).copy_all(value["edges"])
     copied = rest if isinstance(rest, dict) else {}
     return {key: edges if key == "edges" else copied[key] for key in value if key == "edges" or key in copied}
 
@@ -76,13 +78,12 @@ class _Copier:
             if _LOWEST <= value <= _HIGHEST:
                 return int(value)
             self._refuse("bad-number", "an integer does not fit into 64 bits", NUMBER_HINT)
-            return None
-        if isinstance(value, float):
+        elif isinstance(value, float):
             if isfinite(value):
                 return float(value)
             self._refuse("bad-number", "a document cannot hold infinity or NaN", NUMBER_HINT)
-            return None
-        self._refuse("bad-value", f"a document cannot hold a Python `{type(value).__name__}`")
+        else:
+            self._refuse("bad-value", f"a document cannot hold a Python `{type(value).__name__}`")
         return None
 
     def _text(self, value: str) -> str:
@@ -143,5 +144,4 @@ class _Copier:
         return self.issues.stopped
 
     def _refuse(self, code: str, message: str, hint: str = "") -> None:
-        where: Path = tuple(self.path)
-        self.issues.add(code, message, where, hint=hint)
+        self.issues.add(code, message, tuple(self.path), hint=hint)

@@ -1,4 +1,4 @@
-"""Where things stand in a document: paths, their readable form, and the line and column behind them."""
+"""Positions in a document: paths, their readable form, and their lines and columns."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ Path = tuple[str | int, ...]
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _LONGEST_KEY = 120
+"""Characters of a key that are shown."""
 
 
 def show_path(path: Sequence[str | int]) -> str:
@@ -31,7 +32,7 @@ def show_path(path: Sequence[str | int]) -> str:
 
 
 def read_path(text: str) -> Path | None:
-    """The path that `show_path` showed as `text`, or None when it is not such a text."""
+    """The path that `show_path` showed as `text`; None if the text is not a path."""
     token = re.compile(r"\.?([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]{1,9})\]|\[(\"(?:[^\"\\]|\\.)*\")\]", re.DOTALL)
     parts: list[str | int] = []
     position = 0
@@ -64,7 +65,7 @@ class Spot:
 
 
 class Places:
-    """The lines and columns of a document's values, found when first asked for unless `root` is there already.
+    """The lines and columns of a document's values, found on first use unless `root` is already there.
 
     Without text (an inline object) every place is line 0, column 0. `value` is the document itself, so that
     an issue can be shown with the value at its path.
@@ -110,19 +111,13 @@ class Places:
         end = starts[number] if number < len(starts) else len(text)
         return text[starts[number - 1] : end].rstrip("\r\n")
 
-    def at(self, path: Path) -> tuple[bool, object]:
-        """Whether there is a value at `path`, and the value."""
+    def at(self, path: Path) -> object:
+        """The value at `path`; None if there is none."""
         value = self.value
         for part in path:
-            parts: dict[str | int, object] = {}
-            if isinstance(value, dict):
-                parts = value
-            elif isinstance(value, list):
-                parts = dict(enumerate(value))
-            if part not in parts:
-                return False, None
-            value = parts[part]
-        return True, value
+            parts = dict(enumerate(value)) if isinstance(value, list) else value if isinstance(value, dict) else {}
+            value = parts.get(part)
+        return value
 
     def issue(
         self,
@@ -154,7 +149,7 @@ class Places:
 
 
 class _More(TypedDict, total=False):
-    """What `Places.issue` may be told besides."""
+    """Optional arguments of `Places.issue`."""
 
     known: Sequence[str]
     hint: str
@@ -180,7 +175,7 @@ class Issues:
 
     @property
     def full(self) -> bool:
-        """Whether further issues are only counted, so that finding a suggestion would be wasted."""
+        """Whether further issues are only counted, so that a suggestion for them would be lost."""
         return len(self._found) >= self.LIMIT
 
     def add(self, code: str, message: str, path: Path = (), **more: Unpack[_More]) -> None:
@@ -189,6 +184,11 @@ class Issues:
             self._more += 1
             return
         self._found.append(self.places.issue(code, message, path, **more))
+
+    def add_duplicate(self, key: str, path: Path, offset: int) -> None:
+        """Remember a second `key` of the object at `path`."""
+        message = f"the key `{key[:80]}` stands twice in one object"
+        self.add("duplicate-key", message, (*path, key), offset=offset, hint="keep one of them")
 
     def stop(self, code: str, message: str, offset: int | None = None, *, hint: str = "") -> None:
         """Remember an issue that makes the rest unreadable."""

@@ -21,7 +21,11 @@ _CONSTANTS: dict[str, object] = {"": None, "~": None, "null": None, "true": True
 
 def load_yaml(text: str, issues: Issues) -> object:
     """The value of `text`, with its places; what cannot be read stops the issues, the rest is added to them."""
-    value, issues.places.root = _Builder(text, issues).build()
+    builder = _Builder(text, issues)
+    builder.build()
+    if builder.root is None or issues.stopped:
+        return None
+    value, issues.places.root = builder.root
     return value
 
 
@@ -49,17 +53,17 @@ class _Builder:
         self._number = re.compile(_NUMBER).fullmatch
         self._stack: list[_Frame] = []
         self._anchors: dict[str, tuple[object, Spot]] = {}
-        self._root: tuple[object, Spot] | None = None
+        self.root: tuple[object, Spot] | None = None
 
-    def build(self) -> tuple[object, Spot]:
-        """The value and its places; None and no places once the issues are stopped."""
+    def build(self) -> None:
+        """Fill `root` with the value and its places, or stop the issues."""
         import yaml  # lazy: 12 ms, and most documents are JSON
 
         bad = re.search(_FORBIDDEN, self._text)
         if bad:
             shown = f"U+{ord(bad[0]):04X}"
             self._issues.stop("syntax", f"the character {shown} cannot stand in YAML", bad.start())
-            return None, Spot(0, 0)
+            return
         try:
             for event in yaml.parse(self._text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
                 offset = event.start_mark.index
@@ -74,56 +78,44 @@ class _Builder:
                     self._end()
                 elif isinstance(event, yaml.AliasEvent):
                     self._alias(event.anchor, offset)
-                elif isinstance(event, yaml.DocumentStartEvent) and self._root is not None:
+                elif isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
                     self._issues.stop("yaml-feature", "the text holds a second YAML document", offset)
                 if self._issues.stopped:
-                    return None, Spot(0, 0)
+                    return
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             self._explain(mark.index if mark else 0, error.problem or "", error.context or "")
         except yaml.YAMLError as error:
             self._explain(0, str(error).partition("\n")[0], "")
-        if self._root is None and not self._issues.stopped:
+        if self.root is None and not self._issues.stopped:
             self._issues.stop("syntax", "the document is empty", 0, hint="a document needs at least `nodes:`")
-        return self._root if self._root is not None and not self._issues.stopped else (None, Spot(0, 0))
 
     def _scalar(self, text: str, plain: bool, anchor: str | None, offset: int) -> None:
         value = self._resolve(text) if plain else text
         spot = Spot(offset, offset)
         if anchor:
             self._anchors[anchor] = value, spot
-        frame = self._stack[-1] if self._stack else None
-        if frame is not None and isinstance(frame.value, dict) and not frame.keyed:
+        if frame := self._object_before_key():
             if plain and text == "<<":
-                self._issues.add(
-                    "yaml-feature",
-                    "merge keys (`<<`) are not supported",
-                    self._path(),
-                    offset=offset,
-                    hint="write the fields out, or use an alias for a whole value",
-                )
+                hint = "write the fields out, or use an alias for a whole value"
+                message = "merge keys (`<<`) are not supported"
+                self._issues.add("yaml-feature", message, self._path(), offset=offset, hint=hint)
                 frame.keyed, frame.key = True, None
                 return
             if not isinstance(value, str):
-                self._issues.add(
-                    "bad-key",
-                    f"the keys of an object are strings, `{text[:80]}` is not",
-                    (*self._path(), text),
-                    offset=offset,
-                    hint=f'put it in quotes: "{text[:80]}"',
-                )
+                hint = f'put it in quotes: "{text[:80]}"'
+                message = f"the keys of an object are strings, `{text[:80]}` is not"
+                self._issues.add("bad-key", message, (*self._path(), text), offset=offset, hint=hint)
             self._key(frame, text, offset)
             return
         self._put(value, spot)
 
     def _start(self, value: dict[str, object] | list[object], anchor: str | None, offset: int) -> None:
-        parent = self._stack[-1] if self._stack else None
-        if parent is not None and isinstance(parent.value, dict) and not parent.keyed:
+        if self._object_before_key():
             self._issues.stop("bad-key", "the keys of an object are strings, not arrays or objects", offset)
             return
         if len(self._stack) >= MAX_DEPTH:
-            message = f"the document is nested more than {MAX_DEPTH} levels deep"
-            self._issues.stop("too-deep", message, offset)
+            self._issues.stop("too-deep", f"the document is nested more than {MAX_DEPTH} levels deep", offset)
             return
         frame = _Frame(value, Spot(offset, offset), anchor)
         frame.part = self._put(value, frame.spot)
@@ -139,34 +131,34 @@ class _Builder:
     def _alias(self, anchor: str | None, offset: int) -> None:
         if anchor is None or anchor not in self._anchors:
             inside = any(frame.anchor == anchor for frame in self._stack)
-            problem = "stands inside of what it names" if inside else "names nothing that stands before it"
+            problem = "stands inside what it names" if inside else "names nothing that stands before it"
             self._issues.stop("yaml-feature", f"the alias `*{(anchor or '')[:80]}` {problem}", offset)
             return
         value, target = self._anchors[anchor]
-        frame = self._stack[-1] if self._stack else None
-        if frame is not None and isinstance(frame.value, dict) and not frame.keyed:
+        if frame := self._object_before_key():
             if isinstance(value, str):
                 self._key(frame, value, offset)
             else:
-                self._issues.stop("bad-key", f"the alias `*{anchor[:80]}` is no string, so it is no key", offset)
+                self._issues.stop(
+                    "bad-key", f"the alias `*{anchor[:80]}` is not a string, so it cannot be a key", offset
+                )
             return
         self._put(value, Spot(offset, offset, target.children))
 
+    def _object_before_key(self) -> _Frame | None:
+        """The open object, if what comes next is a key of it."""
+        frame = self._stack[-1] if self._stack else None
+        return frame if frame is not None and isinstance(frame.value, dict) and not frame.keyed else None
+
     def _key(self, frame: _Frame, key: str, offset: int) -> None:
         if key in frame.spot.children:
-            self._issues.add(
-                "duplicate-key",
-                f"the key `{key[:80]}` stands twice in one object",
-                (*self._path(), key),
-                offset=offset,
-                hint="keep one of them",
-            )
+            self._issues.add_duplicate(key, self._path(), offset)
         frame.keyed, frame.key, frame.key_offset = True, key, offset
 
     def _put(self, value: object, spot: Spot) -> str | int:
         """Give the value to the open array or object; say under which key or index."""
         if not self._stack:
-            self._root = value, spot
+            self.root = value, spot
             return ""
         frame = self._stack[-1]
         if isinstance(frame.value, list):
@@ -200,13 +192,9 @@ class _Builder:
     def _tag(self, tag: str | None, offset: int) -> None:
         if tag is not None:
             shown = tag.replace("tag:yaml.org,2002:", "!!")[:80]
-            self._issues.add(
-                "yaml-feature",
-                f"the tag `{shown}` is not supported",
-                self._path(),
-                offset=offset,
-                hint="remove the tag; quote a value to make it a string",
-            )
+            hint = "remove the tag; quote a value to make it a string"
+            message = f"the tag `{shown}` is not supported"
+            self._issues.add("yaml-feature", message, self._path(), offset=offset, hint=hint)
 
     def _explain(self, offset: int, problem: str, context: str) -> None:
         hint = ""

@@ -1,1 +1,1 @@
-"""Files that are never half-written, read by others or confused with links, and where they are."""
+"""Files that are never half-written, read by other users or mistaken for links, and where they are."""

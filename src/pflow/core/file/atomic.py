@@ -1,9 +1,10 @@
-"""Files that are never half-written, lost, readable for others or confused with links; knows no contents."""
+"""Files that are never half-written, lost, readable by other users or mistaken for links; knows no contents."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import sys
 import time
@@ -20,25 +21,30 @@ from pflow.core.file.os_call import (
     BINARY,
     LINK_ERRORS,
     NOFOLLOW,
-    NONBLOCK,
     Calls,
+    is_own_file,
     not_regular,
+    open_at_once,
     quietly,
+    read_up_to,
     storage_error,
 )
 
-_TEMP_AGE = 3600.0
+_TEMP_SECONDS = 3600.0
+"""Temporary files that are older were left behind by a write that was killed."""
+
 _TEMPS_LOOKED_AT = 512
+"""Files; looking at thousands would slow every write down."""
 
 JSON_LIMIT = 64 << 20
-"""Bytes of a JSON file of ours; more is a mistake or an attack."""
+"""Bytes of one of our JSON files; more is a mistake or an attack."""
 
 
 def write_atomic(path: Path, data: bytes, *, durable: bool = True, calls: Calls = os) -> None:
     """Make `path` hold `data`: after a crash at any point it holds that or what it held before.
 
-    What can be made again from other files need not be `durable`: only a power cut may lose it then, and whoever
-    writes many such files sweeps their folder now and then.
+    What can be made again from other files need not be `durable`: then a power cut may lose it. Callers that write
+    many such files sweep their directory now and then.
     """
     temp: Path | None = None
     fd = -1
@@ -70,7 +76,7 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = True, calls: Calls 
 
 
 def remove(path: Path, *, calls: Calls = os) -> None:
-    """Delete a file of ours, durably; a `NotFoundError` if it is not there."""
+    """Delete one of our files, durably; a `NotFoundError` if it is not there."""
     try:
         calls.unlink(path)
         sync_folder(path.parent, calls)
@@ -81,9 +87,9 @@ def remove(path: Path, *, calls: Calls = os) -> None:
 
 
 def make_folder(path: Path, *, calls: Calls = os) -> None:
-    """Make a folder and its parents, for this user only; one that exists stays as it is.
+    """Make a directory and its parents, for this user only; one that exists stays as it is.
 
-    A link to a folder is followed only if nobody else could put files there.
+    A link to a directory is followed only if no other user could put files there.
     """
     if check_folder(path):
         return
@@ -91,16 +97,14 @@ def make_folder(path: Path, *, calls: Calls = os) -> None:
     try:
         calls.mkdir(path, 0o700)
         sync_folder(path.parent, calls)
-    except (FileExistsError, PermissionError) as error:
-        # Another process was faster, or the parent may be entered but not listed, and so not synced.
-        if not path.is_dir():
-            raise storage_error("make the folder", path, error) from error
     except OSError as error:
-        raise storage_error("make the folder", path, error) from error
+        # Another process was faster, or the parent may be entered but not listed, and so not synced.
+        if not (isinstance(error, FileExistsError | PermissionError) and path.is_dir()):
+            raise storage_error("make the directory", path, error) from error
 
 
 def check_folder(path: Path) -> bool:
-    """Whether a folder is there; raises if it is a link to where others could put files."""
+    """Whether a directory is there; raises if it is a link to one where other users could put files."""
     try:
         if not stat.S_ISLNK(path.lstat().st_mode):
             return True
@@ -111,68 +115,55 @@ def check_folder(path: Path) -> bool:
         raise storage_error("reach", path, error) from error
     if sys.platform != "win32" and (target.st_uid != os.geteuid() or target.st_mode & 0o002):
         raise SecurityError(
-            f"`{path.name}` in pflow's home is a link to a folder that other users can change",
-            suggestions=["link to a folder that you own and that is not world-writable"],
+            f"`{path.name}` in pflow's home is a link to a directory that other users can change",
+            suggestions=["link to a directory that you own and that is not world-writable"],
         )
     return True
 
 
 def read_private(path: Path, limit: int) -> bytes:
-    """What a file of ours holds. Links, pipes, devices and folders are refused, and never waited for."""
+    """What one of our files holds. Links, pipes, devices and directories are refused, and never waited for."""
     try:
-        fd = os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK | BINARY)
+        with open_at_once(path, NOFOLLOW) as file:
+            if not is_own_file(os.fstat(file.fileno())):
+                raise not_regular(path)
+            data = read_up_to(file, limit)
     except FileNotFoundError:
         raise NotFoundError(f"`{path.name}` does not exist") from None
     except OSError as error:
-        if error.errno in LINK_ERRORS:
+        if error.errno in (*LINK_ERRORS, errno.EISDIR):
             raise not_regular(path) from None
         raise storage_error("read", path, error) from error
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-            raise not_regular(path)
-        if found.st_size > limit:
-            raise _too_large(path, limit)
-        chunks = []
-        left = limit + 1
-        while left > 0 and (chunk := os.read(fd, min(left, 1 << 20))):
-            chunks.append(chunk)
-            left -= len(chunk)
-        if left <= 0:
-            raise _too_large(path, limit)
-        return b"".join(chunks)
-    except OSError as error:
-        raise storage_error("read", path, error) from error
-    finally:
-        os.close(fd)
+    if data is None:
+        raise StorageError(
+            f"`{path}` is larger than {limit} bytes",
+            details={"file": str(path)},
+            suggestions=["check what wrote it; pflow's own files are much smaller"],
+        )
+    return data
 
 
 def make_private(path: Path) -> bool:
-    """Take a file's permissions away from other users; whether there was something to take."""
+    """Take a file's permissions away from other users; whether they had any."""
     if sys.platform == "win32":
         return False
     try:
-        fd = os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK)
+        with open_at_once(path, NOFOLLOW) as file:
+            is_open = bool(os.fstat(file.fileno()).st_mode & 0o077)
+            if is_open:
+                os.fchmod(file.fileno(), 0o600)
+            return is_open
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise storage_error("read", path, error) from error
-    try:
-        if not stat.S_IMODE(os.fstat(fd).st_mode) & 0o077:
-            return False
-        os.fchmod(fd, 0o600)
-        return True
-    except OSError as error:
         raise storage_error("restrict the permissions of", path, error) from error
-    finally:
-        os.close(fd)
 
 
 @contextmanager
 def locked(path: Path, *, calls: Calls = os) -> Iterator[None]:
-    """Keep every other thread and process out of `path` that asks the same way; waits for them.
+    """Lock `path` against every other thread and process that locks it; waits for them.
 
-    The lock is a file beside it that stays; the kernel lets go of it when its holder dies.
+    The lock is a file beside it that stays; the kernel releases it when its holder dies.
     """
     make_folder(path.parent, calls=calls)
     lock = path.parent / f".{path.name}.lock"
@@ -185,13 +176,13 @@ def locked(path: Path, *, calls: Calls = os) -> Iterator[None]:
 
 
 def set_aside(path: Path, *, calls: Calls = os) -> Path:
-    """Move a file that does not hold what it should to `NAME.corrupt-DATE`, where nothing else is."""
+    """Move a damaged file to `NAME.corrupt-DATE`, where nothing else is."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     number = 1
     while True:
         aside = path.with_name(f"{path.name}.corrupt-{stamp}" + (f"-{number}" if number > 1 else ""))
         try:
-            # Claiming the name first keeps two processes from moving onto each other's backup.
+            # The name is claimed first, so that two processes cannot overwrite each other's backup.
             calls.close(calls.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o600))
         except FileExistsError:
             number += 1
@@ -218,42 +209,28 @@ def parse_object(data: bytes) -> dict[str, object] | None:
 
 
 def sweep_temps(folder: Path, *, now: float | None = None, limit: int = _TEMPS_LOOKED_AT) -> None:
-    """Delete what writes that were killed left behind an hour ago or more, among the first `limit` files.
+    """Delete what killed writes left behind an hour ago or more, among the first `limit` files.
 
-    The limit keeps a write into a folder of thousands of files cheap; whoever prunes one passes more.
+    The limit keeps a write into a directory of thousands of files cheap; callers that prune one pass more.
     """
-    deadline = (time.time() if now is None else now) - _TEMP_AGE
+    deadline = (time.time() if now is None else now) - _TEMP_SECONDS
     try:
         with os.scandir(folder) as entries:
             for entry in islice(entries, limit):
-                if _is_temp(entry.name) and entry.stat(follow_symlinks=False).st_mtime < deadline:
+                is_temp = re.fullmatch(r"\.(?:.*\.)?[0-9a-f]{16}\.tmp", entry.name)
+                if is_temp and entry.stat(follow_symlinks=False).st_mtime < deadline:
                     quietly(os.unlink, Path(entry.path))
     except OSError:
         return
 
 
-def _is_temp(name: str) -> bool:
-    if not (name.startswith(".") and name.endswith(".tmp")):
-        return False
-    middle = name[1:-4].rpartition(".")[2]
-    return len(middle) == 16 and not middle.strip("0123456789abcdef")
-
-
 def _check_target(path: Path) -> None:
     try:
-        found = path.lstat()
+        is_own = is_own_file(path.lstat())
     except FileNotFoundError:
         return
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+    if not is_own:
         raise not_regular(path)
-
-
-def _too_large(path: Path, limit: int) -> StorageError:
-    return StorageError(
-        f"`{path}` is larger than {limit} bytes",
-        details={"file": str(path)},
-        suggestions=["check what wrote it; pflow's own files are much smaller"],
-    )
 
 
 def _replace(source: Path, target: Path, calls: Calls) -> None:
@@ -268,14 +245,14 @@ def _replace(source: Path, target: Path, calls: Calls) -> None:
 
 
 def sync_folder(folder: Path, calls: Calls = os) -> None:
-    """Make the names in a folder durable."""
+    """Make the names in a directory durable."""
     if sys.platform == "win32":
         return
     fd = calls.open(folder, os.O_RDONLY)
     try:
         calls.fsync(fd)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # some file systems have no such call for folders
+        if error.errno != errno.EINVAL:  # some file systems have no such call for directories
             raise
     finally:
         quietly(calls.close, fd)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pflow.core.errors import SecurityError
+from pflow.core.printable import code_of
 
 MAX_NAME = 64
+"""Characters."""
 
 _INSIDE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 _FIRST = _INSIDE - frozenset("-_.")
@@ -39,16 +41,9 @@ def is_name(name: str) -> bool:
 
 
 def show(text: str, limit: int = 40) -> str:
-    """Foreign text as one short line of printable ASCII, with path separators escaped as well."""
-    cut = text[:limit]
-    shown = "".join(char if " " <= char <= "~" and char not in "/\\`" else _escape(ord(char)) for char in cut)
+    """Text of unknown origin as one short line of printable ASCII, with path separators escaped as well."""
+    shown = "".join(char if " " <= char <= "~" and char not in "/\\`" else code_of(char) for char in text[:limit])
     return shown + ("…" if len(text) > limit else "")
-
-
-def _escape(code: int) -> str:
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _problem(name: str) -> str:

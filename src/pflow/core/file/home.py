@@ -10,97 +10,71 @@ from pflow.core.errors import StorageError
 
 
 class Home:
-    """The folder that holds everything pflow remembers."""
-
-    __slots__ = ("root",)
+    """The directory that holds everything pflow remembers."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    @property
-    def workflows(self) -> Path:
+        self.workflows = root / "workflows"
         """The library."""
-        return self.root / "workflows"
 
-    @property
-    def drafts(self) -> Path:
+        self.drafts = root / "temp-workflows"
         """Workflows that an agent is still working on."""
-        return self.root / "temp-workflows"
 
-    @property
-    def debug(self) -> Path:
+        self.debug = root / "debug"
         """Traces."""
-        return self.root / "debug"
 
-    @property
-    def nodes(self) -> Path:
-        """A person's own nodes."""
-        return self.root / "nodes"
+        self.nodes = root / "nodes"
+        """The user's own nodes."""
 
-    @property
-    def runs(self) -> Path:
+        self.runs = root / "runs"
         """Files of runs that are too big or too binary for the journal."""
-        return self.root / "runs"
 
-    @property
-    def settings(self) -> Path:
+        self.settings = root / "settings.json"
         """Options and credentials."""
-        return self.root / "settings.json"
 
-    @property
-    def registry(self) -> Path:
+        self.registry = root / "registry.json"
         """The cache of node types."""
-        return self.root / "registry.json"
 
-    @property
-    def observed(self) -> Path:
-        """What the results of MCP tools were seen to look like."""
-        return self.root / "mcp-observed.json"
+        self.observed = root / "mcp-observed.json"
+        """The observed shapes of MCP tools' results."""
 
-    @property
-    def servers(self) -> Path:
+        self.servers = root / "mcp-servers.json"
         """MCP servers."""
-        return self.root / "mcp-servers.json"
 
-    @property
-    def server_states(self) -> Path:
+        self.server_states = root / "mcp-state.json"
         """What was learned about MCP servers."""
-        return self.root / "mcp-state.json"
 
-    @property
-    def tokens(self) -> Path:
-        """What MCP servers were logged in to with."""
-        return self.root / "mcp-tokens.json"
+        self.tokens = root / "mcp-tokens.json"
+        """Tokens of logins to MCP servers."""
 
-    @property
-    def journal(self) -> Path:
+        self.journal = root / "runs.db"
         """The journal of runs."""
-        return self.root / "runs.db"
 
 
 def find_home(environ: Mapping[str, str] | None = None) -> Home:
     """The home that `PFLOW_HOME` names, else `~/.pflow`."""
     variables = os.environ if environ is None else environ
     chosen = variables.get("PFLOW_HOME", "")
-    advice = ["set PFLOW_HOME to a folder that you can write to, for example `PFLOW_HOME=/tmp/pflow`"]
+    advice = ["set PFLOW_HOME to a directory that you can write to, for example `PFLOW_HOME=/tmp/pflow`"]
     if chosen:
         if chosen == "~" or chosen.startswith(("~/", "~" + os.sep)):
             chosen = variables.get("HOME", "~") + chosen[1:]
         if "\0" in chosen or chosen.startswith("~"):
-            raise StorageError("PFLOW_HOME does not name a folder", suggestions=advice)
+            raise StorageError("PFLOW_HOME does not name a directory", suggestions=advice)
         return Home(absolute(chosen))
     user = variables.get("HOME", "") or variables.get("USERPROFILE", "")
     if not os.path.isabs(user) or "\0" in user:  # noqa: PTH117 - a Path would turn "" into "."
-        raise StorageError("there is no home folder: HOME is not set to an absolute path", suggestions=advice)
+        raise StorageError("there is no home directory: HOME is not set to an absolute path", suggestions=advice)
     return Home(Path(user) / ".pflow")
 
 
 def absolute(path: str | Path) -> Path:
-    """The path from the root on, links untouched; a `StorageError` if the current folder is gone."""
+    """The absolute path, with links left as they are; a `StorageError` if the current directory is gone."""
     try:
         return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute() keeps `..`
     except FileNotFoundError:
         raise StorageError(
-            "the current folder does not exist any more",
-            suggestions=["change to a folder that exists, or give an absolute path"],
+            "the current directory does not exist any more",
+            suggestions=["change to a directory that exists, or give an absolute path"],
         ) from None

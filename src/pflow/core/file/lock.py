@@ -1,4 +1,4 @@
-"""Advisory locks on files of their own, let go of by the kernel when their holder dies."""
+"""Advisory locks on separate files; the kernel releases them when their holder dies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ else:
 
 
 def open_lock(lock: Path, *, calls: Calls = os) -> int:
-    """A descriptor of a lock file, made if need be."""
+    """A descriptor of a lock file, which is made if there is none."""
     try:
         fd = calls.open(lock, os.O_RDWR | os.O_CREAT | NOFOLLOW | NONBLOCK, 0o600)
     except OSError as error:
@@ -30,7 +30,7 @@ def open_lock(lock: Path, *, calls: Calls = os) -> int:
 
 
 def hold_lock(fd: int, lock: Path, *, wait: bool = True, shared: bool = False) -> bool:
-    """Take the lock that `fd` stands for; false if someone else has it and we do not wait."""
+    """Take the lock of `fd`; false if another process holds it and we do not wait."""
     try:
         if sys.platform == "win32":
             msvcrt.locking(fd, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)

@@ -1,4 +1,4 @@
-"""What stands in the file of a saved workflow: a document and what is known about it. Not where it is."""
+"""The contents of a saved workflow's file: a document and its metadata. Not where the file is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_DOCUMENT = 5 << 20
 
 
 def encode_file(document: Mapping[str, object], metadata: Mapping[str, object]) -> bytes:
-    """The bytes of a workflow's file; a `DocumentError` if the document is no JSON or too large."""
+    """The bytes of a workflow's file; a `DocumentError` if the document cannot be JSON or is too large."""
     try:
         size = len(orjson.dumps(document))
         data = orjson.dumps(
@@ -41,15 +41,17 @@ def decode_file(name: str, data: bytes, *, strict: bool) -> tuple[Json, Json]:
     """Document and metadata of a workflow's file; a `DocumentError` if there is no document in it.
 
     A bare document that someone put there by hand is as good as one that was saved. `strict` reading loses
-    nothing (large integers, repeated keys) and says where the text is wrong; the other is for lists.
+    nothing (large integers, repeated keys) and says where the text is wrong; the other way is for lists.
     """
     content = _parse_strictly(name, data) if strict else _parse(name, data)
+    if not isinstance(content, dict):
+        raise _unreadable(name, "it is not an object")
     document, metadata = content.get("workflow"), content.get("metadata")
     if "nodes" in content or not isinstance(document, dict):
         document, metadata = content, None
     if "nodes" not in document:
         raise DocumentError(
-            f"`{name}` holds no workflow: it has no `nodes`",
+            f"`{name}` is not a workflow: it has no `nodes`",
             suggestions=[f"look at what `{name}.json` holds, and save the workflow again"],
         )
     described = document.get("description")
@@ -64,17 +66,15 @@ def now_text() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _parse(name: str, data: bytes) -> Json:
+def _parse(name: str, data: bytes) -> object:
     try:
-        content = orjson.loads(data)
+        content: object = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise _unreadable(name, f"line {error.lineno}, column {error.colno}: {error.msg}") from None
-    if not isinstance(content, dict):
-        raise _unreadable(name, "it is not an object")
     return content
 
 
-def _parse_strictly(name: str, data: bytes) -> Json:
+def _parse_strictly(name: str, data: bytes) -> object:
     # lazy: a list of workflows does without these
     from pflow.core.document.json_text import load_json, scan_json
     from pflow.core.document.position import Issues, Places
@@ -89,8 +89,6 @@ def _parse_strictly(name: str, data: bytes) -> Json:
     if found:
         reason = f"line {found[0].line}, column {found[0].column}: {found[0].message}"
         raise _unreadable(name, reason, found)
-    if not isinstance(content, dict):
-        raise _unreadable(name, "it is not an object")
     return content
 
 

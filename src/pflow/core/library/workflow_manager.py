@@ -21,31 +21,25 @@ from pflow.core.errors import (
     StorageError,
     UsageError,
 )
-from pflow.core.file.atomic import (
-    check_folder,
-    locked,
-    parse_object,
-    read_private,
-    remove,
-    set_aside,
-    write_atomic,
-)
+from pflow.core.file.atomic import check_folder, locked, parse_object, read_private, remove, set_aside, write_atomic
 from pflow.core.file.file_name import check_name, is_name, show
 from pflow.core.file.home import Home, absolute, find_home
-from pflow.core.file.os_call import Calls, storage_error
+from pflow.core.file.os_call import Calls, is_own_file, storage_error
 from pflow.core.file.state_file import StateFile
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import Json
+from pflow.core.json_type import Json, object_in
 from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_file import decode_file, encode_file, now_text
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean
 
 MAX_FILE = 32 << 20
+"""Bytes of a workflow's file."""
+
 MAX_DRAFTS = 100 << 20
 """Bytes that all drafts together may take, so that an agent in a loop cannot fill the disk."""
 
 PATH_SUFFIXES = (".json", ".yaml", ".yml", ".pflow.md")
-"""What makes a reference a path, and so may not end a name."""
+"""Suffixes that make a reference a path; a name must not end in one."""
 
 _STATS = ".stats.json"
 
@@ -53,7 +47,7 @@ Kind = Literal["library", "draft"]
 
 
 class WorkflowManager:
-    """Workflows of one folder of a home, by name. Holds no state of its own."""
+    """Workflows of one directory of a home, by name. Holds no state of its own."""
 
     def __init__(self, home: Home | None = None, *, kind: Kind = "library", calls: Calls = os) -> None:
         self.home = home or find_home()
@@ -84,11 +78,11 @@ class WorkflowManager:
     def load(self, name: str) -> Json:
         """What is saved under a name: `workflow`, the document, and `metadata`, with its statistics."""
         document, metadata = self._load(name)
-        return {"workflow": document, "metadata": {**metadata, **_entry(self._stats(), name)}}
+        return {"workflow": document, "metadata": {**metadata, **object_in(self._stats(), name)}}
 
     def describe(self, name: str) -> SavedWorkflow:
         """What is known of a workflow without its document."""
-        metadata = {**self._load(name)[1], **_entry(self._stats(), name)}
+        metadata = {**self._load(name)[1], **object_in(self._stats(), name)}
         return read_metadata(metadata, is_draft=self.kind == "draft")
 
     def load_ir(self, name: str) -> Json:
@@ -119,7 +113,7 @@ class WorkflowManager:
             except PflowError as error:
                 notices.append(error.message)
             else:
-                listed.append({**metadata, **_entry(stats, name)})
+                listed.append({**metadata, **object_in(stats, name)})
         return listed, notices
 
     def search(self, query: str) -> list[Json]:
@@ -153,7 +147,7 @@ class WorkflowManager:
         return path
 
     def clean(self, older_than_seconds: float, *, now: float | None = None) -> list[str]:
-        """Delete what was last written longer ago than that; the names that are gone."""
+        """Delete what was last written longer ago than that; returns the names of what is gone."""
         deadline = (time.time() if now is None else now) - older_than_seconds
         gone = []
         with self._locked():
@@ -170,7 +164,7 @@ class WorkflowManager:
             return
 
         def count(stats: Json) -> Json:
-            before = _entry(stats, name).get("execution_count", 0)
+            before = object_in(stats, name).get("execution_count", 0)
             entry = {
                 "execution_count": before + 1 if isinstance(before, int) else 1,
                 "last_execution_at": now_text(),
@@ -186,7 +180,7 @@ class WorkflowManager:
         return [name for name, _ in self._entries()]
 
     def stamps(self) -> dict[str, str]:
-        """Every name, with what changes whenever its file does."""
+        """Every name, with a value that changes whenever its file does."""
         return {name: f"{found.st_mtime_ns} {found.st_size} {found.st_ino}" for name, found in self._entries()}
 
     def _store(self, name: str, document: Mapping[str, object], about: Mapping[str, str], overwrite: bool) -> None:
@@ -239,7 +233,7 @@ class WorkflowManager:
             )
 
     def _holds(self, name: str, document: Mapping[str, object], about: Mapping[str, str]) -> bool:
-        """Whether an earlier attempt at the same move stored this very document."""
+        """Whether an earlier attempt at the same move stored the same document."""
         try:
             saved, metadata = self._load(name)
         except PflowError:
@@ -248,14 +242,14 @@ class WorkflowManager:
         return same and encode_file(saved, {}) == encode_file(document, {})
 
     def _forget(self, names: Collection[str]) -> None:
-        """Let the statistics of what is gone go, too."""
+        """Delete the statistics of workflows that are gone."""
         if any(name in names for name in self._stats()):
             self._stats_file().update(lambda stats: {key: value for key, value in stats.items() if key not in names})
 
     def _remove(self, name: str) -> None:
         path = self._path(name)
         if path.is_dir() and not path.is_symlink():
-            raise StorageError(f"`{name}` is a folder, not a workflow", suggestions=["remove it by hand"])
+            raise StorageError(f"`{name}` is a directory, not a workflow", suggestions=["remove it by hand"])
         try:
             remove(path, calls=self._calls)
         except NotFoundError:
@@ -287,7 +281,7 @@ class WorkflowManager:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise storage_error("read the folder", self.folder, error) from error
+            raise storage_error("read the directory", self.folder, error) from error
         for entry in found:
             name = entry.name.removesuffix(".json")
             if name == entry.name or not is_name(name):
@@ -296,7 +290,7 @@ class WorkflowManager:
                 info = entry.stat(follow_symlinks=False)
             except OSError:
                 continue
-            if stat.S_ISREG(info.st_mode) and info.st_nlink == 1:
+            if is_own_file(info):
                 yield name, info
 
     def _path(self, name: str) -> Path:
@@ -324,7 +318,7 @@ def resolve(reference: str, home: Home | None = None) -> Resolved:
     """Find a workflow by library name, draft name or path, in this order.
 
     A string is a path only if it has a separator, starts with `~` or has a document's suffix, so a bare name
-    never reads the current folder. A name ending in `.json` may be a draft as well, and is one first.
+    never reads the current directory. A name ending in `.json` may be a draft as well, and is one first.
     """
     library = WorkflowManager(home)
     drafts = WorkflowManager.for_drafts(library.home)
@@ -369,17 +363,8 @@ def show_path(path: str) -> str:
     return path if path.isprintable() and len(path) < 200 else show(path, 200)
 
 
-def _entry(stats: Mapping[str, object], name: str) -> Json:
-    entry = stats.get(name)
-    return entry if isinstance(entry, dict) else {}
-
-
 def _missing(message: str, name: str, names: list[str]) -> NotFoundError:
-    near = nearest(name, names)
-    if near:
-        advice = "did you mean " + " or ".join(f"`{other}`" for other in near) + "?"
-    elif names:
-        advice = "there are: " + ", ".join(f"`{other}`" for other in names[:10])
-    else:
+    advice = did_you_mean(name, names, limit=3) or "there are: " + ", ".join(f"`{other}`" for other in names[:10])
+    if not names:
         advice = Advice("nothing is saved yet; `{save_workflow}` saves a document")
     return NotFoundError(message, details={"available": names[:100]}, suggestions=[advice])

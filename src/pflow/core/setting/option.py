@@ -1,10 +1,10 @@
-"""The options that settings can hold: names, types, defaults. Credentials are no options."""
+"""The options that settings can hold: names, types, defaults. Credentials are not options."""
 
 from __future__ import annotations
 
 from pflow.core.errors import NotFoundError, UsageError
 from pflow.core.file.file_name import show
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean
 
 
 class Option:
@@ -28,11 +28,11 @@ class Option:
         if self.choices:
             return " or ".join(f"`{choice}`" for choice in self.choices)
         if isinstance(self.default, str):
-            return "a text"
+            return "a string"
         return "`true` or `false`" if isinstance(self.default, bool) else "a whole number, 0 or more"
 
     def parse(self, value: object) -> str | int | bool | None:
-        """The value as this option's type, from text or JSON; None if it is none of it."""
+        """The value as this option's type, from text or JSON; None if it is not valid."""
         if isinstance(self.default, str) and not self.choices:
             return value.strip() if isinstance(value, str) and value.isprintable() else None
         text = str(value).strip().lower() if isinstance(value, str | int) else ""
@@ -64,12 +64,12 @@ def find_option(key: str) -> Option:
     """The option of that name; a `NotFoundError` that lists what exists."""
     option = OPTIONS.get(key)
     if option is None:
-        near = nearest(key, OPTIONS)
+        listed = "options: " + ", ".join(f"`{name}`" for name in OPTIONS)
         raise NotFoundError(
             f"there is no setting `{show(key)}`",
             details={"available": list(OPTIONS)},
             suggestions=[
-                f"did you mean `{near[0]}`?" if near else "options: " + ", ".join(f"`{name}`" for name in OPTIONS),
+                did_you_mean(key, OPTIONS) or listed,
                 "credentials are named like `GITHUB_TOKEN`: capitals, digits and `_`",
             ],
         )
@@ -82,7 +82,7 @@ def parse_option(key: str, value: object, *, source: str = "") -> str | int | bo
     parsed = option.parse(value)
     if parsed is None:
         raise UsageError(
-            f"`{show(str(value))}` is no value for `{key}`{source}",
+            f"`{show(str(value))}` is not a valid value for `{key}`{source}",
             suggestions=[f"it takes {option.takes()}, by default `{str(option.default).lower()}`"],
         )
     return parsed

@@ -23,15 +23,18 @@ from pflow.core.setting.secret_encoding import encodings
 F = TypeVar("F", bound=Frozen)
 
 MIN_SECRET = 8
+"""Characters; a shorter secret is only replaced where it is a whole string."""
 
 _OPEN = "«secret"
 _OPEN_BYTES = _OPEN.encode()
 _CLOSE = "»"
 _ESCAPE = f"{_OPEN}!"
 _NUMBER = f"{_OPEN}#{_CLOSE}"
-_SMALL = 4096
+_SMALL_BYTES = 4096
 _PART = "«part of a secret»"
-_PART_SIZE = 6
+_PART_CHARACTERS = 6
+"""Of a secret that was cut; fewer could be ordinary text."""
+
 _CUTS = ("…", "'", '"', "`")
 _DIGITS = frozenset("0123456789+-.eE")
 
@@ -53,7 +56,7 @@ class Redactor:
             self.add(name, value)
 
     def add(self, name: str, value: str) -> None:
-        """Know one more secret from now on; an empty one is none."""
+        """Know one more secret from now on; an empty one is ignored."""
         free, number = name, 1
         while free in self._secrets:
             if self._secrets[free] == value:
@@ -73,14 +76,14 @@ class Redactor:
         return _Mask(self._compiled(), self._whole, exact=False).walk(value)
 
     def ends(self, value: object) -> object:
-        """An error to be stored or shown, whose texts may have been cut: what a cut left of a secret is replaced.
+        """An error to be stored or shown, whose strings may have been cut: the rest of a cut secret is replaced.
 
-        A cut is the end of a text, an ellipsis or a quote. Whole secrets are left to `value` and `data`.
+        A cut is the end of a string, an ellipsis or a quote. Whole secrets are left to `value` and `data`.
         """
         return _Ends(self._compiled(), self._whole).walk(value)
 
     def report(self, report: F) -> F:
-        """A value of ours to be shown, without secrets nor what cuts left of them."""
+        """One of our values to be shown, without secrets or parts of them."""
         shown = self.value(self.ends(report))
         assert isinstance(shown, type(report))
         return shown
@@ -101,7 +104,7 @@ class Redactor:
 
     def _is_hit(self, data: bytes) -> bool:
         """Whether encoded JSON may hold a secret, or text that looks like a marker."""
-        if len(data) < _SMALL and data.isascii():
+        if len(data) < _SMALL_BYTES and data.isascii():
             # Searching in str costs a third of searching in bytes, which counts for the many small events.
             return any(map(data.decode().__contains__, self._words))
         if any(map(data.__contains__, self._needles)):
@@ -143,7 +146,7 @@ class _Pattern:
 
 
 class _Mask:
-    """Takes some patterns out of values: `exact` tells forms apart and escapes what looks like a marker."""
+    """Replaces patterns in values: `exact` tells forms apart and escapes what looks like a marker."""
 
     __slots__ = ("_exact", "_fields", "_long", "_numeric", "_texts", "_whole")
 
@@ -223,7 +226,7 @@ class _Mask:
 
 
 class _Ends(_Mask):
-    """Takes the rests of patterns out of values: their last characters behind a cut, their first before one."""
+    """Replaces the rests of cut patterns: their last characters behind a cut, their first before one."""
 
     __slots__ = ()
 
@@ -253,14 +256,14 @@ class _Ends(_Mask):
 
 
 def _rest(text: str, secret: str) -> int:
-    """How much of the end of a secret a text begins with; of its middle, if the text holds nothing else."""
-    if _PART_SIZE <= len(text) < len(secret) and text in secret:
+    """How many characters of the end of a secret a string begins with; of its middle, if it holds nothing else."""
+    if _PART_CHARACTERS <= len(text) < len(secret) and text in secret:
         return len(text)
-    at = secret.find(text[:_PART_SIZE], 1) if len(text) >= _PART_SIZE else -1
+    at = secret.find(text[:_PART_CHARACTERS], 1) if len(text) >= _PART_CHARACTERS else -1
     while at > 0:
         if text.startswith(secret[at:]):
             return len(secret) - at
-        at = secret.find(text[:_PART_SIZE], at + 1)
+        at = secret.find(text[:_PART_CHARACTERS], at + 1)
     return 0
 
 
@@ -268,7 +271,7 @@ def _unmask(value: object, forms: Mapping[str, str], unknown: set[str]) -> objec
     if isinstance(value, str):
         if value.startswith(_NUMBER):
             text = _unmask_text(value[len(_NUMBER) :], forms, unknown)
-            # While the secret is unknown it stays a text, to be restored another time.
+            # While the secret is unknown it stays a string, to be restored another time.
             return value if _OPEN in text else orjson.loads(text)
         return _unmask_text(value, forms, unknown)
     if isinstance(value, dict):

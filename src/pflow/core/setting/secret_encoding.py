@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 
-_LINE = 16
+_LINE_CHARACTERS = 16
 """Shorter lines of a multi-line secret are not looked for on their own."""
 
 # What common URL encoders leave alone beside letters, digits and `_.-~`: Python's default, JavaScript's
@@ -54,7 +54,7 @@ def _escaped(value: str) -> Iterator[tuple[str, str]]:
     yield "json-ascii-2", json.dumps(ascii_json)[1:-1]
     for number, line in enumerate(value.splitlines() if "\n" in value or "\r" in value else (), 1):
         line = line.strip()
-        if len(line) >= _LINE and not line.startswith("-----"):
+        if len(line) >= _LINE_CHARACTERS and not line.startswith("-----"):
             yield f"line-{number}", line
     try:
         json_text = orjson.dumps(value)[1:-1].decode()

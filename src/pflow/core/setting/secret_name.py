@@ -1,4 +1,4 @@
-"""Whether a name is the name of a secret: of a setting, a variable, a header, an argument. Sees no values."""
+"""Recognises the names of secrets: settings, variables, headers and arguments. Sees no values."""
 
 from __future__ import annotations
 

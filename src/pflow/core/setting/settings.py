@@ -1,4 +1,4 @@
-"""What a person told pflow once: options in clear, credentials write-only. Reads fail rather than forget."""
+"""Settings: options in clear, credentials write-only. Reading damaged settings fails, so that none is forgotten."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from pflow.core.setting.secret_name import is_secret_name
 
 VERSION = 1
 MAX_VALUE = 64 << 10
+"""Characters of a credential."""
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _NAME = _LETTERS | frozenset("0123456789_")
@@ -45,9 +46,9 @@ class Setting(Frozen):
 
 
 class Settings:
-    """The settings of one home. Nothing is read before it is asked for, so that `set` can follow a loss.
+    """The settings of one home. They are read on first use, so that `set` works after damage.
 
-    `notices` says what was put right on the way.
+    `notices` says what was repaired.
     """
 
     def __init__(self, home: Home, *, environ: Mapping[str, str] | None = None, calls: Calls = os) -> None:
@@ -59,7 +60,7 @@ class Settings:
 
     @classmethod
     def load(cls, home: Home, *, environ: Mapping[str, str] | None = None) -> Settings:
-        """Settings that have been read; raises `CorruptError` while they are lost."""
+        """Settings that have been read; raises `CorruptError` if they were damaged."""
         settings = cls(home, environ=environ)
         settings._read()
         return settings
@@ -104,7 +105,7 @@ class Settings:
             self._change("options", key, parse_option(key, value))
 
     def unset(self, key: str) -> None:
-        """Forget a credential, or let an option have its default again; `NotFoundError` if it was not set."""
+        """Delete a credential, or reset an option to its default; `NotFoundError` if it was not set."""
         credential = is_credential(key)
         if not credential:
             find_option(key)
@@ -180,7 +181,7 @@ def is_credential(key: str) -> bool:
 
 
 def mask(value: str) -> str:
-    """Enough of a credential to recognise it, if that leaves enough of it unknown."""
+    """The ends of a credential, to recognise it by, if that leaves enough of it hidden."""
     shown = value[:3] + value[-4:]
     if len(value) < 20 or not (shown.isascii() and shown.isprintable()):
         return "********"
@@ -190,21 +191,13 @@ def mask(value: str) -> str:
 def _check_secret(key: str, value: str) -> None:
     if len(value) < MIN_SECRET:
         raise UsageError(
-            f"the value of `{key}` has {len(value)} characters; credentials need at least {MIN_SECRET}",
+            f"the value of `{key}` has {len(value)} characters; credentials must have at least {MIN_SECRET}",
             suggestions=["a shorter one could not be hidden in outputs without hiding ordinary words as well"],
         )
     if len(value) > MAX_VALUE:
         raise UsageError(f"the value of `{key}` is longer than {MAX_VALUE} characters")
-    if "\0" in value or not _is_text(value):
+    if "\0" in value or value.encode(errors="ignore").decode() != value:
         raise UsageError(f"the value of `{key}` holds characters that no environment variable can hold")
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _part(content: JsonView, part: str) -> Json:
@@ -218,6 +211,8 @@ def _texts(content: JsonView) -> dict[str, str]:
     texts: dict[str, str] = {}
     for name, value in _part(content, "env").items():
         if not isinstance(value, str):
-            raise StorageError(f"`env.{show(name)}` in `settings.json` is not a text", suggestions=["put it in quotes"])
+            raise StorageError(
+                f"`env.{show(name)}` in `settings.json` is not a string", suggestions=["put it in quotes"]
+            )
         texts[name] = value
     return texts

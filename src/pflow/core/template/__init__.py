@@ -1,1 +1,1 @@
-"""Templates `${name}`: parsed once, looked up, and kept from becoming shell text or another part of a URL."""
+"""Templates `${name}`: parsed once, looked up, and never able to become shell text or another part of a URL."""

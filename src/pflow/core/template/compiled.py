@@ -1,8 +1,8 @@
-"""A value whose templates were parsed: what they name, how it is filled in, and what happens where that fails."""
+"""Values with parsed templates: what they name, and how they are filled in or refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -10,11 +10,11 @@ import orjson
 from pflow.core.errors import StepError, UnresolvedError
 from pflow.core.interface import MISSING
 from pflow.core.json_type import type_of
-from pflow.core.suggest import nearest
+from pflow.core.suggest import did_you_mean
 
 
 class Reference(NamedTuple):
-    """One template: what it names, how far into it, and what stands in when that is missing."""
+    """One template: what it names, the path into it, and the default for when that is missing."""
 
     root: str
     path: tuple[str | int, ...]
@@ -37,12 +37,12 @@ class Problem(NamedTuple):
 
 
 class Compiled:
-    """A value with its templates parsed. This one has none, and renders to the very same object."""
+    """A value with its templates parsed. This one has no templates, and renders to the same object."""
 
     __slots__ = ("references", "value")
 
-    def __init__(self, value: object) -> None:
-        self.references: tuple[Reference, ...] = ()
+    def __init__(self, value: object = None, references: Iterable[Reference] = ()) -> None:
+        self.references = tuple(references)
         self.value = value
 
     def render(self, lookup: Lookup) -> object:
@@ -56,8 +56,7 @@ class Parts(Compiled):
     __slots__ = ("_parts",)
 
     def __init__(self, parts: Sequence[str | Reference]) -> None:
-        super().__init__(None)
-        self.references = tuple(part for part in parts if isinstance(part, Reference))
+        super().__init__(references=(part for part in parts if isinstance(part, Reference)))
         self._parts = tuple(parts)
 
 
@@ -67,8 +66,7 @@ class Refused(Compiled):
     __slots__ = ("_problem",)
 
     def __init__(self, references: Sequence[Reference], problem: Problem) -> None:
-        super().__init__(None)
-        self.references = tuple(references)
+        super().__init__(references=references)
         self._problem = problem
 
     def render(self, lookup: Lookup) -> object:
@@ -105,21 +103,21 @@ def descend(value: object, reference: Reference) -> object:
 def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedError:
     at = reference.root + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in reference.path[:depth])
     key = reference.path[depth]
-    hints: list[str] = []
+    hint = ""
     if isinstance(value, Mapping):
         names = [str(name) for name in value]
         there = f"`{at}` is an object with " + (
             ", ".join(f"{n} ({type_of(value[n])})" for n in names[:20]) or "no keys"
         )
-        hints = [f"did you mean `{near}`?" for near in nearest(str(key), names, limit=1)]
+        hint = did_you_mean(str(key), names)
     elif isinstance(value, list | tuple):
         there = f"`{at}` is an array of {len(value)}"
     else:
         there = f"`{at}` is {type_of(value)}"
         if isinstance(value, str):
-            hints = ["parse it in a `code` step first"]
+            hint = "parse it in a `code` step first"
     return UnresolvedError(
         f"template `{reference.text}` not resolved: {there}, and has no `{key}`",
         details={"missing": [reference.text[2:-1]]},
-        suggestions=hints,
+        suggestions=[hint] if hint else [],
     )

@@ -11,7 +11,7 @@ _TEMPLATE = re.compile(r"\$\{([^}\n]*)\}")
 
 
 def check_code(code: str) -> list[tuple[int, int, str]]:
-    """What keeps `code` from being Python: line and column from 1, and a message. Empty when nothing does."""
+    """Why `code` is not valid Python: line and column from 1, and a message. Empty when it is valid."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -88,6 +88,8 @@ _ALL_CODE = frozenset(("eval", ".", "source", "trap", "alias", "let", "watch", "
 _ASSIGNING = frozenset(("local", "export", "readonly"))
 _NAMING = frozenset(("declare", "typeset", "unset", "read", "getopts", "mapfile", "readarray")) | _ASSIGNING
 _MOST_INNER = 16
+"""Commands among the arguments of one command; each of them is read again."""
+
 _SSH_TAKES = "BbcDEeFIiJLlmOopQRSWw"
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
@@ -112,8 +114,7 @@ def refused_words(words: Sequence[Word]) -> Found:
         return
     for index in inner:
         name, rest = _program(words[index]), words[index + 1 :]
-        found = _of_shell(name, rest) if name in _SHELLS else _of_runner(name, _RUNNERS[name], rest, inner=True)
-        yield from found
+        yield from _of_shell(name, rest) if name in _SHELLS else _of_runner(name, _RUNNERS[name], rest, inner=True)
 
 
 def reads_code(words: Sequence[Word]) -> bool:
@@ -149,10 +150,7 @@ def _command_at(words: Sequence[Word]) -> int:
             position += 1
         elif (wrapper := _WRAPPERS.get(_program(words[position]))) is not None:
             takes, arguments = wrapper
-            position += 1
-            while position < len(words) and (text := words[position].text).startswith("-"):
-                position += 2 if len(text) == 2 and text[1] in takes else 1
-            position = min(position + arguments, len(words))
+            position = min(_after_options(words, position + 1, takes) + arguments, len(words))
         else:
             break
     return min(position, len(words))
@@ -178,7 +176,8 @@ def _of_command(name: str, rest: Sequence[Word]) -> Found:
     if name in _ALL_CODE:
         yield from ((word, _code_of(name)) for word in rest)
     elif name == "ssh":
-        yield from ((word, _code_of(name)) for word in _after_host(rest))
+        host = _after_options(rest, 0, _SSH_TAKES)
+        yield from ((word, _code_of(name)) for word in rest[host + 1 :])
     elif name in ("[", "test"):
         # bash runs the subscript of `[ -v 'a[$(…)]' ]`, and a value can be that `-v`.
         for before, word in pairwise(rest):
@@ -269,23 +268,18 @@ def _read(rest: Sequence[Word], runner: _Runner) -> Iterator[tuple[Kind, Word, b
 
 def _option(text: str, runner: _Runner) -> tuple[Kind, bool]:
     """What a cluster of one-letter options holds, and whether it holds it in the same word."""
+    meanings: dict[Kind, str] = {"code": runner.code, "takes": runner.takes, "file": runner.file, "ends": runner.ends}
     for position, letter in enumerate(text[1:], 2):
-        attached = position < len(text)
-        if letter in runner.code:
-            return "code", attached
-        if letter in runner.takes:
-            return "takes", attached
-        if letter in runner.file:
-            return "file", attached
-        if letter in runner.ends:
-            return "ends", attached
+        for kind, letters in meanings.items():
+            if letter in letters:
+                return kind, position < len(text)
         if not letter.isalnum():
             break
     return "flag", False
 
 
-def _after_host(rest: Sequence[Word]) -> Sequence[Word]:
-    position = 0
-    while position < len(rest) and rest[position].text.startswith("-"):
-        position += 2 if len(rest[position].text) == 2 and rest[position].text[1] in _SSH_TAKES else 1
-    return rest[position + 1 :]
+def _after_options(words: Sequence[Word], position: int, takes: str) -> int:
+    """Where the options end that start at a position; those in `takes` are followed by a value."""
+    while position < len(words) and (text := words[position].text).startswith("-"):
+        position += 2 if len(text) == 2 and text[1] in takes else 1
+    return position

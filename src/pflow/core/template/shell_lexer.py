@@ -1,7 +1,7 @@
 """Reads POSIX shell text far enough to know what quotes each template stands in. It runs and rewrites nothing.
 
-Where shells differ, or where the text says less than one needs, it gives up: a template that cannot be placed
-for certain is refused. Even a mistake here could at worst split a value into words, as values are never text.
+Where shells differ, or where the text does not say enough, it gives up: a template that cannot be placed for
+certain is refused. A mistake here could at worst split a value into words, since values never become text.
 """
 
 from __future__ import annotations
@@ -330,25 +330,15 @@ class _Lexer(WordReader):
                 break
             joined = not here.quoted and (len(line) - len(line.rstrip("\\"))) % 2 == 1
         body = self.text[start:line_start]
-        refusal = self.refusal
         if here.quoted:
-            self.slots.extend([refusal or refusal_at("here")] * body.count(SLOT))
+            self.slots.extend([self.refusal or refusal_at("here")] * body.count(SLOT))
             return
-        if here.fed:
-            refusal = refusal or refusal_at("fed")
+        refusal = self.refusal or (refusal_at("fed") if here.fed else None)
         _Lexer(body, self.slots, self.depth, refusal).read_body()
 
     def read_body(self) -> None:
         """Read the text as the body of a here-document."""
         with self._deeper():
             while char := self._peek():
-                if char == SLOT:
-                    self._take("double")
-                elif char == "\\":
-                    self._escaped()
-                elif char == "$":
-                    self._dollar("body")
-                elif char == "`":
-                    self._backquotes("body")
-                else:
+                if self._special(char, "double", "body") is None:
                     self.position += 1

@@ -11,11 +11,8 @@ from dataclasses import dataclass, field
 
 from pflow.core.errors import StepError
 from pflow.core.template.compiled import Compiled, Lookup, Problem, Reference, Refused, as_text
-from pflow.core.template.env_name import RESERVED_ENV, check_env_name
 
-__all__ = ["RESERVED_ENV", "ShellCommand", "check_env_name", "compile_shell"]
-
-_LONGEST = 120_000
+_LONGEST_BYTES = 120_000
 """Linux takes 131,072 bytes for one argument, or for one variable with its name."""
 
 _FORMS = {"none": '"${%s}"', "double": "${%s}", "single": "'\"${%s}\"'"}
@@ -38,8 +35,7 @@ class _Shell(Compiled):
     __slots__ = ("_text", "_variables", "_written")
 
     def __init__(self, text: str, variables: Mapping[str, Reference], written: str) -> None:
-        super().__init__(None)
-        self.references = tuple(variables.values())
+        super().__init__(references=variables.values())
         self._text = text
         self._variables = variables
         self._written = written
@@ -56,7 +52,7 @@ def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Prob
     literal = "".join(part for part in parts if isinstance(part, str))
     if "\0" in literal:
         return _refuse(references, [Problem("the command holds a NUL character", "take it out")])
-    if len(literal) > _LONGEST:
+    if len(literal) > _LONGEST_BYTES:
         return _refuse(references, [_too_long(len(literal))])
     if not references:
         return Compiled(literal), []
@@ -81,7 +77,7 @@ def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Prob
         variables.setdefault(name, part)
         texts.append(_FORMS[slot] % name)
     text = "".join(texts)
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST_BYTES:
         return _refuse(references, [_too_long(len(text))])
     written = "".join(part if isinstance(part, str) else part.text for part in parts)
     return (_Shell(text, variables, written) if variables else Compiled(text)), []
@@ -93,7 +89,8 @@ def _refuse(references: Sequence[Reference], problems: list[Problem]) -> tuple[C
 
 def _too_long(size: int) -> Problem:
     return Problem(
-        f"the command has {size:,} characters; a shell takes up to {_LONGEST:,}", "put the script in a file of its own"
+        f"the command has {size:,} characters; a shell takes up to {_LONGEST_BYTES:,}",
+        "put the script in a file of its own",
     )
 
 
@@ -105,8 +102,8 @@ def _variable(reference: Reference, value: object) -> str:
         size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError as error:
         raise _unfit(reference, "is not valid Unicode", "clean it in a `code` step") from error
-    if size > _LONGEST:
-        raise _unfit(reference, f"has {size:,} bytes; a command takes up to {_LONGEST:,} in one value")
+    if size > _LONGEST_BYTES:
+        raise _unfit(reference, f"has {size:,} bytes; a command takes up to {_LONGEST_BYTES:,} in one value")
     return text
 
 

@@ -14,7 +14,7 @@ Quotes = Literal["none", "double", "single", "comment"]
 Inside = Literal["none", "double", "body"]
 """What a `$` or a backquote stands in: nothing, double quotes, or the body of a here-document."""
 
-_DEEPEST = 40
+_DEEPEST_LEVELS = 40
 _BLANK = re.compile(r"(?:[ \t]|\\\n)+")
 _PLAIN = re.compile(r"[^ \t\n;&|<>()'\"\\$`\0]+")
 _PLAIN_QUOTED = re.compile(r'[^"\\$`\0]+')
@@ -35,7 +35,7 @@ _PLACES = {
 
 
 class Unclear(Exception):
-    """The text cannot be read for certain; says what is in the way."""
+    """The text cannot be read for certain; the message says why."""
 
 
 def refusal_at(place: str) -> Refusal:
@@ -77,8 +77,8 @@ class WordReader(ABC):
     @contextmanager
     def _deeper(self) -> Iterator[None]:
         self.depth += 1
-        if self.depth > _DEEPEST:
-            raise Unclear(f"it is nested more than {_DEEPEST} deep")
+        if self.depth > _DEEPEST_LEVELS:
+            raise Unclear(f"it is nested more than {_DEEPEST_LEVELS} levels deep")
         yield
         self.depth -= 1
 
@@ -104,27 +104,28 @@ class WordReader(ABC):
             if found := _PLAIN.match(self.text, self.position):
                 parts.append(found[0])
                 self.position = found.end()
-            elif char == SLOT:
-                self._take("none")
-                parts.append(SLOT)
-            elif char == "\\":
-                parts.append(self._escaped())
-                bare = bare and not parts[-1]
-            elif char == "'":
-                parts.append(self._single())
+            elif char in "'\"":
+                parts.append(self._single() if char == "'" else self._double())
                 bare = False
-            elif char == '"':
-                parts.append(self._double())
-                bare = False
-            elif char == "`":
-                parts.append(self._backquotes("none"))
-            elif char == "$":
-                parts.append(self._dollar("none"))
+            elif (special := self._special(char, "none", "none")) is not None:
+                parts.append(special)
+                bare = bare and not (char == "\\" and special)
             else:
                 break
         if self.position == begin:
             raise Unclear(f"`{self._peek() or 'the end'}` stands where the shell expects a word")
         return Word("".join(parts), first, len(self.slots), bare)
+
+    def _special(self, char: str, quotes: Quotes, inside: Inside) -> str | None:
+        """Pass a template, or what a backslash, dollar sign or backquote begins; its text, None for anything else."""
+        if char == SLOT:
+            self._take(quotes)
+            return SLOT
+        if char == "\\":
+            return self._escaped()
+        if char == "$":
+            return self._dollar(inside)
+        return self._backquotes(inside) if char == "`" else None
 
     def _escaped(self) -> str:
         """Pass a backslash and what it escapes; that character, nothing for a line break."""
@@ -153,17 +154,8 @@ class WordReader(ABC):
         while (char := self._peek()) != '"':
             if not char:
                 raise Unclear("a double quote has no end")
-            if char == SLOT:
-                self._take("double")
-                parts.append(SLOT)
-            elif char == "\\":
-                parts.append(self._escaped())
-            elif char == "$":
-                parts.append(self._dollar("double"))
-            elif char == "`":
-                parts.append(self._backquotes("double"))
-            else:
-                parts.append(self._match(_PLAIN_QUOTED))
+            special = self._special(char, "double", "double")
+            parts.append(self._match(_PLAIN_QUOTED) if special is None else special)
         self.position += 1
         return "".join(parts)
 
@@ -222,19 +214,11 @@ class WordReader(ABC):
 
     def _inner(self, char: str, inside: Inside) -> None:
         """Pass one character, or what it opens, inside arithmetic or braces."""
-        if char == SLOT:
-            self._take("none")
-        elif char == "\\":
-            self._escaped()
-        elif char == "'":
+        if char == "'":
             self._single()
         elif char == '"':
             self._double()
-        elif char == "$":
-            self._dollar(inside)
-        elif char == "`":
-            self._backquotes(inside)
-        else:
+        elif self._special(char, "none", inside) is None:
             self.position += 1
 
     def _ansi(self) -> None:

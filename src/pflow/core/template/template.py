@@ -21,19 +21,15 @@ _BODY = re.compile(
     re.DOTALL,
 )
 _PART = re.compile(r'\.([\w-]+)|\[([0-9]+)\]|\[("(?:[^"\\]|\\.)*")\]', re.DOTALL)
-_SHOWN = 60
+_SHOWN_CHARACTERS = 60
+_LITERAL = "write `$${` for a literal `${`"
 
 
 class _Single(Compiled):
-    __slots__ = ("_reference",)
-
-    def __init__(self, reference: Reference) -> None:
-        super().__init__(None)
-        self.references = (reference,)
-        self._reference = reference
+    __slots__ = ()
 
     def render(self, lookup: Lookup) -> object:
-        return lookup(self._reference)
+        return lookup(self.references[0])
 
 
 class _Text(Parts):
@@ -47,8 +43,7 @@ class _Object(Compiled):
     __slots__ = ("_changing", "_fixed")
 
     def __init__(self, fixed: Mapping[str, object], changing: Mapping[str, Compiled]) -> None:
-        super().__init__(None)
-        self.references = tuple(reference for part in changing.values() for reference in part.references)
+        super().__init__(references=(reference for part in changing.values() for reference in part.references))
         self._fixed = fixed
         self._changing = changing
 
@@ -60,8 +55,7 @@ class _Array(Compiled):
     __slots__ = ("_parts",)
 
     def __init__(self, parts: Sequence[Compiled]) -> None:
-        super().__init__(None)
-        self.references = tuple(reference for part in parts for reference in part.references)
+        super().__init__(references=(reference for part in parts for reference in part.references))
         self._parts = parts
 
     def render(self, lookup: Lookup) -> object:
@@ -95,13 +89,7 @@ def _compile(value: object, path: tuple[str | int, ...], problems: list[Problem]
         changing: dict[str, Compiled] = {}
         for key, item in value.items():
             if isinstance(key, str) and "${" in key:
-                problems.append(
-                    Problem(
-                        f"templates do not apply in keys: `{cut(key)}`",
-                        "write `$${` for a literal `${`",
-                        path,
-                    )
-                )
+                problems.append(Problem(f"templates do not apply in keys: `{cut(key)}`", _LITERAL, path))
             part = _compile(item, (*path, key), problems)
             fixed[key] = item
             if part.references or part.value is not item:
@@ -120,14 +108,14 @@ def _compile_text(text: str, path: tuple[str | int, ...], problems: list[Problem
     parts, found = split_text(text)
     problems.extend(Problem(p.message, p.hint, path, p.offset) for p in found)
     if len(parts) == 1 and isinstance(parts[0], Reference):
-        return _Single(parts[0])
+        return _Single(references=(parts[0],))
     if all(isinstance(part, str) for part in parts):
         return Compiled("".join(part for part in parts if isinstance(part, str)))
     return _Text(parts)
 
 
 def split_text(text: str) -> tuple[list[str | Reference], list[Problem]]:
-    """The text as literal parts and references, in order; what is not a template stays literal and is a problem."""
+    """The text as literal parts and references, in order; a malformed template stays literal and is a problem."""
     parts: list[str | Reference] = []
     problems: list[Problem] = []
     position = close = 0
@@ -141,11 +129,11 @@ def split_text(text: str) -> tuple[list[str | Reference], list[Problem]]:
             continue
         body = _BODY.match(text, found.end())
         if body is None or body[1].startswith("__"):
-            # Only ever forward, and only a little shown: a text of nothing but `${` takes linear time.
+            # Only ever forward, and only a little shown, so that a string of nothing but `${` takes linear time.
             if 0 <= close < found.end():
                 close = text.find("}", found.end())
             end = close + 1 if close >= 0 else len(text)
-            problems.append(_problem(text[start : min(end, start + _SHOWN + 1)], start, closed=close >= 0))
+            problems.append(_problem(text[start : min(end, start + _SHOWN_CHARACTERS + 1)], start, closed=close >= 0))
             parts.append("${")
             position = found.end()
             continue
@@ -158,7 +146,7 @@ def split_text(text: str) -> tuple[list[str | Reference], list[Problem]]:
 
 
 def references_of(text: str) -> list[Reference]:
-    """The templates in a text."""
+    """The templates in a string."""
     return [part for part in split_text(text)[0] if isinstance(part, Reference)]
 
 
@@ -182,17 +170,16 @@ def _unquote(text: str) -> str:
 
 
 def _problem(shown: str, offset: int, *, closed: bool) -> Problem:
-    literal = "write `$${` for a literal `${`"
     if not closed:
-        return Problem(f"`{cut(shown)}` opens a template that never ends", literal, (), offset)
+        return Problem(f"`{cut(shown)}` opens a template that never ends", _LITERAL, (), offset)
     inner = shown[2:].removesuffix("}")
     if inner.startswith("__"):
-        return Problem(f"`{cut(shown)}`: names that start with `__` are reserved", literal, (), offset)
+        return Problem(f"`{cut(shown)}`: names that start with `__` are reserved", _LITERAL, (), offset)
     if "${" in inner:
         return Problem(f"`{cut(shown)}`: templates do not nest", "give each value a name of its own", (), offset)
     return Problem(
         f"`{cut(shown)}` is not a template: only names, `.key`, `[0]` and `:-default` are",
-        f"compute it in a `code` step, or {literal}",
+        f"compute it in a `code` step, or {_LITERAL}",
         (),
         offset,
     )

@@ -1,7 +1,7 @@
 """Templates in a URL: each value is encoded for the part it stands in, and can never reach another part.
 
 A template at the very start is the base and goes in as it is. Elsewhere a value adds no parameter, no fragment,
-no path segment that climbs, and no host that the author did not leave open.
+no path segment that climbs, and no host unless the author left it open.
 """
 
 from __future__ import annotations
@@ -61,18 +61,12 @@ def compile_url(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Proble
 
 
 def _joined(parts: Sequence[str | Reference]) -> list[str | Reference]:
-    """The parts with neighbouring texts as one, and no blanks at the start."""
+    """The parts with neighbouring strings joined, and without blanks at the start."""
     joined: list[str | Reference] = []
-    texts: list[str] = []
-    for part in (*parts, None):
-        if isinstance(part, str):
-            texts.append(part)
-            continue
-        text = "".join(texts) if joined else "".join(texts).lstrip()
-        texts = []
-        if text:
-            joined.append(text)
-        if part is not None:
+    for part in parts:
+        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += part
+        elif not isinstance(part, str) or (part := part if joined else part.lstrip()):
             joined.append(part)
     return joined
 
@@ -145,10 +139,7 @@ class _Writer:
             if end is None:
                 return
             self.region = _AFTER[end[0]]
-            rest = rest[end.start() :]
-            if self.region == "path":
-                continue
-            rest = rest[1:]
+            rest = rest[end.start() if self.region == "path" else end.end() :]
 
     def write_base(self, reference: Reference, value: str) -> None:
         """Add the value that the address begins with."""
@@ -181,7 +172,7 @@ class _Writer:
         self._extend(text)
 
     def finish(self) -> str:
-        """The whole address; raises `StepError` when a value made it mean something else."""
+        """The whole address; raises `StepError` when a value changed what it means."""
         if self.host_from is not None and not _HOST.match("".join(self.host)):
             raise _no_host(self.host_from)
         segments = "".join(self.path).split("/")
@@ -211,7 +202,7 @@ class _Writer:
 
 def _no_host(reference: Reference) -> StepError:
     return StepError(
-        f"the value of `{shorten(reference.text)}` is no host name that can stand there",
+        f"the value of `{shorten(reference.text)}` is not a valid host name there",
         suggestions=["give a name such as `api.example.com`, with `:8080` when there is a port"],
     )
 
