@@ -116,7 +116,7 @@ def test_options_of_the_command_need_the_two_dashes(pflow: Pflow) -> None:
 def test_an_insecure_server_is_allowed_and_visible(pflow: Pflow) -> None:
     said = pflow("mcp", "add", "a", "--url", "http://x.org/mcp", "--insecure")
     assert said.code == 0
-    assert said.err == "note: server `a` is insecure: its connection may be unencrypted or to anyone\n"
+    assert said.err == "note: server `a` is insecure: its connection may be unencrypted, or to an impostor\n"
     assert pflow("mcp", "list").out == "a  stream-http, insecure  http://x.org/mcp\n"
 
 

@@ -21,7 +21,7 @@ from pflow.core.error_text import render_error
 from pflow.core.errors import PflowError, ServerError
 from pflow.core.file.home import Home
 from pflow.mcp.call.argument import ArgumentCheck
-from pflow.mcp.oauth.login import oauth_for, uses_oauth
+from pflow.mcp.oauth.login import oauth_for
 from pflow.mcp.protocol.session import Session
 from pflow.mcp.server.config import ServerConfig, read_server
 from pflow.mcp.server.credential import check_credentials
@@ -89,7 +89,7 @@ async def connect(scenario: Scenario, url: str, home: Home, browser: Browser) ->
     """As pflow connects to a configured server, with a person at hand."""
     server = scenario.server(url)
     auth = None
-    if uses_oauth(server):
+    if server.uses_oauth:
         auth = oauth_for(
             server,
             home=home,
@@ -99,7 +99,7 @@ async def connect(scenario: Scenario, url: str, home: Home, browser: Browser) ->
             timeout=TIMEOUT,
             open_url=browser.open,
         )
-    server = server._replace(headers=check_credentials(server, scenario.variables).headers)
+    server = server._replace(headers=check_credentials(server, scenario.variables))
     return await dial(server, timeout=TIMEOUT, auth=auth, answer=answer, warn=print)
 
 

@@ -20,7 +20,7 @@ class Frozen:
 
     def __init_subclass__(cls) -> None:
         own = tuple(cls.__annotations__)
-        cls._fields = (*cls._fields, *own)
+        cls._fields = tuple(dict.fromkeys((*cls._fields, *own)))  # a subclass may narrow the type of a field
         cls._known = frozenset(cls._fields)
         cls._required = frozenset(name for name in (*cls._required, *own) if name not in cls.__dict__)
 

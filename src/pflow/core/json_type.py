@@ -55,6 +55,12 @@ def canonical(text: str) -> str:
     return "any" if "any" in names or not names else "|".join(names)
 
 
+def object_in(content: JsonView, key: str) -> Json:
+    """The object that stands under a key; {} if nothing or anything else does."""
+    value = content.get(key)
+    return value if isinstance(value, dict) else {}
+
+
 def type_of(value: object) -> str:
     """The word for a value's type: `string`, `integer`, `null`; for what JSON cannot hold, the name of its class."""
     if value is None:

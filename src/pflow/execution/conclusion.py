@@ -34,9 +34,9 @@ def conclude(
     trace_path: str | None = None
     with _noted("the trace was not written", notices):
         trace_path = _write_trace(wiring, result.run_id)
-    if "observed" in wiring.__dict__:
+    if "registry" in wiring.__dict__:
         with _noted("results of tools were not remembered", notices):
-            wiring.observed.flush()
+            wiring.registry.keep_observed()
     with _noted("old runs were not deleted", notices):
         _clean(wiring, result.run_id)
     if source is not None:

@@ -15,13 +15,11 @@ from pflow.core.setting.settings import Settings
 from pflow.engine.executor import Executor
 from pflow.engine.ports import Cache, Journal, Observer, Services
 from pflow.mcp.pool import Connections, Pool
-from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
     from pflow.adapters.sqlite_journal import SqliteJournal
     from pflow.process.standby import Standby
-    from pflow.registry.observed import Observed
 
 
 class Parts(TypedDict, total=False):
@@ -100,17 +98,7 @@ class Wiring:
             warn=self._say,
             learn=lambda token: self.redactor.add("token", token),
         )
-        return Connections(
-            pool,
-            find=self._find_tool,
-            seen=lambda node_type, manifest_hash, value: self.observed.record(node_type, manifest_hash, value),
-            starting=lambda: self._know_servers(self.redactor),
-        )
-
-    @cached_property
-    def observed(self) -> Observed:
-        """What tools were seen to give."""
-        return self.registry.observed
+        return Connections(pool, registry=lambda: self.registry, starting=lambda: self._know_servers(self.redactor))
 
     @cached_property
     def services(self) -> Services:
@@ -140,11 +128,6 @@ class Wiring:
 
         for name, value in server_secrets(self.home, self.settings.variables()).items():
             redactor.add(name, value)
-
-    def _find_tool(self, server: str, tool: str) -> Entry | None:
-        from pflow.mcp.tools.sync import find_entry  # lazy: only where tools are called
-
-        return find_entry(self.registry, server, tool)
 
     def _say(self, warning: str) -> None:
         self._said.append(self.redactor.text(warning))

@@ -3,61 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import ServerError, StepError, StepTimeout
-from pflow.core.file.home import Home
 from pflow.mcp.call.tool_result import unknown_tool
 from pflow.mcp.protocol.handshake import Era
 from pflow.mcp.protocol.rpc import CAP
-from pflow.mcp.protocol.session import Session, Warn
+from pflow.mcp.protocol.session import Session
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.config_file import ServerBook
 from pflow.mcp.server.consent import check_consent
 from pflow.mcp.server.launcher import launch_environment, usable
-from pflow.mcp.server.server_state import ServerState, ServerStates
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.entry import manifest_hash
 from pflow.mcp.transport.open import dial
 
 if TYPE_CHECKING:
     from pflow.http.authorization import Signer
+    from pflow.mcp.pool import Pool
 
-_FOREVER = 1e9
-
-
-class Surroundings:
-    """What all connections of a home share: where servers are configured, what is known of them, and variables.
-
-    `learn` is told of every token that is got on the way, in any thread.
-    """
-
-    def __init__(
-        self,
-        home: Home,
-        variables: Callable[[], Mapping[str, str]],
-        warn: Warn,
-        learn: Callable[[str], None] | None = None,
-    ) -> None:
-        self.home = home
-        self.learn = learn
-        self.book = ServerBook(home)
-        self.states = ServerStates(home)
-        self.variables = variables
-        self.warn = warn
-        self._told: set[str] = set()
-
-    def find(self, name: str) -> tuple[ServerConfig, ServerState]:
-        """A server as it is configured, and what is known of it; what is odd about the files is told once."""
-        try:
-            return self.book.get(name), self.states.get(name)
-        finally:
-            for notice in (*self.book.notices, *self.states.notices):
-                if notice not in self._told:
-                    self._told.add(notice)
-                    self.warn(notice)
+_FOREVER_SECONDS = 1e9
 
 
 class Opened:
@@ -87,10 +54,8 @@ class Opened:
 
     async def _listen(self) -> None:
         wanted = {"notifications": {"toolsListChanged": True}}
-        try:
-            await self.session.request("subscriptions/listen", wanted, timeout=_FOREVER, cap=_FOREVER)
-        except StepError:
-            return  # it has nothing to tell, or the session ended
+        with suppress(StepError):  # it has nothing to tell, or the session ended
+            await self.session.request("subscriptions/listen", wanted, timeout=_FOREVER_SECONDS, cap=_FOREVER_SECONDS)
 
     async def hash_of(self, tool: str) -> str:
         """What identifies the tool as the server lists it at this moment. Raises `ServerError` if it does not."""
@@ -113,7 +78,7 @@ class Opened:
     def _listed(self, task: asyncio.Task[None]) -> None:
         self._listing = None
         if not task.cancelled():
-            task.exception()  # whoever waits for it has it
+            task.exception()  # callers that wait for it get it
 
     async def close(self) -> None:
         """End the session."""
@@ -127,9 +92,9 @@ class Opened:
 class Connection:
     """The one connection to a server, shared by all who call its tools."""
 
-    def __init__(self, name: str, around: Surroundings) -> None:
+    def __init__(self, name: str, pool: Pool) -> None:
         self._name = name
-        self._around = around
+        self._pool = pool
         self._opened: Opened | None = None
         self._opening: asyncio.Task[Opened] | None = None
 
@@ -139,7 +104,7 @@ class Connection:
         return self._opened is not None and self._opened.session.is_open
 
     def prepare(self) -> None:
-        """Begin to connect; whoever needs the server first learns what came of it."""
+        """Begin to connect; the first caller that needs the server learns what came of it."""
         if not self.is_open and self._opening is None:
             self._opening = asyncio.create_task(self._open())
             self._opening.add_done_callback(self._settle)
@@ -167,45 +132,44 @@ class Connection:
             self._opened = task.result()
 
     async def _open(self) -> Opened:
-        around, name = self._around, self._name
+        pool, name = self._pool, self._name
         if self._opened is not None:
             await self._opened.close()
-        config, state = around.find(name)
+        config, state = pool.find(name)
         check_consent(config, state)
         known: Era | None = "modern" if state.era == "modern" else "legacy" if state.era == "legacy" else None
         launch = state.launch if state.launch_of == config.fingerprint() and usable(state.launch) else ()
         try:
-            opened = await connect(config, around, launch=launch, era=known)
+            opened = await connect(config, pool, launch=launch, era=known)
         except ServerError:
             if not launch:
                 raise
-            opened = await connect(config, around, era=known)  # the launcher may know better than what it once started
+            opened = await connect(config, pool, era=known)  # the launcher may know better than what it once started
         if known is not None and opened.session.peer.era != known:
-            around.states.update(name, era=opened.session.peer.era)
+            pool.states.update(name, era=opened.session.peer.era)
         return opened
 
 
 async def connect(
     config: ServerConfig,
-    around: Surroundings,
+    pool: Pool,
     *,
     launch: tuple[str, ...] = (),
     era: Era | None = None,
     timeout: float | None = None,
 ) -> Opened:
     """A new session with a server, its tools listed. An `era` that does not hold any more is found out anew."""
-    variables = around.variables()
-    expanded = expand(config, variables)
+    expanded = expand(config, pool.variables())
     for warning in expanded.warnings:
-        around.warn(warning)
+        pool.warn(warning)
     server = expanded.server
     if launch:
         server = server._replace(env=launch_environment(launch, server.env))
-    server, auth = _authorised(server, around)
+    server, auth = _authorised(server, pool)
     limit = config.timeout if timeout is None else timeout
 
     def warn(text: str) -> None:
-        around.warn(f"server `{config.name}`: {text}")
+        pool.warn(f"server `{config.name}`: {text}")
 
     async def reach(attempt: Era | None) -> Opened:
         session = await dial(server, launch=launch, era=attempt, timeout=limit, auth=auth, warn=warn)
@@ -243,23 +207,17 @@ async def connect(
         raise
 
 
-def _authorised(server: ServerConfig, around: Surroundings) -> tuple[ServerConfig, Signer | None]:
+def _authorised(server: ServerConfig, pool: Pool) -> tuple[ServerConfig, Signer | None]:
     """The server with the headers that let us in, and who asks for tokens. Raises `StepError`; sends nothing."""
     if not server.url:
         return server, None
     from pflow.mcp.server.credential import check_credentials  # lazy: only for servers elsewhere
 
-    server = server._replace(headers=check_credentials(server, around.variables()).headers)
-    if server.auth is None or server.auth.type == "bearer":
+    variables = pool.variables()
+    server = server._replace(headers=check_credentials(server, variables))
+    if not server.uses_oauth:
         return server, None
     from pflow.mcp.oauth.login import oauth_for  # lazy: only for servers that ask for it
 
-    auth = oauth_for(
-        server,
-        home=around.home,
-        variables=around.variables(),
-        interactive=False,
-        say=around.warn,
-        learn=around.learn,
-    )
+    auth = oauth_for(server, home=pool.home, variables=variables, interactive=False, say=pool.warn, learn=pool.learn)
     return server, auth

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,26 +20,24 @@ from pflow.core.errors import (
     StepTimeout,
 )
 from pflow.core.file.home import Home
+from pflow.core.json_type import object_in
 from pflow.engine.context import StepContext, find_step
 
 if TYPE_CHECKING:
     from pflow.mcp.call.argument import ArgumentCheck
-    from pflow.mcp.connection import Connection, Opened, Surroundings
+    from pflow.mcp.connection import Connection, Opened
     from pflow.mcp.server.config import ServerConfig
+    from pflow.mcp.server.config_file import ServerBook
+    from pflow.mcp.server.server_state import ServerState, ServerStates
     from pflow.registry.entry import Entry
-
-Find = Callable[[str, str], "Entry | None"]
-"""The registry entry of a server's tool."""
-
-Seen = Callable[[str, str, object], None]
-"""Told of every result: the node type, the hash of its definition, the value."""
-
-Starting = Callable[[], None]
-"""Told before a server is started, which gets what its configuration says by then."""
+    from pflow.registry.registry import Registry
 
 
 class Pool:
-    """Connections to servers, one each, for the running event loop. Importing and making it is cheap."""
+    """The servers of a home, with one connection to each for the running event loop. Importing and making it is cheap.
+
+    `learn` is told of every token that is obtained on the way, in any thread.
+    """
 
     def __init__(
         self,
@@ -49,26 +48,48 @@ class Pool:
         learn: Callable[[str], None] | None = None,
     ) -> None:
         self.home = home
-        self._variables = variables
-        self._warn = warn
-        self._learn = learn
+        self.variables = variables
+        self.warn = warn
+        self.learn = learn
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connections: dict[str, Connection] = {}
-        self._around: Surroundings | None = None
+        self._told: set[str] = set()
+
+    @cached_property
+    def book(self) -> ServerBook:
+        """Where servers are configured."""
+        from pflow.mcp.server.config_file import ServerBook  # lazy: most runs need no servers
+
+        return ServerBook(self.home)
+
+    @cached_property
+    def states(self) -> ServerStates:
+        """What is known of servers."""
+        from pflow.mcp.server.server_state import ServerStates  # lazy: most runs need no servers
+
+        return ServerStates(self.home)
+
+    def find(self, name: str) -> tuple[ServerConfig, ServerState]:
+        """A server as it is configured, and what is known of it. Warns once of what is odd about the files."""
+        try:
+            return self.book.get(name), self.states.get(name)
+        finally:
+            for notice in (*self.book.notices, *self.states.notices):
+                if notice not in self._told:
+                    self._told.add(notice)
+                    self.warn(notice)
 
     def connection(self, server: str) -> Connection:
         """The one connection to a server, open or not."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            # A connection lives on the loop that made it; whoever ended that loop has closed them.
+            # A connection lives on the loop that made it, and was closed before that loop ended.
             self._loop, self._connections = loop, {}
         found = self._connections.get(server)
         if found is None:
-            from pflow.mcp.connection import Connection, Surroundings  # lazy: most runs need no servers
+            from pflow.mcp.connection import Connection  # lazy: most runs need no servers
 
-            if self._around is None:
-                self._around = Surroundings(self.home, self._variables, self._warn, self._learn)
-            found = self._connections[server] = Connection(server, self._around)
+            found = self._connections[server] = Connection(server, self)
         return found
 
     async def close(self) -> None:
@@ -79,13 +100,15 @@ class Pool:
 
 
 class Connections:
-    """The tools that a registry knows, called over the connections of a pool."""
+    """The tools that a registry knows, called over the connections of a pool.
 
-    def __init__(self, pool: Pool, *, find: Find, seen: Seen, starting: Starting) -> None:
+    `starting` is called before a server is started, which gets what its configuration says by then.
+    """
+
+    def __init__(self, pool: Pool, *, registry: Callable[[], Registry], starting: Callable[[], None]) -> None:
         self._pool = pool
+        self._registry = registry
         self._starting = starting
-        self._find = find
-        self._seen = seen
         self._tools: dict[tuple[str, str], _Tool] = {}
 
     def prepare(self, servers: Iterable[str]) -> None:
@@ -114,7 +137,7 @@ class Connections:
             error.details.setdefault("server", server)
             error.details.setdefault("tool", tool)
             raise
-        self._seen(known.node_type, known.hash, outputs["result"])
+        self._registry().observed.record(known.node_type, known.hash, outputs["result"])
         return outputs
 
     async def _call(self, known: _Tool, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -132,7 +155,7 @@ class Connections:
             if not known.may_repeat(opened):
                 raise
             result = await self._send(await connection.open(), known, arguments, context)
-        folder = self._folder(context)
+        folder = context.folder if context is not None else lambda: self._pool.home.runs
         if _has_files(result):
             return await asyncio.to_thread(known.read, result, opened.tools, folder)
         return known.read(result, opened.tools, folder)
@@ -168,7 +191,7 @@ class Connections:
             if error.waited:
                 error.message = f"the call of `{tool.name}` on server `{tool.server}` {error.waited}"
             error.suggestions = (
-                "Try again, or give the step a `retry` or an edge for `timeout`",
+                "try again, or give the step a `retry` or an edge for `timeout`",
                 f"`timeout` of server `{tool.server}` in `mcp-servers.json` is how many seconds it may be silent",
             )
             raise
@@ -176,7 +199,9 @@ class Connections:
     def _tool(self, server: str, tool: str) -> _Tool:
         found = self._tools.get((server, tool))
         if found is None:
-            entry = self._find(server, tool)
+            from pflow.mcp.tools.sync import find_entry  # lazy: importing this module is cheap
+
+            entry = find_entry(self._registry(), server, tool)
             if entry is None:
                 raise NotFoundError(
                     f"tool `{tool}` of server `{server}` is not known",
@@ -184,9 +209,6 @@ class Connections:
                 )
             found = self._tools[server, tool] = _Tool(entry)
         return found
-
-    def _folder(self, context: StepContext | None) -> Callable[[], Path]:
-        return context.folder if context is not None else lambda: self._pool.home.runs
 
 
 class _Tool:
@@ -200,8 +222,7 @@ class _Tool:
         self.name = entry.tool.tool
         self.hash = entry.tool.manifest_hash
         self.definition = entry.tool.definition
-        schema = self.definition.get("inputSchema")
-        required = schema.get("required") if isinstance(schema, dict) else None
+        required = object_in(self.definition, "inputSchema").get("required")
         self.required = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
         self._check: ArgumentCheck | None = None
 
@@ -210,8 +231,7 @@ class _Tool:
         if self._check is None:
             from pflow.mcp.call.argument import ArgumentCheck  # lazy: loads the validator
 
-            schema = self.definition.get("inputSchema", {})
-            self._check = ArgumentCheck(schema, server=self.server, tool=self.name)
+            self._check = ArgumentCheck(self.definition.get("inputSchema", {}), server=self.server, tool=self.name)
         problems = self._check.problems(arguments)
         if problems:
             raise ServerError(
@@ -238,9 +258,7 @@ class _Tool:
 
     def may_repeat(self, opened: Opened) -> bool:
         """Whether a call whose outcome is unknown may be made again: it says so itself, and it is believed."""
-        notes = self.definition.get("annotations")
-        if not isinstance(notes, dict):
-            return False
+        notes = object_in(self.definition, "annotations")
         reads = notes.get("readOnlyHint") is True
         return (reads and opened.config.trust_readonly) or (
             (reads or notes.get("idempotentHint") is True) and opened.config.trust_idempotent

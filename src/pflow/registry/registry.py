@@ -84,6 +84,11 @@ class Registry:
             self._observed = Observed(self._home, self.notices)
         return self._observed
 
+    def keep_observed(self) -> None:
+        """Write down what the results of tools were seen to look like, if any was seen."""
+        if self._observed is not None:
+            self._observed.flush()
+
     def rescan(self) -> None:
         """Read all source files again. Virtual entries stay; a file that cannot be used becomes a notice."""
         from pflow.registry.scan import scan_file  # lazy: parsing Python costs 10 ms of imports

@@ -9,7 +9,8 @@ from shutil import which
 
 from pflow.core.advice import Advice
 from pflow.core.errors import PflowError
-from pflow.mcp.connection import Surroundings, connect
+from pflow.mcp.connection import connect
+from pflow.mcp.pool import Pool
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.consent import check_consent
 from pflow.mcp.server.launcher import usable
@@ -20,11 +21,11 @@ from pflow.registry.registry import Registry
 from pflow.workspace.server_report import Check, ServerCheck
 
 
-def check_servers(around: Surroundings, registry: Registry, servers: Sequence[ServerConfig]) -> list[ServerCheck]:
+def check_servers(pool: Pool, registry: Registry, servers: Sequence[ServerConfig]) -> list[ServerCheck]:
     """A report per server: `ok`, and `checks` as far as they led. Every server is started, and ended again."""
 
     async def check_all() -> list[ServerCheck]:
-        return await asyncio.gather(*(_Check(around, registry, server).run() for server in servers))
+        return await asyncio.gather(*(_Check(pool, registry, server).run() for server in servers))
 
     return asyncio.run(check_all())
 
@@ -42,8 +43,8 @@ def _failure(check: str, server: str, error: PflowError) -> Check:
 
 
 class _Check:
-    def __init__(self, around: Surroundings, registry: Registry, server: ServerConfig) -> None:
-        self._around = around
+    def __init__(self, pool: Pool, registry: Registry, server: ServerConfig) -> None:
+        self._pool = pool
         self._registry = registry
         self._server = server
         self._checks: list[Check] = []
@@ -60,14 +61,14 @@ class _Check:
         return ServerCheck(server=self._server.name, ok=not failed, checks=tuple(self._checks))
 
     def _look(self) -> None:
-        server, around = self._server, self._around
+        server, pool = self._server, self._pool
         for warning in advise(server):
             self._note("configuration", None, warning)
-        expanded = expand(server, around.variables())
+        expanded = expand(server, pool.variables())
         for warning in expanded.warnings:
             self._note("variables", None, warning, hints=[Advice("`{set_setting}` stores a value", name="NAME")])
         if server.transport == "stdio":
-            state = around.states.get(server.name)
+            state = pool.states.get(server.name)
             program = which(expanded.server.command)
             if program is not None:
                 self._note("command", True, program)
@@ -75,14 +76,14 @@ class _Check:
                 found = "is started" if usable(state.launch) else "is gone; the command is started"
                 self._note("launcher", True, f"`{' '.join(state.launch)}` {found} in its place")
         self._step = "agreed"
-        check_consent(server, around.states.get(server.name))
+        check_consent(server, pool.states.get(server.name))
         self._note("agreed", True, "as it is configured now")
 
     async def _dial(self) -> None:
-        server, around = self._server, self._around
+        server, pool = self._server, self._pool
         self._step = "connected"
         begin = time.perf_counter()
-        opened = await connect(server, around)
+        opened = await connect(server, pool)
         try:
             took = time.perf_counter() - begin
             peer = opened.session.peer
@@ -91,7 +92,7 @@ class _Check:
         finally:
             await opened.close()
         self._step = "tools"
-        plan = plan_sync(server, opened.listed, peer.release, self._registry, around.book.names())
+        plan = plan_sync(server, opened.listed, peer.release, self._registry, pool.book.names())
         counts = {kind: len(plan.names(kind)) for kind in ("added", "changed", "removed")}
         said = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
         count = len(opened.listed)

@@ -10,7 +10,8 @@ from pflow.core.advice import Advice
 from pflow.core.errors import PflowError, SecurityError, ServerError
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import WorkflowManager
-from pflow.mcp.connection import Opened, Surroundings, connect
+from pflow.mcp.connection import Opened, connect
+from pflow.mcp.pool import Pool
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.consent import check_consent, describe_change, grant
 from pflow.mcp.server.launcher import find_launch
@@ -38,8 +39,8 @@ class Listing:
 class Sync:
     """One synchronisation of some servers of a home."""
 
-    def __init__(self, around: Surroundings, registry: Registry, *, dry_run: bool) -> None:
-        self._around = around
+    def __init__(self, pool: Pool, registry: Registry, *, dry_run: bool) -> None:
+        self._pool = pool
         self._registry = registry
         self._dry_run = dry_run
 
@@ -60,7 +61,7 @@ class Sync:
         return [reports[server.name] for server in servers]
 
     def _ask(self, server: ServerConfig, agree: Agree | None) -> None:
-        state = self._around.states.get(server.name)
+        state = self._pool.states.get(server.name)
         try:
             check_consent(server, state)
         except SecurityError as error:
@@ -74,7 +75,7 @@ class Sync:
                 raise
             if not agree(describe_change(server, state)):
                 raise SecurityError(f"server `{server.name}` was not agreed to") from None
-            grant(self._around.states, server)
+            grant(self._pool.states, server)
 
     async def _list_all(self, servers: Sequence[ServerConfig]) -> list[Listing | PflowError]:
         return await asyncio.gather(*(self._list(server) for server in servers))
@@ -82,7 +83,7 @@ class Sync:
     async def _list(self, server: ServerConfig) -> Listing | PflowError:
         begin = time.perf_counter()
         try:
-            opened = await connect(server, self._around, timeout=max(server.timeout, PATIENCE_SECONDS))
+            opened = await connect(server, self._pool, timeout=max(server.timeout, PATIENCE_SECONDS))
         except PflowError as error:
             return error
         try:
@@ -94,12 +95,12 @@ class Sync:
 
     def _take_over(self, server: ServerConfig, found: Listing) -> SyncReport | SyncFailure:
         try:
-            plan = plan_sync(server, found.tools, found.peer.release, self._registry, self._around.book.names())
+            plan = plan_sync(server, found.tools, found.peer.release, self._registry, self._pool.book.names())
         except ServerError as error:
             return report_failure(server.name, error)
         if not self._dry_run:
             apply_sync(plan, self._registry)
-            self._around.states.update(
+            self._pool.states.update(
                 server.name,
                 launch=found.launch,
                 launch_of=server.fingerprint() if found.launch else "",
@@ -110,7 +111,7 @@ class Sync:
             )
         return report_sync(
             plan,
-            touched=touched(plan, _saved(self._around.home)),
+            touched=touched(plan, _saved(self._pool.home)),
             seconds=found.seconds,
             protocol=found.peer.version,
         )

@@ -22,7 +22,7 @@ from pflow.mcp.server.secret_scan import ServerView, advise, view
 from pflow.mcp.server.server_state import ServerStates
 
 if TYPE_CHECKING:
-    from pflow.mcp.connection import Surroundings
+    from pflow.mcp.pool import Pool
     from pflow.registry.entry import Entry
     from pflow.workspace.server_report import ImportReport, ServerCheck, SyncFailure, SyncReport
 
@@ -96,7 +96,7 @@ class Servers:
             servers = [server._replace(trust_readonly=True) for server in servers]
             if not dry_run:
                 self._book.add_all(servers, overwrite=True)
-        reports = Sync(self._around(self._warn), self._wiring.registry, dry_run=dry_run).run(servers, agree)
+        reports = Sync(self._pool(self._warn), self._wiring.registry, dry_run=dry_run).run(servers, agree)
         return self._discreet([*reports, *(report_failure(name, error) for name, error in broken.items())])
 
     def check(self, names: Sequence[str] = ()) -> Sequence[ServerCheck]:
@@ -105,7 +105,7 @@ class Servers:
 
         servers, broken = self._chosen(names)
         # What is worth a warning is worth a check of its own, so it is said there.
-        reports = check_servers(self._around(lambda _: None), self._wiring.registry, servers)
+        reports = check_servers(self._pool(lambda _: None), self._wiring.registry, servers)
         return self._discreet([*reports, *(report_broken(name, error) for name, error in broken.items())])
 
     def log_in(self, name: str, *, say: Callable[[str], None]) -> None:
@@ -123,10 +123,10 @@ class Servers:
 
     def log_out(self, name: str) -> bool:
         """Forget the tokens of a server; whether there were any."""
-        from pflow.mcp.oauth.login import logout  # lazy: most uses talk to no server
+        from pflow.mcp.server.token_store import forget  # lazy: most uses talk to no server
 
         self._book.get(name)
-        return logout(name, home=self._wiring.home)
+        return forget(self._wiring.home, name)
 
     def find_tool(self, name: str, tool: str) -> Entry:
         """The node type of a tool, by its own name or the one in its node type. Raises `NotFoundError`."""
@@ -184,10 +184,10 @@ class Servers:
                 broken[name] = error
         return servers, broken
 
-    def _around(self, warn: Callable[[str], None]) -> Surroundings:
-        from pflow.mcp.connection import Surroundings  # lazy: most uses talk to no server
+    def _pool(self, warn: Callable[[str], None]) -> Pool:
+        from pflow.mcp.pool import Pool  # lazy: most uses talk to no server
 
-        return Surroundings(self._wiring.home, self._wiring.settings.variables, warn)
+        return Pool(self._wiring.home, variables=self._wiring.settings.variables, warn=warn)
 
     def _warn(self, warning: str) -> None:
         self._notices.append(self._wiring.redactor.text(warning))

@@ -144,10 +144,10 @@ def test_a_stated_wait_is_known_to_whoever_retries(said: str, wait: float | int 
 @pytest.mark.requirement("security:7.3-4", "security:7.3-5")
 def test_what_to_do_next_fits_the_failure() -> None:
     assert fail("rate limit exceeded").suggestions == (
-        "Give the step a `retry` with a `wait`, or an edge for `rate_limited`",
+        "give the step a `retry` with a `wait`, or an edge for `rate_limited`",
     )
     assert fail("401 Unauthorized").suggestions == (
-        "Check the token or key that server `hub` is configured with, and what it may do",
+        "check the token or key that server `hub` is configured with, and what it may do",
     )
     assert fail("boom").suggestions == ()
 
@@ -221,7 +221,7 @@ def test_a_result_that_merely_speaks_of_tools_is_a_result(said: str) -> None:
 def test_an_unknown_tool_comes_with_the_ones_it_may_have_meant() -> None:
     error = unknown_tool("hub", "create_isue", TOOLS)
     assert error.message == "Tool create_isue not found on server hub"
-    assert error.suggestions == ("Did you mean `create_issue`?", "pflow mcp sync hub")
+    assert error.suggestions == ("did you mean `create_issue`?", "pflow mcp sync hub")
 
 
 def test_a_tool_that_vanished_is_not_suggested_itself() -> None:

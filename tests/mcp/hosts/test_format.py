@@ -238,7 +238,7 @@ def test_names_become_ours_and_stay_apart(take: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ([], "it is no object"),
+        ([], "it is not an object"),
         ({}, "server `s` with the transport `stdio` needs a command to start; give it as `command`"),
         ({"command": 1}, "`command` of server `s` is an integer; it should be a string"),
         ({"command": "x", "args": {"a": 1}}, "`args` of server `s` is an object; it should be an array of strings"),
@@ -311,7 +311,7 @@ def test_what_is_no_file_is_not_waited_for(take: Callable[..., Any], tmp_path: P
         read_host_file(tmp_path, home=tmp_path)
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe.json")
-        with pytest.raises(StorageError, match="it is no file"):
+        with pytest.raises(StorageError, match="it is not a file"):
             read_host_file(tmp_path / "pipe.json", home=tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ from hypothesis import strategies as st
 
 from pflow.core.error_text import render_error
 from pflow.core.errors import StepError
+from pflow.core.file.home import Home
 from pflow.mcp.server.config import ServerConfig, read_server
+from pflow.mcp.server.config_file import ServerBook
 from pflow.mcp.server.credential import bearer, check_credentials, scopes_of
+from pflow.mcp.server.server_secret import server_secrets
 from pflow.mcp.server.variable import expand
 
 TOKEN = "ghp_0123456789"
@@ -28,11 +32,17 @@ def jwt(claims: Any) -> str:
     return f"{part({'alg': 'none'})}.{part(claims)}.c2lnbmF0dXJl"
 
 
-def test_a_token_becomes_a_header_and_is_known_as_a_secret() -> None:
-    found = check_credentials(server(auth={"token_env": "GITHUB_TOKEN"}), {"GITHUB_TOKEN": f" {TOKEN}\n"})
-    assert found.headers == {"Authorization": f"Bearer {TOKEN}"}
-    assert TOKEN in found.secrets
-    assert TOKEN not in repr(found)
+def secrets_of(config: ServerConfig, variables: dict[str, str], folder: Path) -> set[str]:
+    """What is kept out of everything shown once the server is configured."""
+    ServerBook(Home(folder)).add(config)
+    return set(server_secrets(Home(folder), variables).values())
+
+
+@pytest.mark.parametrize("stored", [TOKEN, f" {TOKEN}\n", f"bearer  {TOKEN}"])
+def test_a_token_becomes_a_header_and_is_known_as_a_secret(stored: str, tmp_path: Path) -> None:
+    config, variables = server(auth={"token_env": "GITHUB_TOKEN"}), {"GITHUB_TOKEN": stored}
+    assert check_credentials(config, variables) == {"Authorization": f"Bearer {TOKEN}"}
+    assert TOKEN in secrets_of(config, variables, tmp_path)
 
 
 @pytest.mark.requirement("security:9.3-2")
@@ -65,40 +75,38 @@ def test_a_token_that_no_header_can_hold_is_not_sent_and_not_shown(wrong: str) -
 @pytest.mark.parametrize("name", ["Authorization", "authorization", "AUTHORIZATION"])
 def test_a_token_takes_the_place_of_a_configured_header(name: str) -> None:
     config = server(auth={"token_env": "T"}, headers={name: "Basic abc", "X-Team": "a"})
-    assert check_credentials(config, {"T": TOKEN}).headers == {"X-Team": "a", "Authorization": f"Bearer {TOKEN}"}
+    assert check_credentials(config, {"T": TOKEN}) == {"X-Team": "a", "Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.mark.parametrize("value", ["", "Bearer", "bearer ", "Basic", "Bearer ${TOKEN}"])
 def test_an_authorization_header_that_says_nothing_is_not_sent(value: str) -> None:
-    assert check_credentials(server(headers={"Authorization": value}), {}).headers == {}
+    assert check_credentials(server(headers={"Authorization": value}), {}) == {}
 
 
 @pytest.mark.parametrize("value", ["Bearer ${T}", "Bearer ${T:-}", "${T:-}"])
 def test_an_authorization_header_whose_variable_is_missing_is_not_sent(value: str) -> None:
     expanded = expand(server(headers={"Authorization": value, "X-Team": "a"}), {}).server
-    assert check_credentials(expanded, {}).headers == {"X-Team": "a"}
+    assert check_credentials(expanded, {}) == {"X-Team": "a"}
 
 
 @pytest.mark.parametrize("value", ["Bearer abcdefgh", "Basic YTpi", "my-raw-key"])
-def test_a_configured_authorization_header_is_sent_and_known_as_a_secret(value: str) -> None:
-    found = check_credentials(server(headers={"Authorization": value}), {})
-    assert found.headers == {"Authorization": value}
-    assert value in found.secrets
-    assert value.rpartition(" ")[2] in found.secrets
+def test_a_configured_authorization_header_is_sent_and_known_as_a_secret(value: str, tmp_path: Path) -> None:
+    config = server(headers={"Authorization": value})
+    assert check_credentials(config, {}) == {"Authorization": value}
+    assert value.rpartition(" ")[2] in secrets_of(config, {}, tmp_path)
 
 
-def test_headers_that_are_called_like_secrets_are_secrets_and_others_are_not() -> None:
+def test_headers_that_are_called_like_secrets_are_secrets_and_others_are_not(tmp_path: Path) -> None:
     config = server(headers={"X-API-Key": "key-12345678", "Cookie": "a=12345678", "X-Team": "team-12345678"})
-    found = check_credentials(config, {})
-    assert set(found.secrets) == {"key-12345678", "a=12345678"}
-    assert found.headers == config.headers
+    assert secrets_of(config, {}, tmp_path) == {"key-12345678", "a=12345678"}
+    assert check_credentials(config, {}) == config.headers
 
 
-def test_the_secret_of_a_client_is_looked_for_and_no_header_is_made_of_it() -> None:
+def test_the_secret_of_a_client_is_looked_for_and_no_header_is_made_of_it(tmp_path: Path) -> None:
     auth = {"type": "client_credentials", "client_id": "c", "client_secret_env": "S"}
     config = server(auth=auth, headers={"Authorization": "Bearer old"})
-    found = check_credentials(config, {"S": "s3cret-123"})
-    assert (found.headers, list(found.secrets)) == ({}, ["s3cret-123"])
+    assert check_credentials(config, {"S": "s3cret-123"}) == {}
+    assert "s3cret-123" in secrets_of(config, {"S": "s3cret-123"}, tmp_path)
     with pytest.raises(StepError, match="server `x` needs the client secret in `S`, which is not set"):
         check_credentials(config, {})
 
@@ -139,12 +147,12 @@ def test_a_token_that_lacks_a_scope_is_not_sent(claims: dict[str, Any]) -> None:
 )
 def test_a_token_that_has_its_scopes_or_does_not_say_is_sent(token: str) -> None:
     config = server(auth={"token_env": "T", "scopes": ["repo:read", "repo:write"]})
-    assert check_credentials(config, {"T": token}).headers == {"Authorization": f"Bearer {token}"}
+    assert check_credentials(config, {"T": token}) == {"Authorization": f"Bearer {token}"}
 
 
 def test_scopes_are_compared_as_authorization_servers_write_them() -> None:
     config = server(auth={"token_env": "T", "scopes": ["api://app/Files.Read", "offline_access", "openid"]})
-    assert check_credentials(config, {"T": jwt({"scp": "Files.Read"})}).headers
+    assert check_credentials(config, {"T": jwt({"scp": "Files.Read"})})
     with pytest.raises(StepError, match="lacks the scope `api://app/Files.Read`"):
         check_credentials(config, {"T": jwt({"scp": "Files.Write"})})
 

@@ -11,8 +11,9 @@ import pytest
 
 from pflow.core.error_text import render_error
 from pflow.core.errors import ServerError, StepError, UsageError
-from pflow.mcp.oauth.login import logout, oauth_for
+from pflow.mcp.oauth.login import oauth_for
 from pflow.mcp.server.config import read_server
+from pflow.mcp.server.token_store import forget
 from tests.mcp.oauth.conftest import World
 
 
@@ -288,9 +289,9 @@ def test_logging_in_again_replaces_what_was_there(in_world: Callable[..., Any]) 
 def test_logging_out_forgets_the_tokens(in_world: Callable[..., Any]) -> None:
     async def work(world: World) -> None:
         server = world.server()
-        assert logout("s", home=world.home) is False
+        assert forget(world.home, "s") is False
         await world.login(server)
-        assert logout("s", home=world.home) is True
+        assert forget(world.home, "s") is True
         assert "access-" not in world.home.tokens.read_text()
         with pytest.raises(StepError, match="wants you to log in"):
             world.auth(server)

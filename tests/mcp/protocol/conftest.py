@@ -13,7 +13,7 @@ from tests.mcp.protocol.kit import Kit, alive
 
 @pytest.fixture
 def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kit]:
-    monkeypatch.setattr("pflow.mcp.transport.stdio.LEAVE", 0.2)
+    monkeypatch.setattr("pflow.mcp.protocol.session.LEAVE_SECONDS", 0.2)
     monkeypatch.setattr("pflow.mcp.transport.stdio.PATIENCE", 0.2)
     kit = Kit(tmp_path)
     GUARDIAN.expect([])  # the helper that guards children holds a descriptor for good

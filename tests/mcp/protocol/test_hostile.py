@@ -100,7 +100,7 @@ LISTS = [
     ("same-page", ServerError, "the MCP server repeats the pages of its list of tools"),
     ("bad-cursor", ServerError, "the MCP server repeats the pages of its list of tools"),
     ("tools-no-list", ServerError, "the MCP server gave no list of tools"),
-    ("tool-no-name", ServerError, "entry 1 of the MCP server's list of tools is no tool with a name"),
+    ("tool-no-name", ServerError, "entry 1 of the MCP server's list of tools is not a tool with a name"),
     ("list:silence", StepTimeout, "`tools/list` got no answer for 0.3 s"),
     ("list:malformed", ServerError, INVALID),
     ("list:not-found", ReplyError, "Method not found"),

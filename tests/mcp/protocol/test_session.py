@@ -1,6 +1,7 @@
 """Sessions with servers of both eras: how they open, what they list and call, what they send, and how they end."""
 
 import asyncio
+import inspect
 import json
 import os
 import socket
@@ -17,6 +18,7 @@ from inline_snapshot import snapshot
 
 from pflow.core.errors import InputNeeded, ReplyError, ServerError, ServerGone, StepError, StepTimeout
 from pflow.mcp.protocol.handshake import Peer
+from pflow.mcp.protocol.rpc import Call
 from pflow.mcp.protocol.session import Session
 from pflow.mcp.transport.stdio import connect_stdio
 from pflow.mcp.transport.unix_socket import connect_socket
@@ -184,9 +186,7 @@ def test_a_hard_cap_ends_what_makes_progress_for_ever(kit: Kit, era: str) -> Non
 
 @pytest.mark.requirement("client:constraint-3")
 def test_silence_is_at_most_30_seconds_by_default() -> None:
-    from pflow.mcp.protocol.session import Session
-
-    assert (Session.call_tool.__kwdefaults__ or {})["timeout"] == 30.0
+    assert inspect.signature(Call).parameters["timeout"].default == 30.0
 
 
 def test_the_server_is_told_of_a_timeout_and_of_a_cancellation(kit: Kit, era: str) -> None:
@@ -392,7 +392,7 @@ def test_a_second_answer_is_counted_and_changes_nothing(kit: Kit, era: str) -> N
 def test_garbage_is_warned_of_once(kit: Kit, era: str) -> None:
     warnings: list[str] = []
     kit.talk(era, "garbage", echo, era=era, warn=warnings.append)
-    assert warnings == ["the MCP server wrote something else than messages to its output: `starting up... 0`"]
+    assert warnings == ["the MCP server wrote something other than messages to its output: `starting up... 0`"]
 
 
 # ---- errors as people see them

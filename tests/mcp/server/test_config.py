@@ -143,7 +143,7 @@ def test_a_remote_address_must_be_encrypted(url: str) -> None:
 
 def test_insecure_allows_a_plain_address_with_a_warning() -> None:
     server = read_server("s", {"url": "http://example.com/mcp", "insecure": True})
-    assert advise(server) == ("server `s` is insecure: its connection may be unencrypted or to anyone",)
+    assert advise(server) == ("server `s` is insecure: its connection may be unencrypted, or to an impostor",)
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_values_of_variables_headers_and_queries_are_never_shown() -> None:
     server = read_server("s", {"command": "x", "env": {"API_KEY": secret, "DEBUG": "1"}})
     assert view(server).as_dict()["env"] == ["API_KEY", "DEBUG"]
     assert advise(server) == (
-        "the value of the variable `API_KEY` of server `s` is stored in clear; "
+        "the value of the variable `API_KEY` of server `s` is stored in plain text; "
         "store it with `pflow settings set NAME` and write `${NAME}` instead",
     )
     server = read_server("s", {"url": f"https://x.org/mcp?key={secret}&x", "headers": {"X-Key": secret}})

@@ -59,8 +59,8 @@ def test_an_undefined_variable_is_empty_with_a_warning() -> None:
     [
         ("Bearer ${TOKEN}", {}, "`TOKEN` is not defined"),
         ("Bearer ${TOKEN}", {"TOKEN": " "}, "`TOKEN` is not defined"),
-        ("Bearer ${input:token}", {}, "it holds a `${` that is no variable"),
-        ("Bearer ${TOKEN", {"TOKEN": "x"}, "it holds a `${` that is no variable"),
+        ("Bearer ${input:token}", {}, "it holds a `${` that is not a variable"),
+        ("Bearer ${TOKEN", {"TOKEN": "x"}, "it holds a `${` that is not a variable"),
     ],
 )
 def test_a_header_without_its_value_is_not_sent(value: str, variables: dict[str, Any], why: str) -> None:

@@ -85,7 +85,7 @@ Serve = Callable[..., Server]
 @pytest.fixture
 def serve(tmp_path: Path, pflow: Pflow, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Configures and syncs a server of these tools; `add=` and `sync=` are options of the commands, None skips one."""
-    monkeypatch.setattr("pflow.mcp.transport.stdio.LEAVE", 0.2)
+    monkeypatch.setattr("pflow.mcp.protocol.session.LEAVE_SECONDS", 0.2)
     monkeypatch.setattr("pflow.mcp.transport.stdio.PATIENCE", 0.2)
     folder = tmp_path / "servers"
     folder.mkdir()

@@ -262,7 +262,7 @@ def test_a_tool_that_is_gone_has_near_names(pflow: Pflow, serve: Serve, write: C
         '    text: "one"\n'
         "  completed: nothing yet\n"
         "\n"
-        "hint: Did you mean `says`?\n"
+        "hint: did you mean `says`?\n"
         "hint: pflow mcp sync a\n"
         "resume: pflow runs resume RUN\n"
     )
@@ -325,7 +325,7 @@ def test_what_a_server_writes_beside_its_messages_is_noted_once(
     said = pflow("run", "x.json")
     assert (said.code, said.out) == (0, "done\n")
     assert said.err == (
-        "note: server `a`: the MCP server wrote something else than messages to its output: `Loading \\x1b[2Jmodel`\n"
+        "note: server `a`: the MCP server wrote something other than messages to its output: `Loading \\x1b[2Jmodel`\n"
     )
 
 
@@ -374,7 +374,7 @@ def test_a_call_that_hangs_is_a_timeout_with_advice(pflow: Pflow, serve: Serve) 
         '    text: "x"\n'
         "  completed: nothing yet\n"
         "\n"
-        "hint: Try again, or give the step a `retry` or an edge for `timeout`\n"
+        "hint: try again, or give the step a `retry` or an edge for `timeout`\n"
         "hint: `timeout` of server `a` in `mcp-servers.json` is how many seconds it may be silent\n"
         "resume: pflow runs resume RUN\n"
     )

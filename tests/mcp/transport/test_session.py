@@ -476,7 +476,7 @@ def test_calls_in_flight_fail_when_the_session_is_closed(kit: Kit, era: str) -> 
 
 @pytest.mark.parametrize("doing", ["silence", "error-500", "hangs-up", "endless-head"])
 def test_a_server_that_makes_trouble_at_the_end_is_left(kit: Kit, doing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pflow.mcp.transport.remote.LEAVE", 0.1)
+    monkeypatch.setattr("pflow.mcp.protocol.session.LEAVE_SECONDS", 0.1)
     assert kit.talk("legacy", f"delete:{doing}", echo) == "hi"
 
 

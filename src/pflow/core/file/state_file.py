@@ -14,7 +14,7 @@ from pflow.core.file.atomic import JSON_LIMIT, locked, make_private, parse_objec
 from pflow.core.file.file_name import show
 from pflow.core.file.os_call import Calls
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import Json, JsonView
+from pflow.core.json_type import Json
 
 
 class Damage(Frozen):
@@ -152,9 +152,3 @@ class StateFile:
                 self._say(f"`{self.path}` was readable by other users; now only you can read it")
         except StorageError as error:
             self._say(f"other users can read `{self.path}`: {error.message}")
-
-
-def object_in(content: JsonView, key: str) -> Json:
-    """The object that stands under a key; {} if nothing or anything else does."""
-    value = content.get(key)
-    return value if isinstance(value, dict) else {}

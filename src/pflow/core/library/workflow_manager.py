@@ -25,9 +25,9 @@ from pflow.core.file.atomic import check_folder, locked, parse_object, read_priv
 from pflow.core.file.file_name import check_name, is_name, show
 from pflow.core.file.home import Home, absolute, find_home
 from pflow.core.file.os_call import Calls, is_own_file, storage_error
-from pflow.core.file.state_file import StateFile, object_in
+from pflow.core.file.state_file import StateFile
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import Json
+from pflow.core.json_type import Json, object_in
 from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_file import decode_file, encode_file, now_text
 from pflow.core.suggest import did_you_mean

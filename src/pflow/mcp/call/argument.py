@@ -1,6 +1,6 @@
 """The arguments of a tool against its input schema, before the server sees them: everything that is wrong, by name.
 
-The check is a courtesy to whoever wrote the arguments. What would take too long to check here is left to the server.
+The check is a courtesy to authors. What would take too long to check here is left to the server.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ SCHEMA_LIMIT = 1 << 20
 _REGEX_LIMIT = 1 << 16
 """Bytes of a compiled pattern: with ten times as many, a letter may take 100 µs to match instead of one."""
 
+# What a check may cost, in subschemas tried: to be made without asking, at all, and to have every error explained.
 _EASY = 10_000_000
 _HARD = 5_000_000
 _DETAILED = 2_000
-_DETAILED_SIZE = 1 << 15
-_MOST = 50
+_DETAILED_BYTES = 1 << 15
+_MOST_PROBLEMS = 50
 _GENERAL = "the arguments do not fit the tool's input schema"
 _DIALECTS = frozenset(("draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12"))
 
@@ -46,7 +47,7 @@ class ArgumentCheck:
             raise ServerError(
                 f"tool `{tool}` of server `{server}` has an input schema that cannot be used: {cause}",
                 details={"server": server, "tool": tool},
-                suggestions=[f"Report it to whoever maintains `{server}`; its other tools can be used"],
+                suggestions=[f"report it to the maintainers of `{server}`; its other tools can be used"],
             ) from None
 
     def problems(self, arguments: Mapping[str, object]) -> list[str]:
@@ -66,28 +67,23 @@ class ArgumentCheck:
         # lazy: only wrong arguments need words, and they need the whole of jsonschema_rs
         from pflow.mcp.call.argument_problem import describe
 
-        if size <= _DETAILED_SIZE and self._cost.of(arguments) <= _DETAILED:
+        if size <= _DETAILED_BYTES and self._cost.of(arguments) <= _DETAILED:
             errors: list[ValueError] = list(self._validator.iter_errors(arguments))
         elif (self._cost.fixed or _DETAILED) < _DETAILED:
-            errors = _first(self._validator, arguments)
+            errors = []
+            try:
+                self._validator.validate(arguments)
+            except ValueError as error:
+                errors = [error]  # a list of every error would hold the arguments once for each
         else:
             return [_GENERAL]
         errors.sort(key=lambda error: len(getattr(error, "instance_path", ())))
         told = (text for error in errors for text in describe(error, self._schema, arguments))
         found = dict.fromkeys(shorten(text, 300) for text in told)
-        shown = list(islice(found, _MOST))
-        if len(found) > _MOST:
-            shown.append(f"… and {len(found) - _MOST:,} more")
+        shown = list(islice(found, _MOST_PROBLEMS))
+        if len(found) > _MOST_PROBLEMS:
+            shown.append(f"… and {len(found) - _MOST_PROBLEMS:,} more")
         return shown or [_GENERAL]
-
-
-def _first(validator: Validator, arguments: Mapping[str, object]) -> list[ValueError]:
-    # A list of every error would hold the arguments once for each.
-    try:
-        validator.validate(arguments)
-    except ValueError as error:
-        return [error]
-    return []
 
 
 def _copy(schema: object) -> dict[str, object]:
@@ -97,13 +93,13 @@ def _copy(schema: object) -> dict[str, object]:
     try:
         data = orjson.dumps(schema)
     except TypeError as error:
-        raise ValueError(f"it is no JSON: {error}") from None
+        raise ValueError(f"it is not JSON: {error}") from None
     if len(data) > SCHEMA_LIMIT:
         raise ValueError(f"it has {len(data):,} bytes, and may have {SCHEMA_LIMIT:,}")
     copy: dict[str, object] = orjson.loads(data)
     kind = copy.get("type", "object")
     if kind != "object" and not (isinstance(kind, list) and "object" in kind):
-        raise ValueError("it describes something else than an object")
+        raise ValueError("it describes something other than an object")
     said = copy.pop("$schema", None)
     if isinstance(said, str) and said.partition("json-schema.org/")[2].rstrip("#").removesuffix("/schema") in _DIALECTS:
         copy["$schema"] = said
@@ -114,14 +110,11 @@ def _compile(schema: dict[str, object], patterns: list[dict[str, object]]) -> Va
     try:
         return _make(schema)
     except ValueError:
-        left = False
-        for holder in patterns:
-            if not _is_usable(holder["pattern"]):
-                # A pattern that needs backtracking could be made to hang us; the server checks it as well.
-                del holder["pattern"]
-                left = True
-        if not left:
+        hard = [holder for holder in patterns if not _is_usable(holder["pattern"])]
+        if not hard:
             raise
+    for holder in hard:
+        del holder["pattern"]  # it needs backtracking and could be made to hang us; the server checks it as well
     return _make(schema)
 
 

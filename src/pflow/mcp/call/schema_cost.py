@@ -7,6 +7,7 @@ shared definitions take hours, a long enough recursion overflows its stack.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 from pflow.core.printable import shorten
 
@@ -40,17 +41,9 @@ class Form:
         self.item: list[Form] = []
         self.names: list[Form] = []
 
-    def below(self) -> Iterator[Form]:
-        """Every form that parts of a value are sent to."""
-        yield from self.named.values()
-        yield from self.each
-        yield from self.item
-        yield from self.names
-
     def all(self) -> Iterator[Form]:
         """Every form that this one sends anything to."""
-        yield from self.same
-        yield from self.below()
+        return chain(self.same, self.named.values(), self.each, self.item, self.names)
 
 
 class SchemaCost:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import orjson
 
 _HEAD, _TAIL = 1_000, 500
-_LONGEST_WAIT = 7 * 24 * 3600.0
+_LONGEST_WAIT_SECONDS = 7 * 24 * 3600.0
 
 _STATUS = {
     401: "auth_failed",
@@ -28,6 +28,7 @@ _CODES = {
     -32002: "resource_missing",
     -32042: "auth_failed",  # the person must visit an address first, nearly always to sign in
 }
+_CODE_KEYS = ("status", "statusCode", "status_code", "http_status", "httpStatus", "code")
 _NUMBER = r"(401|403|404|408|410|429|504)\b(?![.,:]?\d| (?:rows|items|results|records|bytes|lines|files|entries|ms)\b)"
 _STATUS_TEXT = re.compile(
     rf"\b(?:https?(?:/\d(?:\.\d)?)?|status(?:[ _-]?code)?|code|error|response|responded|returned|failed with)"
@@ -112,10 +113,10 @@ def pick_action(text: str, number: int = 0) -> str:
     shown = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
     if _WORDS[0][1].search(shown):
         return "rate_limited"  # some use 403 for it
-    facts = list(_facts(text))
-    for code in (number, *(code for fact in facts for code in _numbers(fact))):
-        if code in _CODES:
-            return _CODES[code]
+    told = (_number(fact.get(key)) for fact in _facts(text) for key in _CODE_KEYS)
+    for code in (number, *told):
+        if code is not None and int(code) in _CODES:
+            return _CODES[int(code)]
     found = _STATUS_TEXT.search(shown)
     if found is not None:
         return _STATUS[int(next(group for group in found.groups() if group))]
@@ -165,7 +166,7 @@ def _sayings(text: str) -> Iterator[str]:
 
 
 def _facts(text: str) -> Iterator[Mapping[str, object]]:
-    """The objects in a text that is JSON and describes an error."""
+    """The objects in a string that is JSON and describes an error."""
     parsed = _object(text)
     if parsed is not None:
         yield parsed
@@ -186,13 +187,6 @@ def _object(text: str) -> Mapping[str, object] | None:
     return parsed if isinstance(parsed, dict) else None
 
 
-def _numbers(fact: Mapping[str, object]) -> Iterator[int]:
-    for key in ("status", "statusCode", "status_code", "http_status", "httpStatus", "code"):
-        number = _number(fact.get(key))
-        if number is not None:
-            yield int(number)
-
-
 def _number(value: object) -> float | None:
     if isinstance(value, str) and len(value) <= 12 and re.fullmatch(r"-?\d+(?:\.\d+)?", value, re.ASCII):
         return float(value)
@@ -201,4 +195,4 @@ def _number(value: object) -> float | None:
 
 def _bounded(seconds: float) -> float | None:
     # More than that is a moment in time, or nonsense.
-    return round(seconds, 3) if 0 <= seconds <= _LONGEST_WAIT else None
+    return round(seconds, 3) if 0 <= seconds <= _LONGEST_WAIT_SECONDS else None

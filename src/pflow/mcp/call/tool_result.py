@@ -24,45 +24,27 @@ MOST_BYTES = 64 << 20
 
 MOST_FILES = 1_000
 
-_SAID = 4_096
-_SHOWN = 300
-_UNKNOWN_TYPE = "application/octet-stream"
+_SAID_CHARACTERS = 4_096
+_SHOWN_CHARACTERS = 300
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,80}")
 _LONG_NUMBER = re.compile(r"[0-9]{19,}")
 _MOST_LONG_NUMBERS = 50_000
 _LINK = {"name": "name", "title": "title", "description": "description", "mimeType": "mime_type", "size": "size"}
 _NOUNS = ("tool", "function", "method", "command")
 _ADVICE = {
-    "rate_limited": "Give the step a `retry` with a `wait`, or an edge for `rate_limited`",
-    "auth_failed": "Check the token or key that server `{server}` is configured with, and what it may do",
-    "resource_missing": "Check that what the arguments name exists",
-    "timeout": "Try again, or give the step a `retry`",
+    "rate_limited": "give the step a `retry` with a `wait`, or an edge for `rate_limited`",
+    "auth_failed": "check the token or key that server `{server}` is configured with, and what it may do",
+    "resource_missing": "check that what the arguments name exists",
+    "timeout": "try again, or give the step a `retry`",
 }
 _EXTENSIONS = {
-    "image/png": ".png",
-    "image/jpeg": ".jpg",
-    "image/gif": ".gif",
-    "image/webp": ".webp",
-    "image/svg+xml": ".svg",
-    "image/avif": ".avif",
-    "image/bmp": ".bmp",
-    "image/tiff": ".tiff",
-    "audio/wav": ".wav",
-    "audio/x-wav": ".wav",
-    "audio/mpeg": ".mp3",
-    "audio/mp4": ".m4a",
-    "audio/ogg": ".ogg",
-    "audio/flac": ".flac",
-    "audio/webm": ".weba",
-    "video/mp4": ".mp4",
-    "video/webm": ".webm",
-    "application/pdf": ".pdf",
-    "application/json": ".json",
-    "application/zip": ".zip",
-    "application/gzip": ".gz",
-    "text/plain": ".txt",
-    "text/csv": ".csv",
-    "text/markdown": ".md",
+    **{f"image/{kind}": f".{kind}" for kind in ("png", "gif", "webp", "avif", "bmp", "tiff")},
+    **{"image/jpeg": ".jpg", "image/svg+xml": ".svg"},
+    **{f"audio/{kind}": f".{kind}" for kind in ("wav", "ogg", "flac")},
+    **{"audio/x-wav": ".wav", "audio/mpeg": ".mp3", "audio/mp4": ".m4a", "audio/webm": ".weba"},
+    **{"video/mp4": ".mp4", "video/webm": ".webm"},
+    **{f"application/{kind}": f".{kind}" for kind in ("pdf", "json", "zip")},
+    **{"application/gzip": ".gz", "text/plain": ".txt", "text/csv": ".csv", "text/markdown": ".md"},
 }
 
 
@@ -105,17 +87,14 @@ def read_failure(error: ReplyError, *, server: str, tool: str, tools: Collection
         return unknown_tool(server, tool, tools, said=words)
     data = error.details.get("data")
     more = data if isinstance(data, str) else _clean(orjson.dumps(data, default=str).decode()) if data else ""
-    wait = find_wait(more)
-    wait = find_wait(words) if wait is None else wait
+    wait = next((wait for wait in map(find_wait, (more, words)) if wait is not None), None)
     action = pick_action(words, error.number)
     action = pick_action(more) if action == "error" and more else action
     details = {"server": server, "tool": tool, **error.details}
     message = error.message
     if words and escape(words)[:100] not in message:
         message = f"{message}: {_brief(words)}"
-    if wait is not None:
-        details["retry_after"] = wait
-        message = f"{message}; it may be tried again in {wait:g} s"
+    message = _note_wait(message, details, wait)
     read = ReplyError(
         message, number=error.number, details=details, suggestions=[*error.suggestions, *_advise(action, server)]
     )
@@ -128,8 +107,8 @@ def unknown_tool(server: str, tool: str, tools: Iterable[str], *, said: str = ""
     names = [shorten(name, 100) for name in nearest(tool, (name for name in tools if name != tool))]
     return ServerError(
         f"Tool {shorten(tool, 200)} not found on server {server}",
-        details={"server": server, "tool": tool, **({"server_says": _clean(said[:_SAID])} if said else {})},
-        suggestions=[*(f"Did you mean `{name}`?" for name in names), Advice("{sync_server}", server=server)],
+        details={"server": server, "tool": tool, **({"server_says": _clean(said[:_SAID_CHARACTERS])} if said else {})},
+        suggestions=[*(f"did you mean `{name}`?" for name in names), Advice("{sync_server}", server=server)],
     )
 
 
@@ -160,7 +139,7 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def _read_content(content: object, tool: str, save: Save) -> tuple[list[str], list[Mapping[str, object]]]:
-    """The texts of a result, and references to all else."""
+    """The strings of a result, and references to everything else."""
     if content is None:
         return [], []
     if not isinstance(content, list):
@@ -170,12 +149,15 @@ def _read_content(content: object, tool: str, save: Save) -> tuple[list[str], li
     left = MOST_BYTES
     for position, block in enumerate(content):
         if not isinstance(block, dict) or not isinstance(block.get("type"), str):
-            raise _invalid(f"block {position} of its content is no object with a type", tool)
+            raise _invalid(f"block {position} of its content is not an object with a type", tool)
         resource = block.get("resource")
         kind = block["type"]
         holder, key = (resource, "blob") if kind == "resource" and isinstance(resource, dict) else (block, "data")
         if kind == "text" or (kind == "resource" and isinstance(holder.get("text"), str)):
-            texts.append(_text_of(holder, position, tool))
+            text = holder.get("text")
+            if not isinstance(text, str):
+                raise _invalid(f"block {position} of its content has no text", tool)
+            texts.append(text)
             continue
         if kind in ("image", "audio", "resource"):
             data = _decode_base64(holder.get(key), left, f"block {position} of its content ({kind})", tool)
@@ -189,13 +171,6 @@ def _read_content(content: object, tool: str, save: Save) -> tuple[list[str], li
         else:
             files.append(block)
     return texts, files
-
-
-def _text_of(block: Mapping[str, object], position: int, tool: str) -> str:
-    text = block.get("text")
-    if not isinstance(text, str):
-        raise _invalid(f"block {position} of its content has no text", tool)
-    return text
 
 
 def _read_link(block: Mapping[str, object], position: int, tool: str) -> Mapping[str, object]:
@@ -220,7 +195,7 @@ def _decode_base64(data: object, most: int, what: str, tool: str) -> bytes:
 
 def _media_type(value: object) -> str:
     known = value.partition(";")[0].strip().lower() if isinstance(value, str) else ""
-    return known if _MEDIA_TYPE.fullmatch(known) else _UNKNOWN_TYPE
+    return known if _MEDIA_TYPE.fullmatch(known) else "application/octet-stream"
 
 
 def _read_texts(texts: list[str]) -> object:
@@ -231,7 +206,7 @@ def _read_texts(texts: list[str]) -> object:
 
 
 def _parse(text: str) -> object:
-    """The JSON object or array that a text is; None for any other, and for what would not survive the reading."""
+    """The JSON object or array that a string holds; None for any other, and for what would not survive the reading."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     for position, number in enumerate(_LONG_NUMBER.finditer(text)):
@@ -276,13 +251,17 @@ def _tool_failed(said: str, server: str, tool: str, tools: Collection[str]) -> S
     message = f"tool `{tool}` of server `{server}` failed"
     message = f"{message}: {_brief(said)}" if said else f"{message} and does not say why"
     if said:
-        details["server_says"] = _clean(said[:_SAID])
-    wait = find_wait(said)
-    if wait is not None:
-        details["retry_after"] = wait
-        message = f"{message}; it may be tried again in {wait:g} s"
+        details["server_says"] = _clean(said[:_SAID_CHARACTERS])
+    message = _note_wait(message, details, find_wait(said))
     action = pick_action(said)
     return StepError(message, action=action, details=details, suggestions=_advise(action, server))
+
+
+def _note_wait(message: str, details: dict[str, object], wait: float | None) -> str:
+    if wait is None:
+        return message
+    details["retry_after"] = wait
+    return f"{message}; it may be tried again in {wait:g} s"
 
 
 def _said(result: Mapping[str, object]) -> str:
@@ -290,7 +269,7 @@ def _said(result: Mapping[str, object]) -> str:
     content = result.get("content")
     blocks = content[:100] if isinstance(content, list) else []
     texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
-    said = "\n".join(text[: _SAID * 4] for text in texts).strip()
+    said = "\n".join(text[: _SAID_CHARACTERS * 4] for text in texts).strip()
     if not said and result.get("structuredContent"):
         try:
             said = orjson.dumps(result["structuredContent"]).decode()
@@ -304,12 +283,12 @@ def _advise(action: str, server: str) -> list[str]:
 
 
 def _brief(text: str) -> str:
-    return shorten(" ".join(_clean(text[: _SAID * 4]).split()), _SHOWN)
+    return shorten(" ".join(_clean(text[: _SAID_CHARACTERS * 4]).split()), _SHOWN_CHARACTERS)
 
 
 def _clean(text: str) -> str:
     """The text as it can be stored: without halves of characters, and not too long."""
-    return text[:_SAID].encode(errors="replace").decode()[:_SAID]
+    return text[:_SAID_CHARACTERS].encode(errors="replace").decode()[:_SAID_CHARACTERS]
 
 
 def _invalid(cause: str, tool: str) -> ServerError:

@@ -14,7 +14,7 @@ _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SCALAR = re.compile(r"[^\s,{}\[\]\"/]+")
 _INSIDE = re.compile(r'"|//|/\*|[{}\[\]]')
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
-_HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
+_HEADER = re.compile(r"^[ \t]*\[.*", re.MULTILINE)
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 Entry = Mapping[str, object]
@@ -25,7 +25,7 @@ class CannotEdit(Exception):
 
 
 class Member(Frozen):
-    """A key of an object in a text, and where its value stands."""
+    """A key of an object in a string, and where its value stands."""
 
     key: str
     start: int
@@ -34,7 +34,7 @@ class Member(Frozen):
 
 
 class Span(Frozen):
-    """An object in a text: its members, and where its brackets are."""
+    """An object in a string: its members, and where its brackets are."""
 
     members: list[Member]
     open: int
@@ -86,9 +86,7 @@ def _read_object(text: str, at: int) -> Span:
     while text[at : at + 1] != "}":
         if members and not has_comma:
             raise CannotEdit
-        string = _STRING.match(text, at)
-        if string is None:
-            raise CannotEdit
+        string = _match(_STRING, text, at)
         colon = _skip(text, string.end())
         if text[colon : colon + 1] != ":":
             raise CannotEdit
@@ -108,16 +106,8 @@ def _read_object(text: str, at: int) -> Span:
 
 def _end_of(text: str, at: int) -> int:
     """Where the value ends that begins at `at`."""
-    if text[at : at + 1] == '"':
-        string = _STRING.match(text, at)
-        if string is None:
-            raise CannotEdit
-        return string.end()
     if text[at : at + 1] not in ("{", "["):
-        scalar = _SCALAR.match(text, at)
-        if scalar is None:
-            raise CannotEdit
-        return scalar.end()
+        return _match(_STRING if text[at : at + 1] == '"' else _SCALAR, text, at).end()
     depth = 0
     while mark := _INSIDE.search(text, at):
         at = mark.end()
@@ -133,10 +123,16 @@ def _end_of(text: str, at: int) -> int:
     raise CannotEdit
 
 
+def _match(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
+    found = pattern.match(text, at)
+    if found is None:
+        raise CannotEdit
+    return found
+
+
 def _skip(text: str, at: int) -> int:
     """The next place that is neither white nor a comment."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    return _match(_SPACE, text, at).end()
 
 
 def _only(span: Span, key: str) -> Member | None:
@@ -168,25 +164,20 @@ def put_toml(text: str, table: str, name: str, entry: Entry) -> str:
     header = f"[{table}.{name if _BARE.match(name) else _quote(name)}]"
     lines = [header, *(f"{key} = {toml_value(value)}" for key, value in entry.items())]
     block = line_end.join(lines) + line_end
-    begins = [mark.start() for mark in _HEADER.finditer(text)]
-    places = [at for at in begins if _line(text, at).partition("#")[0].strip() == header]
+    headers = list(_HEADER.finditer(text))
+    places = [mark.start() for mark in headers if mark[0].partition("#")[0].strip() == header]
     if not places:
         before = text.rstrip()
         return f"{before}{line_end * 2}{block}" if before else block
     if len(places) > 1:
         raise CannotEdit
     begin = places[0]
-    after = [at for at in begins if at > begin]
+    after = [mark.start() for mark in headers if mark.start() > begin]
     end = after[0] if after else len(text)
     rest = text[begin:end]
     if "#" in rest or '"""' in text or "'''" in text:
-        raise CannotEdit  # someone's words, or what only looks like a header
+        raise CannotEdit  # a comment, or what only looks like a header
     return f"{text[:begin]}{block}{line_end if after else ''}{text[end:]}"
-
-
-def _line(text: str, at: int) -> str:
-    end = text.find("\n", at)
-    return text[at:] if end < 0 else text[at:end]
 
 
 def toml_value(value: object) -> str:

@@ -10,14 +10,15 @@ from pflow.core.advice import Advice
 from pflow.core.errors import UsageError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.core.printable import shorten
+from pflow.mcp.server.address import REFERENCE
 from pflow.mcp.server.config import ALIASES, FIELDS
 
 _INPUT = re.compile(r"\$\{input:([^{}]{1,100})\}")
 _PLACES = re.compile(
     r"\$\{(workspaceFolder|workspaceFolderBasename|workspaceRoot|cwd|userHome|pathSeparator)\}|\$\{/\}"
 )
-_REFERENCE = re.compile(r"\$\{(?:env:)?[A-Za-z_][A-Za-z0-9_]*(?::-[^{}]*)?\}")
 _BARE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _RELATIVE = re.compile(r"\.\.?(?:[/\\]|\Z)")
 _SILENT = frozenset(["type", "transport", "disabled", "enabled", "httpUrl", "description", "name", "id"])
@@ -28,7 +29,7 @@ _CODEX = frozenset(["env_vars", "http_headers", "env_http_headers", "bearer_toke
 
 
 class Origin(Frozen):
-    """Where an entry stands: the folder its relative paths start from, and whose conventions it follows."""
+    """Where an entry stands: the directory its relative paths start from, and whose conventions it follows."""
 
     folder: Path
     home: Path
@@ -38,7 +39,7 @@ class Origin(Frozen):
 def translate(fields: object, origin: Origin) -> tuple[dict[str, object] | None, list[str]]:
     """Our fields for a host's entry, None for one that is switched off there, and remarks."""
     if not isinstance(fields, dict):
-        raise UsageError("it is no object")
+        raise UsageError("it is not an object")
     if fields.get("disabled") is True or fields.get("enabled") is False:
         return None, ["it is switched off there and not taken over"]
     remarks: list[str] = []
@@ -83,13 +84,13 @@ def _take_codex(found: dict[str, object], fields: dict[str, object]) -> None:
     variables = fields.get("env_vars")
     if isinstance(variables, list):
         passed = {str(name): f"${{{name}}}" for name in variables if isinstance(name, str)}
-        found["env"] = {**passed, **_pairs(found.get("env"))}
+        found["env"] = {**passed, **object_in(found, "env")}
     headers = {
-        **_pairs(fields.get("http_headers")),
-        **{name: f"${{{variable}}}" for name, variable in _pairs(fields.get("env_http_headers")).items()},
+        **object_in(fields, "http_headers"),
+        **{name: f"${{{variable}}}" for name, variable in object_in(fields, "env_http_headers").items()},
     }
     if headers:
-        found["headers"] = {**headers, **_pairs(found.get("headers"))}
+        found["headers"] = {**headers, **object_in(found, "headers")}
     if fields.get("bearer_token_env_var"):
         found["auth"] = {"token_env": fields["bearer_token_env_var"]}
 
@@ -103,12 +104,8 @@ def _take_timeout(found: dict[str, object], fields: dict[str, object], origin: O
         found["timeout"] = milliseconds / 1000
 
 
-def _pairs(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
 def _texts(value: object) -> object:
-    """Variables as texts: hosts take numbers and booleans for them as well."""
+    """Variables as strings: hosts take numbers and booleans for them as well."""
     if not isinstance(value, dict):
         return value
     return {
@@ -118,7 +115,7 @@ def _texts(value: object) -> object:
 
 
 def _fill(value: object, origin: Origin, remarks: list[str]) -> object:
-    """A text with the host's own variables replaced: folders by what they are, questions by variables."""
+    """A string with the host's own variables replaced: directories by what they are, questions by variables."""
     if not isinstance(value, str) or "$" not in value:
         return value
     if origin.gemini:
@@ -137,13 +134,13 @@ def _fill(value: object, origin: Origin, remarks: list[str]) -> object:
         return f"${{{name}}}"
 
     text = _INPUT.sub(question, _PLACES.sub(folder, value))
-    if "${" in _REFERENCE.sub("", text):
+    if "${" in REFERENCE.sub("", text):
         remarks.append(f"`{shorten(text)}` holds a variable of that program, which has no value here")
     return text
 
 
 def _settle(found: dict[str, object], origin: Origin) -> None:
-    """Make paths absolute that mean something in the host's folder only."""
+    """Make paths absolute that mean something in the host's directory only."""
     if "command" not in found:
         return
     folder = found.get("cwd")

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import orjson
@@ -16,6 +16,7 @@ from pflow.core.file.atomic import parse_object
 from pflow.core.file.file_name import show
 from pflow.core.file.os_call import BINARY, NONBLOCK
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.hosts.entry import Origin, translate
@@ -30,8 +31,6 @@ MAX_WRITTEN = 1 << 20
 
 MAX_SERVERS = 1000
 
-IsOff = Callable[[str], bool]
-
 _FORMS = "`mcpServers`, `servers` or `[mcp_servers.NAME]`"
 
 
@@ -45,7 +44,7 @@ class Imported(Frozen):
 def read_host(source: str, *, home: Path, environ: Mapping[str, str]) -> Imported:
     """The servers of a file, or those that the person has configured in one of `HOSTS`.
 
-    The name of a host never means a file in the current folder: whoever wrote that is not the person.
+    The name of a host never means a file in the current directory: others may have written that one.
     """
     if source not in HOSTS:
         if not re.search(r"[/\\.~]", source) and not os.path.lexists(source):
@@ -94,37 +93,35 @@ def read_host_file(path: Path, *, home: Path, empty: bool = False) -> Imported:
     notes: list[str] = []
     named: list[tuple[str, ServerConfig]] = []
     known = False
-    for entries, where, is_off in _tables(content, origin):
+    for entries, where, off in _tables(content, origin):
         known = True
         if len(entries) > MAX_SERVERS:
-            raise UsageError(
-                f"`{shorten(str(path), 200)}` holds {len(entries)} servers; at most {MAX_SERVERS} are read"
-            )
+            raise UsageError(f"`{_shown(path)}` holds {len(entries)} servers; at most {MAX_SERVERS} are read")
         for raw, fields in entries.items():
-            found = _take(raw, {"disabled": True} if is_off(raw) else fields, where, notes)
+            found = _take(raw, {"disabled": True} if raw in off else fields, where, notes)
             if found is not None:
                 named.append((raw, found))
     if not known and not empty:
-        raise UsageError(
-            f"`{shorten(str(path), 200)}` holds no MCP servers",
-            suggestions=[f"it should have {_FORMS}"],
-        )
+        raise UsageError(f"`{_shown(path)}` holds no MCP servers", suggestions=[f"it should have {_FORMS}"])
     servers = _with_own_names(named, notes)
     return Imported(servers=tuple(servers), notes=tuple(notes))
+
+
+def _shown(path: Path) -> str:
+    return shorten(str(path), 200)
 
 
 def _take(raw: str, fields: object, origin: Origin, notes: list[str]) -> ServerConfig | None:
     shown = show(raw)
     try:
         translated, remarks = translate(fields, origin)
-        if translated is not None:
-            config = read_server(sanitise(raw, default="server"), translated)
+        config = read_server(sanitise(raw, default="server"), translated) if translated is not None else None
     except PflowError as error:
         advice = f"; {error.suggestions[-1]}" if error.suggestions else ""
         notes.append(f"`{shown}` is not taken over: {error.message}{advice}")
         return None
     notes.extend(f"`{shown}`: {remark}" for remark in remarks)
-    return config if translated is not None else None
+    return config
 
 
 def _with_own_names(named: list[tuple[str, ServerConfig]], notes: list[str]) -> list[ServerConfig]:
@@ -148,34 +145,31 @@ def _with_own_names(named: list[tuple[str, ServerConfig]], notes: list[str]) -> 
     return list(taken.values())
 
 
-def _tables(content: Mapping[str, object], origin: Origin) -> Iterator[tuple[dict[str, object], Origin, IsOff]]:
+def _tables(content: Mapping[str, object], origin: Origin) -> Iterator[tuple[dict[str, object], Origin, set[str]]]:
     """The tables of servers in a file, each with where it belongs and which of its servers are switched off."""
-    inner = content.get("mcp")
-    host = inner if isinstance(inner, dict) else {}
+    host = object_in(content, "mcp")
     tables = [(content.get(key), key) for key in ("mcpServers", "servers", "mcp_servers")]
     for table, key in [*tables, (host.get("servers"), "mcp.servers")]:
         if table is None:
             continue
         if not isinstance(table, dict):
-            raise UsageError(f"`{key}` is no object of servers by name")
-        yield table, origin, _switched_off(host.get("excluded"), host.get("allowed"))
-    projects = content.get("projects")
-    for folder, project in projects.items() if isinstance(projects, dict) else ():
-        table = project.get("mcpServers") if isinstance(project, dict) else None
-        if isinstance(table, dict) and table:
-            yield table, origin._replace(folder=Path(folder)), _switched_off(project.get("disabledMcpServers"), None)
+            raise UsageError(f"`{key}` is not an object of servers by name")
+        yield table, origin, _switched_off(table, host.get("excluded"), host.get("allowed"))
+    projects = object_in(content, "projects")
+    for folder in projects:
+        project = object_in(projects, folder)
+        if table := object_in(project, "mcpServers"):
+            off = _switched_off(table, project.get("disabledMcpServers"), None)
+            yield table, origin._replace(folder=Path(folder)), off
 
 
-def _switched_off(excluded: object, allowed: object) -> IsOff:
-    def is_off(name: str) -> bool:
-        listed = isinstance(excluded, list) and name in excluded
-        return listed or (isinstance(allowed, list) and bool(allowed) and name not in allowed)
-
-    return is_off
+def _switched_off(table: Mapping[str, object], excluded: object, allowed: object) -> set[str]:
+    off = {name for name in table if isinstance(excluded, list) and name in excluded}
+    return off | {name for name in table if isinstance(allowed, list) and allowed and name not in allowed}
 
 
 def _project(path: Path) -> Path:
-    """The folder that relative paths in a file start from: the project's, not that of the editor's settings."""
+    """The directory that relative paths in a file start from: the project's, not that of the editor's settings."""
     folder = path.absolute().parent
     return folder.parent if folder.name in (".vscode", ".cursor", ".gemini", ".codex") else folder
 
@@ -186,50 +180,43 @@ def read_config(path: Path) -> bytes:
         fd = os.open(path, os.O_RDONLY | NONBLOCK | BINARY)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise StorageError(f"cannot read `{shorten(str(path), 200)}`: it is no file")
+                raise StorageError(f"cannot read `{_shown(path)}`: it is not a file")
             with open(fd, "rb", closefd=False) as file:
                 data = file.read(MAX_FILE + 1)
         finally:
             os.close(fd)
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFoundError(f"there is no file `{shorten(str(path), 200)}`") from None
+        raise NotFoundError(f"there is no file `{_shown(path)}`") from None
     except (OSError, ValueError) as error:
-        raise StorageError(
-            f"cannot read `{shorten(str(path), 200)}`: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        why = getattr(error, "strerror", None) or error
+        raise StorageError(f"cannot read `{_shown(path)}`: {why}") from None
     if len(data) > MAX_FILE:
-        raise StorageError(f"`{shorten(str(path), 200)}` is larger than {MAX_FILE} bytes")
+        raise StorageError(f"`{_shown(path)}` is larger than {MAX_FILE} bytes")
     return data
 
 
 def parse_config(path: Path, data: bytes) -> dict[str, object]:
     """What a configuration holds, JSON with or without comments, or TOML; raises `UsageError`."""
     data = data.removeprefix(b"\xef\xbb\xbf")
-    content = _parse_toml(data) if path.suffix == ".toml" else parse_object(data) or _parse_commented(data)
+    toml = path.suffix == ".toml"
+    content = (None if toml else parse_object(data)) or _parse_written(data, toml=toml)
     if content is None:
-        form = "TOML" if path.suffix == ".toml" else "a JSON object"
         raise UsageError(
-            f"`{shorten(str(path), 200)}` is not {form}",
+            f"`{_shown(path)}` is not {'TOML' if toml else 'a JSON object'}",
             suggestions=["check the file with the program that it belongs to"],
         )
     return content
 
 
-def _parse_commented(data: bytes) -> dict[str, object] | None:
+def _parse_written(data: bytes, *, toml: bool) -> dict[str, object] | None:
+    """TOML, or JSON with comments: what people write."""
     if len(data) > MAX_WRITTEN:
         return None
     try:
+        if toml:
+            import tomllib  # lazy: one host alone writes TOML
+
+            return tomllib.loads(data.decode())
         return parse_object(strip_comments(data.decode()).encode())
-    except UnicodeError:
-        return None
-
-
-def _parse_toml(data: bytes) -> dict[str, object] | None:
-    import tomllib  # lazy: one host alone writes TOML
-
-    if len(data) > MAX_WRITTEN:
-        return None
-    try:
-        return tomllib.loads(data.decode())
     except (ValueError, RecursionError):
         return None

@@ -22,7 +22,7 @@ def _strip(text: str, *, comments: bool) -> str:
         if mark[0] == '"':
             string = _STRING.match(text, at)
             if string is None:
-                break  # never closed: whoever parses the text says so
+                break  # never closed: parsing the text reports it
             at = string.end()
         elif mark[0] == ",":
             if not comments and _CLOSED.match(text, at):

@@ -18,8 +18,8 @@ from pflow.mcp.server.credential import auth_failed
 
 PATH = "/callback"
 
-_HEAD = 16 << 10
-_PATIENCE = 10.0
+_HEAD_BYTES = 16 << 10
+_PATIENCE_SECONDS = 10.0
 """Seconds for a browser to say what it wants; some open connections that they never use."""
 
 _PAGE = """<!doctype html>
@@ -44,7 +44,7 @@ class Answer(Frozen):
 async def listen() -> AsyncIterator[Redirect]:
     """A listener on a free port of 127.0.0.1, gone with all its connections at the end."""
     redirect = Redirect()
-    server = await asyncio.start_server(redirect.serve, "127.0.0.1", 0, limit=_HEAD)
+    server = await asyncio.start_server(redirect.serve, "127.0.0.1", 0, limit=_HEAD_BYTES)
     redirect.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{PATH}"
     try:
         yield redirect
@@ -77,21 +77,18 @@ class Redirect:
             raise auth_failed(
                 f"nobody has logged in to server `{server}` within {timeout:g} seconds", suggestions=again
             ) from None
+        details = {}
         if not self._is_expected(query):
-            raise auth_failed(
-                f"the login to server `{server}` came back with another state than it was sent with; "
-                "it may not be yours, and was not used",
-                suggestions=again,
-            )
-        if "error" in query:
-            raise auth_failed(
-                f"the login to server `{server}` was refused: `{show(query['error'])}`",
-                details={"description": show(query["error_description"], 200)} if "error_description" in query else {},
-                suggestions=again,
-            )
-        if not query.get("code"):
-            raise auth_failed(f"the login to server `{server}` came back without a code", suggestions=again)
-        return Answer(code=query["code"], state=query["state"], issuer=query.get("iss"))
+            problem = "came back with another state than it was sent with; it may not be yours, and was not used"
+        elif "error" in query:
+            problem = f"was refused: `{show(query['error'])}`"
+            if "error_description" in query:
+                details["description"] = show(query["error_description"], 200)
+        elif not query.get("code"):
+            problem = "came back without a code"
+        else:
+            return Answer(code=query["code"], state=query["state"], issuer=query.get("iss"))
+        raise auth_failed(f"the login to server `{server}` {problem}", details=details, suggestions=again)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection."""
@@ -99,12 +96,10 @@ class Redirect:
         assert task is not None
         self._open[task] = writer
         try:
-            async with asyncio.timeout(_PATIENCE):
-                head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(self._reply(head))
-                await writer.drain()
-        except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
-            pass
+            with suppress(TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+                async with asyncio.timeout(_PATIENCE_SECONDS):
+                    writer.write(self._reply(await reader.readuntil(b"\r\n\r\n")))
+                    await writer.drain()
         finally:
             writer.close()
             with suppress(OSError):

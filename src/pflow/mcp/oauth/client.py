@@ -1,4 +1,4 @@
-"""Signs the requests to one server with its token, and has a token got or renewed where that is needed.
+"""Signs the requests to one server with its token, and obtains or renews a token where that is needed.
 
 While a stored token is good, nothing of the SDK is imported, and requests do not wait for each other.
 """
@@ -17,6 +17,7 @@ from pflow.core.advice import Advice
 from pflow.core.errors import StepError
 from pflow.core.file.atomic import make_folder
 from pflow.core.file.lock import hold_lock, open_lock
+from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
 from pflow.http.authorization import Flow, Request, Response, Signer, bound_body
 from pflow.mcp.oauth.callback_listener import listen
@@ -29,17 +30,16 @@ if TYPE_CHECKING:
     from pflow.mcp.oauth.grant import Grant
 
 _PARAMETER = re.compile(r'\b(error|scope)=(?:"([^"]*)"|([^\s,]+))')
-_LOCK_POLL = 0.05
+_LOCK_POLL_SECONDS = 0.05
 _LOCK_TURNS = 1200
-"""Longer than another process takes to renew a token; whoever holds the lock then has stopped."""
+"""Longer than another process takes to renew a token; a process that still holds the lock then has stopped."""
 
 
-class Person:
-    """Who can log in: is shown an address, and has `timeout` seconds to answer there."""
+class Person(Frozen):
+    """Somebody who can log in: is shown an address, and has `timeout` seconds to answer there."""
 
-    def __init__(self, show_url: Callable[[str], None], timeout: float) -> None:
-        self.show_url = show_url
-        self.timeout = timeout
+    show_url: Callable[[str], None]
+    timeout: float
 
 
 class OAuthClient(Signer):
@@ -71,7 +71,7 @@ class OAuthClient(Signer):
         """Raises if a person would have to log in first."""
         login = self._login = self._read()
         if self._auth.type == "oauth" and (login is None or (login.expired and not self._is_renewable(login))):
-            raise log_in(self._server, "wants you to log in again" if login else "wants you to log in")
+            raise log_in(self._server, login)
 
     async def async_auth_flow(self, request: Request) -> Flow:
         """Sends the request with the token; once more with another if the first is refused."""
@@ -127,8 +127,7 @@ class OAuthClient(Signer):
             return self._grant().refresh(attempt.request, login)
         self._check_wanted(attempt)
         if self._auth.type == "oauth" and self._person is None:
-            again = "wants you to log in again" if login else "wants you to log in"
-            raise log_in(self._server, "wants more than you agreed to" if attempt.wants_more else again)
+            raise log_in(self._server, login, more=attempt.wants_more)
         if challenge is None or "obtain" in tried:
             return None
         tried.add("obtain")
@@ -136,14 +135,7 @@ class OAuthClient(Signer):
             return self._grant().client_credentials(attempt.request, challenge, login)
         await stack.aclose()  # a person takes longer than others should wait
         redirect = await stack.enter_async_context(listen())
-        return self._grant().authorize(
-            attempt.request,
-            challenge,
-            login,
-            redirect=redirect,
-            show_url=self._person.show_url,
-            timeout=self._person.timeout,
-        )
+        return self._grant().authorize(attempt.request, challenge, login, redirect=redirect, person=self._person)
 
     def _is_renewable(self, login: Login) -> bool:
         return self._auth.type == "oauth" and bool(login.refresh_token) and bool(self._auth.client_id or login.client)
@@ -209,8 +201,9 @@ class _Attempt:
         return True
 
 
-def log_in(server: ServerConfig, why: str) -> StepError:
-    """What to raise where a person would have to log in and nobody is there."""
+def log_in(server: ServerConfig, known: Login | None, *, more: bool = False) -> StepError:
+    """What to raise where a person would have to log in and nobody is there; `more`: for more scopes than are known."""
+    why = "wants more than you agreed to" if more else "wants you to log in again" if known else "wants you to log in"
     return auth_failed(f"server `{server.name}` {why}", suggestions=[Advice("run `{log_in}`", server=server.name)])
 
 
@@ -224,7 +217,7 @@ async def _alone(path: Path) -> AsyncIterator[None]:
         for _ in range(_LOCK_TURNS):
             if hold_lock(fd, lock, wait=False):
                 break
-            await asyncio.sleep(_LOCK_POLL)
+            await asyncio.sleep(_LOCK_POLL_SECONDS)
         yield
     finally:
         os.close(fd)

@@ -12,6 +12,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import httpx2
 import orjson
@@ -39,18 +40,17 @@ from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.credential import auth_failed
 from pflow.mcp.server.token_store import Login
 
+if TYPE_CHECKING:
+    from pflow.mcp.oauth.client import Person
+
 _QUERY = re.compile(r"\?\S*")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,65536}\Z")
 _PAST = 1.0
 _METADATA = {"issuer", "authorization_endpoint", "token_endpoint", "token_endpoint_auth_methods_supported"}
 
 
-def _mute(record: logging.LogRecord) -> bool:
-    return False
-
-
 # The SDK logs what it raises with the states and the answers of token endpoints; we say it without them.
-logging.getLogger("mcp.client.auth.oauth2").addFilter(_mute)
+logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: False)
 
 
 class Grant:
@@ -65,15 +65,15 @@ class Grant:
 
     def refresh(self, request: Request, known: Login) -> Flow:
         """Renew a login; hands over nothing if the authorization server does not want to."""
-        storage = _Storage(self._keep, known, self._client(), dynamic=not self._auth.client_id)
+        storage = _Storage(self._keep, known, self._client())
         return self._drive(_Person(self._server, storage, self._auth), request, None)
 
     def client_credentials(self, request: Request, challenge: Response, known: Login | None) -> Flow:
         """Get a token as the client itself."""
         assert self._secret is not None
-        storage = _Storage(self._keep, None, None, dynamic=False)
+        storage = _Storage(self._keep, None, self._client())
         provider = _Machine(self._server, storage, self._auth, self._secret)
-        provider.pin(self._auth.issuer or (known.issuer if known else ""))
+        provider.pinned = self._auth.issuer or (known.issuer if known else "")
         return self._drive(provider, request, challenge)
 
     def authorize(
@@ -83,26 +83,24 @@ class Grant:
         known: Login | None,
         *,
         redirect: Redirect,
-        show_url: Callable[[str], None],
-        timeout: float,
+        person: Person,
     ) -> Flow:
         """Have a person log in. Without a client of its own, pflow registers as one where that is offered."""
-        storage = _Storage(self._keep, None, self._client(), dynamic=not self._auth.client_id)
+        storage = _Storage(self._keep, None, self._client())
 
         async def send(url: str) -> None:
             check_endpoint(self._server, url)
             redirect.expect(url)
-            show_url(url)
+            person.show_url(url)
 
         async def receive() -> AuthorizationCodeResult:
-            answer = await redirect.answer(self._server.name, timeout)
+            answer = await redirect.answer(self._server.name, person.timeout)
             return AuthorizationCodeResult(code=answer.code, state=answer.state, iss=answer.issuer)
 
         provider = _Person(self._server, storage, self._auth, scope=known.scope if known else "", url=redirect.url)
         provider.context.redirect_handler = send
         provider.context.callback_handler = receive
-        pinned = known.issuer if known and self._auth.client_id else ""
-        provider.pin(self._auth.issuer or pinned)
+        provider.pinned = self._auth.issuer or (known.issuer if known and self._auth.client_id else "")
         return self._drive(provider, request, challenge)
 
     def _client(self) -> OAuthClientInformationFull | None:
@@ -171,22 +169,17 @@ class Grant:
 
 
 class _Storage:
-    """One login as the SDK wants to find and keep it."""
+    """One login as the SDK wants to find and keep it. Without a `client`, it includes the one that is registered."""
 
     context: OAuthContext
 
     def __init__(
-        self,
-        keep: Callable[[Login], None],
-        known: Login | None,
-        client: OAuthClientInformationFull | None,
-        *,
-        dynamic: bool,
+        self, keep: Callable[[Login], None], known: Login | None, client: OAuthClientInformationFull | None
     ) -> None:
         self._keep = keep
         self._known = known
         self._client = client
-        self._dynamic = dynamic
+        self._dynamic = client is None
 
     async def get_tokens(self) -> OAuthToken | None:
         known = self._known
@@ -195,7 +188,7 @@ class _Storage:
         # The SDK forgets over a restart when a token ends, and where it came from: it would use it for ever, or send
         # the refresh token to the server instead of the authorization server.
         self.context.token_expiry_time = _PAST
-        self.context.oauth_metadata = _metadata(known)
+        self.context.oauth_metadata = OAuthMetadata.model_validate(known.metadata) if known.metadata else None
         if known.resource:
             self.context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(known.resource)
         return OAuthToken(
@@ -235,23 +228,20 @@ class _Careful(OAuthClientProvider):
 
     server: ServerConfig
     auth: Auth
-    _pinned = ""
-
-    def pin(self, issuer: str) -> None:
-        """From now on, take tokens from this authorization server only; from any if it is empty."""
-        self._pinned = issuer
+    pinned = ""
+    """The only authorization server to take tokens from; empty for any."""
 
     def _select_authorization_server(self, advertised: list[str]) -> str:
-        return next((url for url in advertised if issuers_match(url, self._pinned)), advertised[0])
+        return next((url for url in advertised if issuers_match(url, self.pinned)), advertised[0])
 
     async def _perform_authorization(self) -> Request:
         context = self.context
         found = _issuer(context)
-        if self._pinned and not issuers_match(found, self._pinned):
+        if self.pinned and not issuers_match(found, self.pinned):
             configured = bool(self.auth.issuer)
             raise auth_failed(
                 f"server `{self.server.name}` has its tokens given by `{shorten(found)}`, not by "
-                f"`{shorten(self._pinned)}` as {'it should' if configured else 'before'}; nothing was sent there",
+                f"`{shorten(self.pinned)}` as {'it should' if configured else 'before'}; nothing was sent there",
                 suggestions=[
                     "if that is right, correct `auth.issuer`"
                     if configured
@@ -307,10 +297,6 @@ def _offers_registration(context: OAuthContext) -> bool:
     if context.oauth_metadata is None:
         return context.protected_resource_metadata is None
     return context.oauth_metadata.registration_endpoint is not None
-
-
-def _metadata(login: Login) -> OAuthMetadata | None:
-    return OAuthMetadata.model_validate(login.metadata) if login.metadata else None
 
 
 def _fit(client: OAuthClientInformationFull, metadata: OAuthMetadata | None) -> OAuthClientInformationFull:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 import orjson
@@ -18,20 +19,17 @@ _PATIENCE_SECONDS = 30.0
 
 def check_endpoint(server: ServerConfig, url: str) -> None:
     """Raises unless a server may lead us to `url`: encrypted, and not from outside to this machine or its own net."""
+    details: Mapping[str, object] = {}
     try:
         check_address(url, insecure=server.insecure)
         host = urlsplit(url).hostname or ""
+        if server.insecure or not is_inside(host) or is_inside(urlsplit(server.url).hostname or ""):
+            return
+        where = f"`{show(host)}`, which is not public"
     except (SecurityError, UsageError) as error:
-        raise auth_failed(
-            f"server `{server.name}` leads its login to an address that is refused: {error.message}",
-            details=error.details,
-            suggestions=["do not log in; tell whoever runs the server"],
-        ) from None
-    if is_inside(host) and not is_inside(urlsplit(server.url).hostname or "") and not server.insecure:
-        raise auth_failed(
-            f"server `{server.name}` leads its login to `{show(host)}`, which is not public",
-            suggestions=["do not log in; tell whoever runs the server"],
-        )
+        where, details = f"an address that is refused: {error.message}", error.details
+    advice = "do not log in; tell the operator of the server"
+    raise auth_failed(f"server `{server.name}` leads its login to {where}", details=details, suggestions=[advice])
 
 
 def prepare(request: Request) -> Request:
@@ -51,7 +49,7 @@ def bound(server: ServerConfig, response: Response) -> Response:
 
 
 async def error_of(response: Response | None) -> str:
-    """The `error` of an answer in the words of OAuth, which are no secret; empty if it has none."""
+    """The `error` of an answer in the words of OAuth, which are not secret; empty if it has none."""
     if response is None:
         return ""
     try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pflow.core.errors import ServerError, UsageError
 from pflow.core.file.home import Home
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.credential import auth_failed, check_credentials, client_secret
-from pflow.mcp.server.token_store import TokenStore, forget
+from pflow.mcp.server.token_store import TokenStore
 
 if TYPE_CHECKING:
     from pflow.mcp.oauth.client import OAuthClient
@@ -29,9 +29,11 @@ _PROBE_HEADERS = {
 }
 
 
-def uses_oauth(server: ServerConfig) -> bool:
-    """Whether a server's tokens come from here; else `check_credentials` has them."""
-    return server.auth is not None and server.auth.type != "bearer"
+class Asking(TypedDict, total=False):
+    """How a person is asked to log in: within how many seconds, and what opens the address."""
+
+    timeout: float
+    open_url: Open | None
 
 
 def oauth_for(
@@ -54,7 +56,7 @@ def oauth_for(
     """
     from pflow.mcp.oauth.client import OAuthClient, Person  # lazy: httpx2 costs 120 ms
 
-    if server.auth is None or not uses_oauth(server):
+    if server.auth is None or not server.uses_oauth:
         raise UsageError(
             f"server `{server.name}` has no OAuth in its configuration",
             suggestions=['give it `"auth": {"type": "oauth"}`, or `"client_credentials"` for a program of its own'],
@@ -69,7 +71,7 @@ def oauth_for(
         server.auth,
         TokenStore(home, server, say),
         secret=client_secret(server, variables),
-        person=Person(show_url, timeout) if interactive and server.auth.type == "oauth" else None,
+        person=Person(show_url=show_url, timeout=timeout) if interactive and server.auth.type == "oauth" else None,
         learn=learn or (lambda secret: None),
         fresh=fresh,
     )
@@ -84,23 +86,13 @@ async def login(
     home: Home,
     variables: Mapping[str, str],
     say: Say,
-    timeout: float = PATIENCE,
-    open_url: Open | None = None,
+    **asking: Unpack[Asking],
 ) -> None:
     """Log in to an expanded server anew, whatever is known of it, and keep the tokens."""
     from pflow.mcp.transport.http_channel import Channel  # lazy: httpx2 costs 120 ms
 
-    client = oauth_for(
-        server,
-        home=home,
-        variables=variables,
-        interactive=True,
-        say=say,
-        timeout=timeout,
-        open_url=open_url,
-        fresh=True,
-    )
-    headers = check_credentials(server, variables).headers
+    client = oauth_for(server, home=home, variables=variables, interactive=True, say=say, fresh=True, **asking)
+    headers = check_credentials(server, variables)
     channel = Channel(server.url, headers, insecure=server.insecure, pin_file=server.pin_file, auth=client)
     method, body = ("GET", None) if server.transport == "sse" else ("POST", _PROBE)
     try:
@@ -120,13 +112,8 @@ async def login(
     if status in (401, 403):
         raise auth_failed(
             f"server `{server.name}` refuses the token that was just made for it (HTTP {status})",
-            suggestions=["check `auth.scopes` and `auth.client_id` of the server, or ask whoever runs it"],
+            suggestions=["check `auth.scopes` and `auth.client_id` of the server, or ask its operator"],
         )
-
-
-def logout(name: str, *, home: Home) -> bool:
-    """Forget the tokens of a server; whether there were any. They stay good until they expire."""
-    return forget(home, name)
 
 
 def _open_browser(url: str) -> None:

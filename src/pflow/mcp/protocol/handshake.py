@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pflow
 from pflow.core.errors import ReplyError, ServerError, ServerGone, StepError
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.mcp.protocol.rpc import Rpc
 from pflow.mcp.protocol.rpc_reply import UNSUPPORTED, excerpt
 
@@ -51,12 +52,11 @@ async def meet(
     wire: Rpc,
     *,
     era: Era | None,
-    modern: Mapping[str, object],
-    legacy: Mapping[str, object],
+    asking: Mapping[str, object],
     timeout: float,
     probe: float,
 ) -> Peer:
-    """Agree on a protocol with the server; `modern` and `legacy` are our capabilities in either era.
+    """Agree on a protocol with the server; `asking` says which questions it may ask.
 
     A known era skips the probe. An unanswered probe stays open while the handshake is tried: a server may just be
     slow to start. Raises `ServerError` when there is no common version, `ServerGone` when the server ends meanwhile,
@@ -64,12 +64,13 @@ async def meet(
     """
     if era == "modern":
         return Peer(version=MODERN)
+    legacy = {"roots": {}, **asking}
     if era == "legacy":
         return await _shake_hands(wire, legacy, timeout)
-    meta = request_meta(modern)
+    meta = request_meta(asking)
     loop = asyncio.get_running_loop()
     until = loop.time() + timeout
-    asked = asyncio.ensure_future(wire.request("server/discover", {}, meta=meta, idle=timeout, cap=timeout))
+    asked = asyncio.ensure_future(wire.request("server/discover", {}, meta=meta, timeout=timeout, cap=timeout))
     shaken: asyncio.Task[Peer] | None = None
     try:
         await asyncio.wait((asked,), timeout=min(probe, timeout / 2))
@@ -81,7 +82,7 @@ async def meet(
             if asked.done() and (peer := _discovered(wire, asked)) is not None:
                 return peer
             if shaken.done() and shaken.exception() is not None and not asked.done():
-                # The handshake was refused; whoever refuses it may yet answer the probe.
+                # The handshake was refused; a server that refuses it may yet answer the probe.
                 await asyncio.wait((asked,), timeout=probe)
                 if asked.done() and (peer := _discovered(wire, asked)) is not None:
                     return peer
@@ -144,7 +145,7 @@ async def _shake_hands(wire: Rpc, capabilities: Mapping[str, object], timeout: f
 
 async def _initialize(wire: Rpc, version: str, capabilities: Mapping[str, object], timeout: float) -> dict[str, object]:
     params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": CLIENT}
-    return await wire.request("initialize", params, idle=timeout, cap=timeout)
+    return await wire.request("initialize", params, timeout=timeout, cap=timeout)
 
 
 def _offered(error: ReplyError) -> list[object] | None:
@@ -161,20 +162,8 @@ def _unsupported(theirs: object) -> ServerError:
 
 
 def _describe(result: Mapping[str, object], version: str) -> Peer:
-    meta = result.get("_meta")
-    info = result.get("serverInfo")
-    if info is None and isinstance(meta, dict):
-        info = meta.get("io.modelcontextprotocol/serverInfo")
-    known: dict[str, object] = info if isinstance(info, dict) else {}
-    capabilities = result.get("capabilities")
-    return Peer(
-        version=version,
-        name=_text(known.get("name")),
-        release=_text(known.get("version")),
-        instructions=_text(result.get("instructions")),
-        capabilities=capabilities if isinstance(capabilities, dict) else {},
-    )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    meta = object_in(result, "_meta")
+    info = object_in(result, "serverInfo") or object_in(meta, "io.modelcontextprotocol/serverInfo")
+    said = {"name": info.get("name"), "release": info.get("version"), "instructions": result.get("instructions")}
+    known = {name: text for name, text in said.items() if isinstance(text, str)}
+    return Peer(version=version, capabilities=object_in(result, "capabilities"))._replace(**known)

@@ -16,9 +16,9 @@ MOST_STRINGS = 1_000_000
 MOST_COMMAS = 3_000_000
 """What a line may hold at most, because reading it stops all else: for about 0.1 s then."""
 
-_SHORT = 1 << 20
+_SHORT_BYTES = 1 << 20
 
-_NESTED = 250
+_NESTED_BRACKETS = 250
 _HEAD = re.compile(rb'\s*\{(?:\s*"(?:jsonrpc|id)"\s*:\s*(?:"[^"]{0,40}"|(\d{1,18}))\s*,){1,2}')
 _TAIL = re.compile(rb'[,{]\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
@@ -55,14 +55,14 @@ def decode(line: bytes) -> object:
     """The value of a line. Raises `ValueError` for what is not JSON or could not be written again.
 
     orjson refuses lone surrogates, invalid UTF-8, and numbers beyond a double. It reads deeper than it writes, and
-    what comes from a server must be writable: to the journal, and to whoever asked.
+    what comes from a server must be writable: to the journal, and to callers.
     """
     brackets = line.count(b"[") + line.count(b"{")
     if brackets > MOST_BRACKETS:
         raise ValueError(f"more than {MOST_BRACKETS:,} brackets")
-    if len(line) > _SHORT:
+    if len(line) > _SHORT_BYTES:
         _check_parts(line)
-    if brackets <= _NESTED:
+    if brackets <= _NESTED_BRACKETS:
         value: object = orjson.loads(line)
         return value
     collecting = gc.isenabled()
@@ -79,8 +79,8 @@ def decode(line: bytes) -> object:
 
 
 def _check_parts(line: bytes) -> None:
-    """Raise `ValueError` for a long line of so many parts that reading it would take too long. Texts are cheap."""
-    # A quote that ends a text of backslashes counts as one inside it: too few by half, at the worst.
+    """Raise `ValueError` for a long line whose parts would take too long to read. Strings are cheap."""
+    # A quote that ends a string of backslashes counts as one inside it: too few by half, at the worst.
     strings = (line.count(b'"') - line.count(b'\\"')) // 2
     parts = {
         "fields": (min(strings, line.count(b":")), MOST_FIELDS),

@@ -9,15 +9,18 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import orjson
 
 from pflow.core.errors import ServerError, ServerGone, StepError, StepTimeout
-from pflow.core.json_type import JsonView
+from pflow.core.json_type import JsonView, object_in
 from pflow.core.printable import shorten
 from pflow.mcp.protocol.json_line import decode, find_reply_id
 from pflow.mcp.protocol.rpc_reply import INVALID, read_progress, read_reply
+
+if TYPE_CHECKING:
+    from pflow.mcp.protocol.session import Link
 
 IDLE = 30.0
 """Seconds that a server may be silent about a request; progress begins them anew."""
@@ -33,32 +36,10 @@ Served = Mapping[str, object] | Coroutine[object, object, Mapping[str, object]] 
 _GREETINGS = frozenset(("initialize", "server/discover"))
 
 
-class Hooks:
-    """What a connection tells its owner, and asks of it. The plain ones decline and ignore everything."""
-
-    def ended(self, error: ServerGone | None) -> None:
-        """The other end broke the rules (`error`), or it closed the stream."""
-
-    def serve(self, method: str, params: Mapping[str, object]) -> Served:
-        """Answer a request of the server with `result` or `error`, now or later; None drops it."""
-        return None
-
-    def notice(self, method: str, params: Mapping[str, object]) -> bool:
-        """A notification came; whether it was of use."""
-        return False
-
-    def describe(self) -> dict[str, object]:
-        """What is known of the server's state, for the details of errors."""
-        return {}
-
-    def warn(self, message: str) -> None:
-        """Something is wrong that does not stop the work; said once per kind."""
-
-
 class Patience(TypedDict, total=False):
-    """How long a request may take, and who is told how far it is."""
+    """How long a server may be silent about a request, how long that may take, and who is told how far it is."""
 
-    idle: float
+    timeout: float
     cap: float
     progress: Progress | None
 
@@ -73,16 +54,16 @@ class Call:
         method: str,
         future: asyncio.Future[dict[str, object]],
         now: float,
-        idle: float = IDLE,
+        timeout: float = IDLE,
         cap: float = CAP,
         progress: Progress | None = None,
     ) -> None:
         self.method = method
         self.future = future
-        self.idle = idle
+        self.idle = timeout
         self.cap = cap
         self.until = now + cap
-        self.wake = now + min(idle, cap)
+        self.wake = now + min(timeout, cap)
         self.progress = progress
         self.done = 0.0
 
@@ -93,11 +74,11 @@ class Rpc:
     What carries the messages says how they are sent, and hands over what arrives.
     """
 
-    garbage = "the MCP server sent something else than messages"
+    garbage = "the MCP server sent something other than messages"
 
-    def __init__(self, hooks: Hooks) -> None:
+    def __init__(self, link: Link) -> None:
         self.dropped: Counter[str] = Counter()
-        self._hooks = hooks
+        self._link = link
         self._error: ServerGone | None = None
         self._calls: dict[int, Call] = {}
         self._answering: set[asyncio.Task[Mapping[str, object]]] = set()
@@ -174,36 +155,30 @@ class Rpc:
             if line.strip():
                 self._refuse(line, error, asked)
             return
-        if isinstance(message, dict):
-            self._dispatch(message)
-        elif isinstance(message, list):
-            for item in message:
-                if isinstance(item, dict):
-                    self._dispatch(item)
-                else:
-                    self._drop("garbage", line)
-        else:
-            self._drop("garbage", line)
+        for item in message if isinstance(message, list) else (message,):
+            if isinstance(item, dict):
+                self._dispatch(item)
+            else:
+                self._drop(line)
 
     def _refuse(self, line: bytes, error: ValueError, asked: int | None) -> None:
         number = find_reply_id(line) if asked is None else asked
         call = self._calls.pop(number, None) if number is not None else None
         if call is None:
-            self._drop("garbage", line)
+            self._drop(line)
         elif not call.future.done():
             known = {"method": call.method, "cause": str(error), "line": shorten(line[:200].decode(errors="replace"))}
-            call.future.set_exception(ServerError(INVALID, details={**known, **self._hooks.describe()}))
+            call.future.set_exception(ServerError(INVALID, details={**known, **self._link.describe()}))
 
     def _dispatch(self, message: dict[str, object]) -> None:
         method = message.get("method")
         if type(method) is str:
-            params = message.get("params")
-            known: dict[str, object] = params if isinstance(params, dict) else {}
+            params = object_in(message, "params")
             if "id" in message:
-                self._serve(message["id"], method, known)
+                self._serve(message["id"], method, params)
             elif method == "notifications/progress":
-                self._note_progress(known)
-            elif not self._hooks.notice(method, known):
+                self._note_progress(params)
+            elif not self._link.notice(method, params):
                 self.dropped["notification"] += 1
             return
         number = message.get("id")
@@ -216,7 +191,7 @@ class Rpc:
             return
         if call.future.done():
             return
-        result = read_reply(message, call.method, self._hooks.describe)
+        result = read_reply(message, call.method, self._link.describe)
         if isinstance(result, StepError):
             call.future.set_exception(result)
         else:
@@ -225,7 +200,7 @@ class Rpc:
     def _serve(self, number: object, method: str, params: Mapping[str, object]) -> None:
         answer = None
         if type(number) in (int, str) and not self._is_busy():
-            answer = self._hooks.serve(method, params)
+            answer = self._link.serve(method, params)
         if answer is None:
             self.dropped["request"] += 1
         elif isinstance(answer, Coroutine):
@@ -236,7 +211,7 @@ class Rpc:
             self._send(encode({"jsonrpc": "2.0", "id": number, **answer}))
 
     def _answered(self, number: object, task: asyncio.Task[Mapping[str, object]]) -> None:
-        """Send what was asked for; whoever waited meanwhile waits for the server from now on."""
+        """Send what was asked for; from now on, waiting calls wait for the server again."""
         self._answering.discard(task)
         if task.cancelled() or self._error is not None:
             return
@@ -257,11 +232,11 @@ class Rpc:
         if call.progress is not None:
             call.progress(*step)
 
-    def _drop(self, kind: str, line: bytes) -> None:
-        self.dropped[kind] += 1
-        if self.dropped[kind] == 1:
+    def _drop(self, line: bytes) -> None:
+        self.dropped["garbage"] += 1
+        if self.dropped["garbage"] == 1:
             shown = shorten(line[:200].decode(errors="replace"))
-            self._hooks.warn(f"{self.garbage}: `{shown}`")
+            self._link.warn(f"{self.garbage}: `{shown}`")
 
     def _arm(self, wake: float) -> None:
         """Be woken at a time; one timer serves all calls, so that a call costs none of its own."""
@@ -283,16 +258,11 @@ class Rpc:
             if call.future.done():
                 continue
             capped = call.until <= now and call.cap != call.idle
-            waited = (
-                f"was not done within {_seconds(call.cap)}" if capped else f"got no answer for {_seconds(call.idle)}"
-            )
-            call.future.set_exception(
-                StepTimeout(
-                    f"`{call.method}` {waited}",
-                    waited=waited,
-                    details={**({"dropped": dict(self.dropped)} if self.dropped else {}), **self._hooks.describe()},
-                )
-            )
+            limit = call.cap if capped else call.idle
+            seconds = f"{round(limit, 1) or round(limit, 3):g} s"
+            waited = f"was not done within {seconds}" if capped else f"got no answer for {seconds}"
+            details = {**({"dropped": dict(self.dropped)} if self.dropped else {}), **self._link.describe()}
+            call.future.set_exception(StepTimeout(f"`{call.method}` {waited}", waited=waited, details=details))
             self._give_up(number, call, "timeout")
         if self._calls:
             self._arm(min(call.wake for call in self._calls.values()))
@@ -301,10 +271,6 @@ class Rpc:
         # Before the greeting is over a server need not know of cancelling, and `initialize` may not be cancelled.
         if call.method not in _GREETINGS and self._error is None:
             self.notify("notifications/cancelled", {"requestId": number, "reason": reason})
-
-
-def _seconds(number: float) -> str:
-    return f"{round(number, 1) or round(number, 3):g} s"
 
 
 def encode(message: Mapping[str, object]) -> bytes:

@@ -13,7 +13,7 @@ INVALID = "Invalid JSON response from server"
 
 UNSUPPORTED = "MCP protocol version not supported"
 
-_SHOWN = 4096
+_SHOWN_BYTES = 4096
 
 _MEANINGS = {
     -32700: "Parse error",
@@ -53,22 +53,19 @@ def _read_error(error: Mapping[str, object], method: str) -> ReplyError:
     if error.get("data") is not None:
         details["data"] = excerpt(error["data"])
     known = number if isinstance(number, int) else 0
-    meaning = _MEANINGS.get(known)
-    if meaning is None:
-        meaning = (
-            f"the MCP server answered with an error: {shorten(said, 500)}" if isinstance(said, str) and said else ""
-        )
-    return ReplyError(meaning or "the MCP server answered with an error and no message", number=known, details=details)
+    spoken = f": {shorten(said, 500)}" if isinstance(said, str) and said else " and no message"
+    message = _MEANINGS.get(known, f"the MCP server answered with an error{spoken}")
+    return ReplyError(message, number=known, details=details)
 
 
 def excerpt(value: object) -> object:
     """A server's value as the details of an error may hold it: whole if it is small, else the beginning of its JSON."""
     text = orjson.dumps(value)
-    return value if len(text) <= _SHOWN else f"{text[:_SHOWN].decode(errors='ignore')}…"
+    return value if len(text) <= _SHOWN_BYTES else f"{text[:_SHOWN_BYTES].decode(errors='ignore')}…"
 
 
 def read_progress(params: Mapping[str, object]) -> tuple[float, float | None, str] | None:
-    """How far, of how much, and what; None for what is no progress."""
+    """How far, of how much, and what; None for anything else."""
     done, total, message = params.get("progress"), params.get("total"), params.get("message")
     if not isinstance(done, int | float) or isinstance(done, bool) or done < 0:
         return None

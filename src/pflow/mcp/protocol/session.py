@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import TypedDict, Unpack
 
 from pflow.core.errors import InputNeeded, ServerError, ServerGone, StepTimeout
+from pflow.core.json_type import JsonView
 from pflow.mcp.protocol.elicitation import DECLINE, Answer, respond, respond_to_one
-from pflow.mcp.protocol.handshake import PROBE, Era, Peer, meet, request_meta
-from pflow.mcp.protocol.rpc import CAP, IDLE, Hooks, Progress, Rpc, Served
+from pflow.mcp.protocol.handshake import Era, Peer, meet, request_meta
+from pflow.mcp.protocol.rpc import IDLE, Patience, Rpc, Served
 from pflow.mcp.protocol.rpc_reply import excerpt
 
 Warn = Callable[[str], None]
+
+LEAVE_SECONDS = 0.5
+"""What a server gets to leave when a session is over. Some never do, and they stand at the end of every run."""
 
 MOST_PAGES = 100
 MOST_TOOLS = 20_000
@@ -21,49 +25,73 @@ _MOST_QUESTIONS = 16
 _NO_METHOD = {"error": {"code": -32601, "message": "Method not found"}}
 
 
-class Link(Protocol):
-    """What a session runs over."""
+class Conduct(TypedDict, total=False):
+    """How to treat a server that speaks unasked: the roots it is told, who answers its questions, who is warned."""
 
-    @property
-    def wire(self) -> Rpc:
-        """The connection."""
+    roots: Sequence[str]
+    answer: Answer | None
+    warn: Warn | None
+
+
+class Link:
+    """What a session runs over. Answers roots and pings, and questions to a person if there is an `answer`; declines
+    all else that a server asks.
+    """
+
+    wire: Rpc
+    """The connection, which every kind of link makes for itself."""
+
+    def __init__(self, *, roots: Sequence[str] = (), answer: Answer | None = None, warn: Warn | None = None) -> None:
+        self.legacy = True
+        self.tools_changed = False
+        self._closing: tuple[asyncio.Task[None], asyncio.Task[None]] | None = None
+        self.answer = answer
+        self._questions = 0
+        self._roots = [{"uri": root} for root in roots]
+        self.warn: Warn = warn or (lambda message: None)
 
     @property
     def pid(self) -> int | None:
         """The process that was started for it, if one was."""
+        return None
 
-    def describe(self) -> dict[str, object]:
-        """What is known of the server, for the details of errors."""
-
-    def ended(self, error: ServerGone | None) -> None:
-        """The stream ended, or the server broke the rules."""
+    async def start(self, timeout: float) -> None:
+        """Make the connection ready for requests."""
 
     async def close(self, *, patience: float | None = None) -> None:
-        """Let go of the server; it gets `patience` seconds to leave by itself."""
+        """Let go of the server, even if this is cancelled; it gets `patience` seconds to leave by itself."""
+        if self._closing is None:
+            self.wire.fail(ServerGone("the connection to the MCP server was closed"))
+            leaving = asyncio.create_task(self._leave(LEAVE_SECONDS if patience is None else patience))
+            self._closing = leaving, asyncio.create_task(self._finish(leaving))
+        leaving, finishing = self._closing
+        try:
+            await asyncio.shield(finishing)
+        except asyncio.CancelledError:
+            leaving.cancel()  # no more patience, but nothing stays open either
+            await asyncio.wait((finishing,))
+            raise
 
+    async def _finish(self, leaving: asyncio.Task[None]) -> None:
+        await asyncio.wait((leaving,))
+        await self._release()
 
-class Conduct(Hooks):
-    """How we behave towards a server that speaks unasked: roots and pings are answered, and questions to a person if
-    there is an `answer`; all else is declined.
-    """
+    async def _leave(self, patience: float) -> None:
+        """Give the server time to leave."""
 
-    def __init__(self, roots: Sequence[str], warn: Warn | None) -> None:
-        self.link: Link | None = None
-        self.legacy = True
-        self.tools_changed = False
-        self.answer: Answer | None = None
-        self._questions = 0
-        self._roots = [{"uri": root} for root in roots]
-        self._warn = warn
+    async def _release(self) -> None:
+        """Close everything that is held for the server."""
 
     def ended(self, error: ServerGone | None) -> None:
-        if self.link is not None:
-            self.link.ended(error)
+        """The server went away, or broke the rules and is left alone from now on."""
+        self.wire.fail(error or ServerGone("the MCP server closed the connection", details=self.describe()))
 
     def describe(self) -> dict[str, object]:
-        return self.link.describe() if self.link is not None else {}
+        """What is known of the server's state, for the details of errors."""
+        return {}
 
     def serve(self, method: str, params: Mapping[str, object]) -> Served:
+        """Answer a request of the server with `result` or `error`, now or later; None drops it."""
         if not self.legacy:
             return None  # a stateless server asks nothing, and must be sent no replies
         match method:
@@ -85,24 +113,20 @@ class Conduct(Hooks):
             self._questions -= 1
 
     def notice(self, method: str, params: Mapping[str, object]) -> bool:
+        """A notification came; whether it was of use."""
         if method == "notifications/tools/list_changed":
             self.tools_changed = True
             return True
         return False
 
-    def warn(self, message: str) -> None:
-        if self._warn is not None:
-            self._warn(message)
-
 
 class Session:
     """An open connection to one server. Any number of tasks may use it at once."""
 
-    def __init__(self, link: Link, conduct: Conduct, answer: Answer | None) -> None:
+    def __init__(self, link: Link) -> None:
         self.peer = Peer(version="")
         self._link = link
-        self._conduct = conduct
-        self._answer = conduct.answer = answer
+        self._answer = link.answer
         self._meta: dict[str, object] = {}
         self._modern = False
 
@@ -119,26 +143,33 @@ class Session:
     @property
     def tools_changed(self) -> bool:
         """Whether the server said that its tools changed since they were last listed."""
-        return self._conduct.tools_changed
+        return self._link.tools_changed
 
     @property
     def dropped(self) -> Mapping[str, int]:
         """How much came from the server and was of no use, by kind."""
         return self._link.wire.dropped
 
-    async def open(self, *, era: Era | None = None, timeout: float = IDLE, probe: float = PROBE) -> None:
-        """Agree on a protocol. What came of it stands in `peer`; on a failure the link is still to be closed."""
+    async def open(self, *, era: Era | None, timeout: float, probe: float) -> Session:
+        """Agree on a protocol, within `timeout` seconds: `peer` says which. Closes the link on a failure."""
         asking: dict[str, object] = {"elicitation": {}} if self._answer is not None else {}
-        self.peer = await meet(
-            self._link.wire, era=era, modern=asking, legacy={"roots": {}, **asking}, timeout=timeout, probe=probe
-        )
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
+        try:
+            await self._link.start(timeout)
+            left = max(until - loop.time(), 0.0)
+            self.peer = await meet(self._link.wire, era=era, asking=asking, timeout=left, probe=probe)
+        except BaseException:
+            await self._link.close(patience=0)
+            raise
         self._modern = self.peer.era == "modern"
-        self._conduct.legacy = not self._modern
+        self._link.legacy = not self._modern
         self._meta = request_meta(asking) if self._modern else {}
+        return self
 
     async def list_tools(self, *, timeout: float = IDLE) -> list[dict[str, object]]:
         """Every tool as the server describes it, from all pages, within `timeout` seconds."""
-        self._conduct.tools_changed = False
+        self._link.tools_changed = False
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
         tools: list[dict[str, object]] = []
@@ -163,40 +194,22 @@ class Session:
             params = {"cursor": cursor}
         raise ServerError(f"the MCP server's list of tools has more than {MOST_PAGES} pages")
 
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, object],
-        *,
-        timeout: float = IDLE,
-        cap: float = CAP,
-        progress: Progress | None = None,
-    ) -> dict[str, object]:
+    async def call_tool(self, name: str, arguments: JsonView, **patience: Unpack[Patience]) -> dict[str, object]:
         """The result of a tool as the server gave it, `isError` and all.
 
-        `timeout` is how long it may be silent, `cap` how long it may take. Raises `ServerError` and what is below
-        it, and `StepTimeout`.
+        Raises `ServerError` and what is below it, and `StepTimeout`.
         """
-        params = {"name": name, "arguments": arguments}
-        return await self.request("tools/call", params, timeout=timeout, cap=cap, progress=progress)
+        return await self.request("tools/call", {"name": name, "arguments": arguments}, **patience)
 
-    async def request(
-        self,
-        method: str,
-        params: Mapping[str, object],
-        *,
-        timeout: float = IDLE,
-        cap: float = CAP,
-        progress: Progress | None = None,
-    ) -> dict[str, object]:
+    async def request(self, method: str, params: JsonView, **patience: Unpack[Patience]) -> dict[str, object]:
         """The complete result of any request; what the server asks for on the way is answered, if we can."""
         wire = self._link.wire
         if not self._modern:
             meta = self._meta if method == "tools/call" else None
-            return await wire.request(method, params, meta=meta, idle=timeout, cap=cap, progress=progress)
-        asked = params
+            return await wire.request(method, params, meta=meta, **patience)
+        asked, name = params, params.get("name", method)
         for _ in range(_MOST_ROUNDS):
-            result = await wire.request(method, asked, meta=self._meta, idle=timeout, cap=cap, progress=progress)
+            result = await wire.request(method, asked, meta=self._meta, **patience)
             kind = result.get("resultType", "complete")
             if kind == "complete":
                 return result
@@ -204,16 +217,14 @@ class Session:
                 raise ServerError(
                     "the MCP server gave a result of a kind that is not known", details={"kind": excerpt(kind)}
                 )
-            asked = {**params, **await self._respond(result, method, params)}
-        raise InputNeeded(f"`{_named(method, params)}` asks again and again", details={"rounds": _MOST_ROUNDS})
+            asked = {**params, **await self._respond(result, name)}
+        raise InputNeeded(f"`{name}` asks again and again", details={"rounds": _MOST_ROUNDS})
 
     async def close(self) -> None:
         """End the session, and the server if it is ours. Calls in flight fail."""
         await self._link.close()
 
-    async def _respond(
-        self, result: Mapping[str, object], method: str, params: Mapping[str, object]
-    ) -> dict[str, object]:
+    async def _respond(self, result: JsonView, name: object) -> dict[str, object]:
         """What goes into the retry: the answers, and the server's own note to itself."""
         requests = result.get("inputRequests")
         added: dict[str, object] = {}
@@ -221,15 +232,11 @@ class Session:
             added["requestState"] = result["requestState"]
         if isinstance(requests, dict) and requests:
             if self._answer is None:
-                raise InputNeeded(f"`{_named(method, params)}` needs input", details={"asked": excerpt(requests)})
+                raise InputNeeded(f"`{name}` needs input", details={"asked": excerpt(requests)})
             added["inputResponses"] = await respond(self._answer, requests)
         elif not added:
             raise ServerError("the MCP server needs input and does not say which")
         return added
-
-
-def _named(method: str, params: Mapping[str, object]) -> object:
-    return params.get("name", method)
 
 
 def _read_tools(result: Mapping[str, object], before: int) -> list[dict[str, object]]:
@@ -238,5 +245,5 @@ def _read_tools(result: Mapping[str, object], before: int) -> list[dict[str, obj
         raise ServerError("the MCP server gave no list of tools", details={"has": excerpt(sorted(result))})
     for position, tool in enumerate(tools):
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-            raise ServerError(f"entry {before + position} of the MCP server's list of tools is no tool with a name")
+            raise ServerError(f"entry {before + position} of the MCP server's list of tools is not a tool with a name")
     return tools

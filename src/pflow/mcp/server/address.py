@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import SecurityError, UsageError
 from pflow.core.file.file_name import show
 from pflow.core.printable import shorten
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
+REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
+"""`${VAR}`, `${env:VAR}` or `${VAR:-default}`."""
 
 _HEAD = re.compile(r"[^/?#]*//[^/?#]*")
 _USER = re.compile(r"//.*@", re.DOTALL)
@@ -15,7 +22,7 @@ _WRONG = re.compile(r"[\x00-\x20\x7f\\]")
 
 
 def has_reference(text: str) -> bool:
-    """Whether a text holds a `${…}` that is filled in when the server is connected to."""
+    """Whether a string holds a `${…}` that is filled in when the server is connected to."""
     return "${" in text
 
 
@@ -55,20 +62,20 @@ def check_address(url: str, *, insecure: bool) -> None:
 
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine, by what it is called."""
-    from ipaddress import ip_address  # lazy: most servers are programs, not addresses
-
-    try:
-        return ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return host.rstrip(".") == "localhost"
+    address = _ip_address(host)
+    return address.is_loopback if address else host.rstrip(".") == "localhost"
 
 
 def is_inside(host: str) -> bool:
     """Whether a host is written as one that is not public: this machine, or its own net. Resolves nothing."""
+    address = _ip_address(host)
+    return not address.is_global if address else f".{host.rstrip('.')}".endswith((".localhost", ".internal"))
+
+
+def _ip_address(host: str) -> IPv4Address | IPv6Address | None:
     from ipaddress import ip_address  # lazy: most servers are programs, not addresses
 
     try:
-        return not ip_address(host.partition("%")[0]).is_global
+        return ip_address(host.partition("%")[0])
     except ValueError:
-        name = f".{host.rstrip('.')}"
-        return name.endswith((".localhost", ".internal"))
+        return None

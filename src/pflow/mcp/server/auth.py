@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pflow.core.advice import Advice
 from pflow.core.errors import UsageError
@@ -39,11 +39,6 @@ class Auth(Frozen):
     scopes: tuple[str, ...] = ()
     unknown: Mapping[str, object] = {}
 
-    def as_fields(self) -> dict[str, object]:
-        """What a file holds, apart from what is unknown: everything that is not the default."""
-        fields = {name: getattr(self, name) for name in self._fields[:-2] if getattr(self, name) != getattr(Auth, name)}
-        return {**fields, **({"scopes": list(self.scopes)} if self.scopes else {})}
-
     def identity(self) -> object:
         """Who asks, for a fingerprint: as whom, not with which secret and for what."""
         if self.type == "bearer":
@@ -51,15 +46,20 @@ class Auth(Frozen):
         return [self.type, self.client_id, self.client_secret_env, self.issuer]
 
 
+def unknown_word(server: str, what: str, word: str, known: Sequence[str], aliases: Iterable[str] = ()) -> UsageError:
+    """The error about a word in a server's configuration that has no meaning."""
+    near = nearest(word, [*known, *aliases], limit=1)
+    return UsageError(
+        f"server `{server}` has the {what} `{show(word)}`, which does not exist",
+        details={"known": list(known)},
+        suggestions=[f"did you mean `{near[0]}`?"] if near else [],
+    )
+
+
 def check_auth(server: str, auth: Auth, *, insecure: bool) -> None:
     """Raises a `UsageError` or `SecurityError` unless the parts fit together."""
     if auth.type not in TYPES:
-        near = nearest(auth.type, TYPES, limit=1)
-        raise UsageError(
-            f"server `{server}` has the auth type `{show(auth.type)}`, which does not exist",
-            details={"known": list(TYPES)},
-            suggestions=[f"did you mean `{near[0]}`?"] if near else [],
-        )
+        raise unknown_word(server, "auth type", auth.type, TYPES)
     for field, what in (("token_env", "token"), ("client_secret_env", "client secret")):
         name = getattr(auth, field)
         example = "GITHUB_TOKEN" if field == "token_env" else "CLIENT_SECRET"
@@ -74,19 +74,17 @@ def check_auth(server: str, auth: Auth, *, insecure: bool) -> None:
                 f"server `{server}` with the auth type `{auth.type}` takes no `auth.{field}`",
                 suggestions=[f"leave out `auth.{field}`, or change `auth.type`"],
             )
-    needed = {"client_credentials": ("client_id", "client_secret_env")}.get(auth.type, ())
-    if auth.client_secret_env:
-        needed = ("client_id", *needed)
-    for field in needed:
+    has_client = auth.type == "client_credentials" or auth.client_secret_env
+    for field in ("client_id", "client_secret_env") if has_client else ():
         if not getattr(auth, field):
             raise UsageError(
                 f"server `{server}` with the auth type `{auth.type}` needs `auth.{field}`",
-                suggestions=["both come from whoever runs the authorization server"],
+                suggestions=["the operator of the authorization server issues both"],
             )
     if auth.client_id and (has_reference(auth.client_id) or not _CLIENT.match(auth.client_id)):
         raise UsageError(
             f"`auth.client_id` of server `{server}` cannot be a client id",
-            suggestions=["give it as it is: it is no secret, and variables in it are not filled in"],
+            suggestions=["write it out: it is not a secret, and variables in it are not filled in"],
         )
     if auth.issuer:
         if has_reference(auth.issuer):
@@ -96,5 +94,5 @@ def check_auth(server: str, auth: Auth, *, insecure: bool) -> None:
         if not _SCOPE.match(scope):
             raise UsageError(
                 f"`{show(scope)}` cannot be a scope of server `{server}`",
-                suggestions=["give each scope as a text of its own, without spaces"],
+                suggestions=["give each scope as a string of its own, without spaces"],
             )

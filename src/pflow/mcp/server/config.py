@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from pflow.core.errors import UsageError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import describe
+from pflow.core.json_type import describe, object_in
 from pflow.core.printable import shorten
-from pflow.core.suggest import nearest
 from pflow.mcp.server.address import check_address, has_reference
-from pflow.mcp.server.auth import Auth, check_auth
+from pflow.mcp.server.auth import Auth, check_auth, unknown_word
 from pflow.mcp.server.tool_name import MAX_PART, sanitise
 
 TRANSPORTS = ("stdio", "sse", "stream-http", "uds", "pipe")
@@ -24,7 +23,7 @@ TIMEOUT = 30.0
 """Seconds that a server may be silent."""
 
 MAX_TIMEOUT = 24 * 3600.0
-MAX_TEXT = 32 << 10
+MAX_TEXT_BYTES = 32 << 10
 
 _NAME = re.compile(rf"[a-z0-9-]{{1,{MAX_PART}}}\Z")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
@@ -32,23 +31,29 @@ _LOADS = re.compile(r"(?:PATH|BASH_ENV|ENV|PERL5OPT|RUBYOPT|(?:LD|DYLD|NODE|PYTH
 """Variables whose values decide which code a program loads."""
 
 _PLACES = {"stdio": "command", "sse": "url", "stream-http": "url", "uds": "socket", "pipe": "socket"}
+_OF_PLACE = {
+    "command": ("a command to start", ("command", "args", "env", "cwd")),
+    "url": ("a URL", ("url", "headers", "auth", "insecure", "pin_file")),
+    "socket": ("the path of a socket", ("socket",)),
+}
+"""What each place where a server can be is called, and the fields that go with it."""
 
 T = TypeVar("T")
 
 
-class ServerConfig(Frozen):
-    """One server. Texts keep their `${VAR}` references; `unknown` keeps fields that have no meaning here."""
+class ServerFields(Frozen):
+    """One server. Of variables and headers, and of fields that have no meaning here, the names."""
 
     name: str
     transport: str
     command: str = ""
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = {}
+    env: Collection[str] = ()
     cwd: str = ""
     url: str = ""
     socket: str = ""
-    headers: Mapping[str, str] = {}
-    auth: Auth | None = None
+    headers: Collection[str] = ()
+    auth: object = None
     insecure: bool = False
     pin_file: str = ""
     timeout: float = TIMEOUT
@@ -57,15 +62,29 @@ class ServerConfig(Frozen):
     tools: tuple[str, ...] = ()
     """The tools that become node types, by their own names; all if none is named."""
 
+    unknown: Collection[str] = ()
+
+
+class ServerConfig(ServerFields):
+    """One server with all its values. Strings keep their `${VAR}` references."""
+
+    env: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    auth: Auth | None = None
     unknown: Mapping[str, object] = {}
+
+    @property
+    def uses_oauth(self) -> bool:
+        """Whether its tokens are obtained by a login, of a person or of a client."""
+        return self.auth is not None and self.auth.type != "bearer"
 
     def as_fields(self) -> dict[str, object]:
         """The server as a file holds it: everything that is not the default."""
-        fields: dict[str, object] = {"transport": self.transport}
-        for name in self._fields[2:-1]:
-            value = getattr(self, name)
-            if value != getattr(type(self), name):
-                fields[name] = _plain(value)
+        auth = self.auth and self.auth._replace(unknown={})
+        fields = self._replace(auth=auth, unknown={}).as_dict()
+        del fields["name"]
+        if self.auth:
+            fields["auth"] = {**object_in(fields, "auth"), **self.auth.unknown}
         return {**fields, **self.unknown}
 
     def fingerprint(self) -> str:
@@ -92,28 +111,14 @@ def read_server(name: str, fields: object) -> ServerConfig:
     check_server_name(name)
     if not isinstance(fields, dict):
         raise UsageError(f"server `{name}` is {describe(fields)}; it should be an object with `command` or `url`")
-    read = _Reader(name, fields)
-    transport = read_transport(name, read.text("transport") or _infer(fields))
-    config = ServerConfig(
-        name=name,
-        transport=transport,
-        command=read.text("command"),
-        args=read.texts("args"),
-        env=read.pairs("env"),
-        cwd=read.text("cwd"),
-        url=read.text("url"),
-        socket=read.text("socket"),
-        headers=read.pairs("headers"),
-        auth=read.auth(),
-        insecure=read.flag("insecure"),
-        pin_file=read.text("pin_file"),
-        timeout=read.seconds("timeout"),
-        trust_readonly=read.flag("trust_readonly"),
-        trust_idempotent=read.flag("trust_idempotent"),
-        tools=read.tools(),
-        unknown={key: value for key, value in fields.items() if key not in FIELDS},
-    )
-    return check_server(config)
+    defaults = {field: getattr(ServerConfig, field, "") for field in FIELDS}
+    read = _Reader(name).read(fields, defaults)
+    inferred = "stream-http" if fields.get("url") else "uds" if fields.get("socket") else "stdio"
+    transport = read_transport(name, str(read.get("transport", inferred)))
+    unknown = {key: value for key, value in fields.items() if key not in FIELDS}
+    config = ServerConfig(name=name, transport=transport, unknown=unknown)._replace(**{**read, "transport": transport})
+    # `*`, as some programs write it, means all tools.
+    return check_server(config._replace(tools=()) if "*" in config.tools else config)
 
 
 def check_server(config: ServerConfig) -> ServerConfig:
@@ -152,15 +157,10 @@ def check_server_name(name: str) -> str:
 
 
 def read_transport(name: str, text: str) -> str:
-    """The transport that a text means, if this system has it."""
+    """The transport that a string means, if this system has it."""
     transport = ALIASES.get(text, text)
     if transport not in TRANSPORTS:
-        near = nearest(text, [*TRANSPORTS, *ALIASES], limit=1)
-        raise UsageError(
-            f"server `{name}` has the transport `{show(text)}`, which does not exist",
-            details={"known": [*TRANSPORTS, "http"]},
-            suggestions=[f"did you mean `{near[0]}`?"] if near else [],
-        )
+        raise unknown_word(name, "transport", text, [*TRANSPORTS, "http"], ALIASES)
     if transport == "pipe" and sys.platform != "win32":
         raise UsageError(
             f"server `{name}` has the transport `pipe`, which exists on Windows only",
@@ -169,24 +169,14 @@ def read_transport(name: str, text: str) -> str:
     return transport
 
 
-def _infer(fields: Mapping[str, object]) -> str:
-    return "stream-http" if fields.get("url") else "uds" if fields.get("socket") else "stdio"
-
-
 def _check_places(config: ServerConfig) -> None:
     needed = _PLACES[config.transport]
     if not getattr(config, needed):
-        what = {"command": "a command to start", "url": "a URL", "socket": "the path of a socket"}[needed]
         raise UsageError(
-            f"server `{config.name}` with the transport `{config.transport}` needs {what}",
+            f"server `{config.name}` with the transport `{config.transport}` needs {_OF_PLACE[needed][0]}",
             suggestions=[f"give it as `{needed}`"],
         )
-    of_transport = {
-        "command": ("command", "args", "env", "cwd"),
-        "url": ("url", "headers", "auth", "insecure", "pin_file"),
-        "socket": ("socket",),
-    }
-    for other, fields in of_transport.items():
+    for other, (_, fields) in _OF_PLACE.items():
         wrong = [field for field in fields if other != needed and getattr(config, field)]
         if wrong:
             raise UsageError(
@@ -195,91 +185,55 @@ def _check_places(config: ServerConfig) -> None:
             )
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, Auth):
-        return {**value.as_fields(), **value.unknown}
-    if isinstance(value, tuple):
-        return list(value)
-    return dict(value) if isinstance(value, Mapping) else value
-
-
 class _Reader:
-    """The fields of a server in their types; a wrong one is an error that names it and never shows its value."""
+    """The fields of a server in the types of their defaults; a wrong one is an error that never shows its value."""
 
-    def __init__(self, server: str, fields: Mapping[str, object]) -> None:
+    def __init__(self, server: str) -> None:
         self._server = server
-        self._fields = fields
 
-    def text(self, field: str) -> str:
-        return self._read(field, "", lambda value: self._text(field, value))
+    def read(self, given: Mapping[str, object], defaults: Mapping[str, object], within: str = "") -> dict[str, object]:
+        """What is given and differs from the default."""
+        present = [name for name in defaults if given.get(name) is not None]
+        found = {name: self._value(f"{within}{name}", given[name], defaults[name]) for name in present}
+        return {name: value for name, value in found.items() if value}
 
-    def texts(self, field: str) -> tuple[str, ...]:
-        return self._read(field, (), lambda value: self._texts(field, value))
+    def _value(self, field: str, value: object, default: object) -> object:
+        match default:
+            case bool():
+                return self._of_type(bool, field, value, "`true` or `false`")
+            case float():
+                if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_TIMEOUT:
+                    raise self._wrong(field, value, f"a number of seconds, more than 0 and at most {MAX_TIMEOUT:.0f}")
+                return float(value)
+            case tuple():
+                items = self._of_type(list, field, value, "an array of strings")
+                return tuple(self._text(f"{field}[{index}]", item) for index, item in enumerate(items))
+            case dict():
+                pairs = self._of_type(dict, field, value, "an object of strings")
+                return {self._text(field, key): self._text(f"{field}.{key}", item) for key, item in pairs.items()}
+            case None:
+                return self._auth(value)
+        return self._text(field, value)
 
-    def tools(self) -> tuple[str, ...]:
-        """Names of tools; `*`, as some programs write it, means all."""
-        names = self.texts("tools")
-        return () if "*" in names else names
-
-    def pairs(self, field: str) -> dict[str, str]:
-        def read(value: object) -> dict[str, str]:
-            if not isinstance(value, dict):
-                raise self._wrong(field, value, "an object of strings")
-            return {self._text(field, key): self._text(f"{field}.{key}", item) for key, item in value.items()}
-
-        return self._read(field, {}, read)
-
-    def flag(self, field: str) -> bool:
-        def read(value: object) -> bool:
-            if not isinstance(value, bool):
-                raise self._wrong(field, value, "`true` or `false`")
-            return value
-
-        return self._read(field, False, read)
-
-    def seconds(self, field: str) -> float:
-        def read(value: object) -> float:
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_TIMEOUT:
-                raise self._wrong(field, value, f"a number of seconds, more than 0 and at most {MAX_TIMEOUT:.0f}")
-            return float(value)
-
-        return self._read(field, TIMEOUT, read)
-
-    def auth(self) -> Auth | None:
-        value = self._fields.get("auth")
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            raise self._wrong("auth", value, "an object with `token_env`, or with a `type`")
-        inner = _Reader(self._server, {f"auth.{key}": item for key, item in value.items()})
-        return Auth(
-            type=inner.text("auth.type") or "bearer",
-            token_env=inner.text("auth.token_env"),
-            client_id=inner.text("auth.client_id"),
-            client_secret_env=inner.text("auth.client_secret_env"),
-            issuer=inner.text("auth.issuer"),
-            scopes=inner.texts("auth.scopes"),
-            unknown={key: item for key, item in value.items() if key not in Auth._fields[:-1]},
-        )
-
-    def _read(self, field: str, default: T, read: Callable[[object], T]) -> T:
-        value = self._fields.get(field)
-        return default if value is None else read(value)
-
-    def _texts(self, field: str, value: object) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            raise self._wrong(field, value, "an array of strings")
-        return tuple(self._text(f"{field}[{index}]", item) for index, item in enumerate(value))
+    def _auth(self, value: object) -> Auth:
+        given = self._of_type(dict, "auth", value, "an object with `token_env`, or with a `type`")
+        known = {name: getattr(Auth, name) for name in Auth._fields[:-1]}
+        unknown = {key: item for key, item in given.items() if key not in known}
+        return Auth(unknown=unknown)._replace(**self.read(given, known, "auth."))
 
     def _text(self, field: str, value: object) -> str:
-        if not isinstance(value, str):
-            raise self._wrong(field, value, "a string")
+        text = self._of_type(str, field, value, "a string")
         try:
-            size = len(value.encode())
+            size = len(text.encode())
         except UnicodeEncodeError:
             raise self._wrong(field, value, "valid Unicode") from None
-        if "\0" in value or size > MAX_TEXT:
-            raise self._wrong(field, value, f"without NUL, and at most {MAX_TEXT} bytes")
+        if "\0" in text or size > MAX_TEXT_BYTES:
+            raise self._wrong(field, value, f"without NUL, and at most {MAX_TEXT_BYTES} bytes")
+        return text
+
+    def _of_type(self, kind: type[T], field: str, value: object, wanted: str) -> T:
+        if not isinstance(value, kind):
+            raise self._wrong(field, value, wanted)
         return value
 
     def _wrong(self, field: str, value: object, wanted: str) -> UsageError:

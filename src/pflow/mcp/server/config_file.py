@@ -10,8 +10,8 @@ from pflow.core.errors import ExistsError, NotFoundError, PflowError, StorageErr
 from pflow.core.file.file_name import show
 from pflow.core.file.home import Home
 from pflow.core.file.os_call import Calls
-from pflow.core.file.state_file import StateFile, object_in
-from pflow.core.json_type import Json
+from pflow.core.file.state_file import StateFile
+from pflow.core.json_type import Json, object_in
 from pflow.core.suggest import nearest
 from pflow.mcp.server.config import ServerConfig, check_server, read_server
 
@@ -21,7 +21,7 @@ class ServerBook:
 
     def __init__(self, home: Home, *, notices: list[str] | None = None, calls: Calls = os) -> None:
         self.notices: list[str] = [] if notices is None else notices
-        # The file may hold credentials that someone wrote there in clear.
+        # The file may hold credentials in plain text.
         self._file = StateFile(
             home.servers,
             is_valid=lambda content: isinstance(content.get("servers", {}), dict),
@@ -95,17 +95,14 @@ class ServerBook:
     def _read(self) -> Json:
         content = self._file.read()
         if content is None:
-            self._note_lost()
+            # Servers that were set aside must not look like servers that were never there.
+            if aside := self._file.last_aside():
+                self._note(f"`{self._file.path}` was damaged and set aside as `{aside}`; there are no servers now")
             return {}
         for key in content:
             if key != "servers":
                 self._note(f"`{self._file.path.name}` holds an unknown field `{show(key)}`; it has no effect")
         return object_in(content, "servers")
-
-    def _note_lost(self) -> None:
-        """Servers that were set aside must not look like servers that were never there."""
-        if aside := self._file.last_aside():
-            self._note(f"`{self._file.path}` was damaged and set aside as `{aside}`; there are no servers now")
 
     def _note(self, notice: str) -> None:
         if notice not in self.notices:

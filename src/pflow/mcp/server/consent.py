@@ -9,12 +9,13 @@ from pflow.core.advice import Advice
 from pflow.core.errors import SecurityError
 from pflow.core.printable import escape
 from pflow.mcp.server.address import has_reference
-from pflow.mcp.server.auth import Auth
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.server_state import ServerState, ServerStates
 
 _REFERENCE = re.compile(r"\$\{(?:env:)?[A-Za-z_][A-Za-z0-9_]*\}\Z")
 _NOTHING = "(nothing)"
+_DECIDING = ("transport", "command", "args", "env", "cwd", "url", "socket", "headers", "insecure", "pin_file")
+_OF_AUTH = ("token_env", "client_id", "client_secret_env", "issuer")
 _LABELS = {
     "env": "variables",
     "token_env": "token from",
@@ -68,32 +69,16 @@ def deciding(server: ServerConfig) -> dict[str, str | list[str]]:
     """The fields that the fingerprint is made of, as a file may keep them: without what looks like a secret."""
     from pflow.mcp.server.secret_scan import shown_args, shown_url  # lazy: a run only compares fingerprints
 
-    return {**_shown(server), **_filled(args=shown_args(server), url=shown_url(server))}
+    return _shown(server._replace(args=shown_args(server), url=shown_url(server)))
 
 
 def _shown(server: ServerConfig) -> dict[str, str | list[str]]:
-    auth = server.auth or Auth(type="")
-    return _filled(
-        transport=server.transport,
-        command=server.command,
-        args=list(server.args),
-        env=sorted(server.env),
-        cwd=server.cwd,
-        url=server.url,
-        socket=server.socket,
-        headers=sorted(server.headers),
-        insecure="yes" if server.insecure else "",
-        pin_file=server.pin_file,
-        auth=auth.type,
-        token_env=auth.token_env,
-        client_id=auth.client_id,
-        client_secret_env=auth.client_secret_env,
-        issuer=auth.issuer,
-    )
-
-
-def _filled(**fields: str | list[str]) -> dict[str, str | list[str]]:
-    return {name: value for name, value in fields.items() if value}
+    found = {name: getattr(server, name) for name in _DECIDING}
+    found |= {"args": list(server.args), "env": sorted(server.env), "headers": sorted(server.headers)}
+    found["insecure"] = "yes" if server.insecure else ""
+    if server.auth:
+        found |= {"auth": server.auth.type, **{name: getattr(server.auth, name) for name in _OF_AUTH}}
+    return {name: value for name, value in found.items() if value}
 
 
 def _changed(server: ServerConfig, state: ServerState) -> list[str]:
@@ -122,14 +107,15 @@ def _facts(server: ServerConfig) -> Iterator[tuple[str, str]]:
         if text:
             yield label, _word(text)
     if server.url:
-        yield "address", _address(server.url)
+        # In ASCII: letters of other alphabets can look like those of a name that one trusts.
+        yield "address", escape(server.url).encode("ascii", "backslashreplace").decode()
     if server.insecure:
         yield "insecure", "yes: others may read and change what is sent"
     for label, names in (("variables", server.env), ("headers", server.headers)):
         if names:
             yield label, ", ".join(_variable(name, value) for name, value in sorted(names.items()))
     shown = _shown(server)
-    for field in ("auth", "token_env", "client_id", "client_secret_env", "issuer"):
+    for field in ("auth", *_OF_AUTH):
         if field in shown:
             yield _LABELS.get(field, field), _text(shown[field])
 
@@ -153,11 +139,6 @@ def _program(server: ServerConfig) -> str:
         return "not found now"
     real = os.path.realpath(found)
     return _word(found) if real == found else f"{_word(found)}, which is {_word(real)}"
-
-
-def _address(url: str) -> str:
-    """A URL in ASCII: letters of other alphabets can look like those of a name that one trusts."""
-    return escape(url).encode("ascii", "backslashreplace").decode()
 
 
 def _text(value: str | list[str]) -> str:

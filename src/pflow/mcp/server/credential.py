@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import orjson
 
 from pflow.core.advice import Advice
 from pflow.core.errors import StepError
-from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
-from pflow.core.setting.secret_name import is_secret_name
 from pflow.mcp.server.config import ServerConfig
 
 _FORBIDDEN = re.compile(r"[^\x21-\x7e]")
@@ -20,27 +18,17 @@ _UNSAID = frozenset(["openid", "offline_access"])
 """Scopes that change what else is granted, and are rarely repeated in what was."""
 
 
-class Credentials(Frozen):
-    """Headers for every request, and what of them must not be shown anywhere."""
-
-    headers: Mapping[str, str]
-    secrets: Sequence[str]
-
-    def __repr__(self) -> str:
-        return f"Credentials(headers={sorted(self.headers)})"
-
-
-def check_credentials(server: ServerConfig, variables: Mapping[str, str]) -> Credentials:
+def check_credentials(server: ServerConfig, variables: Mapping[str, str]) -> dict[str, str]:
     """The headers of an expanded server, with its token. Raises a `StepError` with the action `auth_failed`.
 
     Of OAuth only the client's secret is looked for; its tokens come from `pflow.mcp.oauth.login`.
     """
     token = bearer(server, variables)
-    secret = client_secret(server, variables)
+    client_secret(server, variables)
     headers = {
         name: value
         for name, value in server.headers.items()
-        if name.lower() != "authorization" or (token is None and not _is_oauth(server) and _says_something(value))
+        if name.lower() != "authorization" or (token is None and not server.uses_oauth and _says_something(value))
     }
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
@@ -48,10 +36,7 @@ def check_credentials(server: ServerConfig, variables: Mapping[str, str]) -> Cre
         sent = next((value for name, value in headers.items() if name.lower() == "authorization"), "")
         if _SCHEME.match(sent):
             check_scopes(server, scopes_of(_SCHEME.sub("", sent, count=1)), where="")
-    shown = [value for name, value in headers.items() if is_secret_name(name)]
-    parts = [value.partition(" ")[2].strip() for value in shown]
-    secrets = [text for text in (*shown, *parts, token, secret) if text]
-    return Credentials(headers=headers, secrets=list(dict.fromkeys(secrets)))
+    return headers
 
 
 def bearer(server: ServerConfig, variables: Mapping[str, str]) -> str | None:
@@ -139,7 +124,3 @@ def _has(granted: frozenset[str], scope: str) -> bool:
 def _says_something(value: str) -> bool:
     """Whether an `Authorization` header holds more than its scheme, and no variable that was left open."""
     return value.strip().lower() not in ("", "bearer", "basic", "token") and "${" not in value
-
-
-def _is_oauth(server: ServerConfig) -> bool:
-    return server.auth is not None and server.auth.type != "bearer"

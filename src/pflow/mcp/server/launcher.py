@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from pflow.core.frozen import Frozen
 
-_PROCESSES = 64
+_MOST_PROCESSES = 64
 _HARMLESS = frozenset(["PATH", "PWD", "OLDPWD", "SHLVL", "_", "INIT_CWD", "NODE", "EDITOR", "COLOR", "UV"])
 """Variables that launchers set and that no server works differently for, beside those of npm and pip."""
 
@@ -33,7 +34,7 @@ def usable(launch: Sequence[str]) -> bool:
 
 
 def launch_environment(launch: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
-    """`env` with the folder of the script first in `PATH`, as launchers have it: a server finds its siblings there."""
+    """`env` with the directory of the script first in `PATH`, as launchers do: a server finds its siblings there."""
     path = env.get("PATH") or os.environ.get("PATH") or os.defpath
     return {**env, "PATH": f"{os.path.dirname(_script(launch))}{os.pathsep}{path}"}  # noqa: PTH120
 
@@ -75,16 +76,14 @@ def _find(argv: tuple[str, ...], pid: int) -> tuple[str, ...]:
 def observe(pid: int) -> Iterator[Process]:
     """A process and what is below it, from the top, as far as they can be seen."""
     children: dict[int, list[int]] = {}
-    for name in _names("/proc"):
-        if name.isdigit():
-            parent = _parent(int(name))
-            children.setdefault(parent, []).append(int(name))
+    for folder in Path("/proc").glob("[0-9]*"):
+        children.setdefault(_parent(int(folder.name)), []).append(int(folder.name))
     queue = [pid]
     for number in queue:
         process = read_process(number)
         if process is not None:
             yield process
-        queue += sorted(children.get(number, []))[: max(_PROCESSES - len(queue), 0)]
+        queue += sorted(children.get(number, []))[: max(_MOST_PROCESSES - len(queue), 0)]
 
 
 def _interpreter(process: Process) -> str:
@@ -117,11 +116,11 @@ def _script(launch: Sequence[str]) -> str:
 
 def read_process(pid: int) -> Process | None:
     """A process, if it can be seen."""
-    folder = f"/proc/{pid}"
+    folder = Path(f"/proc/{pid}")
     try:
-        words = _read(f"{folder}/cmdline").split("\0")[:-1]
-        pairs = [pair.partition("=") for pair in _read(f"{folder}/environ").split("\0") if pair]
-        program, cwd = os.readlink(f"{folder}/exe"), os.readlink(f"{folder}/cwd")  # noqa: PTH115
+        words = (folder / "cmdline").read_bytes().decode().split("\0")[:-1]
+        pairs = [pair.partition("=") for pair in (folder / "environ").read_bytes().decode().split("\0") if pair]
+        program, cwd = str((folder / "exe").readlink()), str((folder / "cwd").readlink())
     except (OSError, UnicodeDecodeError):  # it is gone, or another user's, or nothing that could be kept
         return None
     env = {name: value for name, _, value in pairs}
@@ -131,18 +130,6 @@ def read_process(pid: int) -> Process | None:
 def _parent(pid: int) -> int:
     try:
         # The program's name is in parentheses, and may hold any others.
-        return int(_read(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return 0
-
-
-def _read(path: str) -> str:
-    with open(path, "rb") as file:  # noqa: PTH123
-        return file.read().decode()
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)  # noqa: PTH208
-    except OSError:
-        return []

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pflow.core.file.atomic import parse_object
+from pflow.core.json_type import object_in
 
 Cached = Callable[[str, str, Sequence[str]], bool]
 """Whether a script that an interpreter runs is what these words of a launcher stand for."""
 
-_LIMIT = 4 << 20
+_LIMIT_BYTES = 4 << 20
 _IN_NPX = re.compile(r"(/.*/_npx/[0-9a-f]+)/node_modules/\.bin/[^/]+\Z", re.DOTALL)
 _NPM_PIN = re.compile(r"(@?[^@]+)@v?(\d+\.\d+\.\d+[0-9A-Za-z.+-]*)\Z")
 _REQUIREMENT = re.compile(
@@ -31,13 +32,12 @@ def cache_for(argv: Sequence[str]) -> Cached | None:
 
 
 def _in_npx(script: str, interpreter: str, launcher: Sequence[str]) -> bool:
-    """npx keeps a folder per set of packages, and writes into it which ones were asked for."""
+    """npx keeps a directory per set of packages, and writes into it which ones were asked for."""
     found = _IN_NPX.match(script)
     if found is None:
         return False
     root = Path(found[1])
-    made_for = _object(root / "package.json").get("_npx")
-    specs = made_for.get("packages") if isinstance(made_for, dict) else None
+    specs = object_in(_object(root / "package.json"), "_npx").get("packages")
     asked = [word.partition("=")[2] if word.startswith("-") else word for word in launcher[1:]]
     if not isinstance(specs, list) or not specs or not all(spec in asked for spec in specs):
         return False
@@ -94,6 +94,6 @@ def _plain(version: str) -> str:
 def _object(path: Path) -> dict[str, object]:
     try:
         with path.open("rb") as file:
-            return parse_object(file.read(_LIMIT)) or {}
+            return parse_object(file.read(_LIMIT_BYTES)) or {}
     except OSError:
         return {}

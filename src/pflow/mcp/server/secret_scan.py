@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from pflow.core.advice import Advice
 from pflow.core.file.file_name import show
-from pflow.core.frozen import Frozen
 from pflow.core.setting.secret_name import is_secret_name
 from pflow.mcp.server.address import has_reference
-from pflow.mcp.server.config import TIMEOUT, ServerConfig
+from pflow.mcp.server.config import ServerConfig, ServerFields
 
 HIDDEN = "********"
 _LOOKED_AT = 4096
@@ -49,36 +48,19 @@ def shown_url(config: ServerConfig) -> str:
     return f"{base}?{'&'.join(f'{key}={HIDDEN}' if equals else key for key, equals, _ in pairs)}"
 
 
-class ServerView(Frozen):
+class ServerView(ServerFields):
     """A server for people and programs: whole, but of variables, headers and unknown fields only the names."""
 
-    name: str
-    transport: str
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    cwd: str = ""
-    url: str = ""
-    socket: str = ""
-    headers: tuple[str, ...] = ()
-    auth: Mapping[str, object] | None = None
-    insecure: bool = False
-    pin_file: str = ""
-    timeout: float = TIMEOUT
-    trust_readonly: bool = False
-    trust_idempotent: bool = False
-    tools: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
     warnings: tuple[str, ...] | None = None
     """What to know of a server that was just added."""
 
 
 def view(config: ServerConfig, warnings: Sequence[str] | None = None) -> ServerView:
     """The server as it may be shown."""
-    shown = {name: getattr(config, name) for name in config._fields}
+    shown = config._asdict()
     shown |= {"args": tuple(shown_args(config)), "url": shown_url(config), "unknown": tuple(_unknown(config))}
     shown |= {part: tuple(sorted(shown[part])) for part in ("env", "headers")}
-    auth = config.auth.as_fields() if config.auth else None
+    auth = config.auth._replace(unknown={}).as_dict() if config.auth else None
     return ServerView(**{**shown, "auth": auth, "warnings": None if warnings is None else tuple(warnings)})
 
 
@@ -100,11 +82,11 @@ def _advise(config: ServerConfig) -> Iterator[str]:
             secret = _SECRET.search(value[:_LOOKED_AT]) or is_secret_name(key)
             if secret and value and not has_reference(value):
                 yield (
-                    f"the value of the {part} `{show(key)}` of server `{name}` is stored in clear; "
+                    f"the value of the {part} `{show(key)}` of server `{name}` is stored in plain text; "
                     + Advice("store it with `{set_setting}` and write `${NAME}` instead", name="NAME")
                 )
     if config.insecure:
-        yield f"server `{name}` is insecure: its connection may be unencrypted or to anyone"
+        yield f"server `{name}` is insecure: its connection may be unencrypted, or to an impostor"
     if " " in config.command and not re.search(r"[/\\]", config.command):
         yield f"the command of server `{name}` is one program with spaces in its name; its words belong in `args`"
     for key in _unknown(config):

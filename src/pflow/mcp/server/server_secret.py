@@ -9,6 +9,7 @@ from pflow.core.file.home import Home
 from pflow.core.setting.secret_name import is_secret_name
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.config_file import ServerBook
+from pflow.mcp.server.credential import bearer
 from pflow.mcp.server.secret_scan import password_in
 from pflow.mcp.server.variable import expand, references
 
@@ -30,6 +31,8 @@ def server_secrets(home: Home, variables: Mapping[str, str]) -> dict[str, str]:
                 found[name] = variables[name]
         try:
             found.update(_given(server, expand(server, variables).server))
+            if token := bearer(server, variables):
+                found[f"{server.name}.token"] = token  # as it is sent, without white space or scheme around it
         except PflowError:
             continue  # it cannot be connected to either
     if home.tokens.exists():

@@ -9,9 +9,9 @@ from typing import TypeGuard
 from pflow.core.advice import Advice
 from pflow.core.file.home import Home
 from pflow.core.file.os_call import Calls
-from pflow.core.file.state_file import Damage, StateFile, object_in
+from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import Json, JsonView
+from pflow.core.json_type import Json, JsonView, object_in
 
 _Stamp = tuple[int, int, int]
 
@@ -90,7 +90,7 @@ class ServerStates:
 
         def change_content(content: Json) -> Json:
             changed.update(change(_states_of(content)))
-            return {"servers": {name: _fields(state) for name, state in sorted(changed.items())}}
+            return {"servers": {name: state.as_dict() for name, state in sorted(changed.items())}}
 
         self._file.update(change_content)
         self._stamp = None
@@ -132,8 +132,3 @@ def _state(fields: JsonView) -> ServerState:
 
 def _is_texts(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(part, str) for part in value)
-
-
-def _fields(state: ServerState) -> Json:
-    """A state as the file holds it: everything that is not the default."""
-    return {name: value for name in state._fields if (value := getattr(state, name)) != getattr(ServerState, name)}

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 
 from pflow.core.errors import StorageError
 from pflow.core.file.home import Home
-from pflow.core.file.state_file import Damage, StateFile, object_in
+from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import Json, JsonView
+from pflow.core.json_type import Json, JsonView, object_in
 from pflow.mcp.server.config import ServerConfig
 
 VERSION = 1
@@ -39,7 +39,7 @@ class Login(Frozen):
 
     def secrets(self) -> list[str]:
         """What of it must not be shown."""
-        return _secrets({name: getattr(self, name) for name in self._fields})
+        return _secrets(self._asdict())
 
     @property
     def expired(self) -> bool:
@@ -66,9 +66,7 @@ class TokenStore:
 
     def write(self, login: Login) -> None:
         """Keep a login in place of the one before."""
-        values = {name: getattr(login, name) for name in login._fields}
-        known = {name: value for name, value in values.items() if value not in ("", None, {})}
-        entry = {"fingerprint": self._fingerprint, **known}
+        entry = {"fingerprint": self._fingerprint, **login.as_dict()}
 
         def change(content: Json) -> Json:
             servers = {**object_in(content, "servers"), self._name: entry}
@@ -82,18 +80,17 @@ class TokenStore:
 
 
 def forget(home: Home, name: str) -> bool:
-    """Drop what a server was logged in to with, wherever that was; whether there was something."""
-    found = False
+    """Forget the tokens of a server; whether there were any. They stay good until they expire."""
+    file = _token_file(home)
+    if not home.tokens.exists() or name not in object_in(file.read() or {}, "servers"):
+        return False
 
     def change(content: Json) -> Json:
-        nonlocal found
-        servers = dict(object_in(content, "servers"))
-        found = servers.pop(name, None) is not None
+        servers = {key: login for key, login in object_in(content, "servers").items() if key != name}
         return {**content, "version": VERSION, "servers": servers}
 
-    if home.tokens.exists():
-        _token_file(home).update(change)
-    return found
+    file.update(change)
+    return True
 
 
 def token_secrets(home: Home) -> list[str]:
@@ -119,8 +116,7 @@ def _fingerprint(server: ServerConfig) -> str:
 
     import orjson
 
-    whose = [server.url, server.auth.identity() if server.auth else None]
-    return f"sha256:{sha256(orjson.dumps(whose)).hexdigest()}"
+    return f"sha256:{sha256(orjson.dumps([server.url, server.auth and server.auth.identity()])).hexdigest()}"
 
 
 def _token_file(home: Home, on_damage: Callable[[Damage], Json] = lambda _: {}) -> StateFile:
@@ -128,22 +124,11 @@ def _token_file(home: Home, on_damage: Callable[[Damage], Json] = lambda _: {}) 
 
 
 def _login(entry: JsonView) -> Login | None:
-    """The login of an entry, None if someone has changed it into something else."""
-
-    def text(name: str) -> str:
-        value = entry.get(name)
-        return value if isinstance(value, str) else ""
-
-    expires_at = entry.get("expires_at")
-    if not text("access_token"):
+    """The login of an entry, None if somebody edited it so that it is not one."""
+    token, expires_at = entry.get("access_token"), entry.get("expires_at")
+    if not isinstance(token, str) or not token:
         return None
-    return Login(
-        access_token=text("access_token"),
-        refresh_token=text("refresh_token"),
-        scope=text("scope"),
-        expires_at=float(expires_at) if isinstance(expires_at, int | float) else None,
-        issuer=text("issuer"),
-        client=object_in(entry, "client"),
-        metadata=object_in(entry, "metadata"),
-        resource=object_in(entry, "resource"),
-    )
+    types = {name: type(getattr(Login, name, "")) for name in Login._fields}
+    known = {name: value for name, value in entry.items() if name in types and isinstance(value, types[name])}
+    known["expires_at"] = float(expires_at) if isinstance(expires_at, int | float) else None
+    return Login(access_token=token)._replace(**known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
@@ -13,7 +14,7 @@ PREFIX = "mcp-"
 MAX_PART = 64
 """Characters of a server's name, and of a tool's part of a node type."""
 
-_MARK = 6
+_MARK_CHARACTERS = 6
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OTHER = re.compile(r"[^a-z0-9]+")
 
@@ -39,7 +40,7 @@ def sanitise(raw: str, *, default: str) -> str:
         head = "".join(char for char in head if not unicodedata.combining(char))
     name = _OTHER.sub("-", _WORDS.sub("-", head).lower()).strip("-")
     if len(name) > MAX_PART or len(raw) > 4 * MAX_PART:
-        return _marked(name, raw, _MARK)
+        return _marked(name, raw, _MARK_CHARACTERS)
     return name or default
 
 
@@ -53,12 +54,12 @@ def name_tools(server: str, tools: Iterable[str], servers: Collection[str] = ())
     listed = list(tools)
     raws = sorted(set(listed))
     plain = {raw: sanitise(raw, default="tool") for raw in raws}
-    marks = {raw: 0 if _is_own(server, plain[raw], servers) else _MARK for raw in raws}
+    marks = {raw: 0 if _is_own(server, plain[raw], servers) else _MARK_CHARACTERS for raw in raws}
     foreign = [raw for raw in raws if marks[raw]]
     names = {raw: _marked(plain[raw], raw, marks[raw]) for raw in raws}
     while shared := _shared(names):
-        for raw in shared:
-            marks[raw] += _MARK
+        for raw in chain.from_iterable(shared.values()):
+            marks[raw] += _MARK_CHARACTERS
             names[raw] = _marked(plain[raw], raw, marks[raw])
     node_types = {raw: f"{PREFIX}{server}-{names[raw]}" for raw in listed}
     return ToolNames(node_types=node_types, warnings=_warnings(server, plain, node_types, foreign, listed))
@@ -70,10 +71,8 @@ def parse_node_type(node_type: str, servers: Iterable[str]) -> tuple[str, str] |
         return None
     rest = node_type[len(PREFIX) :]
     fitting = [server for server in servers if rest.startswith(f"{server}-") and len(rest) > len(server) + 1]
-    if not fitting:
-        return None
-    server = max(fitting, key=len)
-    return server, rest[len(server) + 1 :]
+    server = max(fitting, key=len, default="")
+    return (server, rest[len(server) + 1 :]) if server else None
 
 
 def _is_own(server: str, name: str, servers: Collection[str]) -> bool:
@@ -91,21 +90,19 @@ def _marked(name: str, raw: str, size: int) -> str:
     return f"{cut}-{mark}" if cut else mark
 
 
-def _shared(names: Mapping[str, str]) -> list[str]:
+def _shared(names: Mapping[str, str]) -> dict[str, list[str]]:
+    """The names that several tools would have, and these tools."""
     by_name: dict[str, list[str]] = {}
     for raw, name in names.items():
         by_name.setdefault(name, []).append(raw)
-    return [raw for raws in by_name.values() if len(raws) > 1 for raw in raws]
+    return {name: raws for name, raws in by_name.items() if len(raws) > 1}
 
 
 def _warnings(
     server: str, plain: Mapping[str, str], node_types: Mapping[str, str], foreign: list[str], listed: list[str]
 ) -> tuple[str, ...]:
     found = []
-    by_name: dict[str, list[str]] = {}
-    for raw in _shared(plain):
-        by_name.setdefault(plain[raw], []).append(raw)
-    for name, raws in sorted(by_name.items()):
+    for name, raws in sorted(_shared(plain).items()):
         shown = ", ".join(f"`{show(raw)}` is `{node_types[raw]}`" for raw in raws)
         found.append(f"{len(raws)} tools of server `{server}` have names that become `{name}`: {shown}")
     found += [

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from pflow.core.errors import UsageError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
-from pflow.mcp.server.address import check_address
+from pflow.mcp.server.address import REFERENCE, check_address
 from pflow.mcp.server.config import ServerConfig
 
-_REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
-_FORBIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")
 
 
 class Expanded(Frozen):
@@ -54,7 +53,7 @@ def references(config: ServerConfig) -> list[str]:
         *(config.command, *config.args, *config.env.values(), config.cwd),
         *(config.url, config.socket, *config.headers.values(), config.pin_file),
     ]
-    names = dict.fromkeys(found[1] for text in texts for found in _REFERENCE.finditer(text))
+    names = dict.fromkeys(found[1] for text in texts for found in REFERENCE.finditer(text))
     of_auth = (config.auth.token_env, config.auth.client_secret_env) if config.auth else ()
     return [*names, *(name for name in of_auth if name)]
 
@@ -74,7 +73,7 @@ class _Expansion:
             f"`{name}` is not defined; {where} of server `{self._server}` has nothing in its place" for name in missing
         ]
         if odd:
-            self.warnings.append(f"{where} of server `{self._server}` holds a `${{` that is no variable; it is kept")
+            self.warnings.append(f"{where} of server `{self._server}` holds a `${{` that is not a variable; it is kept")
         return filled
 
     def path(self, text: str, where: str) -> str:
@@ -88,11 +87,11 @@ class _Expansion:
         for name, text in headers.items():
             filled, missing, odd = self._fill(text, needed=True)
             if missing or odd:
-                why = f"`{missing[0]}` is not defined" if missing else "it holds a `${` that is no variable"
+                why = f"`{missing[0]}` is not defined" if missing else "it holds a `${` that is not a variable"
                 self.warnings.append(f"header `{show(name)}` of server `{self._server}` is not sent: {why}")
                 continue
             value = filled.strip()
-            if _FORBIDDEN.search(value) or not _is_latin(value):
+            if _FORBIDDEN.search(value):
                 raise UsageError(
                     f"header `{show(name)}` of server `{self._server}` has a value that no header can have",
                     suggestions=["look for line breaks and special characters in the variables it refers to"],
@@ -113,12 +112,4 @@ class _Expansion:
                 missing.append(name)
             return value or ""
 
-        return _REFERENCE.sub(value_of, text), missing, "${" in _REFERENCE.sub("", text)
-
-
-def _is_latin(text: str) -> bool:
-    try:
-        text.encode("latin-1")
-    except UnicodeEncodeError:
-        return False
-    return True
+        return REFERENCE.sub(value_of, text), missing, "${" in REFERENCE.sub("", text)

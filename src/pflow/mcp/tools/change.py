@@ -1,4 +1,4 @@
-"""What became of a tool between two readings of a server: in words for people, in names for whoever uses it. Pure."""
+"""How a tool changed between two readings of a server: in words for people, in names for its workflows. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.printable import shorten
-from pflow.registry.entry import interface_from_json, tool_in
+from pflow.registry.entry import ToolConfig, interface_from_json, tool_in
 
 Data = Mapping[str, object]
 
@@ -37,10 +37,11 @@ class ToolChange(Frozen):
 def compare(name: str, old: Data, new: Data) -> ToolChange:
     """How the entry of a node type changed. Whatever the hash of a definition covers leaves a difference."""
     before, after = interface_from_json(old.get("interface")), interface_from_json(new.get("interface"))
-    differences = list(_tool(old, new))
+    was, became = source_of(old), source_of(new)
+    differences = list(_tool(was, became))
     params = list(_params(before, after))
     outputs = list(_outputs(before.outputs, after.outputs))
-    details = list(_details(definition_in(old), definition_in(new), seen_in=bool(params), seen_out=bool(outputs)))
+    details = list(_details(was.definition, became.definition, seen_in=bool(params), seen_out=bool(outputs)))
     differences += [*params, *outputs, *details]
     if before.purity != after.purity:
         differences.append(f"counts as {after.purity} now, was {before.purity}")
@@ -49,7 +50,7 @@ def compare(name: str, old: Data, new: Data) -> ToolChange:
     given, needed = _by_name(before.params), [field.name for field in after.params if field.required]
     return ToolChange(
         name=name,
-        tool=name_in(new),
+        tool=became.tool,
         differences=tuple(differences),
         lost_params=frozenset() if after.open_params else frozenset(given.keys() - _by_name(after.params).keys()),
         new_required=tuple(param for param in needed if param not in given or not given[param].required),
@@ -57,23 +58,15 @@ def compare(name: str, old: Data, new: Data) -> ToolChange:
     )
 
 
-def definition_in(entry: Data) -> Data:
-    """The definition that an entry was made from."""
-    found = tool_in(entry)
-    return found.definition if found else {}
+def source_of(entry: Data) -> ToolConfig:
+    """The tool that an entry was made from."""
+    return tool_in(entry) or ToolConfig(server="", tool="")
 
 
-def name_in(entry: Data) -> str:
-    """The tool's own name."""
-    found = tool_in(entry)
-    return found.tool if found else ""
-
-
-def _tool(old: Data, new: Data) -> Iterator[str]:
-    before, after = name_in(old), name_in(new)
-    if before != after:
-        yield f"calls the tool `{shorten(after)}` now, was `{shorten(before)}`"
-    was, became = definition_in(old), definition_in(new)
+def _tool(old: ToolConfig, new: ToolConfig) -> Iterator[str]:
+    if old.tool != new.tool:
+        yield f"calls the tool `{shorten(new.tool)}` now, was `{shorten(old.tool)}`"
+    was, became = old.definition, new.definition
     for word in ("title", "description"):
         if not _same(was.get(word, MISSING), became.get(word, MISSING)):
             yield _text(word, was.get(word), became.get(word))
@@ -141,7 +134,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _text(what: str, old: object, new: object) -> str:
-    """Two texts from a little before where they part: a change far down must not be cut off."""
+    """Two strings from a little before where they differ: a change far down must not be cut off."""
     before, after = str(old or ""), str(new or "")
     start = max(_parting(before, after) - _BEFORE, 0)
     shown = [shorten(("…" if start and text else "") + text[start:]) for text in (before, after)]

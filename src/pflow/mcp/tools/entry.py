@@ -10,6 +10,7 @@ import orjson
 
 from pflow.core.errors import ServerError
 from pflow.core.file.file_name import show
+from pflow.core.json_type import object_in
 from pflow.core.printable import cut
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.tools.schema import Parameters, SchemaReader
@@ -19,7 +20,7 @@ WRAPPER = "mcp_wrapper"
 
 ACTIONS = ("default", "error", "rate_limited", "auth_failed", "resource_missing", "timeout")
 MOST_BYTES = 256 << 10
-"""Bytes of a definition; what is larger is no description of a tool."""
+"""Bytes of a definition; anything larger does not describe a tool."""
 
 MOST_PARAMS = 1_000
 _MOST_OUTPUTS = 1_000
@@ -55,12 +56,13 @@ def make_entry(server: ServerConfig, tool: Mapping[str, object], peer_version: s
     data = _canonical(definition, name)
     if len(data) > MOST_BYTES:
         raise _unusable(name, f"its definition has {len(data):,} bytes, and {MOST_BYTES:,} are the most")
+    notes = object_in(definition, "annotations")
     interface: dict[str, object] = {
         "description": _description(definition),
         **_params(name, definition),
         "outputs": _outputs(definition),
         "actions": list(ACTIONS),
-        "purity": "pure" if server.trust_readonly and _is_readonly(definition) else "impure",
+        "purity": "pure" if server.trust_readonly and notes.get("readOnlyHint") is True else "impure",
     }
     config: dict[str, object] = {
         "server_id": server.name,
@@ -113,7 +115,7 @@ def _description(definition: Mapping[str, object]) -> str:
             break
     if text:
         return cut(text, _MOST_PROSE)
-    title = definition.get("title") or _mapping(definition.get("annotations")).get("title")
+    title = definition.get("title") or object_in(definition, "annotations").get("title")
     return str(title if isinstance(title, str) and title.strip() else definition["name"])[:_MOST_PROSE].strip()
 
 
@@ -122,15 +124,15 @@ def _params(name: str, definition: Mapping[str, object]) -> dict[str, object]:
     if schema is None:
         return {"params": [], "open_params": True}
     if not isinstance(schema, dict):
-        raise _unusable(name, "its `inputSchema` is no object")
+        raise _unusable(name, "its `inputSchema` is not an object")
     if not isinstance(schema.get("properties", {}), dict):
-        raise _unusable(name, "the `properties` of its `inputSchema` are no object")
+        raise _unusable(name, "the `properties` of its `inputSchema` are not an object")
     reader = SchemaReader(schema)
     if {"object", "any"}.isdisjoint(reader.type_of(schema).split("|")):
-        raise _unusable(name, "its `inputSchema` describes no object")
+        raise _unusable(name, "its `inputSchema` does not describe an object")
     found = reader.parameters()
     if reader.is_exhausted:
-        raise _unusable(name, "its `inputSchema` has more parts than anyone can read")
+        raise _unusable(name, "its `inputSchema` has too many parts to read")
     names = [*found.schemas, *sorted(found.required - found.schemas.keys())]
     if len(names) > MOST_PARAMS:
         raise _unusable(name, f"it has {len(names):,} parameters, and {MOST_PARAMS:,} are the most")
@@ -149,7 +151,7 @@ def _param(reader: SchemaReader, name: str, schema: object, required: bool) -> d
         "description": reader.prose_of(schema),
         "required": required,
     }
-    given = _mapping(schema)
+    given = schema if isinstance(schema, dict) else {}
     if "default" in given:
         param["default"] = given["default"]
     if kind == "array" and (items := reader.type_of(given.get("items"))) != "any" and "|" not in items:
@@ -173,7 +175,7 @@ def _outputs(definition: Mapping[str, object]) -> list[dict[str, object]]:
 
 
 def _result(reader: SchemaReader, found: Parameters) -> dict[str, object]:
-    """A value in a lone `result`, as servers wrap what is no object, is unwrapped when it arrives."""
+    """A value in a lone `result`, as servers wrap what is not an object, is unwrapped when it arrives."""
     if "result" in found.schemas and not found.required - {"result"}:
         if len(found.schemas) == 1 and not found.is_open:
             return _output(reader, "result", found.schemas["result"])
@@ -186,16 +188,6 @@ def _output(reader: SchemaReader, name: str, schema: object) -> dict[str, object
     output: dict[str, object] = {"name": name, "type": kind}
     if prose := reader.prose_of(schema):
         output["description"] = prose
-    if "object" in kind or "array" in kind or kind == "any":
-        part = reader.cut_out(schema)
-        if part:
-            output["schema"] = part
+    if ("object" in kind or "array" in kind or kind == "any") and (part := reader.cut_out(schema)):
+        output["schema"] = part
     return output
-
-
-def _is_readonly(definition: Mapping[str, object]) -> bool:
-    return _mapping(definition.get("annotations")).get("readOnlyHint") is True
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}

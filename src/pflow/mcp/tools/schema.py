@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import orjson
 
-from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.mcp.tools.text import describe_value
 
 Schema = Mapping[str, object]
@@ -36,23 +36,23 @@ _DEFINITIONS = re.compile(rb'"\$ref":"#/(\$defs|definitions)/([^"/\\]+)"')
 _REFERENCE = b'"$ref":'
 
 
-class Parameters(Frozen):
-    """What a tool takes: the schema of each parameter, which must be there, and whether others are admitted."""
+class Parameters(NamedTuple):
+    """What a tool takes: the schema of each parameter, and which must be there.
 
-    schemas: Mapping[str, object]
-    required: frozenset[str]
-    is_open: bool
-
-
-class _Gathered(NamedTuple):
-    """What was found of an object; `openness` is None where the schema leaves it unsaid."""
+    `openness` says whether others are admitted, None where the schema leaves it unsaid.
+    """
 
     schemas: dict[str, object]
     required: frozenset[str]
     openness: bool | None
     names_any: bool
 
-    def join(self, other: _Gathered) -> _Gathered:
+    @property
+    def is_open(self) -> bool:
+        """Whether others are admitted; unsaid, they are where no parameter has a name."""
+        return self.openness if self.openness is not None else not self.names_any
+
+    def join(self, other: Parameters) -> Parameters:
         """Both together, apart from what is required; what was found first stays."""
         for name, schema in other.schemas.items():
             self.schemas.setdefault(name, schema)
@@ -79,14 +79,12 @@ class SchemaReader:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether there was more to read than anyone should."""
+        """Whether there was too much to read."""
         return self._visits < 0
 
     def parameters(self) -> Parameters:
         """What an object of the root schema can hold."""
-        found = self._gather(self.root, 0)
-        is_open = found.openness if found.openness is not None else not found.names_any
-        return Parameters(schemas=found.schemas, required=found.required, is_open=is_open)
+        return self._gather(self.root, 0)
 
     def prose_of(self, schema: object) -> str:
         """What a parameter means and which values it takes, in one line."""
@@ -135,7 +133,7 @@ class SchemaReader:
         return known
 
     def _table(self, name: str) -> Schema:
-        return _mapping(self.root.get(name))
+        return object_in(self.root, name)
 
     def _kinds(self, schema: object, depth: int) -> frozenset[str]:
         """The kinds of JSON values that fit; all of them where nothing is known."""
@@ -164,18 +162,18 @@ class SchemaReader:
             kinds |= _NAMED["null"]
         return kinds or _ALL
 
-    def _gather(self, schema: object, depth: int) -> _Gathered:
+    def _gather(self, schema: object, depth: int) -> Parameters:
         self._visits -= 1
         if not isinstance(schema, dict) or depth > _DEEPEST or self._visits < 0:
-            return _Gathered({}, frozenset(), None, False)
-        properties = schema.get("properties")
-        self._visits -= len(properties) if isinstance(properties, dict) else 0
+            return Parameters({}, frozenset(), None, False)
+        properties = object_in(schema, "properties")
+        self._visits -= len(properties)
         names = schema.get("required")
-        own = _Gathered(
-            dict(_mapping(properties)),
+        own = Parameters(
+            dict(properties),
             frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset(),
             _openness(schema),
-            isinstance(properties, dict),
+            isinstance(schema.get("properties"), dict),
         )
         together = list(_parts(schema.get("allOf")))
         if isinstance(reference := schema.get("$ref"), str):
@@ -196,7 +194,8 @@ class SchemaReader:
         for _ in range(_DEEPEST):
             if not isinstance(reference := schema.get("$ref"), str):
                 break
-            schema = _mapping(self._find(reference))
+            found = self._find(reference)
+            schema = found if isinstance(found, dict) else {}
         return schema
 
     def _find(self, reference: str) -> object:
@@ -225,26 +224,16 @@ def _references(data: bytes) -> list[_Key] | None:
 
 def _openness(schema: Schema) -> bool | None:
     others = schema.get("additionalProperties")
-    if others is True or isinstance(others, dict) or _mapping(schema.get("patternProperties")):
+    if others is True or isinstance(others, dict) or object_in(schema, "patternProperties"):
         return True
     return False if others is False else None
 
 
 def _named(named: object) -> frozenset[str]:
-    if named is None:
-        return _ALL
-    if isinstance(named, str):
-        return _NAMED.get(named, _ALL)
-    names = named if isinstance(named, list) else [named]
-    kinds: frozenset[str] = frozenset()
-    for name in names:
-        kinds |= _NAMED.get(name, _ALL) if isinstance(name, str) else _ALL
-    return kinds or _ALL
+    if isinstance(named, list):
+        return frozenset().union(*map(_named, named)) or _ALL
+    return _NAMED.get(named, _ALL) if isinstance(named, str) else _ALL
 
 
 def _parts(value: object) -> list[object]:
     return value if isinstance(value, list) else []
-
-
-def _mapping(value: object) -> Schema:
-    return value if isinstance(value, dict) else {}

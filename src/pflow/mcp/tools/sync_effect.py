@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.core.printable import shorten
 from pflow.core.template.compiled import Reference
-from pflow.core.template.template import references_of
+from pflow.core.template.template import compile_value
 from pflow.mcp.tools.change import ToolChange
 from pflow.mcp.tools.entry import WRAPPER
 from pflow.mcp.tools.sync_plan import SyncPlan
@@ -48,13 +49,14 @@ def _problems(
         if not isinstance(node, dict):
             continue
         name = str(node.get("id", ""))
-        inner = _mapping(node.get("params")).get("workflow")
+        inner = object_in(node, "params").get("workflow")
         for place, problem in _problems(plan, by_type, inner, depth + 1):
             yield f"{name}/{place}", problem
         change = _change(plan, by_type, node, name)
         if change is not None:
             if references is None:
-                references = list(_references(document))
+                found = compile_value(document)[0].references
+                references = list({reference.text: reference for reference in found}.values())
             for problem in _broken(change, node, name, document, references):
                 yield name, problem
 
@@ -63,7 +65,7 @@ def _change(plan: SyncPlan, by_type: Mapping[str, ToolChange], node: Data, name:
     kind = node.get("type") or name
     if kind != WRAPPER:
         return by_type.get(kind) if isinstance(kind, str) else None
-    metadata = _mapping(node.get("mcp_metadata"))
+    metadata = object_in(node, "mcp_metadata")
     return plan.by_tool.get(str(metadata.get("tool_name"))) if metadata.get("server_id") == plan.server else None
 
 
@@ -72,8 +74,8 @@ def _broken(change: ToolChange, node: Data, name: str, document: Data, reference
     if change.is_gone:
         yield f"`{change.name}` is `{change.moved_to}` now" if change.moved_to else f"the tool `{tool}` is gone"
         return
-    mapped = _mapping(_mapping(_mapping(document.get("mappings")).get(name)).get("input_mappings"))
-    given = {*_mapping(node.get("params")), *mapped}
+    mapped = object_in(object_in(object_in(document, "mappings"), name), "input_mappings")
+    given = {*object_in(node, "params"), *mapped}
     for param in sorted(change.lost_params & given):
         yield f"gives `{shorten(param)}`, which the tool `{tool}` does not take any more"
     for param in change.new_required:
@@ -93,23 +95,3 @@ def _output(reference: Reference, *, is_batch: bool) -> str | int | None:
     if path[:1] == ("result",) and len(path) > 1:
         path = path[1:]
     return path[0] if path else None
-
-
-def _references(document: Data) -> Iterator[Reference]:
-    seen: set[str] = set()
-    waiting: list[object] = [document]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            for reference in references_of(value) if "${" in value else ():
-                if reference.text not in seen:
-                    seen.add(reference.text)
-                    yield reference
-        elif isinstance(value, dict):
-            waiting.extend(reversed(value.values()))
-        elif isinstance(value, list):
-            waiting.extend(reversed(value))
-
-
-def _mapping(value: object) -> Data:
-    return value if isinstance(value, dict) else {}

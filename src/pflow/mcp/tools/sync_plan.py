@@ -11,11 +11,12 @@ import orjson
 from pflow.core.errors import ServerError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.tool_name import PREFIX, name_tools
-from pflow.mcp.tools.change import ToolChange, compare, name_in
+from pflow.mcp.tools.change import ToolChange, compare, source_of
 from pflow.mcp.tools.entry import definition_of, make_entry
 from pflow.registry.registry import Registry
 
@@ -44,19 +45,13 @@ class SyncPlan(Frozen):
 
     def names(self, kind: Kind) -> list[str]:
         """The node types of that kind."""
-        match kind:
-            case "added":
-                return list(self.added)
-            case "unchanged":
-                return list(self.unchanged)
-            case "removed":
-                return [change.name for change in self.changes if change.is_gone]
-        return [change.name for change in self.changes if not change.is_gone]
+        if kind == "added" or kind == "unchanged":
+            return list(self.added if kind == "added" else self.unchanged)
+        return [change.name for change in self.changes if change.is_gone == (kind == "removed")]
 
     def description(self, name: str) -> str:
         """What an entry that is to be set says about its tool."""
-        interface = self.entries[name].get("interface")
-        return str(interface.get("description", "")) if isinstance(interface, dict) else ""
+        return str(object_in(self.entries[name], "interface").get("description", ""))
 
 
 def plan_sync(
@@ -81,8 +76,8 @@ def plan_sync(
     entries = {name: entry for name, entry in wanted.items() if before.get(name) != entry}
     changed = {name: compare(name, before[name], entry) for name, entry in entries.items() if name in before}
     changed = {name: change for name, change in changed.items() if change.differences}
-    names = {name_in(entry): name for name, entry in wanted.items()}
-    gone = [_gone(name, entry, names) for name, entry in before.items() if name not in wanted]
+    names = {source_of(entry).tool: name for name, entry in wanted.items()}
+    gone = {name: source_of(entry).tool for name, entry in before.items() if name not in wanted}
     return SyncPlan(
         server=server.name,
         discovered=len(tools),
@@ -90,7 +85,13 @@ def plan_sync(
         entries=entries,
         added=tuple(name for name in wanted if name not in before),
         unchanged=tuple(name for name in wanted if name in before and name not in changed),
-        changes=(*changed.values(), *gone),
+        changes=(
+            *changed.values(),
+            *(
+                ToolChange(name=name, tool=tool, is_gone=True, moved_to=names.get(tool, ""))
+                for name, tool in gone.items()
+            ),
+        ),
         by_tool=_by_tool(before, wanted, names, changed),
         warnings=_capped([*warnings, *_overwritten(server.name, list(changed))]),
     )
@@ -166,21 +167,16 @@ def _check_free(name: str, raw: str, server: str, registry: Registry) -> None:
     raise ServerError(f"tool `{show(raw)}` cannot be used: its node type `{name}` belongs to {holder}")
 
 
-def _gone(name: str, entry: Mapping[str, object], names: Mapping[str, str]) -> ToolChange:
-    tool = name_in(entry)
-    return ToolChange(name=name, tool=tool, is_gone=True, moved_to=names.get(tool, ""))
-
-
 def _by_tool(
     before: Mapping[str, Mapping[str, object]],
     wanted: Entries,
     names: Mapping[str, str],
     changed: Mapping[str, ToolChange],
 ) -> dict[str, ToolChange]:
-    """The changes for whoever names a tool by its own name, which outlives a new name of its node type."""
+    """The changes for documents that name a tool by its own name, which outlives a new name of its node type."""
     found: dict[str, ToolChange] = {}
     for name, entry in before.items():
-        tool = name_in(entry)
+        tool = source_of(entry).tool
         now = names.get(tool)
         if now is None:
             found[tool] = ToolChange(name=name, tool=tool, is_gone=True)

@@ -112,12 +112,8 @@ def _ranges(schema: Mapping[str, object]) -> list[str]:
 
 
 def _forms(schema: Mapping[str, object]) -> list[str]:
-    found = []
-    for word in ("format", "pattern"):
-        value = schema.get(word)
-        if isinstance(value, str) and 0 < len(value) <= _LONGEST_PATTERN:
-            found.append(f"{word} {value}")
-    return found
+    said = [(word, schema.get(word)) for word in ("format", "pattern")]
+    return [f"{word} {text}" for word, text in said if isinstance(text, str) and 0 < len(text) <= _LONGEST_PATTERN]
 
 
 def _number(schema: Mapping[str, object], word: str) -> int | float | None:

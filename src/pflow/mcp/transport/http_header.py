@@ -1,10 +1,12 @@
-"""The headers that repeat what a request of the stateless protocol says, for whoever routes it without reading it."""
+"""Headers that repeat what a request of the stateless protocol says, for proxies that route it without reading it."""
 
 from __future__ import annotations
 
 import re
 from binascii import b2a_base64
 from collections.abc import Iterator, Mapping
+
+from pflow.core.json_type import object_in
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 MISMATCH = frozenset((-32020, -32001))
@@ -27,8 +29,7 @@ _BY_NAME = ("patternProperties", "dependentSchemas", "$defs", "definitions")
 
 def modern_version(params: Mapping[str, object]) -> str:
     """The version that a request of the stateless protocol carries; empty for any other request."""
-    meta = params.get("_meta")
-    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    version = object_in(params, "_meta").get(VERSION_KEY)
     return version if isinstance(version, str) else ""
 
 
@@ -50,7 +51,7 @@ def routing_headers(method: str, params: Mapping[str, object], version: str, mir
 
 
 def encode_value(text: str) -> str:
-    """A text as a header can hold it: itself, or marked as base64."""
+    """A string as a header can hold it: itself, or marked as base64."""
     if _PLAIN.fullmatch(text) and not (text.startswith("=?base64?") and text.endswith("?=")):
         return text
     return f"=?base64?{b2a_base64(text.encode(errors='replace'), newline=False).decode()}?="
@@ -66,9 +67,9 @@ def read_mirrored(schema: object) -> dict[tuple[str, ...], str]:
         if not path:
             raise ValueError("`x-mcp-header` stands where no single argument is meant")
         if not isinstance(header, str) or not _TOKEN.fullmatch(header):
-            raise ValueError("an `x-mcp-header` is no name of a header")
+            raise ValueError("an `x-mcp-header` is not the name of a header")
         if part.get("type") not in _KINDS:
-            raise ValueError(f"`x-mcp-header` {header} stands at an argument that is no string, integer or boolean")
+            raise ValueError(f"`x-mcp-header` {header} stands at an argument that is not a string, integer or boolean")
         if header.lower() in (other.lower() for other in found.values()):
             raise ValueError(f"two arguments have the `x-mcp-header` {header}")
         found[path] = header

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 _EXCERPT = 16 << 10
 """Bytes of a body that are looked at for what it says."""
 
-_SHOWN = 500
+_SHOWN_CHARACTERS = 500
+_ABSENT = (404, 405, 410)
+_MEANINGS = {
+    401: ("the MCP server at `{place}` refuses the credentials it was given, or wants some (401)", "auth_failed"),
+    403: ("the MCP server at `{place}` does not allow this (403)", "auth_failed"),
+    429: ("the MCP server at `{place}` gets too many requests (429)", "rate_limited"),
+    **dict.fromkeys(_ABSENT, ("there is no MCP server at `{place}` ({status})", "error")),
+}
+_NO_ANSWER = "the MCP server at `{place}` took a request and gives no answer"
+_OTHER = "the MCP server at `{place}` answered with HTTP status {status}"
 
 
 async def read_refusal(reply: Answer, channel: Channel) -> tuple[str, dict[str, object]]:
@@ -38,49 +47,33 @@ def refusal(reply: Answer, channel: Channel, said: str = "", *, in_session: bool
     status, place = reply.status, reply.place
     details: dict[str, object] = {"url": place, "status": status}
     if said:
-        details["server_says"] = shorten(said, _SHOWN)
+        details["server_says"] = shorten(said, _SHOWN_CHARACTERS)
     if (wait := read_wait(reply.header("retry-after"))) is not None:
         details["retry_after"] = wait
     if ends_session(status, said, in_session=in_session):
         return ServerGone("the MCP server has ended the session", details=details)
-    match status:
-        case 401 | 403:
-            return ServerError(
-                f"the MCP server at `{place}` refuses the credentials it was given, or wants some ({status})"
-                if status == 401
-                else f"the MCP server at `{place}` does not allow this ({status})",
-                action="auth_failed",
-                details=details,
-                suggestions=[_credential(channel.given, channel.logs_in)],
-            )
-        case 429:
-            later = f"in {wait:g} s" if wait is not None else "later"
-            return ServerError(
-                f"the MCP server at `{place}` gets too many requests (429)",
-                action="rate_limited",
-                details=details,
-                suggestions=[f"try again {later}"],
-            )
-        case 404 | 405 | 410:
-            return ServerError(
-                f"there is no MCP server at `{place}` ({status})",
-                details=details,
-                suggestions=["check the path of its URL", "an older server may need the transport `sse`"],
-            )
-        case _ if reply.succeeded:
-            return ServerError(f"the MCP server at `{place}` took a request and gives no answer", details=details)
-    return ServerError(f"the MCP server at `{place}` answered with HTTP status {status}", details=details)
+    words, action = _MEANINGS.get(status, (_NO_ANSWER if reply.succeeded else _OTHER, "error"))
+    message = words.format(place=place, status=status)
+    return ServerError(message, action=action, details=details, suggestions=_advise(status, channel, wait))
 
 
-def _credential(given: Sequence[str], logs_in: bool) -> str:
-    """What to do about credentials: `given` headers are configured, or tokens come from a login."""
-    if logs_in:
-        return Advice(
-            "its token does not suffice: check `auth` of the server, or log in again with `{log_in}`", server="NAME"
-        )
-    if not given:
-        return Advice("give it a token: `{add_server_with_token}`")
-    return f"check the value of {', '.join(f'`{show(name)}`' for name in given)}, which the server is configured with"
+def _advise(status: int, channel: Channel, wait: float | None) -> list[str]:
+    if status == 429:
+        return [f"try again in {wait:g} s" if wait is not None else "try again later"]
+    if status in _ABSENT:
+        return ["check the path of its URL", "an older server may need the transport `sse`"]
+    if status not in (401, 403):
+        return []
+    if channel.logs_in:
+        return [
+            Advice(
+                "its token does not suffice: check `auth` of the server, or log in again with `{log_in}`", server="NAME"
+            )
+        ]
+    if not channel.given:
+        return [Advice("give it a token: `{add_server_with_token}`")]
+    headers = ", ".join(f"`{show(name)}`" for name in channel.given)
+    return [f"check the value of {headers}, which the server is configured with"]
 
 
 def ends_session(status: int, said: str, *, in_session: bool) -> bool:

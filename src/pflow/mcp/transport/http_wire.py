@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
@@ -13,8 +13,9 @@ from pflow.core.json_type import JsonView
 from pflow.core.printable import shorten
 from pflow.mcp.protocol.handshake import LEGACY
 from pflow.mcp.protocol.json_line import LINE_LIMIT
-from pflow.mcp.protocol.rpc import IDLE, Call, Hooks, Patience, Rpc, encode
+from pflow.mcp.protocol.rpc import IDLE, Call, Patience, Rpc, encode
 from pflow.mcp.protocol.rpc_reply import INVALID
+from pflow.mcp.protocol.session import Link
 from pflow.mcp.transport.http_header import (
     MISMATCH,
     VERSION_KEY,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 JSON = "application/json"
 STREAM = "text/event-stream"
 STREAM_LIMIT = 16 * LINE_LIMIT
-"""Bytes that one stream may have in all."""
+"""Bytes that one stream may have in all, also where it broke off and was resumed."""
 
 MOST_RESUMES = 5
 """How often in a row a stream may break off without anything new."""
@@ -41,7 +42,7 @@ MOST_RESUMES = 5
 LINGER = 0.25
 """Seconds that a stream may stay open after the reply; one that ends in time leaves its connection for the next."""
 
-_RETRY = 1.0
+_RETRY_SECONDS = 1.0
 _RETRY_LEAST, _RETRY_MOST = 0.05, 30.0
 _MOST_POSTS = 64
 _MOST_PAGES = 20
@@ -53,8 +54,8 @@ POST = {"accept": f"{JSON}, {STREAM}", "content-type": JSON}
 class HttpWire(Rpc):
     """A server behind an address: stateless, or with a session that it may end."""
 
-    def __init__(self, channel: Channel, hooks: Hooks, *, limit: int = LINE_LIMIT) -> None:
-        super().__init__(hooks)
+    def __init__(self, channel: Channel, link: Link, *, limit: int = LINE_LIMIT) -> None:
+        super().__init__(link)
         self._channel = channel
         self._limit = limit
         self._endpoint = ""
@@ -77,7 +78,7 @@ class HttpWire(Rpc):
             if not modern or error.number not in MISMATCH or not isinstance(name, str) or name in self._mirrored:
                 raise
             # The tool wants arguments repeated in headers, and was never listed here. Nothing has been done yet.
-            await self._look_up(name, meta or {}, patience.get("idle", IDLE))
+            await self._look_up(name, meta or {}, patience.get("timeout", IDLE))
             if name not in self._mirrored:
                 raise
             return await super().request(method, params, meta=meta, **patience)
@@ -90,10 +91,13 @@ class HttpWire(Rpc):
 
     def notify(self, method: str, params: Mapping[str, object]) -> None:
         """Send a notification; after the one that ends the handshake, requests wait until the server has it."""
-        task = self._post(encode({"jsonrpc": "2.0", "method": method, "params": params}))
+        task = self._spawn(self._deliver(encode({"jsonrpc": "2.0", "method": method, "params": params})))
         if method == "notifications/initialized":
             self._greeted = task
             self._overhear()
+
+    async def listen(self, timeout: float) -> None:
+        """Open the stream that replies come on; each answer is its own here."""
 
     async def leave(self) -> None:
         """Tell the server that the session is over."""
@@ -123,7 +127,7 @@ class HttpWire(Rpc):
         task.add_done_callback(partial(self._exchanged, number))
 
     def _send(self, data: bytes) -> None:
-        self._post(data)
+        self._spawn(self._deliver(data))
 
     def _is_busy(self) -> bool:
         return len(self._posts) >= _MOST_POSTS
@@ -184,7 +188,7 @@ class HttpWire(Rpc):
         error = None if task.cancelled() else task.exception()
         call = self._calls.pop(number, None)
         if call is not None and not call.future.done():
-            details = {"method": call.method, "cause": "it holds no reply to the request", **self._hooks.describe()}
+            details = {"method": call.method, "cause": "it holds no reply to the request", **self._link.describe()}
             call.future.set_exception(error or ServerError(INVALID, details=details))
 
     def _note_session(self, call: Call, reply: Answer) -> None:
@@ -193,22 +197,18 @@ class HttpWire(Rpc):
             fits = 0 < len(number) <= _LONGEST_SESSION and number.isascii() and number.isprintable()
             self._session = (reply.origin, number) if fits else None
 
-    async def _read_events(self, number: int, reply: Answer, events: Events) -> None:
-        """Take what a stream brings until it ends, or for a moment longer than the reply takes to come."""
-        size = 0
-        try:
+    async def _read_events(self, number: int | None, reply: Answer, events: Events) -> None:
+        """Take what a stream brings until it ends, or for a moment longer than the reply to `number` takes to come."""
+        with suppress(TimeoutError):
             async with asyncio.timeout(None) as limit, aclosing(reply.chunks()) as chunks:
                 async for chunk in chunks:
-                    size += len(chunk)
                     self._take_events(events.feed(chunk))
-                    if events.overlong or size > STREAM_LIMIT:
+                    if events.overlong or events.size > STREAM_LIMIT:
                         overlong = ("an event", self._limit) if events.overlong else ("a stream", STREAM_LIMIT)
                         raise _overlong(*overlong, reply)
-                    if number not in self._calls and limit.when() is None:
+                    if number is not None and number not in self._calls and limit.when() is None:
                         limit.reschedule(self._loop.time() + LINGER)
                 self._take_events(events.finish())
-        except TimeoutError:
-            pass
 
     def _take_events(self, events: list[tuple[str, bytes]]) -> None:
         for kind, data in events:
@@ -233,16 +233,20 @@ class HttpWire(Rpc):
             idle = idle + 1 if events.last_id == last else 0
         if number in self._calls:
             raise ServerGone(
-                "a stream of the MCP server broke off and could not be resumed", details=self._hooks.describe()
+                "a stream of the MCP server broke off and could not be resumed", details=self._link.describe()
             )
 
     async def _read_rest(self, number: int, events: Events) -> int:
-        headers = {"accept": STREAM, "last-event-id": events.last_id, **self._legacy_headers()}
-        async with aclosing(await self._channel.send("GET", headers, session=self._session)) as reply:
+        async with aclosing(await self._ask_for_events(events)) as reply:
             if reply.succeeded and reply.kind == STREAM:
                 await self._read_events(number, reply, events)
                 return reply.status
             return max(reply.status, 300)
+
+    async def _ask_for_events(self, events: Events) -> Answer:
+        last = {"last-event-id": events.last_id} if events.last_id else {}
+        headers = {"accept": STREAM, **last, **self._legacy_headers()}
+        return await self._channel.send("GET", headers, session=self._session)
 
     # ---- what an older server says outside of requests
 
@@ -253,25 +257,18 @@ class HttpWire(Rpc):
         """Hear of changes, and what the server asks at other times, if it offers a stream for that."""
         await self._wait_for_greeting()
         events = Events(self._limit)
-        idle = size = 0
+        idle = 0
         for _ in range(_MOST_STREAMS):
-            last = {"last-event-id": events.last_id} if events.last_id else {}
-            before = size
+            before = events.size
             try:
-                headers = {"accept": STREAM, **last, **self._legacy_headers()}
-                async with aclosing(await self._channel.send("GET", headers, session=self._session)) as reply:
+                async with aclosing(await self._ask_for_events(events)) as reply:
                     if not reply.succeeded or reply.kind != STREAM:
                         return
-                    async with aclosing(reply.chunks()) as chunks:
-                        async for chunk in chunks:
-                            size += len(chunk)
-                            self._take_events(events.feed(chunk))
-                            if events.overlong or size > STREAM_LIMIT:
-                                break
+                    await self._read_events(None, reply, events)
             except ServerError:
                 self.dropped["stream"] += 1
-            idle = idle + 1 if size == before else 0
-            if idle == MOST_RESUMES or events.overlong or size > STREAM_LIMIT:
+            idle = idle + 1 if events.size == before else 0
+            if idle == MOST_RESUMES or events.overlong or events.size > STREAM_LIMIT:
                 return
             await asyncio.sleep(_pause(events))
             events.restart()
@@ -287,13 +284,10 @@ class HttpWire(Rpc):
             return
         error = refusal(reply, self._channel, said, in_session=in_session)
         if isinstance(error, ServerGone):
-            self._hooks.ended(error)
+            self._link.ended(error)
         raise error
 
     # ---- what is sent without waiting
-
-    def _post(self, data: bytes) -> asyncio.Task[None]:
-        return self._spawn(self._deliver(data))
 
     def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)
@@ -328,15 +322,15 @@ class HttpWire(Rpc):
                 try:
                     self._mirrored[name] = read_mirrored(tool.get("inputSchema"))
                 except ValueError as error:
-                    self._hooks.warn(f"the tool `{shorten(name)}` cannot be used over HTTP: {error}")
+                    self._link.warn(f"the tool `{shorten(name)}` cannot be used over HTTP: {error}")
                     continue
             kept.append(tool)
         return {**result, "tools": kept}
 
-    async def _look_up(self, name: str, meta: Mapping[str, object], idle: float) -> None:
+    async def _look_up(self, name: str, meta: Mapping[str, object], timeout: float) -> None:
         params: dict[str, object] = {}
         for _ in range(_MOST_PAGES):
-            result = await self.request("tools/list", params, meta=meta, idle=idle, cap=idle)
+            result = await self.request("tools/list", params, meta=meta, timeout=timeout, cap=timeout)
             cursor = result.get("nextCursor")
             if name in self._mirrored or not isinstance(cursor, str):
                 return
@@ -349,5 +343,5 @@ def _overlong(what: str, limit: int, reply: Answer) -> ServerError:
 
 def _pause(events: Events) -> float:
     """Seconds to wait before a stream is asked for again: what the server says, within reason."""
-    wait = _RETRY if events.retry is None else events.retry
+    wait = _RETRY_SECONDS if events.retry is None else events.retry
     return min(max(wait, _RETRY_LEAST), _RETRY_MOST)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from pflow.core.errors import ServerError
-from pflow.mcp.protocol.elicitation import Answer
 from pflow.mcp.protocol.handshake import Era
-from pflow.mcp.protocol.session import Session, Warn
+from pflow.mcp.protocol.session import Conduct, Session
 from pflow.mcp.server.config import ServerConfig
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ async def dial(
     era: Era | None = None,
     timeout: float,
     auth: Signer | None = None,
-    answer: Answer | None = None,
-    warn: Warn | None = None,
+    **conduct: Unpack[Conduct],
 ) -> Session:
     """A session with an expanded server, within `timeout` seconds.
 
@@ -39,17 +37,14 @@ async def dial(
                 cwd=server.cwd or None,
                 era=era,
                 timeout=timeout,
-                answer=answer,
-                warn=warn,
+                **conduct,
             )
         case "uds":
-            from pflow.mcp.transport.unix_socket import (
-                connect_socket,  # lazy: each transport costs only those who use it
-            )
+            from pflow.mcp.transport.unix_socket import connect_socket  # lazy: as above
 
-            return await connect_socket(server.socket, era=era, timeout=timeout, answer=answer, warn=warn)
+            return await connect_socket(server.socket, era=era, timeout=timeout, **conduct)
         case "sse" | "stream-http":
-            from pflow.mcp.transport.remote import connect_http  # lazy: each transport costs only those who use it
+            from pflow.mcp.transport.remote import connect_http  # lazy: as above
 
             return await connect_http(
                 server.url,
@@ -60,7 +55,6 @@ async def dial(
                 insecure=server.insecure,
                 pin_file=server.pin_file,
                 auth=auth,
-                answer=answer,
-                warn=warn,
+                **conduct,
             )
     raise ServerError(f"the transport `{server.transport}` of server `{server.name}` is not supported on this system")

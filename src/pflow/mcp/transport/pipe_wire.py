@@ -7,22 +7,23 @@ import os
 
 from pflow.core.errors import ServerGone
 from pflow.mcp.protocol.json_line import LINE_LIMIT, Lines
-from pflow.mcp.protocol.rpc import IDLE, Hooks, Rpc
+from pflow.mcp.protocol.rpc import IDLE, Rpc
+from pflow.mcp.protocol.session import Link
 
-_CHUNK = 1 << 16
-_DRAIN = 512
-_MOST_QUEUED = 1 << 20
+_CHUNK_BYTES = 1 << 16
+_MOST_DRAINED_CHUNKS = 512
+_MOST_QUEUED_BYTES = 1 << 20
 
 
 class Wire(Rpc):
     """A connection, open from the start."""
 
-    garbage = "the MCP server wrote something else than messages to its output"
+    garbage = "the MCP server wrote something other than messages to its output"
 
     def __init__(
-        self, reading: int, writing: int, hooks: Hooks, *, limit: int = LINE_LIMIT, write_timeout: float = IDLE
+        self, reading: int, writing: int, link: Link, *, limit: int = LINE_LIMIT, write_timeout: float = IDLE
     ) -> None:
-        super().__init__(hooks)
+        super().__init__(link)
         self._limit = limit
         self._lines = Lines(limit)
         self._reading, self._writing = reading, writing
@@ -35,7 +36,7 @@ class Wire(Rpc):
 
     def drain(self) -> None:
         """Take what already arrived, up to a bound."""
-        for _ in range(_DRAIN):
+        for _ in range(_MOST_DRAINED_CHUNKS):
             if not self._receive():
                 break
 
@@ -80,13 +81,13 @@ class Wire(Rpc):
             return 0
         except OSError:
             self.close_writing()
-            self._hooks.ended(None)
+            self._link.ended(None)
             return -1
         self._sent += sent
         return sent
 
     def _write_queued(self) -> None:
-        sent = self._write(bytes(self._queue[:_CHUNK]))
+        sent = self._write(bytes(self._queue[:_CHUNK_BYTES]))
         if sent > 0:
             del self._queue[:sent]
         if not self._queue and self._writing >= 0:
@@ -105,14 +106,14 @@ class Wire(Rpc):
         if self._reading < 0 or self._error is not None:
             return False
         try:
-            data = os.read(self._reading, _CHUNK)
+            data = os.read(self._reading, _CHUNK_BYTES)
         except BlockingIOError:
             return False
         except OSError:
             data = b""
         if not data:
             self._loop.remove_reader(self._reading)
-            self._hooks.ended(None)
+            self._link.ended(None)
             return False
         for line in self._lines.feed(data):
             self._take(line)
@@ -121,10 +122,10 @@ class Wire(Rpc):
         return True
 
     def _break(self, message: str) -> None:
-        self._hooks.ended(ServerGone(message, details=self._hooks.describe()))
+        self._link.ended(ServerGone(message, details=self._link.describe()))
 
     def _is_busy(self) -> bool:
-        return len(self._queue) >= _MOST_QUEUED
+        return len(self._queue) >= _MOST_QUEUED_BYTES
 
     def _silence(self) -> None:
         self._loop.remove_reader(self._reading)

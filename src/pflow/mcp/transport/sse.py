@@ -8,7 +8,7 @@ _BOM = b"\xef\xbb\xbf"
 _PER_LINE = 64
 """What a line of data costs on top of its bytes, so that countless empty ones have a limit, too."""
 
-_LONGEST_ID = 1024
+_LONGEST_ID_BYTES = 1024
 _SPARE = 16
 """Room for the name of a field, so that data of just the limit passes."""
 
@@ -18,6 +18,8 @@ class Events:
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self.overlong = False
+        self.size = 0
+        """Bytes that were fed."""
         self.last_id = ""
         self.retry: float | None = None
         self._limit = limit
@@ -36,6 +38,14 @@ class Events:
 
     def feed(self, data: bytes) -> list[tuple[str, bytes]]:
         """The events that `data` completes, each with its type and data."""
+        self.size += len(data)
+        return self._feed(data)
+
+    def finish(self) -> list[tuple[str, bytes]]:
+        """The event that a stream left without the blank line at its end."""
+        return self._feed(b"\n\n")
+
+    def _feed(self, data: bytes) -> list[tuple[str, bytes]]:
         if self._after_return and data.startswith(b"\n"):
             data = data[1:]
         if not data or self.overlong:
@@ -51,10 +61,6 @@ class Events:
                 return events
         self.overlong = self._lines.overlong
         return events
-
-    def finish(self) -> list[tuple[str, bytes]]:
-        """The event that a stream left without the blank line at its end."""
-        return self.feed(b"\n\n")
 
     def _read(self, line: bytes, events: list[tuple[str, bytes]]) -> bool:
         """Take a line; whether its event is still within the limit."""
@@ -83,7 +89,7 @@ class Events:
 
     def _note_id(self, value: bytes) -> None:
         # It goes back to the server in a header, so it must fit into one.
-        if len(value) <= _LONGEST_ID and (text := value.decode(errors="replace")).isprintable():
+        if len(value) <= _LONGEST_ID_BYTES and (text := value.decode(errors="replace")).isprintable():
             self._next_id = text
 
     def _clear(self) -> None:

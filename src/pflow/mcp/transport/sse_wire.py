@@ -28,7 +28,7 @@ class SseWire(HttpWire):
                 await named
         except TimeoutError as error:
             raise StepTimeout(
-                f"the MCP server named no endpoint for {timeout:g} s", details=self._hooks.describe()
+                f"the MCP server named no endpoint for {timeout:g} s", details=self._link.describe()
             ) from error
 
     def _overhear(self) -> None:
@@ -58,12 +58,12 @@ class SseWire(HttpWire):
         if task.cancelled():
             named.cancel()
             return
-        error = task.exception() or ServerGone(_ENDED, details=self._hooks.describe())
+        error = task.exception() or ServerGone(_ENDED, details=self._link.describe())
         if not named.done():
             named.set_exception(error)
         else:
             known = error.message if isinstance(error, PflowError) else type(error).__name__
-            self._hooks.ended(error if isinstance(error, ServerGone) else ServerGone(_ENDED, details={"cause": known}))
+            self._link.ended(error if isinstance(error, ServerGone) else ServerGone(_ENDED, details={"cause": known}))
 
     async def _exchange(self, number: int, call: Call, headers: Mapping[str, str], data: bytes, modern: bool) -> None:
         await self._wait_for_greeting()

@@ -6,12 +6,12 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 from pflow.core.errors import ServerError, ServerGone, StepError
-from pflow.mcp.protocol.elicitation import Answer
 from pflow.mcp.protocol.handshake import PROBE, Era
-from pflow.mcp.protocol.rpc import IDLE, Hooks
-from pflow.mcp.protocol.session import Conduct, Session, Warn
+from pflow.mcp.protocol.rpc import IDLE
+from pflow.mcp.protocol.session import Conduct, Link, Session
 from pflow.mcp.transport.pipe_wire import Wire
 from pflow.process.command import child_environment
 from pflow.process.group import Group
@@ -19,15 +19,12 @@ from pflow.process.spawn import spawn
 
 TERMINATED = "MCP server process terminated unexpectedly"
 
-LEAVE = 0.5
-"""Seconds a server gets to leave when its input is closed. Some never do, and they stand at the end of every run."""
-
 PATIENCE = 1.5
 """Seconds it gets after SIGTERM, and then after SIGKILL."""
 
-_RING = 8 << 10
-_CHUNK = 1 << 16
-_AFTERLIFE = 0.25
+_RING_BYTES = 8 << 10
+_CHUNK_BYTES = 1 << 16
+_AFTERLIFE_SECONDS = 0.25
 
 
 async def connect_stdio(
@@ -39,9 +36,7 @@ async def connect_stdio(
     timeout: float = IDLE,
     probe: float = PROBE,
     write_timeout: float = IDLE,
-    roots: Sequence[str] = (),
-    answer: Answer | None = None,
-    warn: Warn | None = None,
+    **conduct: Unpack[Conduct],
 ) -> Session:
     """Start a server and agree with it on a protocol, within `timeout` seconds.
 
@@ -51,36 +46,33 @@ async def connect_stdio(
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + timeout
-    for attempt in (era, "legacy") if era is None else (era,):
-        conduct = Conduct(roots, warn)
-        process = ServerProcess(argv, env or {}, cwd, conduct, write_timeout=write_timeout)
-        session = Session(process, conduct, answer)
-        try:
-            await session.open(era=attempt, timeout=max(until - loop.time(), 0.0), probe=probe)
-        except ServerGone:
-            await process.close(patience=0)
-            if attempt is not None or loop.time() >= until:
-                raise
-        except BaseException:
-            await process.close(patience=0)
+
+    async def attempt(era: Era | None) -> Session:
+        session = Session(ServerProcess(argv, env or {}, cwd, write_timeout, **conduct))
+        return await session.open(era=era, timeout=max(until - loop.time(), 0.0), probe=probe)
+
+    try:
+        return await attempt(era)
+    except ServerGone:
+        if era is not None or loop.time() >= until:
             raise
-        else:
-            return session
-    raise AssertionError("the last attempt returns or raises")
+    return await attempt("legacy")
 
 
-class ServerProcess:
+class ServerProcess(Link):
     """A running server, and everything that is held for it."""
+
+    wire: Wire
 
     def __init__(
         self,
         argv: Sequence[str],
         env: Mapping[str, str],
         cwd: str | None,
-        conduct: Conduct,
-        *,
-        write_timeout: float = IDLE,
+        write_timeout: float,
+        **conduct: Unpack[Conduct],
     ) -> None:
+        super().__init__(**conduct)
         if sys.platform == "win32":
             raise ServerError("MCP servers over stdio run only where there are process groups, which Windows has not")
         try:
@@ -91,12 +83,9 @@ class ServerProcess:
         self._ring = bytearray()
         self._timer: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[None] | None = None
-        self._closed: asyncio.Task[None] | None = None
         self._exited: asyncio.Future[None] = self._loop.create_future()
         self.group = Group(popen)
-        hooks: Hooks = conduct
-        conduct.link = self
-        self.wire = Wire(stdout, stdin, hooks, write_timeout=write_timeout)
+        self.wire = Wire(stdout, stdin, self, write_timeout=write_timeout)
         self._loop.add_reader(self._stderr, self._read_stderr)
         self.group.watch(self._exit)
 
@@ -116,41 +105,26 @@ class ServerProcess:
             self.wire.fail(error)
             self._end()
         elif self._timer is None and not self._exited.done():
-            self._timer = self._loop.call_later(_AFTERLIFE, self._give_up)
+            self._timer = self._loop.call_later(_AFTERLIFE_SECONDS, self._give_up)
 
-    async def close(self, *, patience: float | None = None) -> None:
-        """Close its input, wait, SIGTERM, SIGKILL; gone when this returns, even if it was cancelled."""
-        if self._closed is None:
-            self.wire.fail(ServerGone("the connection to the MCP server was closed"))
-            self._closed = self._loop.create_task(self._close(LEAVE if patience is None else patience))
-        try:
-            await asyncio.shield(self._closed)
-        except asyncio.CancelledError:
-            if not self._closed.done():
-                self._closed.cancel()  # no more patience, but no survivors either
-                await asyncio.wait((self._closed,))
-            raise
+    async def _leave(self, patience: float) -> None:
+        """Close its input, and wait."""
+        self.wire.close_writing()
+        if patience > 0 and not self._exited.done():
+            await asyncio.wait((self._exited,), timeout=patience)
+        if self._ending is not None:
+            await self._ending
 
-    async def _close(self, patience: float) -> None:
+    async def _release(self) -> None:
+        """SIGTERM, then SIGKILL: there are no survivors."""
         try:
-            self.wire.close_writing()
-            if patience > 0 and not self._exited.done():
-                await asyncio.wait((self._exited,), timeout=patience)
-            if self._ending is not None:
-                await self._ending
             await self.group.end(PATIENCE)
-        except asyncio.CancelledError:
-            await self.group.end(PATIENCE)
-            raise
         finally:
-            self._release()
-
-    def _release(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self.wire.close()
-        self._close_stderr()
-        self.group.forget()
+            if self._timer is not None:
+                self._timer.cancel()
+            self.wire.close()
+            self._close_stderr()
+            self.group.forget()
 
     def _exit(self) -> None:
         """The leader is gone: what it said last counts, then every call in flight fails, and its group goes, too."""
@@ -172,7 +146,7 @@ class ServerProcess:
 
     def _end(self) -> None:
         """Have the group ended; its leader's exit code is known at once if it has exited."""
-        if self._ending is None and self._closed is None:
+        if self._ending is None and self._closing is None:
             self.group.terminate()
             self._ending = self._loop.create_task(self.group.end(PATIENCE))
 
@@ -180,14 +154,14 @@ class ServerProcess:
         if self._stderr < 0:
             return
         try:
-            data = os.read(self._stderr, _CHUNK)
+            data = os.read(self._stderr, _CHUNK_BYTES)
         except BlockingIOError:
             return
         if not data:
             self._close_stderr()
             return
         self._ring += data
-        del self._ring[:-_RING]
+        del self._ring[:-_RING_BYTES]
 
     def _close_stderr(self) -> None:
         if self._stderr >= 0:

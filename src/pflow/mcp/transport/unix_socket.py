@@ -4,50 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Unpack
 
-from pflow.core.errors import ServerError, ServerGone, StepTimeout
-from pflow.mcp.protocol.elicitation import Answer
+from pflow.core.errors import ServerError, StepTimeout
 from pflow.mcp.protocol.handshake import PROBE, Era
 from pflow.mcp.protocol.rpc import IDLE
-from pflow.mcp.protocol.session import Conduct, Session, Warn
+from pflow.mcp.protocol.session import Conduct, Link, Session
 from pflow.mcp.transport.pipe_wire import Wire
 
 
 async def connect_socket(
-    path: str, *, era: Era | None = None, timeout: float = IDLE, answer: Answer | None = None, warn: Warn | None = None
+    path: str, *, era: Era | None = None, timeout: float = IDLE, **conduct: Unpack[Conduct]
 ) -> Session:
     """Connect to the socket at `path` and agree with the server on a protocol, within `timeout` seconds each."""
-    conduct = Conduct((), warn)
-    link = SocketLink(await _connect(path, timeout), conduct)
-    session = Session(link, conduct, answer)
-    try:
-        await session.open(era=era, timeout=timeout, probe=PROBE)
-    except BaseException:
-        await link.close()
-        raise
-    return session
+    link = SocketLink(await _connect(path, timeout), **conduct)
+    return await Session(link).open(era=era, timeout=timeout, probe=PROBE)
 
 
-class SocketLink:
+class SocketLink(Link):
     """A connection, and nothing behind it that we could end."""
 
-    def __init__(self, fd: int, conduct: Conduct) -> None:
-        conduct.link = self
-        self.wire = Wire(fd, fd, conduct)
+    wire: Wire
 
-    pid = None
+    def __init__(self, fd: int, **conduct: Unpack[Conduct]) -> None:
+        super().__init__(**conduct)
+        self.wire = Wire(fd, fd, self)
 
-    def describe(self) -> dict[str, object]:
-        """Nothing is known of it."""
-        return {}
-
-    def ended(self, error: ServerGone | None) -> None:
-        """The server went away, or broke the rules and is left alone from now on."""
-        self.wire.fail(error or ServerGone("the MCP server closed the connection"))
-
-    async def close(self, *, patience: float | None = None) -> None:
-        """Close the connection."""
-        self.wire.fail(ServerGone("the connection to the MCP server was closed"))
+    async def _release(self) -> None:
         self.wire.close()
 
 
