@@ -124,8 +124,7 @@ def test_no_value_after_a_host_changes_it(value: str) -> None:
     for form in ("https://api.example.com${x}", "https://api.example.com${x}?q=1", "${base}${x}", "${base}${x}#f"):
         url = attempt(form, x=value, base="https://api.example.com")
         if url is not None:
-            host = origin(url)[2]
-            assert host == "api.example.com" or host == ("api.example.com" + value).lower() and "." not in value
+            assert origin(url)[2] == "api.example.com"
 
 
 @given(values, values)
@@ -198,6 +197,7 @@ def test_a_base_decides_where_the_rest_stands() -> None:
         ("https://h/${x};v=1", ".."),
         ("https://h/a/${x}/b", "c/"), ("https://h${x}", "//evil.com"), ("https://h${x}", "/../a"),
         ("https://h/a/${x}", "\ud800"), ("https://h?q=${x}", "\ud800"),
+        ("https://api.example.com${x}", "pany"), ("https://api.example.com${x}/p", "0:0"),
         ("https://h${x}", ".evil.com"), ("https://h${x}", "@evil.com"), ("https://h${x}", ":pw@evil.com"),
         ("https://api-${x}/", "a.evil.com"), ("https://${x}/", ""), ("https://${x}/", "a b"),
         ("https://${x}/", "a@b"),

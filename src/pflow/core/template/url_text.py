@@ -191,8 +191,9 @@ class _Writer:
             self.segment += text.count("/")
 
     def _fill_host(self, reference: Reference, value: str, *, ends_host: bool) -> None:
-        # After a letter, a value with a dot at the end of the host would make it another domain.
-        takes_over = ends_host and self.host_end not in ("", ".") and "." in value
+        # At the end of the host, directly after its text, a value would make it another domain: `example.com` + `pany`.
+        is_domain = "." in "".join(self.host) and self.host_end.isalnum()
+        takes_over = ends_host and self.host_end not in ("", ".") and ("." in value or is_domain)
         if takes_over or not _HOST_PART.match(value):
             raise _no_host(reference)
         self.host_from = reference
