@@ -12,7 +12,7 @@ from bench.row import Row
 PERMISSIVE = re.compile(
     r"\b(MPL-2\.0|MIT|Apache|BSD|ISC|PSF|Python Software Foundation|Zlib|Unlicense|0BSD)\b", re.IGNORECASE
 )
-COPYLEFT = re.compile(r"\b(AGPL|LGPL|GPL|GNU|MPL(?!-2\.0)|EPL|CDDL|EUPL)", re.IGNORECASE)
+COPYLEFT = re.compile(r"\b(AGPL|LGPL|GPL|GNU|MPL(?![- ]2\.0)|EPL|CDDL|EUPL)", re.IGNORECASE)
 
 
 def rows() -> list[Row]:
