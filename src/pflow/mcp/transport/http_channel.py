@@ -132,7 +132,7 @@ class Channel:
         return text
 
     def _trust(self, url: URL) -> Trust:
-        """Pins, and the permission to go without verification, are for the server's own origin, not where it logs in."""
+        """Pins, and the permission to go without verification, are for the server's own origin alone."""
         return self._own_trust if origin(url) == self._origin else Trust()
 
     def _check_redirect(self, hop: Hop, answer: Answer, target: URL) -> None:
