@@ -14,7 +14,7 @@ from pflow.mcp.protocol.handshake import Era
 from pflow.mcp.protocol.rpc import CAP
 from pflow.mcp.protocol.session import Session
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.consent import check_consent
+from pflow.mcp.server.consent import require_consent
 from pflow.mcp.server.launcher import launch_environment, usable
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.entry import manifest_hash
@@ -135,8 +135,8 @@ class Connection:
         pool, name = self._pool, self._name
         if self._opened is not None:
             await self._opened.close()
-        config, state = pool.find(name)
-        check_consent(config, state)
+        config = pool.find(name)
+        state = require_consent(pool.states, config, pool.variables())
         known: Era | None = "modern" if state.era == "modern" else "legacy" if state.era == "legacy" else None
         launch = state.launch if state.launch_of == config.fingerprint() and usable(state.launch) else ()
         try:

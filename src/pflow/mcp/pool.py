@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pflow.mcp.connection import Connection, Opened
     from pflow.mcp.server.config import ServerConfig
     from pflow.mcp.server.config_file import ServerBook
-    from pflow.mcp.server.server_state import ServerState, ServerStates
+    from pflow.mcp.server.server_state import ServerStates
     from pflow.registry.entry import Entry
     from pflow.registry.registry import Registry
 
@@ -69,10 +69,11 @@ class Pool:
 
         return ServerStates(self.home)
 
-    def find(self, name: str) -> tuple[ServerConfig, ServerState]:
-        """A server as it is configured, and what is known of it. Warns once of what is odd about the files."""
+    def find(self, name: str) -> ServerConfig:
+        """A server as it is configured. Warns once of what is odd about the files."""
         try:
-            return self.book.get(name), self.states.get(name)
+            self.states.get(name)
+            return self.book.get(name)
         finally:
             for notice in (*self.book.notices, *self.states.notices):
                 if notice not in self._told:

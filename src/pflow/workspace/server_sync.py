@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from pflow.core.advice import Advice
 from pflow.core.errors import PflowError, SecurityError, ServerError
@@ -13,7 +13,7 @@ from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.mcp.connection import Opened, connect
 from pflow.mcp.pool import Pool
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.consent import check_consent, describe_change, grant
+from pflow.mcp.server.consent import describe_change, grant, require_consent
 from pflow.mcp.server.launcher import find_launch
 from pflow.mcp.tools.sync import apply_sync, plan_sync, touched
 from pflow.registry.registry import Registry
@@ -37,10 +37,11 @@ class Listing:
 
 
 class Sync:
-    """One synchronisation of some servers of a home."""
+    """One synchronisation of some servers of a home; `stored` are the names of its credentials."""
 
-    def __init__(self, pool: Pool, registry: Registry, *, dry_run: bool) -> None:
+    def __init__(self, pool: Pool, registry: Registry, *, dry_run: bool, stored: Collection[str]) -> None:
         self._pool = pool
+        self._stored = stored
         self._registry = registry
         self._dry_run = dry_run
 
@@ -61,9 +62,9 @@ class Sync:
         return [reports[server.name] for server in servers]
 
     def _ask(self, server: ServerConfig, agree: Agree | None) -> None:
-        state = self._pool.states.get(server.name)
+        states, variables = self._pool.states, self._pool.variables()
         try:
-            check_consent(server, state)
+            require_consent(states, server, variables)
         except SecurityError as error:
             if agree is None:
                 error.suggestions = (
@@ -73,9 +74,10 @@ class Sync:
                     ),
                 )
                 raise
-            if not agree(describe_change(server, state)):
+            shown = describe_change(server, states.get(server.name), variables=variables, stored=self._stored)
+            if not agree(shown):
                 raise SecurityError(f"server `{server.name}` was not agreed to") from None
-            grant(self._pool.states, server)
+            grant(states, server, variables=variables)
 
     async def _list_all(self, servers: Sequence[ServerConfig]) -> list[Listing | PflowError]:
         return await asyncio.gather(*(self._list(server) for server in servers))

@@ -17,7 +17,7 @@ from pflow.execution.wiring import Wiring
 from pflow.mcp.server.address import has_reference
 from pflow.mcp.server.config import ServerConfig, read_server
 from pflow.mcp.server.config_file import ServerBook
-from pflow.mcp.server.consent import check_consent, grant
+from pflow.mcp.server.consent import grant, require_consent
 from pflow.mcp.server.secret_scan import ServerView, advise, view
 from pflow.mcp.server.server_state import ServerStates
 
@@ -58,7 +58,7 @@ class Servers:
         """
         server, warnings = self._settle(read_server(name, {**fields}))
         self._book.add(server, overwrite=overwrite)
-        grant(self._states, server)
+        grant(self._states, server, variables=self._wiring.settings.variables())
         return view(server, [*warnings, *advise(server)])
 
     def remove(self, name: str) -> None:
@@ -96,7 +96,8 @@ class Servers:
             servers = [server._replace(trust_readonly=True) for server in servers]
             if not dry_run:
                 self._book.add_all(servers, overwrite=True)
-        reports = Sync(self._pool(self._warn), self._wiring.registry, dry_run=dry_run).run(servers, agree)
+        sync = Sync(self._pool(self._warn), self._wiring.registry, dry_run=dry_run, stored=self._stored())
+        reports = sync.run(servers, agree)
         return self._discreet([*reports, *(report_failure(name, error) for name, error in broken.items())])
 
     def check(self, names: Sequence[str] = ()) -> Sequence[ServerCheck]:
@@ -117,7 +118,7 @@ class Servers:
 
         variables = self._wiring.settings.variables()
         config = self._book.get(name)
-        check_consent(config, self._states.get(name))
+        require_consent(self._states, config, variables)
         server = expand(config, variables).server
         asyncio.run(login(server, home=self._wiring.home, variables=variables, say=say))
 
@@ -184,6 +185,10 @@ class Servers:
                 broken[name] = error
         return servers, broken
 
+    def _stored(self) -> set[str]:
+        """The names of the credentials among the settings."""
+        return {setting.key for setting in self._wiring.settings.list() if setting.secret}
+
     def _pool(self, warn: Callable[[str], None]) -> Pool:
         from pflow.mcp.pool import Pool  # lazy: most uses talk to no server
 
@@ -223,7 +228,7 @@ class Servers:
                 added.append(server)
         if added and not dry_run:
             self._book.add_all(added, overwrite=overwrite)
-            grant(self._states, *added)
+            grant(self._states, *added, variables=self._wiring.settings.variables())
         notes += [warning for server in added for warning in [*self._look(server), *advise(server)]]
         views = tuple(view(server) for server in added)
         return ImportReport(added=views, kept=tuple(kept), notes=tuple(notes), dry_run=dry_run)
@@ -242,11 +247,9 @@ class Servers:
 
     def _look(self, server: ServerConfig) -> Sequence[str]:
         """Whether the command can be found, without starting it."""
-        if server.transport != "stdio" or has_reference(server.command) or server.command[0] == "~":
-            return []
-        from shutil import which  # lazy: only when servers are configured
+        from pflow.mcp.server.program import meaning_of  # lazy: only when servers are configured
 
-        if which(os.path.join(server.cwd, server.command) if server.command[0] == "." else server.command):  # noqa: PTH118
+        if server.transport != "stdio" or meaning_of(server, self._wiring.settings.variables()).program:
             return []
         return [f"there is no program `{server.command}` now; install it before the server is used"]
 
