@@ -17,8 +17,8 @@ from pflow.execution.wiring import Wiring
 from pflow.mcp.server.address import has_reference
 from pflow.mcp.server.config import ServerConfig, read_server
 from pflow.mcp.server.config_file import ServerBook
-from pflow.mcp.server.consent import grant, require_consent
-from pflow.mcp.server.secret_scan import ServerView, advise, view
+from pflow.mcp.server.consent import describe, grant, require_consent
+from pflow.mcp.server.secret_scan import ServerView, advise, hides_something, view
 from pflow.mcp.server.server_state import ServerStates
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Servers:
         server, warnings = self._settle(read_server(name, {**fields}))
         self._book.add(server, overwrite=overwrite)
         grant(self._states, server, variables=self._wiring.settings.variables())
-        return view(server, [*warnings, *advise(server)])
+        return view(server, [*warnings, *advise(server)], self._facts(server)[1:])
 
     def remove(self, name: str) -> None:
         """Forget a server and its tools; raises `NotFoundError`."""
@@ -206,10 +206,22 @@ class Servers:
             redactor.add(name, value)
         return [redactor.report(report) for report in reports]
 
-    def import_from(self, source: str, *, overwrite: bool = False, dry_run: bool = False) -> ImportReport:
-        """Take over the servers of another program, or of a file. Starts nothing."""
+    def import_from(
+        self,
+        source: str,
+        *,
+        agree: Callable[[str], bool] | None = None,
+        overwrite: bool = False,
+        dry_run: bool = False,
+    ) -> ImportReport:
+        """Take over the servers of another program, or of a file. Starts nothing.
+
+        Importing a server agrees to it, unless it would be given a setting or an environment variable that programs do
+        not get anyway. `agree` is asked about such a server; without it, nobody has agreed to it yet.
+        """
         # lazy: importing is rare
         from pflow.mcp.hosts.format import read_host
+        from pflow.workspace.server_import import choose
         from pflow.workspace.server_report import ImportReport
 
         found = read_host(source, home=self._person(), environ=self._environ)
@@ -226,12 +238,21 @@ class Servers:
                 notes.append(f"`{server.name}` is configured otherwise already; `--overwrite` would replace it")
             else:
                 added.append(server)
-        if added and not dry_run:
-            self._book.add_all(added, overwrite=overwrite)
-            grant(self._states, *added, variables=self._wiring.settings.variables())
-        notes += [warning for server in added for warning in [*self._look(server), *advise(server)]]
-        views = tuple(view(server) for server in added)
+        variables = self._wiring.settings.variables()
+        asked = None if dry_run else agree
+        choice = choose(added, asked, states=self._states, variables=variables, stored=self._stored())
+        if choice.added and not dry_run:
+            self._book.add_all(choice.added, overwrite=overwrite)
+            grant(self._states, *choice.agreed, variables=variables)
+        notes += choice.notes
+        notes += [warning for server in choice.added for warning in [*self._look(server), *advise(server)]]
+        views = tuple(
+            view(server, facts=self._facts(server)[0 if hides_something(server) else 1 :]) for server in choice.added
+        )
         return ImportReport(added=views, kept=tuple(kept), notes=tuple(notes), dry_run=dry_run)
+
+    def _facts(self, server: ServerConfig) -> Sequence[str]:
+        return describe(server, variables=self._wiring.settings.variables(), stored=self._stored())
 
     def _settle(self, server: ServerConfig) -> tuple[ServerConfig, Sequence[str]]:
         if server.transport != "stdio" or server.cwd:

@@ -87,14 +87,15 @@ def migrate_mcp(console: Console, source: str, backup: bool) -> int:
     """Take over the servers of an older `mcp.json`, and make their tools node types."""
     servers = console.workspace().servers
     copy = servers.back_up(source) if backup else None
-    found = servers.import_from(source)
+    agree = asking(console, yes=False)
+    found = servers.import_from(source, agree=agree)
     added = [server.name for server in found.added]
     if copy is not None:
         console.remark(f"kept a copy as `{escape(copy)}`")
     names = f": {', '.join(added)}" if added else ""
     console.remark(f"took over {len(added)} server{'s' * (len(added) != 1)}{names}")
     say_notes(console, found.notes)
-    return show_sync(console, servers.sync(added, agree=None) if added else [])
+    return show_sync(console, servers.sync(added, agree=agree) if added else [])
 
 
 @click.command("test-mcp-connections")

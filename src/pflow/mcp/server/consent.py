@@ -79,7 +79,8 @@ def describe_change(
     """
     moved = _moved(state, meaning_of(server, variables))
     changed = bool(moved) or state.consent != server.fingerprint()
-    lines = [_title(server, state, changed), *describe(server, variables=variables, stored=stored)]
+    facts = describe(server, variables=variables, stored=stored)
+    lines = [_title(server, state, changed), *(f"  {fact}" for fact in facts)]
     if state.consent and changed:
         lines.append("changed:")
         now = _shown(server)
@@ -91,8 +92,15 @@ def describe_change(
 
 
 def describe(server: ServerConfig, *, variables: Mapping[str, str], stored: Collection[str]) -> list[str]:
-    """Everything that is agreed to, a line each, whole and escaped."""
-    return [f"  {label}: {text}" for label, text in _facts(server, variables, stored)]
+    """Everything that is agreed to, a line each, whole and escaped. What is started or talked to comes first."""
+    return [f"{label}: {text}" for label, text in _facts(server, variables, stored)]
+
+
+def describe_drawn(server: ServerConfig, *, variables: Mapping[str, str], stored: Collection[str]) -> str:
+    """Which settings and environment variables go where."""
+    begin = _ORIGIN.match(server.url)
+    to = _ascii(begin[0]) if begin else "the program" if server.command else _word(server.socket)
+    return f"{', '.join(_source(name, variables, stored) for name in references(server))} to {to}"
 
 
 def _moved(state: ServerState, meaning: Meaning) -> dict[str, tuple[str, ...]]:
@@ -104,6 +112,8 @@ def _moved(state: ServerState, meaning: Meaning) -> dict[str, tuple[str, ...]]:
     for name, value in meaning.values.items():
         if agreed.values.get(name, value) != value:
             moved[f"value of {_word(name)}"] = ("not the one that was agreed to",)
+    if "draws" in state.agreed and (new := [name for name in meaning.draws if name not in agreed.draws]):
+        moved["draws on"] = _text(list(agreed.draws)), _text([*agreed.draws, *new])
     return moved
 
 
@@ -115,15 +125,16 @@ def _settled(state: ServerState, meaning: Meaning) -> dict[str, str | list[str]]
     program = agreed.program or meaning.program
     values = {**meaning.values, **agreed.values}
     settled: dict[str, str | list[str]] = {"program": list(program)} if program else {}
-    return settled | ({"values": [f"{name}={value}" for name, value in sorted(values.items())]} if values else {})
+    settled |= {"values": [f"{name}={value}" for name, value in sorted(values.items())]} if values else {}
+    return settled | {"draws": list(agreed.draws if "draws" in state.agreed else meaning.draws)}
 
 
 def _meant(agreed: _Agreed) -> Meaning:
-    program, values = agreed.get("program", []), agreed.get("values", [])
-    pairs = [pair.rpartition("=") for pair in values] if isinstance(values, list) else []
-    return Meaning(
-        program=tuple(program) if isinstance(program, list) else (), values={name: value for name, _, value in pairs}
+    program, values, draws = (
+        part if isinstance(part := agreed.get(name), list) else [] for name in ("program", "values", "draws")
     )
+    pairs = [pair.rpartition("=") for pair in values]
+    return Meaning(program=tuple(program), values={name: value for name, _, value in pairs}, draws=tuple(draws))
 
 
 def deciding(server: ServerConfig) -> dict[str, str | list[str]]:
@@ -168,11 +179,11 @@ def _facts(server: ServerConfig, variables: Mapping[str, str], stored: Collectio
         program = meaning_of(server, variables).program
         yield "command", " ".join(_word(word) for word in (server.command, *server.args))
         yield "program", _path(program) if program else "not found now"
-    for label, text in (("folder", server.cwd), ("socket", server.socket), ("pin file", server.pin_file)):
-        if text:
-            yield label, _word(text)
     if server.url:
         yield "address", _ascii(server.url)
+    for label, text in (("socket", server.socket), ("folder", server.cwd), ("pin file", server.pin_file)):
+        if text:
+            yield label, _word(text)
     if server.insecure:
         yield "insecure", "yes: others may read and change what is sent"
     for label, names in (("variables", server.env), ("headers", server.headers)):
@@ -182,11 +193,8 @@ def _facts(server: ServerConfig, variables: Mapping[str, str], stored: Collectio
     for field in ("auth", *_OF_AUTH):
         if field in shown:
             yield _LABELS.get(field, field), _text(shown[field])
-    if drawn := references(server):
-        begin = _ORIGIN.match(server.url)
-        to = _ascii(begin[0]) if begin else "the program" if server.command else _word(server.socket)
-        what = ", ".join(_source(name, variables, stored) for name in drawn)
-        yield "sends" if server.url else "gives", f"{what} to {to}"
+    if references(server):
+        yield "sends" if server.url else "gives", describe_drawn(server, variables=variables, stored=stored)
 
 
 def _ascii(url: str) -> str:

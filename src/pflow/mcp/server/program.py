@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from pflow.core.errors import UsageError
 from pflow.core.frozen import Frozen
 from pflow.core.template.env_name import check_env_name
+from pflow.mcp.server.address import REFERENCE
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.variable import expand
+from pflow.mcp.server.variable import expand, references
 
 _LOADING = re.compile(
     r"""(?:HOME|USERPROFILE|(?:LOCAL)?APPDATA|XDG_\w+|VIRTUAL_ENV|OPENSSL_\w+|GLIBC_TUNABLES
@@ -33,17 +34,32 @@ class Meaning(Frozen):
     values: Mapping[str, str] = {}
     """A hash of the value of each variable that decides what is loaded; the values may hold secrets."""
 
+    draws: tuple[str, ...] = ()
+    """The settings and environment variables that the values of its variables and headers refer to."""
+
 
 def meaning_of(config: ServerConfig, variables: Mapping[str, str]) -> Meaning:
-    """What a server's configuration means with these variables; nothing where it cannot be started with them."""
+    """What a server's configuration means with these variables."""
+    texts = (*config.env.values(), *config.headers.values())
+    meaning = Meaning(draws=tuple(sorted({found[1] for text in texts for found in REFERENCE.finditer(text)})))
     if not config.command:
-        return Meaning()
+        return meaning
     try:
         server = expand(config, variables).server
     except UsageError:
-        return Meaning()
+        return meaning  # it cannot be started with them
     values = {name: _hash(value) for name, value in sorted(server.env.items()) if decides_loading(name)}
-    return Meaning(program=find_program(server), values=values)
+    return meaning._replace(program=find_program(server), values=values)
+
+
+def own_variables(config: ServerConfig, stored: Collection[str]) -> list[str]:
+    """What a server is given that programs do not get anyway: credentials, and all that is not known to be harmless.
+
+    `stored` are the names of the credentials among the settings.
+    """
+    from pflow.process.command import is_inherited  # lazy: as below
+
+    return [name for name in references(config) if name in stored or not is_inherited(name)]
 
 
 def decides_loading(name: str) -> bool:
