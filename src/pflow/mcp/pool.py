@@ -150,16 +150,22 @@ class Connections:
             if context is not None:
                 context.report(f"starting server `{known.server}`")
         opened = await connection.open()
-        try:
-            result = await self._send(opened, known, arguments, context)
-        except ServerGone:
-            if not known.may_repeat(opened):
-                raise
-            result = await self._send(await connection.open(), known, arguments, context)
+        before = opened.session.denied
         folder = context.folder if context is not None else lambda: self._pool.home.runs
-        if _has_files(result):
-            return await asyncio.to_thread(known.read, result, opened.tools, folder)
-        return known.read(result, opened.tools, folder)
+        try:
+            try:
+                result = await self._send(opened, known, arguments, context)
+            except ServerGone:
+                if not known.may_repeat(opened):
+                    raise
+                result = await self._send(await connection.open(), known, arguments, context)
+            if _has_files(result):
+                return await asyncio.to_thread(known.read, result, opened.tools, folder)
+            return known.read(result, opened.tools, folder)
+        except StepError as error:
+            denied = opened.session.denied
+            _explain(error, known.server, [method for method in denied if denied[method] > before.get(method, 0)])
+            raise
 
     async def close(self) -> None:
         """End every session, and the servers that are ours."""
@@ -285,6 +291,15 @@ class _Tool:
         if reading.files:
             outputs["files"] = [dict(file) for file in reading.files]
         return outputs
+
+
+def _explain(error: StepError, server: str, denied: Sequence[str]) -> None:
+    """Say what a server asked for and did not get while a call was under way that failed."""
+    if denied:
+        from pflow.mcp.protocol.favour import FAVOURS  # lazy: rarely asked for
+
+        error.details.setdefault("denied", [f"server `{server}` {FAVOURS[method][0]}" for method in denied])
+        error.suggestions = (*error.suggestions, *(FAVOURS[method][1] for method in denied))
 
 
 def _has_files(result: Mapping[str, object]) -> bool:

@@ -18,16 +18,15 @@ from pflow.mcp.server.secret_scan import advise
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.sync import plan_sync
 from pflow.registry.registry import Registry
+from pflow.workspace.in_turn import Waiting, in_turn
 from pflow.workspace.server_report import Check, ServerCheck
 
 
-def check_servers(pool: Pool, registry: Registry, servers: Sequence[ServerConfig]) -> list[ServerCheck]:
+def check_servers(
+    pool: Pool, registry: Registry, servers: Sequence[ServerConfig], waiting: Waiting | None = None
+) -> list[ServerCheck]:
     """A report per server: `ok`, and `checks` as far as they led. Every server is started, and ended again."""
-
-    async def check_all() -> list[ServerCheck]:
-        return await asyncio.gather(*(_Check(pool, registry, server).run() for server in servers))
-
-    return asyncio.run(check_all())
+    return asyncio.run(in_turn(servers, lambda server: _Check(pool, registry, server).run(), waiting))
 
 
 def report_broken(name: str, error: PflowError) -> ServerCheck:

@@ -1,4 +1,4 @@
-"""Reads the tools of servers into the registry: connects to all of them at once, then takes over what each lists."""
+"""Reads the tools of servers into the registry: connects to some at a time, then takes over what each lists."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pflow.mcp.server.consent import describe_change, grant, require_consent
 from pflow.mcp.server.launcher import find_launch
 from pflow.mcp.tools.sync import apply_sync, plan_sync, touched
 from pflow.registry.registry import Registry
+from pflow.workspace.in_turn import Waiting, in_turn
 from pflow.workspace.server_report import SyncFailure, SyncReport, report_failure, report_sync
 
 Agree = Callable[[str], bool]
@@ -45,7 +46,9 @@ class Sync:
         self._registry = registry
         self._dry_run = dry_run
 
-    def run(self, servers: Sequence[ServerConfig], agree: Agree | None) -> list[SyncReport | SyncFailure]:
+    def run(
+        self, servers: Sequence[ServerConfig], agree: Agree | None, waiting: Waiting | None = None
+    ) -> list[SyncReport | SyncFailure]:
         """A report per server; one that fails does not block the others."""
         reports: dict[str, SyncReport | SyncFailure] = {}
         agreed: list[ServerConfig] = []
@@ -55,7 +58,7 @@ class Sync:
                 agreed.append(server)
             except SecurityError as error:
                 reports[server.name] = report_failure(server.name, error)
-        for server, found in zip(agreed, asyncio.run(self._list_all(agreed)), strict=True):
+        for server, found in zip(agreed, asyncio.run(in_turn(agreed, self._list, waiting)), strict=True):
             reports[server.name] = (
                 self._take_over(server, found) if isinstance(found, Listing) else report_failure(server.name, found)
             )
@@ -78,9 +81,6 @@ class Sync:
             if not agree(shown):
                 raise SecurityError(f"server `{server.name}` was not agreed to") from None
             grant(states, server, variables=variables)
-
-    async def _list_all(self, servers: Sequence[ServerConfig]) -> list[Listing | PflowError]:
-        return await asyncio.gather(*(self._list(server) for server in servers))
 
     async def _list(self, server: ServerConfig) -> Listing | PflowError:
         begin = time.perf_counter()

@@ -24,6 +24,7 @@ from pflow.mcp.server.server_state import ServerStates
 if TYPE_CHECKING:
     from pflow.mcp.pool import Pool
     from pflow.registry.entry import Entry
+    from pflow.workspace.in_turn import Waiting
     from pflow.workspace.server_report import ImportReport, ServerCheck, SyncFailure, SyncReport
 
 F = TypeVar("F", bound=Frozen)
@@ -81,11 +82,13 @@ class Servers:
         agree: Callable[[str], bool] | None,
         dry_run: bool = False,
         trust_readonly: bool = False,
+        waiting: Waiting | None = None,
     ) -> Sequence[SyncReport | SyncFailure]:
         """Start servers, all if none is named, and make their tools node types; a report for each.
 
         `agree` is asked about a server that changed since it was agreed to, or never was; without it such a server is
         refused. With `trust_readonly` the servers are trusted, from now on, on which of their tools only read.
+        `waiting` is told now and then which servers have not answered yet, and how many have yet to be started.
         """
         # lazy: most uses talk to no server
         from pflow.workspace.server_report import report_failure
@@ -97,16 +100,16 @@ class Servers:
             if not dry_run:
                 self._book.add_all(servers, overwrite=True)
         sync = Sync(self._pool(self._warn), self._wiring.registry, dry_run=dry_run, stored=self._stored())
-        reports = sync.run(servers, agree)
+        reports = sync.run(servers, agree, waiting)
         return self._discreet([*reports, *(report_failure(name, error) for name, error in broken.items())])
 
-    def check(self, names: Sequence[str] = ()) -> Sequence[ServerCheck]:
+    def check(self, names: Sequence[str] = (), *, waiting: Waiting | None = None) -> Sequence[ServerCheck]:
         """Look at servers, all if none is named, and at everything on the way to them; a report for each."""
         from pflow.workspace.server_check import check_servers, report_broken  # lazy: most uses talk to no server
 
         servers, broken = self._chosen(names)
         # What is worth a warning is worth a check of its own, so it is said there.
-        reports = check_servers(self._pool(lambda _: None), self._wiring.registry, servers)
+        reports = check_servers(self._pool(lambda _: None), self._wiring.registry, servers, waiting)
         return self._discreet([*reports, *(report_broken(name, error) for name, error in broken.items())])
 
     def log_in(self, name: str, *, say: Callable[[str], None]) -> None:
