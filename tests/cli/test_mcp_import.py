@@ -80,6 +80,8 @@ SECRETIVE: list[dict[str, Any]] = [
     {"url": "https://x.example/mcp", "bearer_token_env_var": "NOT_YET_SET"},
     {"command": "x", "env_vars": ["AWS_PROFILE"]},
     {"command": "x", "env": {"U": "${HUB_USER:-ada}"}},
+    {"command": "x", "env": {"P": "${HTTPS_PROXY}"}},
+    {"url": "https://x.example/mcp", "headers": {"X": "${HOME}"}},
 ]
 
 
@@ -103,6 +105,25 @@ def test_a_server_that_is_given_nothing_special_is_agreed_to_by_importing_it(
 ) -> None:
     assert "not agreed to" not in pflow("mcp", "import", file(a=fields)).err
     assert pflow("mcp", "sync", "a").code == 1
+
+
+def test_what_decides_what_is_loaded_is_shown_with_its_value(pflow: Pflow, file: Callable[..., str]) -> None:
+    env = {
+        "PATH": "/tmp/evil:${PATH}",
+        "UV_INDEX_URL": "https://ada:hunter2hunter2@evil.example/simple",
+        "NODE_AUTH_TOKEN": "abcdefgh12345678",
+        "PLAIN": "1",
+    }
+    said = pflow("mcp", "import", file(a={"command": "x", "env": env}), "--dry-run")
+    assert (
+        "  variables: NODE_AUTH_TOKEN, PATH='/tmp/evil:${PATH}', PLAIN, "
+        "UV_INDEX_URL='https://ada:********@evil.example/simple'\n"
+    ) in said.out
+
+
+def test_an_address_in_letters_that_look_alike_is_shown_for_what_it_is(pflow: Pflow, file: Callable[..., str]) -> None:
+    said = pflow("mcp", "import", file(a={"url": "https://\u0430pple.com/mcp"}), "--dry-run")
+    assert "  address: https://\\u0430pple.com/mcp\n" in said.out
 
 
 def test_a_harmless_name_that_holds_a_credential_needs_agreement(pflow: Pflow, file: Callable[..., str]) -> None:

@@ -16,6 +16,7 @@ from pflow.mcp.protocol.session import Session
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.consent import require_consent
 from pflow.mcp.server.launcher import launch_environment, usable
+from pflow.mcp.server.program import find_program
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.entry import manifest_hash
 from pflow.mcp.transport.open import dial
@@ -165,6 +166,9 @@ async def connect(
     server = expanded.server
     if launch:
         server = server._replace(env=launch_environment(launch, server.env))
+    elif server.command and (program := find_program(server)):
+        # Another one of this name is not to be started either when the one that was agreed to cannot be.
+        server = server._replace(command=program[0])
     server, auth = _authorised(server, pool)
     limit = config.timeout if timeout is None else timeout
 

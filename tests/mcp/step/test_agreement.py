@@ -136,6 +136,21 @@ def test_a_new_version_of_the_same_file_needs_no_new_agreement(pflow: Pflow, pro
     assert call(pflow).code == 0
 
 
+def test_when_the_agreed_program_cannot_be_started_no_other_of_its_name_is(
+    pflow: Pflow, program: tuple[Program, Server]
+) -> None:
+    make, server = program
+    path = make("first", "mysrv")
+    make("second", "mysrv")
+    add(pflow)
+    server.forget()
+    path.write_text("#!/no/such/interpreter\n")
+    said = call(pflow)
+    assert said.code == 1
+    assert "needs an interpreter that does not exist" in said.err
+    assert server.pids == []
+
+
 def test_a_program_that_comes_later_is_agreed_to_by_its_first_use(
     pflow: Pflow, program: tuple[Program, Server]
 ) -> None:

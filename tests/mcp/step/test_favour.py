@@ -49,7 +49,7 @@ def test_a_failure_says_what_the_server_did_not_get(
         assert "pflow does not lend a model to servers" in answer["error"]["message"]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["sampling/createMessage", "roots/list"])
 def test_a_tool_of_the_newer_protocol_that_needs_it_says_so_too(pflow: Pflow, serve: Serve, method: str) -> None:
     needs = {"resultType": "input_required", "inputRequests": {"m": {"method": method, "params": {}}}}
     serve("a", ASK, era="modern", replies={"ask": [{"result": needs}]})

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 from pflow.core.json_type import object_in
 
-SAMPLING = "sampling/createMessage"
+_QUESTION = "elicitation/create"
 NO_MODEL = {"error": {"code": -32601, "message": "Method not found: pflow does not lend a model to servers (sampling)"}}
 
 FAVOURS = {
-    SAMPLING: (
+    "sampling/createMessage": (
         "asked for a model (sampling), and pflow does not lend one to servers",
         "use a tool that works without a model, or give the server a model of its own in its configuration",
     ),
-    "elicitation/create": (
+    _QUESTION: (
         "asked a person something (elicitation), which a run declines",
         "give the tool what it asks for as an argument, if it takes it",
     ),
@@ -27,6 +27,6 @@ FAVOURS = {
 
 
 def asked_in(requests: Mapping[str, object]) -> list[str]:
-    """The methods among the requests that a result brings instead of an answer."""
+    """The methods among the requests that a result brings instead of an answer; questions show there by themselves."""
     methods = [object_in(requests, key).get("method") for key in requests]
-    return [method for method in methods if isinstance(method, str) and method in FAVOURS]
+    return [method for method in methods if isinstance(method, str) and method in FAVOURS and method != _QUESTION]

@@ -11,7 +11,7 @@ from pflow.core.errors import SecurityError, StorageError
 from pflow.core.printable import escape
 from pflow.mcp.server.address import REFERENCE
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.program import Meaning, meaning_of
+from pflow.mcp.server.program import Meaning, decides_loading, meaning_of
 from pflow.mcp.server.server_state import ServerState, ServerStates
 from pflow.mcp.server.variable import references
 
@@ -188,7 +188,8 @@ def _facts(server: ServerConfig, variables: Mapping[str, str], stored: Collectio
         yield "insecure", "yes: others may read and change what is sent"
     for label, names in (("variables", server.env), ("headers", server.headers)):
         if names:
-            yield label, ", ".join(_variable(name, value) for name, value in sorted(names.items()))
+            show = _variable if names is server.env else _drawn
+            yield label, ", ".join(show(name, value) for name, value in sorted(names.items()))
     shown = _shown(server)
     for field in ("auth", *_OF_AUTH):
         if field in shown:
@@ -203,6 +204,16 @@ def _ascii(url: str) -> str:
 
 
 def _variable(name: str, value: str) -> str:
+    """A variable by its name, with its value if that decides what is loaded."""
+    from pflow.mcp.server.secret_scan import shown_value  # lazy: only when a person is asked
+
+    shown = shown_value(name, value) if decides_loading(name) else None
+    if shown is not None:
+        return f"{_word(name)}={_word(shown)}"
+    return _drawn(name, value)
+
+
+def _drawn(name: str, value: str) -> str:
     """A name, and the variables that its value draws on."""
     drawn = [escape(found[0]) for found in REFERENCE.finditer(value)]
     return f"{_word(name)} from {' and '.join(drawn)}" if drawn else _word(name)

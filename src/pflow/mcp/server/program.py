@@ -53,13 +53,19 @@ def meaning_of(config: ServerConfig, variables: Mapping[str, str]) -> Meaning:
 
 
 def own_variables(config: ServerConfig, stored: Collection[str]) -> list[str]:
-    """What a server is given that programs do not get anyway: credentials, and all that is not known to be harmless.
+    """What a server is given that it would not get anyway, as every program does: credentials, and all else of ours.
 
     `stored` are the names of the credentials among the settings.
     """
     from pflow.process.command import is_inherited  # lazy: as below
 
-    return [name for name in references(config) if name in stored or not is_inherited(name)]
+    # An address gets nothing by itself, and the address of a proxy may hold a password.
+    usual = [
+        name
+        for name in references(config)
+        if config.command and name not in stored and is_inherited(name) and not name.lower().endswith("_proxy")
+    ]
+    return [name for name in references(config) if name not in usual]
 
 
 def decides_loading(name: str) -> bool:

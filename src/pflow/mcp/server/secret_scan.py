@@ -59,8 +59,16 @@ class ServerView(ServerFields):
 
 
 def hides_something(config: ServerConfig) -> bool:
-    """Whether a view shows less of what is started or talked to than there is."""
-    return (tuple(shown_args(config)), shown_url(config)) != (config.args, config.url)
+    """Whether a view shows what is started or talked to not whole, or in letters that can look like others."""
+    return (tuple(shown_args(config)), shown_url(config)) != (config.args, config.url) or not config.url.isascii()
+
+
+def shown_value(name: str, value: str) -> str | None:
+    """The value of a variable without a password in it; None if it is, or may be, a secret as a whole."""
+    if is_secret_name(name) or _SECRET.search(value[:_LOOKED_AT]):
+        return None
+    password = password_in(value)
+    return value.replace(password, HIDDEN) if password else value
 
 
 def view(config: ServerConfig, warnings: Sequence[str] | None = None, facts: Sequence[str] | None = None) -> ServerView:
