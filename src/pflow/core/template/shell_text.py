@@ -6,14 +6,15 @@ place where the shell, or a program it starts, would evaluate the value is a pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from pflow.core.errors import StepError
-from pflow.core.template.compiled import Compiled, Lookup, Problem, Reference, Refused, as_text
+from pflow.core.template.argument_list import LONGEST_BYTES, argument_text
+from pflow.core.template.compiled import Compiled, Given, Lookup, Problem, Reference, refuse
 
-_LONGEST_BYTES = 120_000
-"""Linux takes 131,072 bytes for one argument, or for one variable with its name."""
+if TYPE_CHECKING:
+    from pflow.core.template.shell_flow import Flow, Slot
 
 _FORMS = {"none": '"${%s}"', "double": "${%s}", "single": "'\"${%s}\"'"}
 
@@ -41,26 +42,26 @@ class _Shell(Compiled):
         self._written = written
 
     def render(self, lookup: Lookup) -> object:
-        env = {name: _variable(reference, lookup(reference)) for name, reference in self._variables.items()}
+        env = {name: argument_text(reference, lookup(reference)) for name, reference in self._variables.items()}
         values = {reference.text: env[name] for name, reference in self._variables.items()}
         return ShellCommand(self._text, env, self._written, values)
 
 
-def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Problem]]:
+def compile_shell(parts: Sequence[str | Reference], given: Given) -> tuple[Compiled, list[Problem]]:
     """A command with its templates as quoted variables; it renders to a `ShellCommand`, or to text without any."""
     references = [part for part in parts if isinstance(part, Reference)]
     literal = "".join(part for part in parts if isinstance(part, str))
     if "\0" in literal:
-        return _refuse(references, [Problem("the command holds a NUL character", "take it out")])
-    if len(literal) > _LONGEST_BYTES:
-        return _refuse(references, [_too_long(len(literal))])
-    if not references:
+        return refuse(references, [Problem("the command holds a NUL character", "take it out")])
+    if len(literal) > LONGEST_BYTES:
+        return refuse(references, [_too_long(len(literal))])
+    if not references and not any(given):
         return Compiled(literal), []
-    from pflow.core.template.shell_lexer import place_slots  # lazy: it costs 5 ms, and most commands have no templates
-
-    slots, problems = place_slots(parts, references)
+    slots, problems = _place_slots(parts, references, given)
     if any(not problem.newer for problem in problems):
-        return _refuse(references, problems)
+        return refuse(references, problems)
+    if not references:
+        return Compiled(literal), problems
     names: dict[str, str] = {}
     variables: dict[str, Reference] = {}
     texts: list[str] = []
@@ -70,44 +71,71 @@ def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Prob
             texts.append(part)
             continue
         slot = next(remaining)
-        if slot == "comment":
+        if slot.quotes == "comment":
             texts.append(part.text.replace("\n", " "))
             continue
         name = names.setdefault(part.text, f"PFLOW_{len(names) + 1}")
         variables.setdefault(name, part)
-        texts.append(_FORMS[slot] % name)
+        texts.append(_FORMS[slot.quotes] % name)
     text = "".join(texts)
-    if len(text) > _LONGEST_BYTES:
-        return _refuse(references, [_too_long(len(text))])
+    if len(text) > LONGEST_BYTES:
+        return refuse(references, [_too_long(len(text))])
     written = "".join(part if isinstance(part, str) else part.text for part in parts)
     return (_Shell(text, variables, written) if variables else Compiled(text)), problems
 
 
-def _refuse(references: Sequence[Reference], problems: list[Problem]) -> tuple[Compiled, list[Problem]]:
-    return Refused(references, problems[0]), problems
+def _place_slots(
+    parts: Sequence[str | Reference], references: Sequence[Reference], given: Given
+) -> tuple[list[Slot], list[Problem]]:
+    """Where each template stands, and the problems with where values would go."""
+    from pflow.core.template.shell_code import INSTEAD, SLOT  # lazy: they cost 5 ms, and most commands have no values
+    from pflow.core.template.shell_flow import Flow  # lazy: the same
+    from pflow.core.template.shell_lexer import read_script  # lazy: the same
+    from pflow.core.template.shell_word import Unclear  # lazy: the same
+
+    text = "".join(part if isinstance(part, str) else SLOT for part in parts)
+    flow = Flow(given)
+    try:
+        found = read_script(text, flow)
+        templates = [slot for slot in found if not slot.variable]
+        if len(templates) != len(references):
+            raise Unclear("the command has a form that is not understood")
+    except Unclear as unclear:
+        if references:
+            at = references[min(unclear.passed, len(references) - 1)]
+            message = f"cannot tell how the shell would read `{_shorten(at.text)}`: {unclear}"
+            return [], [Problem(message, INSTEAD, (), at.offset)]
+        named = next((name for name in given.variables if name in text), "")
+        message = f"cannot tell how the shell would read `${named}`, which holds {flow.origin(named)}: {unclear}"
+        return [], [Problem(message, INSTEAD, newer=True)] if named else []
+    return templates, list(_problems(found, references, flow))
+
+
+def _problems(slots: Sequence[Slot], references: Sequence[Reference], flow: Flow) -> Iterator[Problem]:
+    remaining = iter(references)
+    told: set[tuple[str, object]] = set()
+    for slot in slots:
+        reference = None if slot.variable else next(remaining)
+        if slot.refusal is None or (slot.variable, slot.refusal) in told:
+            continue
+        refusal = slot.refusal
+        if reference is not None:
+            message = f"`{_shorten(reference.text)}` {refusal.why}"
+            yield Problem(message, refusal.hint, (), reference.offset, newer=refusal.lint)
+            continue
+        told.add((slot.variable, refusal))
+        name = "the standard input" if slot.variable == "stdin" else f"`${slot.variable}`"
+        yield Problem(f"{name}, which holds {flow.origin(slot.variable)}, {refusal.why}", refusal.hint, newer=True)
+
+
+def _shorten(text: str) -> str:
+    from pflow.core.printable import shorten  # lazy: only problems show text
+
+    return shorten(text)
 
 
 def _too_long(size: int) -> Problem:
     return Problem(
-        f"the command has {size:,} characters; a shell takes up to {_LONGEST_BYTES:,}",
+        f"the command has {size:,} characters; a shell takes up to {LONGEST_BYTES:,}",
         "put the script in a file of its own",
     )
-
-
-def _variable(reference: Reference, value: object) -> str:
-    text = as_text(value)
-    if "\0" in text:
-        raise _unfit(reference, "holds a NUL character, which no command line can carry")
-    try:
-        size = len(text) if text.isascii() else len(text.encode())
-    except UnicodeEncodeError as error:
-        raise _unfit(reference, "is not valid Unicode", "clean it in a `code` step") from error
-    if size > _LONGEST_BYTES:
-        raise _unfit(reference, f"has {size:,} bytes; a command takes up to {_LONGEST_BYTES:,} in one value")
-    return text
-
-
-def _unfit(reference: Reference, why: str, instead: str = "pass it as `stdin`") -> StepError:
-    from pflow.core.printable import shorten  # lazy: only failures show text
-
-    return StepError(f"the value of `{shorten(reference.text)}` {why}", suggestions=[instead])
