@@ -54,9 +54,9 @@ def compile_plan(
     types: Registry,
     load: Load,
     *,
-    strict: Strict,
     name: str = "",
     recorded: bool = False,
+    strict: Strict = lambda: False,
 ) -> tuple[Plan | None, tuple[Issue, ...]]:
     """Check a document against the node types there are, all of it, and freeze it into a plan.
 

@@ -361,7 +361,7 @@ ENV = f'{LIST}; or pass it as `stdin`, or in `env` and write "$NAME"'
         (
             "sh -c 'echo ${x}'",
             "`${x}` would become code that `sh` runs",
-            f"{LIST}; or put the script in single quotes and the value after it: `sh -c 'echo \"$1\"' sh …`",
+            f"{LIST}; or put the script in single quotes and pass the value after it: `sh -c 'echo \"$1\"' sh …`",
         ),
         (
             ". ${x}",
@@ -377,7 +377,7 @@ ENV = f'{LIST}; or pass it as `stdin`, or in `env` and write "$NAME"'
         (
             "sh <<E\necho ${x}\nE",
             "`${x}` would become part of a script that a program reads",
-            f"{LIST}; or keep the script in a file of its own",
+            f"{LIST}; or write the script out and pass the value as an argument",
         ),
         (
             "echo \\${x}",
@@ -427,7 +427,8 @@ def test_a_template_that_would_be_evaluated_is_a_problem_with_its_fix(text: str,
         "env A=1 sh -c '${x}'", "sudo -u me sh -c '${x}'", "exec sh -c '${x}'",
         "timeout 5 sh -c '${x}'", "find . -exec sh -c 'a ${x}' \\;", "xargs -I{} sh -c 'a ${x}'",
         "docker exec c bash -c '${x}'", "nohup sh -c '${x}' &",
-        "exec ${x}", "${x} --flag", "sh ${x}", "bash ${x} ${y}", "sh -${x} a", "sh -s ${x}", "source ${x}", ". ./${x}", "echo ${x} | sh",
+        "exec ${x}", "${x} --flag",
+        "sh ${x}", "bash ${x} ${y}", "sh -${x} a", "sh -s ${x}", "source ${x}", ". ./${x}", "echo ${x} | sh",
         "echo ${x} | tee a | bash -s", "{ echo ${x}; } | sh",
         "for i in a; do echo ${x}; done | sh", "cat <<E | sh\n${x}\nE", "cat <<E |\n${x}\nE\nsh",
         "sh <<< ${x}", "sh < ${x}", "bash -s <<E\n${x}\nE", "echo ${x} | sudo sh",

@@ -83,7 +83,7 @@ def _shape_problems(items: Sequence[Sequence[str | Reference]]) -> Iterator[Prob
 
 
 def _lint(items: Sequence[Sequence[str | Reference]], given: Given) -> list[Problem]:
-    from pflow.core.template.argument_lint import (
+    from pflow.core.template.shell_lint import (
         lint_arguments,
     )  # lazy: it costs 5 ms
 

@@ -23,6 +23,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = re.compile(rf"{_NAME.pattern}|[-@*#?$!0-9]")
 _PARAMETER = re.compile(rf"([#!]?)({_NAME.pattern}|[0-9]+|[@*])")
 
+_FED = f"{LIST}; or write the script out and pass the value as an argument"
 _PLACES = {
     "arithmetic": ("stands in arithmetic, where its value would be evaluated", "compute it in a `code` step"),
     "test": ("stands in `[[ … ]]`, which can evaluate its value", "write `[ … ]`"),
@@ -31,7 +32,7 @@ _PLACES = {
     "ansi": ("stands in `$'…'`, where nothing is filled in", "write plain quotes"),
     "locale": ('stands in `$"…"`, which the shell may translate', "write plain quotes"),
     "here": ("stands in a here-document with quotes around its delimiter", "write `<<EOF`, or use `stdin`"),
-    "fed": ("would become part of a script that a program reads", f"{LIST}; or keep the script in a file of its own"),
+    "fed": ("would become part of a script that a program reads", _FED),
     "backslash": ("follows a backslash", "for a shell variable write `$NAME` or `$${NAME}`; else drop the backslash"),
     "dollar": ("follows a `$`", 'write `"\\$"` before it for a dollar sign'),
     "variable": ("would name a variable", "write the name out"),
