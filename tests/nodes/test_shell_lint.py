@@ -105,6 +105,19 @@ RUN = [
     'sh -c \'echo "$1" | sh\' _ ${n}', "sh -c 'sh' <<< ${n}", "echo ${n} | sh -c 'sh'",
     'echo ${n} | sh -c \'read x; eval "$x"\'', "echo ${n} | sh -c 'cat | sh'",
     'find . -exec sh -c \'eval "$NAME"\' \\;',
+    'echo ${n} > f.sh; sh f.sh', 'cat > run.sh <<E\n${n}\nE\nsh run.sh', 'echo ${n} | tee f.sh; bash ./f.sh',
+    'printf %s ${n} > x; chmod +x x; ./x', '{ echo a; echo ${n}; } > x.py; python3 x.py',
+    'echo $NAME >> lib.sh; . ./lib.sh', 'echo ${n} > f; sh < f', 'bash <<\'E\'\neval "$NAME"\nE',
+    'sh <<\'E\'\nsh -c "$NAME"\nE', 'sh <<E\neval \\$NAME\nE', 'bash -s -- ${n} <<\'E\'\neval "$1"\nE',
+    'echo \'eval "$NAME"\' | sh', 'bash <<< \'eval "$NAME"\'', 'sshpass -p x ssh host "ls ${n}"', 'mosh host -- ${n}',
+    "$'eval' ${n}", 'node -r ${n} x.js', 'gawk -i inplace ${n} f', 'mawk -W exec ${n}',
+    'echo ${n} | podman exec -i c psql', 'echo ${n} | docker exec -i c psql -U x',
+    'echo ${n} | docker exec -i db mysql', 'docker exec c psql -c "select ${n}"', 'kubectl exec p -- psql -c "${n}"',
+    'docker exec c awk ${n}', 'psql -qtAXc "select \'$NAME\'"', 'psql -tAc "select \'$NAME\'"',
+    'redis-cli eval "$NAME" 0', 'ex -sc "$NAME|x" f', 'emacs --batch -l "$NAME"', 'go run "$NAME"',
+    'at now -f "$NAME"', '(crontab -l; echo "* * * * * $NAME") | crontab -', '(echo begin; echo "$NAME") | psql db',
+    'systemd-run --user "$NAME"', 'nsenter -t 1 -m "$NAME"', 'unshare -r "$NAME"', 'sh -c \'echo "$NAME" > f; sh f\'',
+    'mysql -uroot -e"select $NAME"', 'clickhouse-client -q "$NAME"', 'mongosh --eval "$NAME"',
 ]  # fmt: skip
 """Commands that run the value of `n`, or let it choose what runs; `NAME` holds it, too."""
 
@@ -171,6 +184,16 @@ ORDINARY = [
     'trap \'rm -f "$T"\' EXIT; T=$(mktemp); echo ${n} > "$T"', 'yes | head -n ${n}', 'dd if=${n} of=x',
     'rg -n ${n} src', 'fd ${n}', 'xargs -a ${n} rm', 'parallel --version; echo ${n}', "su me -c 'ls'",
     'python3 - <<\'E\'\nimport os; print(os.environ["NAME"])\nE', 'python3 manage.py shell ${n}',
+    'echo ${n} > data.txt; python3 proc.py data.txt', 'cat <<E > conf.json\n${n}\nE\n./run --config conf.json',
+    'echo ${n} > /dev/null; ls', 'echo ${n} >&2', 'sort ${n} > out; cat out', "echo 'a' | sh; echo ${n}",
+    'bash <<\'E\'\necho "$NAME"\nE', 'bash -s -- ${n} <<\'E\'\necho "$1"\nE', 'docker run --name psql ${n}',
+    'docker exec -i c cat < ${n}', 'kubectl get pods -n ${n} -o yaml', 'docker cp ${n} c:/x', 'docker logs ${n}',
+    'docker pull ${n}', 'docker tag ${n} "$NAME"', 'kubectl logs ${n} | grep x', 'go test ./${n}',
+    'go build -o ${n} .', 'redis-cli get ${n}', 'redis-cli set key ${n}', "psql -h ${n} -c 'select 1'",
+    "mysql -u ${n} -e 'select 1' db", 'at -l; echo ${n}', 'systemd-run --unit ${n} ls', 'tee ${n} < f',
+    'cat f | tee ${n}', 'echo "$NAME" | tee out.txt | wc -c',
+    "python3 -c 'import sys; print(sys.stdin.read())' <<< ${n}", 'jq . <<< ${n}', 'psql db < ${n}',
+    'gzip -dc ${n} | mysql db', 'cat ${n} | sqlite3 db',
 ]  # fmt: skip
 
 RUN_INPUT = [

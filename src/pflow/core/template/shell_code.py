@@ -120,8 +120,10 @@ def read_levels(words: Sequence[Word], fed: bool = False) -> list[Level]:
     carrier = any(level.name in CARRIERS for level in levels)
     for index, word in enumerate(rest):
         # Programs such as `docker` take a whole command among their arguments, and others may.
-        if len(levels) <= _MOST_LEVELS and id(word) not in known and is_interpreter(program_name(word)):
-            inner = _level(rest[index:], program_name(word))
+        name = program_name(word)
+        runs = is_interpreter(name) or (carrier and _takes_code(name))
+        if len(levels) <= _MOST_LEVELS and id(word) not in known and runs:
+            inner = _level(rest[index:], name)
             levels.append(inner._replace(inner=not carrier, reads=inner.reads and carrier))
     return levels
 
@@ -137,6 +139,11 @@ def is_interpreter(name: str) -> bool:
     """Whether a program of that name runs scripts."""
     program = PROGRAMS.get(name)
     return name in SHELLS or (program is not None and program.arguments == "script" and name not in (".", "source"))
+
+
+def _takes_code(name: str) -> bool:
+    program = PROGRAMS.get(name, Program())
+    return program.arguments in ("script", "code", "after") or program.stdin != "no"
 
 
 def sets_integers(words: Sequence[Word]) -> bool:
@@ -367,6 +374,8 @@ def _add_found(words: Sequence[Word], levels: list[Level]) -> None:
     """The commands of `find -exec`, with a value for `{}` where the value decides what is found."""
     hidden = any(word.holds_value for word in words)
     for index, word in enumerate(words):
+        if len(levels) > _MOST_LEVELS:
+            return
         if word.text in _EXEC:
             inner = [
                 Word(each.text.replace("{}", SLOT), each.first, each.last) if hidden and "{}" in each.text else each

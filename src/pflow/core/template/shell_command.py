@@ -12,13 +12,13 @@ from pflow.core.template.shell_code import (
     Level,
     Refusal,
     Word,
-    is_interpreter,
+    code_refusal,
     read_levels,
     refused_words,
     runs_script,
 )
 from pflow.core.template.shell_flow import Flow, Slot
-from pflow.core.template.shell_program import COUNTING, READING, SPEAKING
+from pflow.core.template.shell_program import COUNTING, READING, SHELLS, SPEAKING
 from pflow.core.template.shell_word import refusal_at
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -31,10 +31,11 @@ CLOSING = frozenset(["}", "fi", "done", "esac", ")", "))", "]]"])
 class Here:
     """A here-document that was announced and whose body is still to come.
 
-    It is `fed` to a program that runs it, becomes the variables in `names`, or is the input of a `compound` command.
+    It is `fed` to a program that runs it (a shell, if `script` says which values are where then), becomes the variables
+    in `names`, goes to `files`, or is the input of a `compound` command.
     """
 
-    __slots__ = ("compound", "delimiter", "fed", "names", "quoted", "tabs")
+    __slots__ = ("compound", "delimiter", "fed", "files", "names", "quoted", "script", "tabs")
 
     def __init__(self, delimiter: str, *, quoted: bool, tabs: bool) -> None:
         self.delimiter = delimiter
@@ -42,19 +43,36 @@ class Here:
         self.tabs = tabs
         self.fed = self.compound = False
         self.names: tuple[str, ...] = ()
+        self.files: tuple[str, ...] = ()
+        self.script: Flow | None = None
 
 
 class Command:
     """The simple command being read, and the pipeline it is part of."""
 
-    __slots__ = ("counts", "fed", "frame", "heres", "inherits", "loop", "piped", "said", "start", "words")
+    __slots__ = (
+        "counts",
+        "fed",
+        "files",
+        "frame",
+        "heres",
+        "inherits",
+        "loop",
+        "piped",
+        "said",
+        "start",
+        "texts",
+        "words",
+    )
 
     def __init__(self, start: int) -> None:
         self.frame = self.start = start
         self.words: list[Word] = []
         self.fed: list[tuple[str, Word]] = []
         self.heres: list[Here] = []
+        self.files: list[str] = []
         self.said: list[tuple[int, int]] = []
+        self.texts: list[str] = []
         self.piped = self.counts = self.inherits = False
         self.loop = ""
 
@@ -83,6 +101,7 @@ class CommandCheck:
         if not words or words[0].text in CLOSING:
             self._note_input(command)
             self._pass_on(command, "")
+            self._write(command, ())
             return []
         levels = read_levels(words, self._has_input(command))
         for word, refusal in refused_words(words, levels):
@@ -91,9 +110,11 @@ class CommandCheck:
                 self._refuse_input(command, refusal, strict=True)
                 self.refuse(words[0].first, words[-1].last, refusal)
         for level in levels:
+            self._refuse_files(command, level)
             if level.reads:
-                self._refuse_input(command, refusal_at("fed"), strict=is_interpreter(level.name))
+                self._refuse_input(command, refusal_at("fed"), strict=not level.program.loads)
         self._assign(command, levels)
+        self._write(command, levels)
         self._pass_on(command, next((level.name for level in reversed(levels) if not level.inner), ""))
         return list(self._scripts(command, levels))
 
@@ -102,6 +123,28 @@ class CommandCheck:
         for slot in self._slots[first:last]:
             if slot.quotes != "comment" and slot.refusal is None:
                 slot.refusal = refusal
+
+    # Files
+
+    def _write(self, command: Command, levels: Sequence[Level]) -> None:
+        """Note the files that the command writes a value to."""
+        paths = [*command.files]
+        for level in levels:
+            paths += [word.text for word in level.data if level.name == "tee"]
+        for here in command.heres:
+            here.files = tuple(paths)
+        if len(self._slots) > (command.start if levels else command.frame):
+            for path in paths:
+                self._flow.add_file(path)
+
+    def _refuse_files(self, command: Command, level: Level) -> None:
+        """Refuse to run a file that a value was written to."""
+        words = [*level.files, level.head]
+        if level.reads:
+            words += [word for operator, word in command.fed if operator == "<"]
+        for word in words:
+            if self._flow.has_file(word.text):
+                self._slots.append(Slot("none", code_refusal(level), f"<{word.text}"))
 
     # Standard input
 
@@ -138,6 +181,7 @@ class CommandCheck:
         command.counts = name in COUNTING and not any(word.holds_value for word in command.words)
         if name in SPEAKING:
             command.said.append((command.words[0].first, command.words[-1].last))
+            command.texts.append(" ".join(word.text for word in command.words[1:] if not word.text.startswith("-")))
         own = command.piped or command.heres or command.fed
         if self._flow.input and (command.inherits or (name in READING and not own)):
             self._slots.append(Slot(variable="stdin"))
@@ -195,6 +239,7 @@ class CommandCheck:
 
     def _scripts(self, command: Command, levels: Sequence[Level]) -> Iterator[Script]:
         for level in levels:
+            yield from self._read_scripts(command, level)
             found = runs_script(level)
             if found is None or SLOT in found[0]:
                 continue
@@ -206,3 +251,13 @@ class CommandCheck:
             flow.input = self._has_input(command)
             if flow.names or flow.arguments or flow.input or flow.given.every:
                 yield Script(text, flow)
+
+    def _read_scripts(self, command: Command, level: Level) -> Iterator[Script]:
+        """What a shell reads from its standard input, as far as it is written out."""
+        if not level.reads or level.name not in SHELLS:
+            return
+        flow = self._flow.inner({at for at, word in enumerate(level.data, 1) if word.holds_value})
+        for here in command.heres:
+            here.script = flow
+        texts = [*command.texts, *(word.text for operator, word in command.fed if operator == "<<<")]
+        yield from (Script(text, flow) for text in texts if SLOT not in text)

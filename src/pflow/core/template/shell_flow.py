@@ -12,7 +12,7 @@ Quotes = Literal["none", "double", "single", "comment"]
 
 
 class Slot:
-    """A place where a value stands: a template (`variable` is empty), a variable that holds one, or `stdin`."""
+    """A place where a value stands: a template (`variable` is empty), a variable with a value, `stdin`, or `<file`."""
 
     __slots__ = ("quotes", "refusal", "variable")
 
@@ -25,12 +25,13 @@ class Slot:
 class Flow:
     """What is known so far of where values are. It only grows: which of two assignments comes last is not followed."""
 
-    __slots__ = ("arguments", "functions", "given", "grew", "input", "names", "shifts")
+    __slots__ = ("arguments", "files", "functions", "given", "grew", "input", "names", "shifts")
 
     def __init__(self, given: Given) -> None:
         self.given = given
         self.names = set(given.variables)
         self.arguments: set[int] = set()
+        self.files: set[str] = set()
         self.functions: set[str] = set()
         self.input = bool(given.stdin)
         self.shifts = False
@@ -56,6 +57,16 @@ class Flow:
             self.arguments |= positions
             self.grew = True
 
+    def add_file(self, path: str) -> None:
+        """A value is written to a file."""
+        if SLOT not in path and DYNAMIC not in path and not self.has_file(path) and not path.startswith("/dev/"):
+            self.files.add(path.removeprefix("./"))
+            self.grew = True
+
+    def has_file(self, path: str) -> bool:
+        """Whether a value was written to the file."""
+        return path.removeprefix("./") in self.files
+
     def add_input(self) -> None:
         """Something in the script gets a value on its standard input."""
         if not self.input:
@@ -77,7 +88,7 @@ class Flow:
         return self.read(name) != DYNAMIC
 
     def origin(self, variable: str) -> str:
-        """Whose value a variable holds, for people, as far as that is plain."""
+        """Whose value a variable or file holds, for people, as far as that is plain."""
         template = self.given.variables.get(variable, self.given.every)
         template = self.given.stdin if variable == "stdin" else template
         return f"`{shorten(template)}`" if template else "a value"

@@ -181,21 +181,24 @@ class _Lexer(WordReader):
         words = command.words
         if sets_integers(words):
             raise Unclear("with integer variables, the shell evaluates what is assigned")
-        if words or command.fed or command.heres or command.inherits:
+        if words or command.fed or command.heres or command.files or command.inherits:
             for script in self.check.check(command):
                 self.read_inner(script)
             self.counts = command.counts
         if operator in ("|", "|&"):
             if words and words[0].text in CLOSING:
                 command.start = command.frame
+                command.said = [(command.frame, len(self.slots))]
             command.piped = True
         elif not (operator == "\n" and command.piped and not words):
             command.start = len(self.slots)
             command.heres = []
             command.said = []
+            command.texts = []
             command.piped = False
         command.words = []
         command.fed = []
+        command.files = []
         command.inherits = False
         command.loop = ""
 
@@ -255,6 +258,8 @@ class _Lexer(WordReader):
             word = self._word()
             if operator == "<" and names_stdin(word.text):
                 command.inherits = True
+            elif operator.startswith(">") and operator != ">&":
+                command.files.append(word.text)
             elif operator in ("<", "<<<"):
                 command.fed.append((operator, word))
 
@@ -360,6 +365,9 @@ class _Lexer(WordReader):
                 break
             joined = not here.quoted and (len(line) - len(line.rstrip("\\"))) % 2 == 1
         body = self.text[start:line_start]
+        if here.script is not None and SLOT not in body:
+            written = body if here.quoted else re.sub(r"\\([$`\\])", r"\1", body)
+            self.read_inner(Script(written, here.script))
         if here.quoted:
             self.slots.extend(Slot("none", self.refusal or refusal_at("here")) for _ in range(body.count(SLOT)))
             return
@@ -369,6 +377,8 @@ class _Lexer(WordReader):
         if len(self.slots) > first:
             for name in here.names:
                 self.flow.add_name(name)
+            for path in here.files:
+                self.flow.add_file(path)
             if here.compound:
                 self.flow.add_input()
 

@@ -73,7 +73,8 @@ def _problem(slot: Slot, refusal: Refusal, reference: Reference | None, flow: Fl
     if slot.variable == "stdin":
         hint = refusal.hint.removeprefix(f"{LIST}; or ")
         return Problem(f"the standard input, {holds} {refusal.why}", hint, newer=True)
-    return Problem(f"`${slot.variable}`, {holds} {refusal.why}", refusal.hint, newer=True)
+    name = slot.variable[1:] if slot.variable.startswith("<") else f"${slot.variable}"
+    return Problem(f"`{name}`, {holds} {refusal.why}", refusal.hint, newer=True)
 
 
 def _unclear(unclear: Unclear, text: str, references: Sequence[Reference], flow: Flow) -> Iterator[Problem]:

@@ -21,7 +21,7 @@ class Program(NamedTuple):
     everything is data. `maybe` holds code unless another option follows. `long`, `long_takes`, `long_file` and `pairs`
     (two values) are the same for options that are words. `own` arguments come before those that `arguments` is about.
     With `anywhere`, options may follow arguments. On `stdin` it reads code when it was given none, or always. What
-    begins with one of `harmless` is not code.
+    begins with one of `harmless` is not code. One that `loads` is given files of code in the ordinary course.
     """
 
     arguments: Arguments = "data"
@@ -38,6 +38,7 @@ class Program(NamedTuple):
     anywhere: bool = False
     stdin: Literal["no", "alone", "always"] = "no"
     harmless: tuple[str, ...] = ()
+    loads: bool = False
     instead: str = ""
 
 
@@ -60,7 +61,7 @@ SHELL = Program("script", stdin="alone", instead=_SHELL)
 
 _PYTHON = Program("script", "c", "WX", ends="m", stdin="alone", instead=f"{_ARGUMENT}`sys.argv`")
 _NODE = Program(
-    "script", "e", "r", maybe="p", stdin="alone", instead=f"{_ARGUMENT}`process.argv`",
+    "script", "e", "", "r", maybe="p", stdin="alone", instead=f"{_ARGUMENT}`process.argv`",
     long=("--eval", "--print"), long_file=("--require", "--import", "--loader", "--experimental-loader"),
 )  # fmt: skip
 _PERL = Program("script", "eE", "I", stdin="alone", instead=f"{_ARGUMENT}`@ARGV`")
@@ -68,7 +69,7 @@ _RUBY = Program("script", "e", "I", "r", stdin="alone", instead=f"{_ARGUMENT}`AR
 _PHP = Program("script", "rBRE", "dcz", "fF", stdin="alone", long=("--run",), instead=f"{_ARGUMENT}`$argv`")
 _EVALUATING = Program("script", "eE", long=("--eval", "--execute", "-eval"), stdin="alone", instead=_CODE_STEP)
 _AWK = Program(
-    "code", "e", "Fv", "f", long=("--source",), long_takes=("--assign", "--field-separator"), long_file=("--file",),
+    "code", "e", "FvWi", "f", long=("--source",), long_takes=("--assign", "--field-separator"), long_file=("--file",),
     instead="pass it with `-v name=…` before the script, or read `ENVIRON[\"NAME\"]` in it",
 )  # fmt: skip
 _SED = Program(
@@ -79,10 +80,14 @@ _JQ = Program(
     "code", "", "L", "f", long_file=("--from-file",), long_takes=("--indent", "--tab"), anywhere=True,
     pairs=("--arg", "--argjson", "--slurpfile", "--rawfile"), instead="pass it with `--arg name …` and write `$name`",
 )  # fmt: skip
-_QUERYING = Program("data", "ceq", "dhpPUunNvf", own=3, stdin="alone", anywhere=True, instead=_QUERY, long=(
+_QUERYING = Program("data", own=3, stdin="alone", anywhere=True, loads=True, instead=_QUERY, long=(
     "--command", "--execute", "--query", "--eval", "--init-command",
 ))  # fmt: skip
-_AFTER_NAME = Program("after", own=1, long=("-cmd", "-c", "-s"), stdin="alone", anywhere=True, instead=_QUERY)
+_PSQL = _QUERYING._replace(code="c", takes="dhpUvfoFPRT")
+_MYSQL = _QUERYING._replace(code="e", takes="hPuDS")
+_AFTER_NAME = Program(
+    "after", own=1, long=("-cmd", "-c", "-s"), stdin="alone", anywhere=True, loads=True, instead=_QUERY
+)
 _COMMAND_LINE = Program(
     "data", "c", "gGs", long=("--command", "--session-command"), anywhere=True, stdin="no", instead=_SHELL
 )
@@ -136,15 +141,22 @@ PROGRAMS: Mapping[str, Program] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _AWK),
     **dict.fromkeys(("sed", "gsed"), _SED),
     **dict.fromkeys(("jq", "gojq", "jaq"), _JQ),
-    **dict.fromkeys(("bc", "dc", "ed", "red", "ex", "ftp", "lftp"), _READER),
+    **dict.fromkeys(("bc", "dc", "ed", "red", "ftp", "lftp"), _READER),
     "m4": Program("data", "DU", "I", own=0, stdin="alone", instead=_CODE_STEP),
     "expr": Program(),
     "xmllint": Program(long=("--xpath",), stdin="no", instead=_CODE_STEP),
     # databases
-    **dict.fromkeys(("psql", "mysql", "mariadb", "mongosh", "mongo", "clickhouse-client", "sqlcmd"), _QUERYING),
+    "psql": _PSQL,
+    **dict.fromkeys(("mysql", "mariadb"), _MYSQL),
+    **dict.fromkeys(("mongosh", "mongo"), _QUERYING),
+    **dict.fromkeys(("clickhouse-client", "sqlcmd"), _QUERYING._replace(code="qQ")),
+    "redis-cli": Program("subcommand", "", "hpanur"),
+    "redis-cli eval": Program("code", instead="pass it after the script, which finds it in `ARGV`"),
     **dict.fromkeys(("sqlite3", "sqlite", "duckdb"), _AFTER_NAME),
     # editors and debuggers
-    **dict.fromkeys(("vi", "vim", "nvim", "view", "vimdiff", "emacs", "emacsclient", "nano"), _EDITOR),
+    **dict.fromkeys(("vi", "vim", "nvim", "view", "vimdiff"), _EDITOR),
+    **dict.fromkeys(("emacs", "emacsclient"), _EDITOR._replace(code="fe", file="l")),
+    "ex": _EDITOR._replace(stdin="always"),
     **dict.fromkeys(("gdb", "lldb"), _DEBUGGER),
     # building
     **dict.fromkeys(("make", "gmake"), Program(
@@ -172,6 +184,11 @@ PROGRAMS: Mapping[str, Program] = {
     "timeout": Program("command", "", "ks", own=1, long_takes=("--signal", "--kill-after"), instead=_NAMED),
     **dict.fromkeys(("chroot", "gosu", "su-exec", "setarch", "faketime", "taskset", "chrt"),
         _RUN_OTHER._replace(own=1)),
+    "systemd-run": Program("command", "", "pEuHMt", long_takes=("--unit", "--property", "--setenv"), instead=_NAMED),
+    **dict.fromkeys(("unshare", "setpriv", "cgexec", "firejail"), Program("command", "", "gSG", instead=_NAMED)),
+    "nsenter": Program("command", "", "tSG", long_takes=("--target",), instead=_NAMED),
+    "go": Program("subcommand"),
+    "go run": Program("script", instead=_NAMED),
     **dict.fromkeys(("strace", "ltrace"), Program("command", "", "eopsSuPEaI", instead=_NAMED)),
     **dict.fromkeys(("npx", "bunx", "uvx"), Program("command", "c", "p", long=("--call",), long_takes=(
         "--package", "--from", "--with", "--python",
@@ -191,13 +208,17 @@ PROGRAMS: Mapping[str, Program] = {
     "nix-shell": Program(long=("--run", "--command"), code="", anywhere=True, instead=_SHELL),
     **dict.fromkeys(("watch", "entr"), _ALL),
     "parallel": Program("all", stdin="alone", instead="use `batch`, which runs a step for each item"),
-    **dict.fromkeys(("at", "batch", "crontab"), Program("data", file="f", own=9, stdin="always", instead=_CODE_STEP)),
+    **dict.fromkeys(("at", "batch", "crontab"), Program(
+        "data", file="f", own=9, anywhere=True, stdin="always", instead=_CODE_STEP,
+    )),
     "tmux": Program("all", "", "tsnFxye", anywhere=True, instead=_SHELL),
     "screen": Program("all", "", "SXt", anywhere=True, instead=_SHELL),
     **dict.fromkeys(("xterm", "gnome-terminal", "konsole"), Program(code="e", anywhere=True, instead=_SHELL)),
     # other machines
     "ssh": Program("after", "oF", "BbcDEeIiJLlmOpQRSWw", own=1, stdin="alone", harmless=_SSH_SAFE, instead=_REMOTE),
     **dict.fromkeys(("scp", "sftp"), Program("data", "oFS", "ciJlPX", "b", harmless=_SSH_SAFE, anywhere=True)),
+    "mosh": Program("after", own=1, instead=_REMOTE),
+    "sshpass": Program("command", "", "pfdP", instead=_NAMED),
     "rsync": Program("data", "e", long=("--rsh", "--rsync-path"), long_takes=("--exclude", "--include"), anywhere=True),
     "socat": Program("all", harmless=_SOCAT_SAFE, instead=_NAMED),
     **dict.fromkeys(("nc", "ncat"), Program(code="ec", takes="psw", long=("--exec", "--sh-exec", "--lua-exec"),

@@ -205,7 +205,7 @@ class WordReader(ABC):
             self.position += 1
             return self._braces(inside)
         elif rest.startswith("'") and inside == "none":
-            self._ansi()
+            return self._ansi()
         elif rest.startswith('"') and inside == "none":
             with self._refusing_templates("locale"):
                 return self._double()
@@ -275,11 +275,12 @@ class WordReader(ABC):
         elif self._special(char, "none", inside) is None:
             self.position += 1
 
-    def _ansi(self) -> None:
+    def _ansi(self) -> str:
         with self._refusing("ansi"):
-            self._single()
+            text = self._single()
             if self.text[self.position - 2] == "\\":
                 raise Unclear("`\\'` inside `$'…'` means different things to different shells")
+        return text
 
     def _backquotes(self, inside: Inside) -> str:
         end = self.position + 1
