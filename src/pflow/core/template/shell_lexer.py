@@ -26,6 +26,7 @@ _LEADING = frozenset(["if", "then", "else", "elif", "do", "while", "until", "!",
 _COMPOUND = frozenset(["if", "while", "until", "for", "select", "case", "{"])
 _COMPARES = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"])
 
+_DEEPEST_SCRIPT = 12
 _MOST_PASSES = 6
 """Readings of one text, each of which knows the variables that the last one found to hold values."""
 
@@ -96,6 +97,8 @@ class _Lexer(WordReader):
         """Read a script that the command gives to a shell, for the variables in it."""
         first = len(self.slots)
         try:
+            if self.depth > _DEEPEST_SCRIPT:
+                raise Unclear("its scripts are nested too deeply")
             with self._deeper():
                 _Lexer(script.text, self.slots, script.flow, self.depth, None).read()
         except Unclear as unclear:
