@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from pflow.core.document.issue import Issue
 from pflow.core.document.parse import Parsed, parse_text
@@ -13,6 +13,7 @@ from pflow.core.file.home import Home, find_home
 from pflow.core.frozen import Frozen
 from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.setting.settings import Setting, Settings
 from pflow.engine.ports import Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
@@ -232,12 +233,11 @@ class Workspace:
         A draft that goes to the library is a draft no more.
         """
         checked = self.check(workflow)
-        raw: Any = checked.ready().raw["document"]
-        about = description or str(raw.get("description", ""))
+        checked.ready()
         if checked.source.draft and not draft and not overwrite:
-            return self._library().promote(checked.source.draft, name, about)
+            return self._library().promote(checked.source.draft, name, description)
         manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
-        return manager.save(name, raw, about, overwrite=overwrite)
+        return manager.save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
 
     @property
     def drafts(self) -> Drafts:

@@ -77,7 +77,7 @@ def validate(console: Console, workflow: str) -> None:
 def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFoundError:
     """A first word that is not a workflow may have been meant as a command or a node type."""
     # lazy: only an error needs them
-    from pflow.core.library.workflow_manager import is_path
+    from pflow.core.library.reference import is_path
     from pflow.core.suggest import nearest
 
     if is_path(word):
