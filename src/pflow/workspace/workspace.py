@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pflow.execution.live_run import LiveRun
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
+    from pflow.workspace.library import Library
     from pflow.workspace.servers import Servers
 
 F = TypeVar("F", bound=Frozen)
@@ -238,6 +239,13 @@ class Workspace:
             return self._library().promote(checked.source.draft, name, description)
         manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
         return manager.save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
+
+    @property
+    def library(self) -> Library:
+        """Saved workflows as texts: read, compared, edited, restored."""
+        from pflow.workspace.library import Library  # lazy: runs change nothing
+
+        return Library(self.home, self.check)
 
     @property
     def drafts(self) -> Drafts:

@@ -306,7 +306,8 @@ class WorkflowManager:
         if not self._paths(name):
             if replaces is not None:
                 raise self._missing(name)
-            return {}, 1
+            left = self._history.versions(name)  # of a save that was cut short
+            return {}, left[0].number + 1 if left else 1
         if not overwrite and replaces is None:
             raise self._taken(name)
         if self.kind == "draft":
