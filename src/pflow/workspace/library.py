@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from pflow.core.advice import Advice
 from pflow.core.document.difference import Change, compare_documents
 from pflow.core.errors import DocumentError, ExistsError
 from pflow.core.file.atomic import make_folder, read_private, remove, write_atomic
@@ -131,8 +132,10 @@ class Library:
             text = WorkflowText(data=data, form="json" if edit.path.suffix == ".json" else "yaml")
             self._manager.save(edit.name, text, replaces=edit.base.version)
         except (DocumentError, ExistsError) as error:
-            again = f"pflow workflow edit {edit.name} --from {edit.path}"
-            error.suggestions = (*error.suggestions, f"your text is kept; go on with `{again}`")
+            kept = Advice(
+                "your text is kept; go on with `{edit_workflow_from}`", workflow=edit.name, file=str(edit.path)
+            )
+            error.suggestions = (*error.suggestions, kept)
             raise
         remove(edit.path)
         return self._manager.version(edit.name)

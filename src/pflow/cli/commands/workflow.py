@@ -25,7 +25,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 @click.group(cls=CommandGroup)
 def workflow() -> None:
-    """Save, list, describe and delete workflows."""
+    """Save, list, describe, edit and compare workflows."""
 
 
 workflow.add_command(discover_workflows)
