@@ -15,5 +15,6 @@ COMMANDS = {
     "trace": ("pflow.cli.commands.runs:trace", "Show what a run did, step by step."),
     "settings": ("pflow.cli.commands.settings:settings", "Store credentials and options."),
     "guide": ("pflow.cli.commands.guide:guide", "How to write workflows, on one page."),
+    "schema": ("pflow.cli.commands.guide:schema", "The JSON Schema of documents, for editors and models."),
     "completion": ("pflow.cli.commands.completion:completion", "Print a completion script for a shell."),
 }

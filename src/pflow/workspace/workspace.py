@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
@@ -280,6 +280,12 @@ class Workspace:
     def node_type(self, name: str) -> Entry:
         """One node type; raises `NotFoundError`."""
         return self._wiring.registry.get(name)
+
+    def schema(self, types: Collection[str] = ()) -> dict[str, object]:
+        """The JSON Schema of documents, with these node types, or with all that there are."""
+        from pflow.workspace.document_schema import document_schema  # lazy: checking does not use it
+
+        return document_schema([self.node_type(name) for name in types] or self.node_types())
 
     def one_step(self, name: str, params: Mapping[str, object], *, text: bool = False) -> dict[str, object]:
         """A workflow that runs one node on its own; with `text` the params are words of a command line."""
