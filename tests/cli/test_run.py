@@ -354,3 +354,19 @@ def test_a_group_without_a_command_explains_itself(pflow: Pflow) -> None:
     said = pflow("runs")
     assert said.code == 2
     assert "resume  Take RUN up where it ended" in said.err
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [
+        ("resume", "pflow runs resume RUN"),
+        ("show", "pflow workflow show NAME` or `pflow runs show RUN"),
+        ("logs", "pflow trace latest"),
+        ("list", "pflow workflow list"),
+        ("help", "pflow --help"),
+    ],
+)
+def test_a_command_of_other_tools_leads_to_the_right_one(pflow: Pflow, word: str, command: str) -> None:
+    said = pflow(word)
+    assert said.code == 2
+    assert f"did you mean `{command}`?" in said.err

@@ -41,7 +41,7 @@ def _document_fields(node: Json) -> Json:
         ),
         "start_node": _said(_NAME, "Where a run begins, if not at the first node"),
         "inputs": _said(_by_name(_input()), "What the workflow takes"),
-        "outputs": _said(_by_name(_output()), "What the workflow gives"),
+        "outputs": _said(_by_name({"anyOf": [_output(), _TEMPLATE]}), "What the workflow gives"),
         "mappings": _said(_by_name(mapping), "Other names for natural keys, by node"),
         "name": _said(_TEXT, "What runs and lists call it"),
         "description": _said(_TEXT, "What it is for, in a sentence"),
