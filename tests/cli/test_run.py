@@ -364,3 +364,19 @@ def test_a_failed_list_is_shown_as_it_was_written_beside_its_values(pflow: Pflow
     assert '    command: ["no-such-program","--key=${key}","${word}"]\n' in done.err
     assert '    values: {"${key}":"«secret:key»","${word}":"$(id)"}\n' in done.err
     assert "hunter2" not in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [
+        ("resume", "pflow runs resume RUN"),
+        ("show", "pflow workflow show NAME` or `pflow runs show RUN"),
+        ("logs", "pflow trace latest"),
+        ("list", "pflow workflow list"),
+        ("help", "pflow --help"),
+    ],
+)
+def test_a_command_of_other_tools_leads_to_the_right_one(pflow: Pflow, word: str, command: str) -> None:
+    said = pflow(word)
+    assert said.code == 2
+    assert f"did you mean `{command}`?" in said.err

@@ -160,7 +160,7 @@ COMMANDS = dict(commands(root, "pflow"))
 def test_every_command_has_an_example_and_its_options_are_named(words: str) -> None:
     text = read_page("cli.md")
     consoles = "".join(block.text for block in blocks_of(text) if block.language == "console")
-    assert re.search(rf"^\$ (.*\| )?{words}( |$)", consoles, flags=re.MULTILINE)
+    assert re.search(rf'^\$ (.*\| )?([A-Z]+="[^"]*" )?{words}( |$)', consoles, flags=re.MULTILINE)
     for param in COMMANDS[words].params:
         if isinstance(param, click.Option) and not param.hidden:
             assert all(name in text for name in param.opts), param.opts

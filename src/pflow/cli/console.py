@@ -116,18 +116,28 @@ class Console:
         except (OSError, ValueError):
             pass  # stderr is gone; the exit code still tells
 
+    def raw(self, data: bytes) -> None:
+        """Print bytes as they are; on a terminal, as text that does no harm."""
+        if _is_terminal(sys.stdout):
+            self._write(data.decode(errors="backslashreplace"))
+        else:
+            self._send(data)
+
     def _write(self, text: str) -> None:
+        encoding = "utf-8"
+        if _is_terminal(sys.stdout):
+            text = "\n".join(_visible(line) for line in text.split("\n"))
+            encoding = sys.stdout.encoding or "utf-8"
+        self._send(text.encode(encoding, "backslashreplace"))
+
+    def _send(self, data: bytes) -> None:
         stream = sys.stdout
         if stream is None:
             self._deaf = True
             raise StorageError("the result cannot be printed: stdout is closed")
-        encoding = "utf-8"
-        if _is_terminal(stream):
-            text = "\n".join(_visible(line) for line in text.split("\n"))
-            encoding = stream.encoding or "utf-8"
         try:
             stream.flush()
-            stream.buffer.write(text.encode(encoding, "backslashreplace"))
+            stream.buffer.write(data)
             stream.buffer.flush()
         except BrokenPipeError as error:
             drop_stdout()

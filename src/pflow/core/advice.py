@@ -18,6 +18,7 @@ COMMANDS = {
     "describe_node_as_json": "pflow registry describe {node} --json",
     "describe_workflow": "pflow workflow describe {workflow} --json",
     "discover_nodes": "pflow registry discover",
+    "edit_workflow_from": "pflow workflow edit {workflow} --from {file}",
     "list_nodes": "pflow registry list",
     "list_runs": "pflow runs list",
     "list_servers": "pflow mcp list",

@@ -13,8 +13,9 @@ from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.interface import MCP_SERVER, Interface
+from pflow.core.other_words import advise_type
 from pflow.core.printable import shorten
-from pflow.core.suggest import did_you_mean, nearest
+from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
@@ -24,7 +25,7 @@ from pflow.engine.value import digest
 from pflow.execution.definition import define
 from pflow.execution.foreign_syntax import foreign_templates
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant
-from pflow.execution.node_param import NodeParams, advise_type, find_tool, tool_params
+from pflow.execution.node_param import NodeParams, find_tool, tool_params
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 
@@ -153,14 +154,9 @@ class _Compiler:
         try:
             return self.types.get(spec.type)
         except NotFoundError:
-            near = nearest(spec.type, self.types.names())
-            self._report(
-                "unknown-type",
-                f"there is no node type `{spec.type}`",
-                ("nodes", index, "type"),
-                known=tuple(near),
-                hint=f"did you mean `{near[0]}`?" if near else advise_type(spec.type),
-            )
+            near, hint = advise_type(spec.type, self.types.names())
+            message = f"there is no node type `{spec.type}`"
+            self._report("unknown-type", message, ("nodes", index, "type"), known=tuple(near), hint=hint)
             return None
 
     def _child(self, index: int, spec: NodeSpec) -> Plan | None:
@@ -326,6 +322,7 @@ class _Compiler:
         for name, output in document.outputs.items():
             source = output.source if output.source is not None else f"${{{name}}}"
             outputs[name] = self._template(source, ("outputs", name, "source"))
+            self._warn_of_foreign(source, ("outputs", name, "source"))
         return outputs
 
     def _node(self, node: CheckedNode, entry: Entry) -> PlanNode:

@@ -12,6 +12,7 @@ from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
 from pflow.core.template.compiled import Reference
+from pflow.execution.foreign_syntax import other_reference
 
 
 class References:
@@ -60,8 +61,13 @@ class References:
                 f"template `{reference.text}` names `{root}`, which is neither an input nor a node before this one",
                 path,
                 known=known,
-                hint=f"did you mean `{reference.text.replace(root, near[0], 1)}`?" if near else "",
+                hint=self._other_reference(index, reference, path)
+                or (f"did you mean `{reference.text.replace(root, near[0], 1)}`?" if near else ""),
             )
+
+    def _other_reference(self, index: int | None, reference: Reference, path: Path) -> str:
+        in_shell = index is not None and self._document.nodes[index].type == "shell" and path[-1] == "command"
+        return other_reference(reference, self._document.inputs, self._ids, in_shell=in_shell)
 
     def natural(self, index: int | None, name: str) -> bool:
         """Whether something that a node can read may stand under `name`: an input, or an upstream output."""

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from pflow.core.document.parse import Parsed, parse_text, parse_value, read_file
 from pflow.core.file.home import Home
-from pflow.core.library.workflow_manager import WorkflowManager, resolve
+from pflow.core.library.reference import resolve
+from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.execution.compiler import Load, child_key
 
 Workflow = str | Mapping[str, object] | Parsed
@@ -48,7 +49,7 @@ def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> S
         return Source(read_file(found.path), workflow, "", lambda wanted: load(wanted, found.path.parent))
     is_library = found.kind == "library"
     manager = WorkflowManager(home) if is_library else WorkflowManager.for_drafts(home)
-    document = parse_value(manager.load_ir(found.name))
+    document = manager.stored_text(found.name).parse()
     library, draft = (found.name, "") if is_library else ("", found.name)
     return Source(document, found.name, library, lambda wanted: load(wanted, None), draft)
 

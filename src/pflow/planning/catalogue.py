@@ -12,7 +12,6 @@ import orjson
 from pflow.core.advice import Advice
 from pflow.core.document.document import Document
 from pflow.core.document.inputs_outputs import describe_input
-from pflow.core.document.parse import parse_value
 from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
@@ -98,13 +97,11 @@ class Catalogue:
         return WorkflowManager(self._home, kind="draft" if kind == "draft" else "library")
 
     def _workflow(self, kind: Kind, name: str) -> tuple[Document, str]:
-        saved = self._manager(kind).load(name)
-        document = parse_value(saved["workflow"]).document
+        manager = self._manager(kind)
+        document = manager.stored_text(name).parse().document
         if document is None:
             raise NotFoundError(f"`{name}` is not a workflow that could be run")
-        metadata = saved["metadata"]
-        described = metadata.get("description") if isinstance(metadata, dict) else ""
-        return document, described if isinstance(described, str) else ""
+        return document, manager.describe(name).description
 
 
 def shorten_text(text: str) -> str:

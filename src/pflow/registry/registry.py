@@ -15,8 +15,8 @@ from pflow.core.file.atomic import JSON_LIMIT, write_atomic
 from pflow.core.file.home import Home
 from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.json_type import Json
+from pflow.core.other_words import advise_type
 from pflow.core.schema_path import Schema
-from pflow.core.suggest import did_you_mean, nearest
 from pflow.registry.entry import VIRTUAL, Entry
 from pflow.registry.node_file import fingerprints
 from pflow.registry.search import search_names
@@ -140,11 +140,8 @@ class Registry:
     def get(self, name: str) -> Entry:
         """The node type of that name. Raises `NotFoundError` with the names it may have meant."""
         if name not in self._nodes:
-            raise NotFoundError(
-                f"there is no node type `{name}`",
-                details={"similar": nearest(name, self._nodes)},
-                suggestions=[did_you_mean(name, self._nodes) or Advice("see `{list_nodes}`")],
-            )
+            near, hint = advise_type(name, self._nodes)
+            raise NotFoundError(f"there is no node type `{name}`", details={"similar": near}, suggestions=[hint])
         if name not in self._entries:
             self._entries[name] = Entry(name, self._nodes[name], self._folder, self._observations)
         return self._entries[name]

@@ -9,6 +9,7 @@ from pflow.core.document.issue import Issue
 from pflow.core.errors import DocumentError
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.setting.settings import Settings
 from pflow.execution.check import Checked
 from pflow.execution.workflow_source import Workflow
@@ -27,12 +28,12 @@ class Drafts:
     def save(self, workflow: Workflow, name: str, description: str = "") -> tuple[Path, tuple[Issue, ...]]:
         """Keep a document, in place of what the draft was before; also gives what is still wrong with it."""
         checked = self._check(workflow)
-        raw = checked.source.parsed.places.value if checked.plan is None else checked.plan.raw["document"]
-        if not isinstance(raw, Mapping) or "nodes" not in raw:
+        value = checked.source.parsed.places.value
+        if not isinstance(value, Mapping) or "nodes" not in value:
             checked.ready()
             raise DocumentError("a draft needs `nodes`")
-        document = {**raw, "description": description} if description else raw
-        return self._manager.save(name, document, overwrite=True), checked.errors
+        text = text_of_parsed(checked.source.parsed)
+        return self._manager.save(name, text, description, overwrite=True), checked.errors
 
     def promote(self, name: str, final_name: str, description: str) -> Path:
         """Move a draft into the library, once it can run. Never replaces anything there."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from pflow.core.document.issue import Issue
 from pflow.core.document.parse import Parsed, parse_text
@@ -13,6 +13,7 @@ from pflow.core.file.home import Home, find_home
 from pflow.core.frozen import Frozen
 from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.setting.settings import Setting, Settings
 from pflow.engine.ports import Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pflow.execution.live_run import LiveRun
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
+    from pflow.workspace.library import Library
     from pflow.workspace.servers import Servers
 
 F = TypeVar("F", bound=Frozen)
@@ -232,12 +234,18 @@ class Workspace:
         A draft that goes to the library is a draft no more.
         """
         checked = self.check(workflow)
-        raw: Any = checked.ready().raw["document"]
-        about = description or str(raw.get("description", ""))
+        checked.ready()
         if checked.source.draft and not draft and not overwrite:
-            return self._library().promote(checked.source.draft, name, about)
+            return self._library().promote(checked.source.draft, name, description)
         manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
-        return manager.save(name, raw, about, overwrite=overwrite)
+        return manager.save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
+
+    @property
+    def library(self) -> Library:
+        """Saved workflows as texts: read, compared, edited, restored."""
+        from pflow.workspace.library import Library  # lazy: runs change nothing
+
+        return Library(self.home, self.check)
 
     @property
     def drafts(self) -> Drafts:
@@ -272,6 +280,12 @@ class Workspace:
     def node_type(self, name: str) -> Entry:
         """One node type; raises `NotFoundError`."""
         return self._wiring.registry.get(name)
+
+    def schema(self, types: Collection[str] = ()) -> dict[str, object]:
+        """The JSON Schema of documents, with these node types, or with all that there are."""
+        from pflow.workspace.document_schema import document_schema  # lazy: checking does not use it
+
+        return document_schema([self.node_type(name) for name in types] or self.node_types())
 
     def one_step(self, name: str, params: Mapping[str, object], *, text: bool = False) -> dict[str, object]:
         """A workflow that runs one node on its own; with `text` the params are words of a command line."""
