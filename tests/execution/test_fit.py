@@ -191,7 +191,8 @@ def test_outputs_of_nodes_batches_and_echoes_have_types(workspace: Workspace) ->
         (["7", "8"], {"path": "x", "max_size": "${item}"}, ""),
         (["seven"], {"path": "x", "max_size": "${item}"}, "error"),
         (["x"], {"path": "x", "max_size": "${item_index}"}, ""),
-        (["${a}"], {"path": "${item}"}, ""),
+        (["${a}"], {"path": "${item}"}, "error"),
+        (["${a}", "x"], {"path": "${item}"}, ""),
         ("${a}", {"path": "${item}"}, ""),
         ("${o}", {"path": "${item.key}"}, ""),
     ],
@@ -315,6 +316,47 @@ def test_text_that_is_not_a_number_is_refused_by_the_step_and_nothing_happens(
     )
     assert outcome.error is not None and "`timeout` must be a number" in str(outcome.error["message"]), outcome
     assert not (tmp_path / "made").exists()
+
+
+def test_a_value_that_a_constant_passes_on_is_known(workspace: Workspace) -> None:
+    passed = node("echo", "pass", inner={"text": "${s}", "list": ["${n}", "x"]}, word="abc", five="5")
+    wrong: list[dict[str, Any]] = [
+        {"files": "${pass.inner.text}"},
+        {"files": "${pass.word}"},
+        {"limit": "${pass.word}"},
+        {"since": "${pass.inner.list}"},
+        {"since": "${pass.inner}"},
+    ]
+    for params in wrong:
+        [issue] = issues_of(workspace, passed, node("git-log", **params))
+        assert (issue.code, issue.severity) == ("wrong-type", "error"), params
+    right = node("git-log", limit="${pass.five}", since="${pass.word}", until="${pass.inner.list[1]}")
+    assert issues_of(workspace, passed, right) == []
+
+
+def test_a_whole_address_must_be_text(workspace: Workspace) -> None:
+    assert said(issues_of(workspace, node("http", url="${a}"))) == [("error", "nodes[0].params.url")]
+    assert issues_of(workspace, node("http", url="${s}")) == []
+    assert issues_of(workspace, node("http", url="https://example.com/${n}?q=${a}")) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "verdict"),
+    [
+        ("opne", "error"),
+        ("open", ""),
+        ("", ""),
+        (None, ""),
+        ("${s}", ""),
+        ("${o.k:-opne}", "warning"),
+        ("${item}", "error"),
+    ],
+)
+def test_a_param_of_few_words_takes_no_other(workspace: Workspace, state: object, verdict: str) -> None:
+    listing = {**node("github-list-issues", repo="a/b", state=state), "batch": {"items": ["opne", "colsed"]}}
+    found = issues_of(workspace, listing)
+    assert [issue.severity for issue in found] == ([verdict] if verdict else [])
+    assert all("must be `open` or `closed` or `all`" in issue.message for issue in found)
 
 
 PERSONAL = """

@@ -13,6 +13,8 @@ from pflow.core.schema_path import Schema, calls_seen, choices_of, resolve
 
 _MOST_VALUES = 100
 _DEEPEST = 8
+Path = tuple[str | int, ...]
+
 _KINDS = frozenset(("string", "integer", "number", "boolean", "array", "object", "null"))
 _PARSED = frozenset(("object", "array", "string"))
 """What is declared for text that is parsed if it is JSON; a number or a boolean is JSON as well."""
@@ -48,7 +50,7 @@ class ValueType(Frozen):
         """The only values that it can have, where those are known."""
         found: list[object] = []
         for choice in self.choices:
-            values = choice.get("enum")
+            values = [choice["const"]] if "const" in choice else choice.get("enum")
             if not isinstance(values, list):
                 return None
             found += values
@@ -113,9 +115,10 @@ def of_field(field: Field) -> ValueType:
     return of_kinds(field.type)._replace(seen=described.seen)
 
 
-def of_literal(value: object) -> ValueType:
-    """The type of a value that a document holds."""
-    return of_schema(_described(value, 0))
+def of_literal(value: object, parts: Mapping[Path, ValueType] | None = None) -> ValueType:
+    """The type of a value that a document holds, with parts in it whose type is known and not the value."""
+    known = {path: {} if part.seen or not part.certain else _typed(part.kinds) for path, part in (parts or {}).items()}
+    return of_schema(_described(value, (), known))
 
 
 def union(types: Sequence[ValueType]) -> ValueType:
@@ -131,20 +134,26 @@ def _alone(schema: Schema, root: Schema) -> Schema:
     """A schema that stands without its root: of one that may refer to it, only the type."""
     if not root or not {"properties", "items", "additionalProperties"} & schema.keys():
         return schema
-    kinds = _kinds(schema)
+    return _typed(_kinds(schema))
+
+
+def _typed(kinds: frozenset[str] | None) -> Schema:
     return {"type": sorted(kinds)} if kinds is not None else {}
 
 
-def _described(value: object, depth: int) -> Schema:
+def _described(value: object, path: Path, known: Mapping[Path, Schema]) -> Schema:
+    if path in known:
+        return known[path]
     if isinstance(value, Mapping):
-        if depth >= _DEEPEST:
+        if len(path) >= _DEEPEST:
             return {"type": "object"}
-        properties = {str(name): _described(part, depth + 1) for name, part in islice(value.items(), _MOST_VALUES)}
-        return {"type": "object", "properties": properties}
+        fields = islice(value.items(), _MOST_VALUES)
+        return {"type": "object", "properties": {name: _described(part, (*path, name), known) for name, part in fields}}
     if isinstance(value, list | tuple):
-        if not value or depth >= _DEEPEST or len(value) > _MOST_VALUES:
+        if not value or len(path) >= _DEEPEST or len(value) > _MOST_VALUES:
             return {"type": "array"}
-        return {"type": "array", "items": {"anyOf": [_described(item, depth + 1) for item in value]}}
+        items = [_described(item, (*path, index), known) for index, item in enumerate(value)]
+        return {"type": "array", "items": {"anyOf": items}}
     return {"enum": [value]}
 
 

@@ -316,9 +316,11 @@ class _Compiler:
         for name, compiled in node.params.items():
             if not compiled.references:
                 continue
-            taken = taken_by(node, name, node.interface.param(name) if node.interface else None)
+            field = node.interface.param(name) if node.interface else None
+            taken = taken_by(node, name, field)
             fit.check_param(node, name, compiled, taken)
-            node.params[name] = convert_to(compiled, taken)
+            if field is not None and field.slot == "value":
+                node.params[name] = convert_to(compiled, taken)
         if node.batch is not None:
             node.batch = node.batch._replace(items=convert_to(node.batch.items, ITEMS))
 

@@ -64,7 +64,10 @@ class GivenTypes:
         if compiled.is_single:
             found = self.of(index, compiled.references[0], depth)
             return UNKNOWN if found.optional else found.type
-        return of_kinds("string" if isinstance(value, str) else "array" if isinstance(value, list) else "object")
+        if isinstance(value, str) or depth > _DEEPEST:
+            return of_kinds("string") if isinstance(value, str) else UNKNOWN
+        parts = {path: self.of_value(index, part, "", depth + 1) for path, part in compiled.places()}
+        return of_literal(value, parts)
 
     def _item(self, index: int, depth: int) -> ValueType:
         """The type of one item of a batch."""

@@ -75,7 +75,7 @@ def _misfits(
     value: object, kind: ValueType, unknown: Collection[ValuePath], path: ValuePath
 ) -> Iterator[tuple[ValuePath, str]]:
     kinds, values = kind.kinds, kind.values
-    if path in unknown or (value is None and not path):
+    if path in unknown or (value in (None, "") and not path):  # nodes take these as left out
         return
     if values is not None:
         if value not in values:
@@ -89,8 +89,9 @@ def _misfits(
         for name, part in value.items():
             yield from _misfits(part, kind.at((name,)), unknown, (*path, name))
     elif isinstance(value, list):
+        elements = kind.elements
         for index, part in enumerate(value):
-            yield from _misfits(part, kind.elements, unknown, (*path, index))
+            yield from _misfits(part, elements, unknown, (*path, index))
 
 
 def _check_arguments(node: CheckedNode, check: ArgumentCheck, report: Report) -> None:

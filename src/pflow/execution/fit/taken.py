@@ -20,7 +20,7 @@ def taken_by(node: CheckedNode, name: str, field: Field | None) -> ValueType:
     if node.child is not None and name == "inputs":
         inputs = {name: {"type": declared.type} for name, declared in node.child.inputs.items()}
         return of_schema({"type": "object", "properties": inputs})
-    if field is None or field.slot != "value":
+    if field is None or field.slot not in ("value", "url"):
         return UNKNOWN
     schema = input_schema(node)
     if schema is not None:

@@ -11,6 +11,7 @@ from pflow.core.document.position import Path, show_path
 from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING
 from pflow.core.json_type import type_of
+from pflow.core.printable import shorten
 from pflow.core.schema_path import count_calls
 from pflow.core.template.compiled import Compiled, Parts, Reference
 from pflow.core.value_type import ValueType, of_kinds
@@ -22,6 +23,7 @@ Verdict = Literal["fits", "converts", "at times", "never"]
 
 _ORDER = ("string", "integer", "number", "boolean", "array", "object")
 _NUMERIC = re.compile(r"[\s0-9.eE+-]*")
+_SHOWN = 12
 _SCALARS = frozenset(("integer", "number", "boolean"))
 
 
@@ -42,13 +44,17 @@ def judge(given: ValueType, taken: ValueType, *, converts: bool = True) -> Verdi
     """Whether a value fits a place: as it stands, converted, converted if its text allows, or never."""
     kinds, wanted = given.kinds, taken.kinds
     found = (kinds or frozenset()) - {"null"}
-    if not found or wanted is None or any(admits(wanted, kind) for kind in found):
+    if not found or wanted is None:
+        return "fits"
+    values, choices = given.values, taken.values
+    if values is not None and choices is not None and not any(convert(value, wanted) in choices for value in values):
+        return "never"
+    if any(admits(wanted, kind) for kind in found):
         return "fits"
     if converts and any(wanted & ALWAYS.get(kind, frozenset()) for kind in found):
         return "converts"
     if not converts or not any(wanted & AT_TIMES.get(kind, frozenset()) for kind in found):
         return "never"
-    values = given.values
     if values is not None and not any(admits(wanted, type_of(convert(value, wanted))) for value in values):
         return "never"
     return "at times"
@@ -68,7 +74,8 @@ class TemplateFit:
         written: Path = ("nodes", node.index, "params", name) if name in spec.params else ("nodes", node.index)
         for inside, part in compiled.places():
             inner = taken.at(inside)
-            if inner.kinds is None or (not part.is_single and "string" in inner.kinds):
+            whole = part.is_single or spec.params.get(name) == part.references[0].text
+            if inner.kinds is None or (not whole and "string" in inner.kinds):
                 continue
             what = "input" if node.child is not None and name == "inputs" and inside else "parameter"
             shown = show_path(inside if what == "input" else (name, *inside))
@@ -79,7 +86,7 @@ class TemplateFit:
                 strict=not is_user,
                 is_built_in=entry is not None and not is_user and entry.tool is None and node.child is None,
             )
-            self._check(node.index, part, place)
+            self._check(node.index, part, place, whole=whole)
 
     def check_items(self, node: CheckedNode) -> None:
         """Check what a batch goes through."""
@@ -89,7 +96,7 @@ class TemplateFit:
         for inside, part in node.batch.items.places():
             if not inside:
                 name = f"`items` of batch node `{node.spec.id}`"
-                self._check(node.index, part, Place(name=name, path=path, taken=ITEMS))
+                self._check(node.index, part, Place(name=name, path=path, taken=ITEMS), whole=part.is_single)
 
     def check_output(self, name: str, kind: str, compiled: Compiled, source: object) -> ValueType:
         """Compare the source of an output with the type that is declared for it; gives the type that it has."""
@@ -106,8 +113,8 @@ class TemplateFit:
             )
         return found if found.kinds is not None else declared._replace(certain=False)
 
-    def _check(self, index: int, part: Compiled, place: Place) -> None:
-        if part.is_single:
+    def _check(self, index: int, part: Compiled, place: Place, *, whole: bool) -> None:
+        if whole:
             reference = part.references[0]
             self._check_default(reference, place)
             self._check_given(reference, self._types.of(index, reference), place)
@@ -123,7 +130,7 @@ class TemplateFit:
         verdict = judge(given.type, place.taken)
         sure = place.strict and given.type.certain and not given.type.seen and not given.optional
         severity: Severity = "error" if sure else "warning"
-        said = f"`{reference.text}` is {_said(given.type)}"
+        said = f"`{reference.text}` is {_said(given.type, place.taken)}"
         if verdict == "never":
             self._refuse(place, said, _advise(reference, given, place), severity)
         elif verdict == "at times" and given.declared:
@@ -150,7 +157,8 @@ class TemplateFit:
         kinds = place.taken.kinds
         if reference.default is MISSING or kinds is None:
             return
-        if not admits(kinds, type_of(read_default(str(reference.default), kinds))):
+        value, choices = read_default(str(reference.default), kinds), place.taken.values
+        if not admits(kinds, type_of(value)) or (choices is not None and value not in choices):
             self._report(
                 "wrong-type",
                 f"{place.name} must be {_wanted(place.taken)}, which the default in `{reference.text}` is not",
@@ -174,6 +182,8 @@ def _may_be(kinds: frozenset[str], literal: str) -> bool:
 
 def _advise(reference: Reference, given: Given, place: Place) -> str:
     kinds, wanted = given.type.kinds or frozenset(), place.taken.kinds or frozenset()
+    if any(admits(wanted, kind) for kind in kinds):
+        return ""
     scalar = kinds <= _SCALARS | {"string", "null"}
     if given.declared and len(wanted - {"null"}) == 1:
         return f"declare input `{given.declared}` as `{_words(place.taken)}`"
@@ -203,12 +213,20 @@ def _longer(reference: Reference, step: str) -> str:
 
 
 def _wanted(taken: ValueType) -> str:
+    if taken.values is not None:
+        return _list(taken.values)
     return "an array" if taken is ITEMS else _words(taken)
 
 
-def _said(kind: ValueType) -> str:
+def _said(kind: ValueType, taken: ValueType | None = None) -> str:
+    if taken is not None and taken.values is not None and kind.values is not None:
+        return _list(kind.values)
     seen = f" (as seen in {count_calls(kind.seen)})" if kind.seen else ""
     return f"{_words(kind)}{seen}"
+
+
+def _list(values: tuple[object, ...]) -> str:
+    return " or ".join(f"`{shorten(str(value))}`" for value in values[:_SHOWN])
 
 
 def _words(kind: ValueType) -> str:
