@@ -12,6 +12,9 @@ from pflow.core.json_type import type_of
 from pflow.core.schema_path import Schema, calls_seen, choices_of, resolve
 
 _MOST_VALUES = 100
+_MOST_APART = 8
+"""Elements of a constant that are each looked into; of more, only their types count."""
+
 _DEEPEST = 8
 Path = tuple[str | int, ...]
 
@@ -141,6 +144,11 @@ def _typed(kinds: frozenset[str] | None) -> Schema:
     return {"type": sorted(kinds)} if kinds is not None else {}
 
 
+def _joined(schemas: Sequence[Schema]) -> frozenset[str] | None:
+    kinds = [_kinds(schema) for schema in schemas]
+    return None if None in kinds else frozenset().union(*(kind for kind in kinds if kind is not None))
+
+
 def _described(value: object, path: Path, known: Mapping[Path, Schema]) -> Schema:
     if path in known:
         return known[path]
@@ -153,7 +161,7 @@ def _described(value: object, path: Path, known: Mapping[Path, Schema]) -> Schem
         if not value or len(path) >= _DEEPEST or len(value) > _MOST_VALUES:
             return {"type": "array"}
         items = [_described(item, (*path, index), known) for index, item in enumerate(value)]
-        return {"type": "array", "items": {"anyOf": items}}
+        return {"type": "array", "items": {"anyOf": items} if len(items) <= _MOST_APART else _typed(_joined(items))}
     return {"enum": [value]}
 
 

@@ -15,6 +15,9 @@ from pflow.execution.reference import References
 _DEEPEST = 8
 """Nodes that pass a value on unchanged, one after the other."""
 
+_MOST_WRITERS = 16
+"""Nodes that write under one name; of more, nothing is said."""
+
 
 class Given(Frozen):
     """A value that a template will give. `declared` names the input that it is, if it is a whole one.
@@ -42,6 +45,8 @@ class GivenTypes:
         self._interfaces = interfaces
         self._references = references
         self._ids = {node.spec.id: node for node in nodes}
+        self._passed: dict[tuple[int, str | None], ValueType] = {}
+        """What nodes pass on unchanged, and under None the items of their batches: worked out once."""
 
     def of(self, index: int | None, reference: Reference, depth: int = 0) -> Given:
         """What a template of a node gives, or of the outputs when `index` is None."""
@@ -72,10 +77,19 @@ class GivenTypes:
     def _item(self, index: int, depth: int) -> ValueType:
         """The type of one item of a batch."""
         node = self._nodes[index]
-        if node.spec.batch is None or node.batch is None or depth > _DEEPEST:
+        if node.spec.batch is None or node.batch is None:
             return UNKNOWN
-        items = self.of_value(index, node.batch.items, node.spec.batch.items, depth + 1)
-        return items.elements if items.is_array else UNKNOWN
+        if (index, None) not in self._passed:
+            items = self._pass_on(node, None, node.batch.items, node.spec.batch.items, depth)
+            self._passed[index, None] = items.elements if items.is_array else UNKNOWN
+        return self._passed[index, None]
+
+    def _pass_on(self, node: CheckedNode, name: str | None, compiled: Compiled, value: object, depth: int) -> ValueType:
+        key = (node.index, name)
+        if key not in self._passed:
+            self._passed[key] = UNKNOWN  # what leads back to itself is not known
+            self._passed[key] = self.of_value(node.index, compiled, value, depth + 1)
+        return self._passed[key]
 
     def _of_node(self, node: CheckedNode, path: tuple[str | int, ...], depth: int) -> ValueType:
         interface = self._interfaces[node.index]
@@ -87,8 +101,7 @@ class GivenTypes:
         if node.child is not None and name == "results" and len(path) > 2:
             return node.child_types.get(str(path[2]), UNKNOWN).at(path[3:])
         if node.interface is not None and node.interface.echo_params and node.batch is None and name in node.params:
-            value = self.of_value(node.index, node.params[name], node.spec.params.get(name), depth + 1)
-            return value.at(rest)
+            return self._pass_on(node, name, node.params[name], node.spec.params.get(name), depth).at(rest)
         return self._of_output(node, name).at(rest)
 
     def _of_output(self, node: CheckedNode, name: str) -> ValueType:
@@ -113,6 +126,8 @@ class GivenTypes:
                 return UNKNOWN
             if interface.output(name) is not None or name in aliases.values():
                 writers.append(self._of_node(node, (name,), depth + 1))
+            if len(writers) > _MOST_WRITERS:
+                return UNKNOWN
         return union(writers) if writers else UNKNOWN
 
 
