@@ -212,6 +212,8 @@ class _Compiler:
         for name, value in spec.params.items():
             path: Path = ("nodes", node.index, "params", name)
             field = interface.param(name) if interface else None
+            if field is not None:
+                node.fields[name] = field
             if interface and field is None and not interface.open_params:
                 fields = (*interface.params, *interface.reads)
                 self._report(
@@ -277,6 +279,7 @@ class _Compiler:
             wanted = field.required or field.name in aliases
             if wanted and field.slot == "value" and references.natural(index, source):
                 node.params[field.name], _ = compile_value(f"${{{source}}}")
+                node.fields[field.name] = field
             elif field.required:
                 self._report(
                     "missing-param",
@@ -314,12 +317,12 @@ class _Compiler:
         self.literals.check(node, self._report)
         fit.check_items(node)
         for name, compiled in node.params.items():
-            if not compiled.references:
+            field = node.fields.get(name)
+            if field is None or not compiled.references:
                 continue
-            field = node.interface.param(name) if node.interface else None
-            taken = taken_by(node, name, field)
+            taken = taken_by(node, field)
             fit.check_param(node, name, compiled, taken)
-            if field is not None and field.slot == "value":
+            if field.slot == "value":
                 node.params[name] = convert_to(compiled, taken)
         if node.batch is not None:
             node.batch = node.batch._replace(items=convert_to(node.batch.items, ITEMS))

@@ -38,7 +38,7 @@ class Report(Protocol):
 class CheckedNode:
     """A node while its document is checked: what is known of it so far."""
 
-    __slots__ = ("batch", "child", "child_types", "edges", "entry", "index", "params", "spec")
+    __slots__ = ("batch", "child", "child_types", "edges", "entry", "fields", "index", "params", "spec")
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
         self.index = index
@@ -47,6 +47,7 @@ class CheckedNode:
         self.child: Plan | None = None
         self.child_types: Mapping[str, ValueType] = {}
         self.params: dict[str, Compiled] = {}
+        self.fields: dict[str, Field] = {}
         self.batch: PlanBatch | None = None
         self.edges: dict[str, tuple[int, ...]] = {}
 

@@ -55,19 +55,19 @@ class LiteralFit:
 
 
 def _check_declared(node: CheckedNode, report: Report) -> None:
-    spec, is_user = node.spec, node.entry is not None and node.entry.is_user
-    severity: Severity = "warning" if is_user else "error"  # a person's own node may take more than it says
-    for name in spec.params:
-        field = node.interface.param(name) if node.interface else None
-        compiled = node.params.get(name)
-        if field is None or field.schema is None or compiled is None or compiled.is_single:
+    spec = node.spec
+    for name, field in node.fields.items():
+        compiled = node.params.get(name) if field.schema is not None else None
+        if compiled is None or compiled.is_single:
             continue
         value, unknown = compiled.render(_unknown), {place for place, _ in compiled.places()}
         if not unknown and not fits(value, field.type):
             continue  # it is reported already
-        for inside, problem in _misfits(value, taken_by(node, name, field), unknown, ()):
+        for inside, problem in _misfits(value, taken_by(node, field), unknown, ()):
             message = f"parameter `{show_path((name, *inside))}` of node `{spec.id}` ({spec.type}) {problem}"
             path: Path = ("nodes", node.index, "params", name, *inside)
+            # A person's own node may take more than it says.
+            severity: Severity = "warning" if node.entry is not None and node.entry.is_user else "error"
             report("wrong-value", message, path, severity=severity, newer=True)
 
 
@@ -130,7 +130,7 @@ def _needs_check(node: CheckedNode, schema: Mapping[str, object]) -> bool:
 
 
 def _is_admitted(node: CheckedNode, name: str, value: object) -> bool:
-    field = node.interface.param(name) if node.interface else None
+    field = node.fields.get(name)
     return field is None or fits(value, field.type) or (value is None and not field.required)
 
 

@@ -15,16 +15,16 @@ ITEMS = of_kinds("array|object")
 """What a batch goes through: an array, or an object with its keys and values."""
 
 
-def taken_by(node: CheckedNode, name: str, field: Field | None) -> ValueType:
+def taken_by(node: CheckedNode, field: Field) -> ValueType:
     """What a node takes as one of its params."""
-    if node.child is not None and name == "inputs":
+    if node.child is not None and field.name == "inputs":
         inputs = {name: {"type": declared.type} for name, declared in node.child.inputs.items()}
         return of_schema({"type": "object", "properties": inputs})
-    if field is None or field.slot not in ("value", "url"):
+    if field.slot not in ("value", "url"):
         return UNKNOWN
     schema = input_schema(node)
     if schema is not None:
-        found = of_schema({**schema, "type": "object"}, schema).at((name,))
+        found = of_schema({**schema, "type": "object"}, schema).at((field.name,))
         if found.kinds is not None:
             return found
     return of_field(field)
@@ -39,7 +39,7 @@ def input_schema(node: CheckedNode) -> Mapping[str, object] | None:
 
 def convert_to(compiled: Compiled, taken: ValueType) -> Compiled:
     """A value whose templates give what their places take, where that is possible without loss."""
-    return compiled if not compiled.references or not taken.choices else compiled.converted(_kinds_at(taken))
+    return compiled if taken.kinds is None else compiled.converted(_kinds_at(taken))
 
 
 def read_default(text: str, kinds: frozenset[str]) -> object:
