@@ -50,10 +50,10 @@ def follow(field: Field, path: Sequence[str | int]) -> DeadEnd | None:
 def known_paths(schema: Schema, root: Schema | None = None) -> list[str]:
     """The properties an object schema names, with their types; references lead into `root`, else into itself."""
     whole = schema if root is None else root
-    properties = _resolve(whole, schema).get("properties")
+    properties = resolve(whole, schema).get("properties")
     if not isinstance(properties, Mapping):
         return []
-    return [f"{name} ({kind_of(_resolve(whole, part), whole)})" for name, part in properties.items()]
+    return [f"{name} ({kind_of(resolve(whole, part), whole)})" for name, part in properties.items()]
 
 
 def paths(schema: Schema, root: str = "result") -> list[str]:
@@ -73,8 +73,8 @@ def kind_of(schema: object, root: Schema | None = None) -> str:
     """A schema's type in a word or two; references in its choices lead into `root`."""
     if not isinstance(schema, Mapping):
         return "any"
-    if choices := _choices(schema):
-        kinds = dict.fromkeys(_word(_resolve(root or {}, choice)) for choice in choices)
+    if choices := choices_of(schema):
+        kinds = dict.fromkeys(_word(resolve(root or {}, choice)) for choice in choices)
         return "|".join(word for word in kinds if word != "any") or "any"
     return _word(schema)
 
@@ -85,9 +85,9 @@ def _follow(
     for position in range(depth, len(path)):
         if next(steps, None) is None:
             return None
-        schema = _resolve(root, schema)
+        schema = resolve(root, schema)
         seen = calls_seen(schema) or seen
-        choices = _choices(schema)
+        choices = choices_of(schema)
         if choices:
             ends = [_follow(root, choice, path, position, seen, steps) for choice in choices]
             return None if None in ends else ends[0]
@@ -141,7 +141,7 @@ def _listed(lines: Iterator[str]) -> list[str]:
 
 
 def _schema_paths(root: Schema, schema: object, path: str, depth: int, steps: Iterator[int]) -> Iterator[str]:
-    part = _resolve(root, schema)
+    part = resolve(root, schema)
     properties = part.get("properties")
     if not isinstance(properties, Mapping):
         properties = {}
@@ -153,7 +153,7 @@ def _schema_paths(root: Schema, schema: object, path: str, depth: int, steps: It
         yield from _schema_paths(root, inner, path + _step(str(name)), depth + 1, steps)
     if "items" in part:
         yield from _schema_paths(root, part["items"], f"{path}[0]", depth + 1, steps)
-    for choice in _choices(part)[:_MAX_CHOICES]:
+    for choice in choices_of(part)[:_MAX_CHOICES]:
         yield from islice(_schema_paths(root, choice, path, depth + 1, steps), 1, None)
 
 
@@ -187,7 +187,8 @@ def _kinds(schema: Schema) -> list[str]:
     return [str(part) for part in kind] if isinstance(kind, list) else [kind] if isinstance(kind, str) else []
 
 
-def _choices(schema: Schema) -> list[Schema]:
+def choices_of(schema: Schema) -> list[Schema]:
+    """The alternatives of a schema; none if it has no choice."""
     for word in ("anyOf", "oneOf"):
         parts = schema.get(word)
         if isinstance(parts, list) and parts:
@@ -195,7 +196,8 @@ def _choices(schema: Schema) -> list[Schema]:
     return []
 
 
-def _resolve(root: Schema, schema: object) -> Schema:
+def resolve(root: Schema, schema: object) -> Schema:
+    """What a schema stands for, its references followed into `root`; {} where they lead out of it or nowhere."""
     current = _part(schema)
     for _ in range(_MAX_REFS):
         reference = current.get("$ref")

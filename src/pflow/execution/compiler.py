@@ -19,10 +19,15 @@ from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
+from pflow.core.value_type import ValueType
 from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest
 from pflow.execution.definition import define
+from pflow.execution.fit.given import GivenTypes
+from pflow.execution.fit.literal_fit import LiteralFit
+from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
+from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import foreign_templates
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant
 from pflow.execution.node_param import NodeParams, find_tool, tool_params
@@ -77,6 +82,7 @@ class _Compiler:
         load: Load,
         name: str,
         trail: tuple[str, ...] = (),
+        literals: LiteralFit | None = None,
         *,
         recorded: bool,
         strict: Strict,
@@ -94,6 +100,8 @@ class _Compiler:
         self.name = name
         self.trail = trail
         self.children: dict[str, object] = {}
+        self.output_types: dict[str, ValueType] = {}
+        self.literals = literals or LiteralFit()
         declared = (*self.document.inputs, *(spec.id for spec in self.document.nodes)) if self.document else ()
         self.names = frozenset(declared)
 
@@ -103,7 +111,7 @@ class _Compiler:
             return None
         nodes = [CheckedNode(index, spec, self._entry(index, spec)) for index, spec in enumerate(document.nodes)]
         for node in nodes:
-            node.child = self._child(node.index, node.spec)
+            node.child = self._child(node)
         for node in nodes:
             node.params = self._params(node)
         for node in nodes:
@@ -111,15 +119,21 @@ class _Compiler:
         starts = plan_edges(document, nodes, self._report)
         targets = [tuple(dict.fromkeys(t for ts in node.edges.values() for t in ts)) for node in nodes]
         after = reach_through_loops(targets, starts)
-        references = References(document, [node.visible_outputs() for node in nodes], after, self._report)
+        interfaces = [node.visible_outputs() for node in nodes]
+        references = References(document, interfaces, after, self._report)
+        fit = TemplateFit(GivenTypes(document, nodes, interfaces, references), self._report)
         outputs = self._outputs(document)
         for node in nodes:
             self._fill(node, references)
+        for node in nodes:
             self._check_params(node, references)
+            self._check_fit(node, fit)
             check_actions(node, document, self._report)
         for output, source in outputs.items():
             for reference in source.references:
                 references.check(None, reference, ("outputs", output, "source"))
+            declared = document.outputs[output]
+            self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
         if any(issue.severity == "error" for issue in self.issues):
             return None
         return Plan(
@@ -159,7 +173,8 @@ class _Compiler:
             self._report("unknown-type", message, ("nodes", index, "type"), known=tuple(near), hint=hint)
             return None
 
-    def _child(self, index: int, spec: NodeSpec) -> Plan | None:
+    def _child(self, node: CheckedNode) -> Plan | None:
+        index, spec = node.index, node.spec
         if spec.type != "workflow":
             return None
         path: Path = ("nodes", index, "params", "workflow")
@@ -189,8 +204,18 @@ class _Compiler:
         except PflowError as error:
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
-        inner = _Compiler(parsed, self.types, load, "", (*self.trail, key), recorded=self.recorded, strict=self.strict)
+        inner = _Compiler(
+            parsed,
+            self.types,
+            load,
+            "",
+            (*self.trail, key),
+            self.literals,
+            recorded=self.recorded,
+            strict=self.strict,
+        )
         plan = inner.compile()
+        node.child_types = inner.output_types
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
             self.children[key] = {**written, "children": inner.children}
@@ -206,6 +231,8 @@ class _Compiler:
         for name, value in spec.params.items():
             path: Path = ("nodes", node.index, "params", name)
             field = interface.param(name) if interface else None
+            if field is not None:
+                node.fields[name] = field
             if interface and field is None and not interface.open_params:
                 fields = (*interface.params, *interface.reads)
                 self._report(
@@ -285,6 +312,7 @@ class _Compiler:
             wanted = field.required or field.name in aliases
             if wanted and field.slot in ("value", "env") and references.natural(index, source):
                 node.params[field.name], _ = compile_value(f"${{{source}}}", field.slot)
+                node.fields[field.name] = field
             elif field.required:
                 self._report(
                     "missing-param",
@@ -316,6 +344,21 @@ class _Compiler:
                     references.check_item(reference, items[0], ("nodes", index, "params", name))
         for reference in items:
             references.check(index, reference, ("nodes", index, "batch", "items"))
+
+    def _check_fit(self, node: CheckedNode, fit: TemplateFit) -> None:
+        """Compare what is given with what is taken, and let what is given become that."""
+        self.literals.check(node, self._report)
+        fit.check_items(node)
+        for name, compiled in node.params.items():
+            field = node.fields.get(name)
+            if field is None or not compiled.references:
+                continue
+            taken = taken_by(node, field)
+            fit.check_param(node, name, compiled, taken)
+            if field.slot == "value":
+                node.params[name] = convert_to(compiled, taken)
+        if node.batch is not None:
+            node.batch = node.batch._replace(items=convert_to(node.batch.items, ITEMS))
 
     def _outputs(self, document: Document) -> dict[str, Compiled]:
         outputs = {}

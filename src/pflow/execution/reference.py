@@ -73,7 +73,7 @@ class References:
         """Whether something that a node can read may stand under `name`: an input, or an upstream output."""
         if name in self._document.inputs:
             return True
-        for other in self._upstream(index):
+        for other in self.upstream(index):
             interface = self._interfaces[other]
             if interface is None or interface.open_outputs or interface.output(name) or name in self._mapped[other]:
                 return True
@@ -182,21 +182,22 @@ class References:
         inputs = (f"{name} ({declared.type})" for name, declared in self._document.inputs.items())
         outputs = (
             f"{self._document.nodes[other].id}.{field.name} ({field.type})"
-            for other in self._upstream(index)
+            for other in self.upstream(index)
             for field in (self._interfaces[other] or Interface()).outputs
         )
         return (*inputs, *outputs)
 
     def _written(self, index: int | None) -> Iterator[Field]:
         """What upstream nodes are known to write."""
-        for other in self._upstream(index):
+        for other in self.upstream(index):
             yield from (self._interfaces[other] or Interface()).outputs
             yield from (Field(name=name) for name in self._mapped[other])
 
     def _upstream_ids(self, index: int | None) -> list[str]:
-        return [self._document.nodes[other].id for other in self._upstream(index)]
+        return [self._document.nodes[other].id for other in self.upstream(index)]
 
-    def _upstream(self, index: int | None) -> list[int]:
+    def upstream(self, index: int | None) -> list[int]:
+        """The nodes that can run before a node; all of them for the outputs."""
         count = len(self._document.nodes)
         if index is None:
             return list(range(count))

@@ -7,14 +7,24 @@ There are no expressions, and a value that holds `${…}` is data. `$$${a}` is a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
 from pflow.core.interface import MISSING, Slot
 from pflow.core.json_type import describe
 from pflow.core.printable import cut
-from pflow.core.template.compiled import Compiled, Given, Lookup, Parts, Problem, Reference, as_text
+from pflow.core.template.compiled import (
+    Compiled,
+    Given,
+    KindsAt,
+    Lookup,
+    Parts,
+    Problem,
+    Reference,
+    ValuePath,
+    as_text,
+)
 
 _OPEN = re.compile(r"\$\$\{|\$\{")
 _BODY = re.compile(
@@ -28,6 +38,7 @@ _LITERAL = "write `$${` for a literal `${`"
 
 class _Single(Compiled):
     __slots__ = ()
+    is_single = True
 
     def render(self, lookup: Lookup) -> object:
         return lookup(self.references[0])
@@ -51,6 +62,13 @@ class _Object(Compiled):
     def render(self, lookup: Lookup) -> object:
         return {**self._fixed, **{key: part.render(lookup) for key, part in self._changing.items()}}
 
+    def places(self, path: ValuePath = ()) -> Iterator[tuple[ValuePath, Compiled]]:
+        for key, part in self._changing.items():
+            yield from part.places((*path, key))
+
+    def converted(self, kinds: KindsAt, path: ValuePath = ()) -> Compiled:
+        return _Object(self._fixed, {key: part.converted(kinds, (*path, key)) for key, part in self._changing.items()})
+
 
 class _Array(Compiled):
     __slots__ = ("_parts",)
@@ -61,6 +79,13 @@ class _Array(Compiled):
 
     def render(self, lookup: Lookup) -> object:
         return [part.render(lookup) for part in self._parts]
+
+    def places(self, path: ValuePath = ()) -> Iterator[tuple[ValuePath, Compiled]]:
+        for index, part in enumerate(self._parts):
+            yield from part.places((*path, index))
+
+    def converted(self, kinds: KindsAt, path: ValuePath = ()) -> Compiled:
+        return _Array([part.converted(kinds, (*path, index)) for index, part in enumerate(self._parts)])
 
 
 def compile_value(
