@@ -45,12 +45,22 @@ def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> S
         workflow = str(folder / workflow)
     found = resolve(workflow, home)
     if found.kind == "path":
-        return Source(read_file(found.path), workflow, "", lambda wanted: load(wanted, found.path.parent))
+        parsed = read_file(found.path)
+        if parsed.issues:
+            _check_shown(found.path)
+        return Source(parsed, workflow, "", lambda wanted: load(wanted, found.path.parent))
     is_library = found.kind == "library"
     manager = WorkflowManager(home) if is_library else WorkflowManager.for_drafts(home)
     document = parse_value(manager.load_ir(found.name))
     library, draft = (found.name, "") if is_library else ("", found.name)
     return Source(document, found.name, library, lambda wanted: load(wanted, None), draft)
+
+
+def _check_shown(path: Path) -> None:
+    """Raise `SecurityError` if steps may not read a file: issues would show its lines to whoever named it."""
+    from pflow.nodes.file.policy import check_read, real_path  # lazy: a document without issues shows nothing
+
+    check_read("read the workflow", real_path(str(path)))
 
 
 def _is_text(workflow: str) -> bool:

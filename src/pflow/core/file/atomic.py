@@ -250,9 +250,15 @@ def sync_folder(folder: Path, calls: Calls = os) -> None:
         return
     fd = calls.open(folder, os.O_RDONLY)
     try:
+        sync_names(fd, calls)
+    finally:
+        quietly(calls.close, fd)
+
+
+def sync_names(fd: int, calls: Calls = os) -> None:
+    """Make the names in an open directory durable."""
+    try:
         calls.fsync(fd)
     except OSError as error:
         if error.errno != errno.EINVAL:  # some file systems have no such call for directories
             raise
-    finally:
-        quietly(calls.close, fd)
