@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pflow.core.document.parse import Parsed, parse_text, parse_value, read_file
+from pflow.core.errors import SecurityError
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import WorkflowManager, resolve
 from pflow.execution.compiler import Load, child_key
@@ -58,9 +59,13 @@ def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> S
 
 def _check_shown(path: Path) -> None:
     """Raise `SecurityError` if steps may not read a file: issues would show its lines to whoever named it."""
-    from pflow.nodes.file.policy import check_read, real_path  # lazy: a document without issues shows nothing
+    from pflow.nodes.file.policy import is_readable, real_path  # lazy: a document without issues shows nothing
 
-    check_read("read the workflow", real_path(str(path)))
+    if not is_readable(real_path(str(path))):
+        raise SecurityError(
+            "refused to read the workflow: the path leads to a place that steps may not read, and holds no workflow",
+            suggestions=["check the path; a workflow is a JSON or YAML file"],
+        )
 
 
 def _is_text(workflow: str) -> bool:
