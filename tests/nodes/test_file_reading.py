@@ -218,7 +218,8 @@ def test_a_list_leaves_protected_directories_out(workspace: Workspace, work: Pat
     for pattern in (".ssh/*", "**", "link/*", "*/*/*", ".*/*"):
         outcome = run(workspace, "list-files", path="~", pattern=pattern)
         assert outcome.success
-        assert not [file for file in outcome.outputs["files"] if "id_rsa" in file or "login" in file]
+        assert "id_rsa" not in str(outcome.outputs)
+        assert "login" not in str(outcome.outputs)
 
 
 @pytest.mark.parametrize("entry", ["~/.kube/config", "~/.kube", "~/.k*/config", "/nothing, ~/.kube/*", "~/link"])

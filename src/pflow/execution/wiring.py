@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 
 
 class Parts(TypedDict, total=False):
-    """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed."""
+    """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed.
+
+    `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold.
+    """
 
     environ: Mapping[str, str]
+    secrets: Mapping[str, str]
     journal: Journal
     cache: Cache
     pool: Pool
@@ -60,7 +64,7 @@ class Wiring:
     @cached_property
     def redactor(self) -> Redactor:
         """Keeps every known secret out of what is recorded and shown."""
-        redactor = Redactor(self.settings.secrets())
+        redactor = Redactor({**self.settings.secrets(), **self._parts.get("secrets", {})})
         if self.home.servers.exists():
             self._know_servers(redactor)
         return redactor
@@ -105,7 +109,7 @@ class Wiring:
         """What steps may use."""
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
-        settings = ChainMap(options, dict(self.settings.variables()))
+        settings = ChainMap(options, dict(self.settings.step_variables()))
         return Services(home=self.home.root, settings=settings, tools=self.tools, standby=self._parts.get("standby"))
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:

@@ -23,6 +23,9 @@ VERSION = 1
 MAX_VALUE = 64 << 10
 """Characters of a credential."""
 
+SERVER_TOKEN = "PFLOW_MCP_TOKEN"
+"""What clients of `pflow serve mcp --http` must have: a secret that no step is given."""
+
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _NAME = _LETTERS | frozenset("0123456789_")
 
@@ -122,6 +125,17 @@ class Settings:
         """Everything that `lookup` can find, settings before environment."""
         # A ChainMap only writes to its first map, and is handed out as a Mapping.
         return ChainMap(self._read(), cast("MutableMapping[str, str]", self._environ))
+
+    def step_variables(self) -> Mapping[str, str]:
+        """The same for steps and the inputs of workflows, which are not given the token of our own server."""
+        variables = self.variables()
+        if SERVER_TOKEN in variables:
+            return {name: value for name, value in variables.items() if name != SERVER_TOKEN}
+        return variables
+
+    def server_token(self) -> str:
+        """The token of our own server, from the settings, else from the environment; "" without one."""
+        return self.variables().get(SERVER_TOKEN, "")
 
     def secrets(self) -> Mapping[str, str]:
         """Values to keep out of everything that is shown or stored: our credentials, and what the environment
