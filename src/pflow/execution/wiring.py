@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from pflow.core.file.atomic import check_folder
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
@@ -38,9 +39,13 @@ class Parts(TypedDict, total=False):
 
 
 class Wiring:
-    """Everything that a process needs to check and run workflows of one home."""
+    """Everything that a process needs to check and run workflows of one home.
+
+    Raises `SecurityError` for a home that other users could have changed.
+    """
 
     def __init__(self, home: Home, **parts: Unpack[Parts]) -> None:
+        check_folder(home.root)
         self.home = home
         self._parts = parts
         self._said: list[str] = []

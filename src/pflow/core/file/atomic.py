@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from pflow.core.errors import NotFoundError, SecurityError, StorageError
+from pflow.core.errors import NotFoundError, StorageError
 from pflow.core.file.lock import hold_lock, open_lock
 from pflow.core.file.os_call import (
     BINARY,
@@ -29,6 +28,7 @@ from pflow.core.file.os_call import (
     read_up_to,
     storage_error,
 )
+from pflow.core.file.trust import check_trust
 
 _TEMP_SECONDS = 3600.0
 """Temporary files that are older were left behind by a write that was killed."""
@@ -89,11 +89,15 @@ def remove(path: Path, *, calls: Calls = os) -> None:
 def make_folder(path: Path, *, calls: Calls = os) -> None:
     """Make a directory and its parents, for this user only; one that exists stays as it is.
 
-    A link to a directory is followed only if no other user could put files there.
+    One that other users could put files into is refused, also behind a link.
     """
-    if check_folder(path):
-        return
-    make_folder(path.parent, calls=calls)
+    if not check_folder(path):
+        _make_missing(path, calls)
+
+
+def _make_missing(path: Path, calls: Calls) -> None:
+    if not path.parent.exists():
+        _make_missing(path.parent, calls)
     try:
         calls.mkdir(path, 0o700)
         sync_folder(path.parent, calls)
@@ -104,20 +108,14 @@ def make_folder(path: Path, *, calls: Calls = os) -> None:
 
 
 def check_folder(path: Path) -> bool:
-    """Whether a directory is there; raises if it is a link to one where other users could put files."""
+    """Whether a directory is there; raises if other users could put files into it, also behind a link."""
     try:
-        if not stat.S_ISLNK(path.lstat().st_mode):
-            return True
-        target = path.stat()
+        found = path.stat()
     except FileNotFoundError:
         return False
     except OSError as error:
         raise storage_error("reach", path, error) from error
-    if sys.platform != "win32" and (target.st_uid != os.geteuid() or target.st_mode & 0o002):
-        raise SecurityError(
-            f"`{path.name}` in pflow's home is a link to a directory that other users can change",
-            suggestions=["link to a directory that you own and that is not world-writable"],
-        )
+    check_trust(path, found)
     return True
 
 
@@ -125,8 +123,10 @@ def read_private(path: Path, limit: int) -> bytes:
     """What one of our files holds. Links, pipes, devices and directories are refused, and never waited for."""
     try:
         with open_at_once(path, NOFOLLOW) as file:
-            if not is_own_file(os.fstat(file.fileno())):
+            found = os.fstat(file.fileno())
+            if not is_own_file(found):
                 raise not_regular(path)
+            check_trust(path, found)
             data = read_up_to(file, limit)
     except FileNotFoundError:
         raise NotFoundError(f"`{path.name}` does not exist") from None
