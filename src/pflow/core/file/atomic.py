@@ -36,6 +36,11 @@ _TEMP_SECONDS = 3600.0
 _TEMPS_LOOKED_AT = 512
 """Files; looking at thousands would slow every write down."""
 
+_STAMP = len("20260131-235959")
+_ASIDE = re.compile(r"\.corrupt-\d{8}-\d{6}(?:-(\d+))?(?:-wal|-shm|-journal)?$")
+_ASIDES_KEPT = 5
+"""Damaged files beside the newest; more would only pile up what nobody repaired."""
+
 JSON_LIMIT = 64 << 20
 """Bytes of one of our JSON files; more is a mistake or an attack."""
 
@@ -176,9 +181,10 @@ def locked(path: Path, *, calls: Calls = os) -> Iterator[None]:
 
 
 def set_aside(path: Path, *, calls: Calls = os) -> Path:
-    """Move a damaged file to `NAME.corrupt-DATE`, where nothing else is."""
+    """Move a damaged file to `NAME.corrupt-DATE`, where nothing else is; of older ones the newest few are kept."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    number = 1
+    # Names that were pruned are not used again: the newest file must have the last name.
+    number = 1 + max((_number(file) for file in find_asides(path) if f".corrupt-{stamp}" in file.name), default=0)
     while True:
         aside = path.with_name(f"{path.name}.corrupt-{stamp}" + (f"-{number}" if number > 1 else ""))
         try:
@@ -196,7 +202,31 @@ def set_aside(path: Path, *, calls: Calls = os) -> Path:
             if aside.stat().st_size == 0:
                 quietly(calls.unlink, aside)
             raise storage_error("set aside", path, error) from error
+        _prune_asides(path, aside, calls)
         return aside
+
+
+def find_asides(path: Path) -> list[Path]:
+    """What a file was set aside as, oldest first, with the files that belong to a database that was."""
+    prefix = f"{path.name}.corrupt-"
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in entries if entry.name.startswith(prefix) and _ASIDE.search(entry.name)]
+    except OSError:
+        return []
+    return sorted(map(path.with_name, names), key=lambda file: (file.name[: len(prefix) + _STAMP], _number(file)))
+
+
+def _number(aside: Path) -> int:
+    """Which of the files that were set aside in the same second this is."""
+    match = _ASIDE.search(aside.name)
+    return int(match[1] or 1) if match else 0
+
+
+def _prune_asides(path: Path, newest: Path, calls: Calls) -> None:
+    asides = [file for file in find_asides(path) if not file.name.startswith(newest.name)]
+    for file in asides[: max(0, len(asides) - _ASIDES_KEPT)]:
+        quietly(calls.unlink, file)
 
 
 def parse_object(data: bytes) -> dict[str, object] | None:

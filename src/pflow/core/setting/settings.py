@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from binascii import crc32
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping
 from typing import cast
+
+import orjson
 
 from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, NotFoundError, StorageError, UsageError
@@ -25,6 +28,8 @@ MAX_VALUE = 64 << 10
 
 SERVER_TOKEN = "PFLOW_MCP_TOKEN"
 """What clients of `pflow serve mcp --http` must have: a secret that no step is given."""
+
+_FIELDS = frozenset({"version", "env", "options", "checksum"})
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _NAME = _LETTERS | frozenset("0123456789_")
@@ -148,7 +153,7 @@ class Settings:
             content = self._content()
             self._env = _texts(content)
             self._options = _part(content, "options")
-            self._note_unknown()
+            self._note_oddities(content)
         return self._env
 
     def _content(self) -> Json:
@@ -170,10 +175,20 @@ class Settings:
                 ],
             )
 
-    def _note_unknown(self) -> None:
-        for key in self._options:
+    def _note_oddities(self, content: JsonView) -> None:
+        """Say what has no effect, and whether anything but pflow has changed the file: a flipped bit, or a person."""
+        name = self._file.path.name
+        for field in content:
+            if field not in _FIELDS:
+                self.notices.append(f"`{name}` holds an unknown field `{show(field)}`; it has no effect")
+        for key in _part(content, "options"):
             if key not in OPTIONS:
-                self.notices.append(f"`{self._file.path.name}` holds an unknown option `{show(key)}`; it has no effect")
+                self.notices.append(f"`{name}` holds an unknown option `{show(key)}`; it has no effect")
+        if content.get("checksum", _checksum(content)) != _checksum(content):
+            self.notices.append(
+                f"`{self._file.path}` was edited or damaged since pflow saved it; the next setting that is stored "
+                "accepts what it holds"
+            )
 
     def _change(self, part: str, key: str, value: object) -> None:
         def change(content: Json) -> Json:
@@ -183,7 +198,9 @@ class Settings:
                 values.pop(key, None)
             else:
                 values[key] = value
-            return {**content, "version": VERSION, part: dict(sorted(values.items()))}
+            self._note_oddities(content)
+            after = {**content, "version": VERSION, part: dict(sorted(values.items()))}
+            return {**after, "checksum": _checksum(after)}
 
         self._file.update(change)
         self._env = None
@@ -212,6 +229,12 @@ def _check_secret(key: str, value: str) -> None:
         raise UsageError(f"the value of `{key}` is longer than {MAX_VALUE} characters")
     if "\0" in value or value.encode(errors="ignore").decode() != value:
         raise UsageError(f"the value of `{key}` holds characters that no environment variable can hold")
+
+
+def _checksum(content: JsonView) -> str:
+    """A number for everything else in the file, however it is laid out. It finds damage, not deceit."""
+    rest = {field: value for field, value in content.items() if field != "checksum"}
+    return f"{crc32(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)):08x}"
 
 
 def _part(content: JsonView, part: str) -> Json:
