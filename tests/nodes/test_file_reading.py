@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -280,3 +281,45 @@ def test_git_nodes_do_not_look_into_protected_places(workspace: Workspace, tmp_p
     subprocess.run(["git", "init", "--quiet", str(tmp_path / ".ssh")], check=True)
     for kind in ("git-status", "git-log", "git-diff"):
         assert_refused(run(workspace, kind, path="~/.ssh"))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_difference_does_not_show_the_credentials_of_a_home_under_version_control(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    for argv in (["init", "--quiet"], ["config", "user.name", "Ada"], ["config", "user.email", "ada@example.org"]):
+        subprocess.run(["git", *argv], cwd=tmp_path, check=True)
+    key, notes = plant(tmp_path / ".ssh/id_rsa"), plant(tmp_path / "notes")
+    subprocess.run(["git", "add", ".ssh", "notes"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "commit", "--quiet", "--message=first"], cwd=tmp_path, check=True)
+    for file in (key, notes):
+        file.write_text("another")
+    assert_refused(run(workspace, "git-diff", path="~"))
+    assert_refused(run(workspace, "git-diff", path=".", base="HEAD"))
+    assert run(workspace, "git-diff", path="~", files=["notes"]).success
+
+
+@contextmanager
+def mounted(place: Path, *argv: str) -> Iterator[None]:
+    place.mkdir()
+    if subprocess.run(["mount", *argv, str(place)], capture_output=True, check=False).returncode:
+        pytest.skip("nothing may be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.skipif(shutil.which("mount") is None, reason="there is no `mount`")
+def test_a_protected_directory_that_is_mounted_elsewhere_is_known_again(
+    workspace: Workspace, work: Path, tmp_path: Path
+) -> None:
+    plant(tmp_path / ".ssh/id_rsa")
+    with mounted(work / "keys", "--bind", str(tmp_path / ".ssh")):
+        assert_refused(run(workspace, "read-file", path="keys/id_rsa"))
+        assert_refused(run(workspace, "write-file", path="keys/authorized_keys", content="x"))
+        assert_refused(run(workspace, "delete-file", path="keys/id_rsa"))
+        assert_refused(run(workspace, "list-files", path="keys"))
+    with mounted(work / "processes", "-t", "proc", "proc"):
+        assert_refused(run(workspace, "read-file", path=f"processes/{os.getpid()}/environ"))
+        assert_refused(run(workspace, "copy-file", from_="processes/self/environ", to="mine"))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pflow.core.errors import SecurityError
 from pflow.core.file.atomic import sync_names
 from pflow.core.file.os_call import BINARY, NOFOLLOW, NONBLOCK
-from pflow.nodes.file.policy import Identity, check_change, check_links, check_read, identity, real_path
+from pflow.nodes.file.policy import Identity, check_change, check_opened, check_read, identity, real_path
 
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _WALK = os.O_RDONLY | NOFOLLOW | _DIRECTORY | getattr(os, "O_PATH", 0)
@@ -125,7 +125,7 @@ def open_to_read(doing: str, path: str) -> Iterator[int]:
         try:
             found = os.fstat(fd)
             check_read(doing, real, directory.met | {identity(found)})
-            check_links(doing, found)
+            check_opened(doing, real, found)
             yield fd
         finally:
             os.close(fd)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from pflow.core.advice import Advice
@@ -33,8 +34,9 @@ _ASK_FOR_SECRETS = "let a workflow input marked `secret` carry the value"
 _KERNEL = ("/proc", "/dev", "/sys/kernel", "/sys/firmware")
 """What is not read of the kernel's files; of `/sys`, other places only describe the machine."""
 
-_MOST_LINKS = 10_000
-"""Files among which the other name of a hard link is looked for."""
+_USE_SHELL = "let a `shell` step read it"
+_MOST_LINKS = 1_000
+"""Files of one place among which the other name of a hard link is looked for; browsers keep many thousands."""
 
 
 def real_path(path: str, *, follow: bool = True) -> str:
@@ -92,26 +94,35 @@ def is_readable(path: str) -> bool:
     return True
 
 
+def check_list(doing: str, path: str) -> None:
+    """Raise `SecurityError` if no step may list the directory at the real path `path`."""
+    check_read(doing, path)
+    around = (path, *map(str, Path(path).parents))
+    check_read(doing, path, frozenset(identity(os.stat(folder)) for folder in around))  # noqa: PTH116
+
+
 def closed_directories() -> frozenset[str]:
     """The real paths of the places that steps do not read, as far as they have fixed names."""
     layout = find_layout()
     return frozenset((*(os.path.realpath(place.path) for place in layout.credentials), *layout.pflow_homes, *_KERNEL))
 
 
-def check_links(doing: str, found: os.stat_result) -> None:
-    """Raise `SecurityError` if an open file has another name (a hard link) that no step may read."""
-    if found.st_nlink < 2:
-        return
-    layout = find_layout()
-    left = _MOST_LINKS
-    for place in (*layout.credentials, *(Place(OWN, home) for home in layout.pflow_homes)):
-        for file in _files(place):
-            left -= 1
-            if identity(file) == identity(found) or left < 0:
+def check_opened(doing: str, path: str, found: os.stat_result) -> None:
+    """Raise `SecurityError` if an open file is one that no step may read under another name.
+
+    That is a hard link to a credential, or a file of the kernel's that is mounted elsewhere.
+    """
+    if found.st_nlink > 1:
+        layout = find_layout()
+        for place in (*layout.credentials, *(Place(OWN, home) for home in layout.pflow_homes)):
+            if any(number == found.st_ino for number in islice(_numbers(place), _MOST_LINKS)):
                 raise SecurityError(
-                    f"refused to {doing}: the file may be the same (a hard link) as one of {place.label}",
-                    suggestions=["copy the file with a `shell` step, and use the copy"],
+                    f"refused to {doing}: the file is the same (a hard link) as one of {place.label}",
+                    suggestions=["choose another path"],
                 )
+    # Files of the kernel have no size, and file systems without a disk have the device number 0.
+    if found.st_size == 0 and found.st_dev >> 8 == 0 and path not in READABLE_KERNEL and _is_proc(found.st_dev):
+        raise SecurityError(f"refused to {doing}: the path leads to {KERNEL}", suggestions=[_USE_SHELL])
 
 
 def _unchangeable(layout: Layout, path: str) -> Place | None:
@@ -131,7 +142,7 @@ def _unreadable(layout: Layout, path: str) -> Place | None:
         if inside(path, home) and not any(inside(path, f"{home}{os.sep}{name}") for name in _HANDED_OUT):
             return Place(f"{OWN}, which holds secrets", home, _ASK_FOR_SECRETS)
     if any(inside(path, folder) for folder in _KERNEL) and path not in READABLE_KERNEL:
-        return None if inside(path, "/dev/shm") else Place(KERNEL, path, "let a `shell` step read it")
+        return None if inside(path, "/dev/shm") else Place(KERNEL, path, _USE_SHELL)
     if git_place.is_settings(path):
         return Place("git settings, which may hold tokens", path)
     return layout.named(path, changes=False)
@@ -165,17 +176,37 @@ def _is_own(path: str) -> bool:
     return step is not None and inside(path, os.path.realpath(step.services.home / "runs" / step.run_id))
 
 
-def _files(place: Place) -> Iterator[os.stat_result]:
-    """The file at a place, or the files below it; of pflow's directory those that are not handed out."""
+def _numbers(place: Place) -> Iterator[int]:
+    """The numbers of the file at a place, or of those below it; of pflow's directory, those that are not handed out."""
+    waiting = [place.path]
+    while waiting:
+        path = waiting.pop()
+        try:
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if place.label != OWN or entry.name not in _HANDED_OUT:
+                            waiting.append(entry.path)
+                    else:
+                        yield entry.inode()
+        except NotADirectoryError:
+            yield os.stat(path).st_ino  # noqa: PTH116
+        except OSError:
+            continue
+
+
+def _is_proc(device: int) -> bool:
+    """Whether a device is the kernel's account of processes, wherever it is mounted."""
+    number = f"{os.major(device)}:{os.minor(device)}"
     try:
-        yield os.stat(place.path)  # noqa: PTH116
-        for folder, below, names in os.walk(place.path):
-            if place.label == OWN and folder == place.path:
-                below[:] = [name for name in below if name not in _HANDED_OUT]
-            for name in names:
-                yield os.lstat(f"{folder}{os.sep}{name}")
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return
+        return False
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        if before.split()[2:3] == [number] and after.startswith("proc "):
+            return True
+    return False
 
 
 def _entries(listed: str) -> list[str]:

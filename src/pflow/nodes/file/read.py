@@ -14,7 +14,7 @@ from pflow.nodes import param
 from pflow.nodes.file.directory import open_to_read
 from pflow.nodes.file.path import check_file, file_errors
 from pflow.nodes.file.pattern import Pattern
-from pflow.nodes.file.policy import check_read, closed_directories, is_readable, real_path
+from pflow.nodes.file.policy import check_list, closed_directories, is_readable, real_path
 from pflow.nodes.output_node import OutputNode
 
 MAX_SIZE = 10 * 1024 * 1024
@@ -78,7 +78,8 @@ class ListFiles(OutputNode):
             raise StepError(
                 f"cannot list `{root}`: it is a file", suggestions=["use `read-file` to read a single file"]
             )
-        check_read("list", real_path(root))
+        with file_errors("list", root):
+            check_list("list", real_path(root))
         files, skipped = list_files(root, pattern)
         return {"files": files, "skipped": skipped}
 

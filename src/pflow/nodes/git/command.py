@@ -9,7 +9,7 @@ inside another one may have come with that one's files: its configuration is nob
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pflow.core.errors import SecurityError, StepError
@@ -87,6 +87,13 @@ class Repository:
                 suggestions=["ask for less, for instance with `files`"],
             )
         return done
+
+    async def check_shown(self, files: Iterable[str]) -> None:
+        """Raise `SecurityError` if a file, named from the top of the working tree, is one that steps may not read."""
+        up = (await self.git("rev-parse", "--show-cdup")).stdout.decode(errors="replace").strip()
+        top = real_path(os.path.join(self._real, up))  # noqa: PTH118
+        for file in files:
+            check_read("show the difference", os.path.join(top, file))  # noqa: PTH118
 
     def failure(self, command: str, done: Finished) -> StepError:
         """What a failed command means."""
