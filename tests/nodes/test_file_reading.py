@@ -169,6 +169,21 @@ def test_another_config_home_and_a_list_of_clusters_are_refused(
         assert_refused(run(workspace, "read-file", path=str(plant(tmp_path / name))))
 
 
+def test_a_variable_that_names_the_whole_home_closes_nothing_else(
+    workspace: Workspace, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in (("GNUPGHOME", str(tmp_path)), ("AZURE_CONFIG_DIR", "/"), ("GH_CONFIG_DIR", "relative")):
+        monkeypatch.setenv(variable, value)
+    assert run(workspace, "read-file", path=str(plant(work / "file"))).success
+
+
+def test_steps_are_not_told_where_pflow_keeps_its_files(workspace: Workspace) -> None:
+    shell = run(workspace, "shell", command='echo "[$PFLOW_HOME]"')
+    assert str(shell.outputs["stdout"]).strip() == "[]"
+    code = run(workspace, "code", code="import os\nresult = os.environ.get('PFLOW_HOME')")
+    assert code.outputs["result"] is None
+
+
 @pytest.mark.parametrize("path", ["/home/somebody/.ssh/id_rsa", "/root/.aws/credentials", "/Users/x/.pflow/runs.db"])
 def test_the_credentials_of_other_users_are_refused(workspace: Workspace, path: str) -> None:
     assert_refused(run(workspace, "read-file", path=path))

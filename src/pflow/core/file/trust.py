@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 import sys
 from pathlib import Path
@@ -37,6 +36,8 @@ def check_trust(path: Path, found: os.stat_result) -> None:
     if sys.platform != "win32" and found.st_uid not in (os.geteuid(), 0):
         advice = f"run pflow as the owner of the {what}, or set PFLOW_HOME to a directory of your own"
     else:
+        import shlex  # lazy: only for this advice
+
         mend = f"chmod {'700' if is_folder else '600'} {shlex.quote(str(path))}"
         advice = f"look at what the {what} holds, since it may not be yours, then close it with `{mend}`"
     raise SecurityError(

@@ -75,7 +75,7 @@ def _lay_out(values: tuple[str | None, ...], step_home: str | None) -> Layout:
     roots = [(home, "") for home in homes]
     roots += [(os.path.realpath(given[name]), before) for name, before in _XDG.items() if _is_absolute(given.get(name))]
     own = [given.get("PFLOW_HOME"), step_home, *(os.path.join(home, ".pflow") for home in homes)]  # noqa: PTH118
-    elsewhere = tuple(_elsewhere(given))
+    elsewhere = tuple(_elsewhere(given, homes))
     return Layout(
         roots=tuple(roots),
         pflow_homes=tuple(dict.fromkeys(os.path.realpath(os.path.expanduser(home)) for home in own if home)),  # noqa: PTH111
@@ -112,15 +112,20 @@ def _below(roots: list[tuple[str, str]], table: Mapping[str, tuple[str, ...]]) -
                     yield Place(label, os.path.join(root, name.removeprefix(before)))  # noqa: PTH118
 
 
-def _elsewhere(given: Mapping[str, str]) -> Iterator[Place]:
-    """Credentials that are not below a home directory, or that variables say are elsewhere."""
+def _elsewhere(given: Mapping[str, str], homes: list[str]) -> Iterator[Place]:
+    """Credentials that are not below a home directory, or that variables say are elsewhere.
+
+    A variable that names a whole home, or what is around it, protects nothing: nothing could be read any more.
+    """
     for label, paths in SYSTEM.items():
         for path in paths:
             yield Place(label, path)
     for variable, names in MOVED.items():
         for folder in filter(_is_absolute, given.get(variable, "").split(os.pathsep)):
             for name in names:
-                yield Place(KEYS, os.path.realpath(os.path.join(folder, name)))  # noqa: PTH118
+                place = os.path.realpath(os.path.join(folder, name))  # noqa: PTH118
+                if not any(inside(home, place) for home in homes):
+                    yield Place(KEYS, place)
 
 
 def homes_around(path: str) -> Iterator[str]:

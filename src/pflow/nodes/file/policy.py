@@ -8,6 +8,7 @@ name of the same directory (a mount, another case) does not help. A workflow tha
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -120,8 +121,8 @@ def check_opened(doing: str, path: str, found: os.stat_result) -> None:
                     f"refused to {doing}: the file is the same (a hard link) as one of {place.label}",
                     suggestions=["choose another path"],
                 )
-    # Files of the kernel have no size, and file systems without a disk have the device number 0.
-    if found.st_size == 0 and found.st_dev >> 8 == 0 and path not in READABLE_KERNEL and _is_proc(found.st_dev):
+    # Files of the kernel have no size.
+    if found.st_size == 0 and path not in READABLE_KERNEL and _is_proc(found.st_dev):
         raise SecurityError(f"refused to {doing}: the path leads to {KERNEL}", suggestions=[_USE_SHELL])
 
 
@@ -197,7 +198,9 @@ def _numbers(place: Place) -> Iterator[int]:
 
 def _is_proc(device: int) -> bool:
     """Whether a device is the kernel's account of processes, wherever it is mounted."""
-    number = f"{os.major(device)}:{os.minor(device)}"
+    if sys.platform != "linux" or os.major(device):  # file systems without a disk have the major number 0
+        return False
+    number = f"0:{os.minor(device)}"
     try:
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
