@@ -31,6 +31,7 @@ from pflow.mcp.server import config
 from pflow.mcp.tools import entry as tool_entry
 from pflow.mcp.tools import sync_plan
 from pflow.mcp_server.tools import TOOLSETS
+from pflow.nodes.file import protected_place
 from pflow.process import command as process
 from pflow.workspace import Workspace
 from tests.conventions.source import ROOT
@@ -221,6 +222,15 @@ def test_every_variable_that_programs_inherit_is_listed(monkeypatch: pytest.Monk
         monkeypatch.setenv(name, "x")
     inherited = {re.sub(r"^(LC|XDG)_.*", r"\1_*", name) for name in process.child_environment()}
     assert inherited == listed
+
+
+def test_every_protected_place_is_listed() -> None:
+    listed = set(CELL.findall(part("security.md", "protected places")))
+    below = {f"~/{name}" for names in protected_place.CREDENTIALS.values() for name in names}
+    system = {path for paths in protected_place.SYSTEM.values() for path in paths}
+    assert listed == below | system | set(protected_place.MOVED) | {"*".join(protected_place.HOST_KEY)}
+    read = " ".join(f"`{path}`" for path in sorted(protected_place.READABLE_KERNEL))
+    assert read in " ".join(read_page("security.md").split())
 
 
 def test_the_limits_of_servers_are_those_of_the_code() -> None:

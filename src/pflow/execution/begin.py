@@ -73,7 +73,7 @@ def begin_resume(
 def bind(wiring: Wiring, plan: Plan, params: Params, *, text: bool = False) -> dict[str, object]:
     """The plan's inputs; secret ones are kept out of everything recorded from here on."""
     wants_secret = any(declared.secret for declared in plan.inputs.values())
-    variables = wiring.settings.variables() if wants_secret else {}
+    variables = wiring.settings.step_variables() if wants_secret else {}
     inputs = bind_inputs(plan, params, text=text, secrets=variables)
     for name, declared in plan.inputs.items():
         if declared.secret:

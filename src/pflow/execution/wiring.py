@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from pflow.core.file.atomic import check_folder
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
@@ -23,9 +24,13 @@ if TYPE_CHECKING:
 
 
 class Parts(TypedDict, total=False):
-    """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed."""
+    """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed.
+
+    `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold.
+    """
 
     environ: Mapping[str, str]
+    secrets: Mapping[str, str]
     journal: Journal
     cache: Cache
     pool: Pool
@@ -34,9 +39,13 @@ class Parts(TypedDict, total=False):
 
 
 class Wiring:
-    """Everything that a process needs to check and run workflows of one home."""
+    """Everything that a process needs to check and run workflows of one home.
+
+    Raises `SecurityError` for a home that other users could have changed.
+    """
 
     def __init__(self, home: Home, **parts: Unpack[Parts]) -> None:
+        check_folder(home.root)
         self.home = home
         self._parts = parts
         self._said: list[str] = []
@@ -60,7 +69,7 @@ class Wiring:
     @cached_property
     def redactor(self) -> Redactor:
         """Keeps every known secret out of what is recorded and shown."""
-        redactor = Redactor(self.settings.secrets())
+        redactor = Redactor({**self.settings.secrets(), **self._parts.get("secrets", {})})
         if self.home.servers.exists():
             self._know_servers(redactor)
         return redactor
@@ -105,7 +114,7 @@ class Wiring:
         """What steps may use."""
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
-        settings = ChainMap(options, dict(self.settings.variables()))
+        settings = ChainMap(options, dict(self.settings.step_variables()))
         return Services(home=self.home.root, settings=settings, tools=self.tools, standby=self._parts.get("standby"))
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import secrets
 import socket
 import sys
@@ -18,12 +17,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pflow.core.errors import UsageError
 from pflow.core.file.home import Home
-from pflow.core.setting.settings import Settings
+from pflow.core.setting.settings import SERVER_TOKEN, Settings
 from pflow.mcp_server.http_gate import MOST_BYTES, Gate
 from pflow.mcp_server.listen_address import Address, listen, names_of
 from pflow.mcp_server.server import PflowServer
+from pflow.process.taken_variable import take_variable
 
-TOKEN = "PFLOW_MCP_TOKEN"
+TOKEN = SERVER_TOKEN
 """The variable or credential that holds the token; without it there is a new one each time."""
 
 PATH = "/mcp"
@@ -58,6 +58,7 @@ def run_http(
     if not address.is_loopback:
         say("warning: nothing here is encrypted; put a proxy that speaks TLS in front")
     server = PflowServer(home, toolset=toolset)
+    server.engine.workspaces.hide(TOKEN, token)
     listener = make_listener(server, hosts=names_of(address, hosts), token=token, idle=idle, sessions=sessions)
     return asyncio.run(serve_until_signal(server, listener, bound))
 
@@ -102,8 +103,8 @@ def make_listener(
 
 def find_token(home: Home) -> tuple[str, bool]:
     """The token that clients must have, and whether it was made just now."""
-    token = Settings.load(home).variables().get(TOKEN, "")
-    os.environ.pop(TOKEN, None)  # steps inherit the environment and must not see it
+    token = Settings.load(home).server_token()
+    take_variable(TOKEN)
     if not token:
         return secrets.token_urlsafe(32), True
     if len(token) < _LEAST_TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token:

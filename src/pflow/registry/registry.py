@@ -18,7 +18,7 @@ from pflow.core.json_type import Json
 from pflow.core.other_words import advise_type
 from pflow.core.schema_path import Schema
 from pflow.registry.entry import VIRTUAL, Entry
-from pflow.registry.node_file import fingerprints
+from pflow.registry.node_file import fingerprints, why_unused
 from pflow.registry.search import search_names
 
 if TYPE_CHECKING:
@@ -102,8 +102,11 @@ class Registry:
             notices.extend(_collision(name, source, found[name]) for name in entries if name in taken)
             found.update((name, data) for name, data in entries.items() if name not in taken)
 
-        for path, (module, *_) in sources.items():
-            scan = scan_file(Path(path), str(module) or None)
+        for path, fingerprint in sources.items():
+            if reason := why_unused(fingerprint):
+                notices.append(f"`{Path(path).name}` {reason}; its nodes are left out")
+                continue
+            scan = scan_file(Path(path), str(fingerprint[0]) or None)
             notices.extend(scan.notices)
             add(Path(path).name, scan.entries)
         for name, data in _virtual(self._nodes).items():

@@ -322,11 +322,15 @@ class Workspace:
 
     def set_setting(self, key: str, value: str) -> None:
         """Store a credential or an option."""
-        Settings(self.home).set(key, value)  # not the loaded ones: they may be what has to be replaced
+        settings = Settings(self.home)  # not the loaded ones: they may be what has to be replaced
+        settings.set(key, value)
+        self._own_notices += settings.notices
 
     def unset_setting(self, key: str) -> None:
         """Forget a credential or an option."""
-        Settings(self.home).unset(key)
+        settings = Settings(self.home)
+        settings.unset(key)
+        self._own_notices += dict.fromkeys(settings.notices)
 
     @property
     def servers(self) -> Servers:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,42 @@ def test_the_token_of_the_environment_is_used_and_not_shown(serve: Callable[...,
     assert run["data"]["outputs"]["seen"].strip() == "[]"
     client.close()
     assert token not in served.said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of processes as files")
+@pytest.mark.parametrize("given", [True, False])
+def test_no_step_sees_the_servers_token_and_nothing_records_it(serve: Callable[..., Served], given: bool) -> None:
+    token = "0123456789abcdef0123456789abcdef"
+    served = serve(PFLOW_MCP_TOKEN=token, MARK="here") if given else serve(MARK="here")
+    token = served.token
+    client = Client(served, "modern")
+    steps: list[dict[str, Any]] = [
+        {"type": "read-file", "params": {"path": "/proc/self/environ"}},
+        {"type": "read-file", "params": {"path": f"/proc/{served.process.pid}/environ"}},
+        {"type": "shell", "params": {"command": f"tr '\\0' ' ' < /proc/{served.process.pid}/environ | rev"}},
+        {"type": "shell", "params": {"command": "env"}},
+        {"type": "code", "params": {"code": "import os\nresult = dict(os.environ)"}},
+        {"type": "echo", "params": {"text": f"it is {token}"}},
+    ]
+    answers = [client.call("workflow_execute", workflow={"nodes": [{"id": "step", **step}]}) for step in steps]
+    wanted = {
+        "inputs": {"pflow_mcp_token": {"type": "string", "secret": True}},
+        "nodes": [
+            {
+                "id": "step",
+                "type": "code",
+                "params": {"code": "result = t[::-1]", "inputs": {"t": "${pflow_mcp_token}"}},
+            }
+        ],
+    }
+    answers.append(client.call("workflow_execute", workflow=wanted))
+    assert [answer.get("error", {}).get("type") for answer in answers[:2]] == ["security", "security"]
+    assert "ereh=KRAM" in str(answers[2])
+    assert token not in str(answers)
+    assert token[::-1] not in str(answers)
+    client.close()
+    stored = [file.read_bytes() for file in served.home.rglob("*") if file.is_file()]
+    assert not [data for data in stored if token.encode() in data]
 
 
 def test_a_token_that_was_stored_is_used_and_otherwise_every_server_has_its_own(

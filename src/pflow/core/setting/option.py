@@ -57,6 +57,9 @@ OPTIONS = {
         "", "hosts that steps may always reach: `host`, `host:port`, `10.0.0.0/8`, …", policy=True
     ),
     "shell.strict": Option(False, "whether values may stand only in commands that are lists", policy=True),
+    "files.allow_read": Option(
+        "", "protected places that steps may read: `~/.kube/config`, `/run/secrets/*`, …", policy=True
+    ),
     "github.base_url": Option("", "the API of a GitHub Enterprise server", policy=True),
 }
 
