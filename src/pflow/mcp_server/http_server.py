@@ -19,14 +19,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from pflow.core.errors import UsageError
 from pflow.core.file.home import Home
 from pflow.core.setting.settings import Settings
-from pflow.mcp_server.http_gate import MOST_BYTES, Gate
+from pflow.mcp_server.http_gate import MOST_BYTES, PATH, Gate
 from pflow.mcp_server.listen_address import Address, listen, names_of
-from pflow.mcp_server.server import PflowServer
+from pflow.mcp_server.tool_server import PflowServer
+from pflow.mcp_server.until_signal import serve_until_signal
 
 TOKEN = "PFLOW_MCP_TOKEN"
 """The variable or credential that holds the token; without it there is a new one each time."""
 
-PATH = "/mcp"
 MOST_SESSIONS = 200
 MOST_CONNECTIONS = 500
 IDLE_SECONDS = 30 * 60.0
@@ -59,7 +59,7 @@ def run_http(
         say("warning: nothing here is encrypted; put a proxy that speaks TLS in front")
     server = PflowServer(home, toolset=toolset)
     listener = make_listener(server, hosts=names_of(address, hosts), token=token, idle=idle, sessions=sessions)
-    return asyncio.run(serve_until_signal(server, listener, bound))
+    return asyncio.run(serve_http(server, listener, bound))
 
 
 def make_listener(
@@ -151,11 +151,12 @@ class Connection(H11Protocol):
         self._expiry = self.loop.call_later(self.patience, self._look)
 
 
-async def serve_until_signal(server: PflowServer, listener: Listener, bound: socket.socket) -> int:
+async def serve_http(server: PflowServer, listener: Listener, bound: socket.socket) -> int:
     """Answer requests until a signal comes; the exit code."""
 
     def stop() -> None:
+        server.engine.leave(graceful=False)
         server.stop_listening()
         listener.should_exit = True
 
-    return await server.serve(listener.serve([bound]), stop=stop)
+    return await serve_until_signal(server.serve(listener.serve([bound])), stop=stop)
