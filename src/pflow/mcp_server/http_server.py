@@ -20,6 +20,7 @@ from pflow.core.errors import UsageError
 from pflow.core.file.home import Home
 from pflow.core.setting.settings import Settings
 from pflow.mcp_server.http_gate import MOST_BYTES, PATH, Gate
+from pflow.mcp_server.http_session import Sessions
 from pflow.mcp_server.listen_address import Address, listen, names_of
 from pflow.mcp_server.tool_server import PflowServer
 from pflow.mcp_server.until_signal import serve_until_signal
@@ -28,6 +29,9 @@ TOKEN = "PFLOW_MCP_TOKEN"
 """The variable or credential that holds the token; without it there is a new one each time."""
 
 MOST_SESSIONS = 200
+MOST_OF_A_PEER = 100
+"""Sessions at once of all clients, and of those at one address."""
+
 MOST_CONNECTIONS = 500
 IDLE_SECONDS = 30 * 60.0
 """How long a session that nobody uses is kept."""
@@ -46,6 +50,7 @@ def run_http(
     hosts: Sequence[str] = (),
     idle: float = IDLE_SECONDS,
     sessions: int = MOST_SESSIONS,
+    of_a_peer: int = MOST_OF_A_PEER,
 ) -> int:
     """Serve until a signal comes; the exit code. `say` is told where, and the token if it is a new one."""
     logging.basicConfig(level=logging.WARNING, format="pflow: %(message)s", stream=sys.stderr)
@@ -58,7 +63,9 @@ def run_http(
     if not address.is_loopback:
         say("warning: nothing here is encrypted; put a proxy that speaks TLS in front")
     server = PflowServer(home, toolset=toolset)
-    listener = make_listener(server, hosts=names_of(address, hosts), token=token, idle=idle, sessions=sessions)
+    listener = make_listener(
+        server, hosts=names_of(address, hosts), token=token, idle=idle, sessions=sessions, of_a_peer=of_a_peer
+    )
     return asyncio.run(serve_http(server, listener, bound))
 
 
@@ -69,6 +76,7 @@ def make_listener(
     token: str,
     idle: float = IDLE_SECONDS,
     sessions: int = MOST_SESSIONS,
+    of_a_peer: int = MOST_OF_A_PEER,
     event_store: EventStore | None = None,
     retry_interval: int | None = None,
 ) -> Listener:
@@ -77,7 +85,8 @@ def make_listener(
         streamable_http_path=PATH,
         max_request_body_size=MOST_BYTES,
         session_idle_timeout=idle,
-        max_sessions=sessions,
+        # Requests that open none take the place of a session for a moment.
+        max_sessions=sessions + MOST_CONNECTIONS,
         event_store=event_store,
         retry_interval=retry_interval,
         # The gate has checked them.
@@ -86,7 +95,7 @@ def make_listener(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # clients are told what they do wrong
     return Listener(
         uvicorn.Config(
-            Gate(app, hosts=hosts, token=token),
+            Gate(Sessions(app, most=sessions, of_a_peer=of_a_peer), hosts=hosts, token=token),
             http=Connection,
             ws="none",
             lifespan="on",
