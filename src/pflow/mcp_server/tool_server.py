@@ -78,9 +78,10 @@ class PflowServer(LibraryServer):
     async def _answer(
         self, spec: ToolSpec, arguments: Mapping[str, Any], context: Context[Any, Any] | None
     ) -> ToolReply:
+        given = _without_null(spec, arguments)
         try:
-            self._check(spec, arguments)
-            return await spec.handler(CallContext(self.engine, context), arguments)
+            self._check(spec, given)
+            return await spec.handler(CallContext(self.engine, context), given)
         except PflowError as error:
             return await asyncio.to_thread(self.refuse, error)
         except Exception as error:  # noqa: BLE001 the edge: whatever a tool meets, the server goes on
@@ -99,10 +100,17 @@ class PflowServer(LibraryServer):
     def _check(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
         check = self._checks.get(spec.name)
         if check is None:
-            check = self._checks[spec.name] = ArgumentCheck(spec.input_schema, server="pflow", tool=spec.name)
+            closed = {**spec.input_schema, "additionalProperties": False}
+            check = self._checks[spec.name] = ArgumentCheck(closed, server="pflow", tool=spec.name)
         problems = check.problems(arguments)
         if problems:
             error = DocumentError(f"`{spec.name}` does not take these arguments: {'; '.join(problems[:5])}")
             error.details["problems"] = problems
             error.suggestions = (f"it takes {', '.join(f'`{name}`' for name in spec.input_schema['properties'])}",)
             raise error
+
+
+def _without_null(spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that are given. Clients that make them from a class fill the ones they leave out with null."""
+    known = spec.input_schema["properties"]
+    return {name: value for name, value in arguments.items() if value is not None or name not in known}

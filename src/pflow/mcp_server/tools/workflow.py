@@ -6,7 +6,7 @@ from pflow.core.errors import UsageError
 from pflow.core.library.saved_workflow import SavedWorkflow
 from pflow.mcp_server.envelope import ToolReply, issue_lines, issue_objects, succeed
 from pflow.mcp_server.fit_list import list_reply, pick
-from pflow.mcp_server.schema import BOOLEAN, OBJECTS, gives, takes, text
+from pflow.mcp_server.schema import ARRAY, BOOLEAN, gives, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.tools.execution import WORKFLOW
 from pflow.mcp_server.utils.resolver import read_workflow
@@ -82,7 +82,7 @@ TOOLS = (
         input_schema=takes(
             {"filter": text("Words of a name or description"), "include_temp": {**BOOLEAN, "default": False}}
         ),
-        output_schema=gives({"workflows": OBJECTS}),
+        output_schema=gives({"workflows": ARRAY}),
         annotations=reads(),
         handler=in_thread(list_workflows),
     ),
