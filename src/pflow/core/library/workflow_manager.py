@@ -212,6 +212,19 @@ class WorkflowManager:
             self._about.forget(gone)
         return gone
 
+    def trim(self, most: int, *, keep: str) -> list[str]:
+        """Delete what was written longest ago, until no more than `most` are left; returns the names of what is gone.
+
+        `keep` stays in any case.
+        """
+        with self._locked():
+            others = [(found.st_mtime_ns, name) for name, found in self._entries() if name != keep]
+            gone = [name for _, name in sorted(others)[: max(0, len(others) + 1 - most)]]
+            for name in gone:
+                self._remove(name)
+            self._about.forget(gone)
+        return gone
+
     def record_run(self, name: str, success: bool, duration_ms: float) -> None:
         """Count a run of a saved workflow. The workflow's own file does not change by being run."""
         if self.exists(name):

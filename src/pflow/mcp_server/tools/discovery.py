@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pflow.core.printable import shorten
 from pflow.mcp_server.envelope import ToolReply, in_tools, succeed
 from pflow.mcp_server.fit_list import within
-from pflow.mcp_server.schema import OBJECTS, gives, takes, text
+from pflow.mcp_server.schema import ARRAY, gives, takes, text
 from pflow.mcp_server.signature import signature
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, in_thread, reads
 from pflow.workspace import Workspace
@@ -59,7 +59,7 @@ def _telling(value: object) -> object:
 
 _MUTE: tuple[tuple[str, object], ...] = (("description", ""), ("required", False), ("default", None))
 _BRIEF = ("name", "kind", "score", "description")
-_MATCHES = {"matches": OBJECTS, "ranking": text(), "suggestions": {"type": "array", "items": text()}}
+_MATCHES = {"matches": ARRAY, "ranking": text(), "suggestions": {"type": "array", "items": text()}}
 
 TOOLS = (
     ToolSpec(

@@ -11,7 +11,7 @@ from pflow.core.schema_path import calls_seen, paths, paths_of
 from pflow.mcp_server.call_context import CallContext
 from pflow.mcp_server.envelope import ToolReply, end_of, succeed
 from pflow.mcp_server.fit_list import entry_line, list_reply, within
-from pflow.mcp_server.schema import OBJECT, OBJECTS, gives, takes, text
+from pflow.mcp_server.schema import ARRAY, OBJECT, OPEN, gives, takes, text
 from pflow.mcp_server.signature import signature
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.tools.execution import show_outputs
@@ -95,7 +95,7 @@ def _listed(workspace: Workspace, entries: Sequence[Entry], none: str) -> ToolRe
     return list_reply("nodes", every, workspace.output_limit, none=none, advice=advice)
 
 
-_NODES = {"nodes": OBJECTS, "count": {"type": "integer"}}
+_NODES = {"nodes": ARRAY, "count": {"type": "integer"}}
 
 TOOLS = (
     ToolSpec(
@@ -105,7 +105,7 @@ TOOLS = (
             "with its type. Do this for MCP tools before using their results in a workflow."
         ),
         input_schema=takes({"node_type": text(), "parameters": {**OBJECT, "default": {}}}, "node_type"),
-        output_schema=gives({"outputs": OBJECT, "structure": OBJECT, "run_id": text()}, trace_path=text()),
+        output_schema=gives({"outputs": OPEN, "structure": OPEN, "run_id": text()}, trace_path=text()),
         annotations=changes(destructive=True, open_world=True),
         handler=run_node,
     ),
