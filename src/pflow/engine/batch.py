@@ -11,8 +11,8 @@ from pflow.core.errors import StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
 from pflow.core.template.compiled import Reference
 from pflow.engine.failure import Halted, retry_wait, within
-from pflow.engine.history import same_work
-from pflow.engine.value import ITEMS_JSON
+from pflow.engine.history import same_work, withheld_item
+from pflow.engine.value import ITEMS_JSON, withheld_error
 
 if TYPE_CHECKING:
     from pflow.engine.scope import Launch, Result, Scope
@@ -51,6 +51,8 @@ class _Batch:
         past = history.past.get(launch.step)
         same = past is not None and same_work(past.started, launch.definition, launch.inputs)
         self._past = history.items.get(launch.step, {}) if same else {}
+        if held := withheld_item(self._past.values()):
+            raise withheld_error(f"`{launch.step}.results`", held)
         self.todo = [index for index in range(len(launch.items)) if not self._known(index)]
         self._next: Iterator[int] = iter(self.todo)
         self._taken = 0

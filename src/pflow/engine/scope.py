@@ -14,6 +14,7 @@ from pocketflow import AsyncNode
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.json_type import describe
+from pflow.core.setting.redactor import has_marker
 from pflow.core.template.compiled import Lookup, Reference
 from pflow.engine.batch import run_batch
 from pflow.engine.binding import bind_inputs
@@ -23,7 +24,7 @@ from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
 from pflow.engine.run import Run
 from pflow.engine.state import ScopeState
 from pflow.engine.store import NodeAwareSharedStore, StepStore
-from pflow.engine.value import digest_all
+from pflow.engine.value import Withheld, digest_all
 
 Result = tuple[str, Mapping[str, object], Mapping[str, str]]
 
@@ -266,8 +267,10 @@ class Scope:
             launch.cache_key = digest_all([node.node_hash.encode(), launch.inputs.encode()])
             cached = run.shared.cache.get(launch.cache_key)
             if cached is not None:
-                action, writes = orjson.loads(run.values.unseal(cached))
-                return StepCompleted(step=step, action=action, writes=writes, ms=0.0, source="cache")
+                action, writes = orjson.loads(cached)
+                known = run.values.unseal(writes) if has_marker(cached) else writes
+                if isinstance(known, dict):
+                    return StepCompleted(step=step, action=action, writes=known, ms=0.0, source="cache")
         return None
 
     def _why_rerun(self, launch: Launch, started: StepStarted, completed: StepCompleted) -> str:
@@ -275,6 +278,8 @@ class Scope:
             return "its definition changed"
         if started.inputs != launch.inputs:
             return "its inputs changed"
+        if any(isinstance(value, Withheld) for value in completed.writes.values()):
+            return "a secret in what it wrote changed"
         for key, recorded in completed.reads.items():
             try:
                 now = digest_all([self.run.values.key(self.names.read(launch.node.number, key))])

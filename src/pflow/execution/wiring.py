@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
+from pflow.core.setting.secret_seal import KEY_BYTES
 from pflow.core.setting.settings import Settings
 from pflow.engine.executor import Executor
 from pflow.engine.ports import Cache, Journal, Observer, Services
@@ -60,7 +61,7 @@ class Wiring:
     @cached_property
     def redactor(self) -> Redactor:
         """Keeps every known secret out of what is recorded and shown."""
-        redactor = Redactor(self.settings.secrets())
+        redactor = Redactor(self.settings.secrets(), key=self._key)
         if self.home.servers.exists():
             self._know_servers(redactor)
         return redactor
@@ -121,6 +122,16 @@ class Wiring:
             found.extend(getattr(part, "notices", ()))
         found.extend(self._said)
         return list(dict.fromkeys(found))
+
+    def _key(self) -> bytes:
+        """The home's key to what its journal holds encrypted; made when it is first needed."""
+        # lazy: few runs come by a credential
+        from pflow.core.file.atomic import locked, read_private, write_atomic
+
+        with locked(self.home.key):
+            if not self.home.key.exists():
+                write_atomic(self.home.key, os.urandom(KEY_BYTES))
+            return read_private(self.home.key, KEY_BYTES)
 
     def _know_servers(self, redactor: Redactor) -> None:
         """Know the secrets that servers are given, as they are configured by now."""
