@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import orjson
 
@@ -84,18 +84,6 @@ def coerce_text(value: str, kind: str, name: str) -> object:
         except ValueError as error:
             problem = str(error)
     raise InputError(f"`{name}` {problem}")
-
-
-def know_secret(know: Callable[[str, str], None], name: str, value: object) -> None:
-    """Tell every string and number in a secret value, under a name of its own."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            know_secret(know, f"{name}.{key}", item)
-    elif isinstance(value, list | tuple):
-        for number, item in enumerate(value):
-            know_secret(know, f"{name}.{number}", item)
-    elif value is not None and not isinstance(value, bool):
-        know(name, str(value))
 
 
 def _describe(declared: Input) -> str:

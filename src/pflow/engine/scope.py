@@ -18,6 +18,7 @@ from pflow.core.setting.redactor import has_marker
 from pflow.core.template.compiled import Lookup, Reference
 from pflow.engine.batch import run_batch
 from pflow.engine.binding import bind_inputs
+from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
 from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
 from pflow.engine.name_lookup import Names
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
@@ -196,7 +197,7 @@ class Scope:
         if node.batch is None and not node.params.references and not node.reads:
             launch.params = node.params.render(self._never)  # type: ignore[assignment]
             launch.inputs = node.definition
-            return
+            return  # credentials that stand in the document are known already
         seen: list[object] = []
 
         def lookup(reference: Reference) -> object:
@@ -206,6 +207,7 @@ class Scope:
 
         if node.batch is None:
             launch.params = node.params.render(lookup)  # type: ignore[assignment]
+            learn_params(node, launch.params, self.run.shared.redactor.keep)
         else:
             launch.items = self._items(node, lookup)
             own = (node.batch.name, f"{node.batch.name}_index")
@@ -326,6 +328,7 @@ class Scope:
             )
         if launch.cache_key and not reads.keys() - set(node.reads):
             self._remember(launch, action, writes)
+        learn_outputs(self.plan, node, writes, self.run.shared.redactor.keep)
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
         self.run.steps += 1
         return self.run.encode(done)
@@ -375,6 +378,7 @@ class Scope:
         if self.depth + 1 > MAX_DEPTH:
             raise StepError(f"sub-workflows are nested more than {MAX_DEPTH} levels deep")
         inputs = bind_inputs(node.child, params.get("inputs") or {})
+        learn_inputs(node.child, inputs, self.run.shared.redactor.keep)
         scope = Scope(self.run, node.child, inputs, prefix=step + "/", depth=self.depth + 1)
         await scope.execute()
         for failed in scope.state.failed.values():

@@ -7,7 +7,9 @@ from contextlib import suppress
 
 from pflow.core.advice import Advice
 from pflow.core.errors import InputError, UsageError
-from pflow.engine.binding import bind_inputs, coerce_text, know_secret
+from pflow.core.setting.redactor import Redactor
+from pflow.engine.binding import bind_inputs, coerce_text
+from pflow.engine.credential import learn_inputs, leaves
 from pflow.engine.executor import new_run_id
 from pflow.engine.history import History
 from pflow.engine.plan import Plan
@@ -76,12 +78,20 @@ def bind(wiring: Wiring, plan: Plan, params: Params, *, text: bool = False) -> d
     wants_secret = any(declared.secret for declared in plan.inputs.values())
     variables = wiring.settings.variables() if wants_secret else {}
     inputs = bind_inputs(plan, params, text=text, secrets=variables)
+    redactor = wiring.redactor
     for name, declared in plan.inputs.items():
-        if declared.secret:
-            # A default stands in the document, so a resume has it from there.
-            is_default = declared.has_default and inputs[name] == declared.default
-            know_secret(wiring.redactor.keep if is_default else wiring.redactor.add, name, inputs[name])
+        # A default stands in the document, so a resume has it from there.
+        if declared.secret and not (declared.has_default and inputs[name] == declared.default):
+            _know(redactor, name, inputs[name])
+    learn_inputs(plan, inputs, redactor.keep)
+    for place, literal in plan.credentials.literals:
+        redactor.keep(place, literal)
     return inputs
+
+
+def _know(redactor: Redactor, name: str, value: object) -> None:
+    for place, text in leaves(name, value):
+        redactor.add(place, text)
 
 
 def _continuation(
@@ -111,9 +121,8 @@ def _continuation(
 
 def _history(wiring: Wiring, run_id: str, secrets: Params) -> History:
     """What the run did. Its document and inputs may hold secret inputs, which have to be known to read them."""
-    add = wiring.redactor.add
     for name, value in secrets.items():
-        know_secret(add, name, value)
+        _know(wiring.redactor, name, value)
     history = wiring.executor(None).history(run_id)
     missing = {name for value in (history.document, *history.inputs.values()) for name in _names(value)}
     if not missing:
@@ -122,7 +131,7 @@ def _history(wiring: Wiring, run_id: str, secrets: Params) -> History:
     for name in missing:
         value = secrets.get(name, variables.get(name, variables.get(name.upper())))
         for reading in _readings(name, value):
-            know_secret(add, name, reading)
+            _know(wiring.redactor, name, reading)
     return wiring.executor(None).history(run_id)
 
 

@@ -56,6 +56,7 @@ class Redactor:
 
     def __init__(self, secrets: Mapping[str, str] | None = None, *, key: Callable[[], bytes] | None = None) -> None:
         self._secrets: dict[str, Secret] = {}
+        self._names: dict[tuple[str, str], Secret] = {}
         self._compiled: _Known | None = None
         self._seal = Seal() if key is None else Seal(key)
         for name, value in (secrets or {}).items():
@@ -111,17 +112,15 @@ class Redactor:
         return Restored(restored, frozenset(missing))
 
     def _add(self, name: str, value: str, *, kept: bool) -> None:
+        known = self._names.get((name, value))
+        if not value or (known is not None and (kept or not known.kept)):
+            return
         free, number = name, 1
-        while (known := self._secrets.get(free)) is not None:
-            if known.value == value:
-                if known.kept and not kept:
-                    break
-                return
+        while free in self._secrets and self._secrets[free].value != value:
             number += 1
             free = f"{name}#{number}"
-        if value:
-            self._secrets[free] = Secret(free, value, kept=kept)
-            self._compiled = None
+        self._secrets[free] = self._names[name, value] = Secret(free, value, kept=kept)
+        self._compiled = None
 
     @property
     def _known(self) -> _Known:
