@@ -12,6 +12,7 @@ from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.secret_seal import KEY_BYTES
+from pflow.core.setting.secret_search import MIN_SECRET
 from pflow.core.setting.settings import Settings
 from pflow.engine.executor import Executor
 from pflow.engine.ports import Cache, Journal, Observer, Services
@@ -41,6 +42,7 @@ class Wiring:
         self.home = home
         self._parts = parts
         self._said: list[str] = []
+        self._short: dict[str, dict[str, str]] = {}
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -99,7 +101,12 @@ class Wiring:
             warn=self._say,
             learn=lambda token: self.redactor.add("token", token),
         )
-        return Connections(pool, registry=lambda: self.registry, starting=lambda: self._know_servers(self.redactor))
+        return Connections(
+            pool,
+            registry=lambda: self.registry,
+            starting=lambda: self._know_servers(self.redactor),
+            heard=self._heard,
+        )
 
     @cached_property
     def services(self) -> Services:
@@ -135,10 +142,26 @@ class Wiring:
 
     def _know_servers(self, redactor: Redactor) -> None:
         """Know the secrets that servers are given, as they are configured by now."""
-        from pflow.mcp.server.server_secret import server_secrets  # lazy: only where servers are configured
+        from pflow.mcp.server.server_secret import secrets_by_server  # lazy: only where servers are configured
 
-        for name, value in server_secrets(self.home, self.settings.variables()).items():
-            redactor.add(name, value)
+        self._short = {}
+        for server, secrets in secrets_by_server(self.home, self.settings.variables()).items():
+            for name, value in secrets.items():
+                if len(value) >= MIN_SECRET:
+                    redactor.add(name, value)
+                else:
+                    self._short.setdefault(server, {})[name] = value
+
+    def _heard(self, server: str, result: object) -> None:
+        """Hide a short secret of a server from when the server gives it: elsewhere the same word is no secret."""
+        if server in self._short:
+            # lazy: few servers have short secrets
+            from pflow.engine.credential import leaves
+
+            words = {text for _, text in leaves("", result)}
+            for name, value in self._short[server].items():
+                if value in words:
+                    self.redactor.keep(name, value)
 
     def _say(self, warning: str) -> None:
         self._said.append(self.redactor.text(warning))

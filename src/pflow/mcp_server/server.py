@@ -95,7 +95,8 @@ class PflowServer(LibraryServer):
     ) -> ToolReply:
         try:
             self._check(spec, arguments)
-            return await spec.handler(CallContext(self.engine, context), arguments)
+            reply = await spec.handler(CallContext(self.engine, context), arguments)
+            return await asyncio.to_thread(self.discreet, reply)
         except PflowError as error:
             return await asyncio.to_thread(self.refuse, error)
         except Exception as error:  # noqa: BLE001 the edge: whatever a tool meets, the server goes on

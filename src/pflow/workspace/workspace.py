@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pflow.workspace.finder import Finder
     from pflow.workspace.servers import Servers
 
-F = TypeVar("F", bound=Frozen)
+F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
 class Workspace:
@@ -331,7 +331,7 @@ class Workspace:
         return self._wiring.redactor.value(value)
 
     def redact_report(self, report: F) -> F:
-        """The same for an answer whose strings may have been cut in the middle of a secret."""
+        """The same for a message or an answer whose strings may have been cut in the middle of a secret."""
         return self._wiring.redactor.report(report)
 
     def _library(self) -> WorkflowManager:

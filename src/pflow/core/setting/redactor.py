@@ -23,7 +23,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.setting.secret_seal import Seal, fingerprint
 from pflow.core.setting.secret_search import Search, Secret
 
-F = TypeVar("F", bound=Frozen)
+F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 _OPEN = "«secret"
 _OPEN_BYTES = _OPEN.encode()
@@ -91,7 +91,7 @@ class Redactor:
         return _Ends(self._known).walk(value)
 
     def report(self, report: F) -> F:
-        """One of our values to be shown, without secrets or parts of them."""
+        """A message or one of our values to be shown, without secrets or parts of them."""
         shown = self.value(self.ends(report))
         assert isinstance(shown, type(report))
         return shown

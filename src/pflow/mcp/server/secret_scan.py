@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pflow.core.advice import Advice
 from pflow.core.file.file_name import show
 from pflow.core.setting.secret_name import is_secret_name
+from pflow.core.setting.secret_search import MIN_SECRET
 from pflow.mcp.server.address import has_reference
 from pflow.mcp.server.config import ServerConfig, ServerFields
 
@@ -85,6 +86,12 @@ def _advise(config: ServerConfig) -> Iterator[str]:
                     f"the value of the {part} `{show(key)}` of server `{name}` is stored in plain text; "
                     + Advice("store it with `{set_setting}` and write `${NAME}` instead", name="NAME")
                 )
+                if is_secret_name(key) and len(value) < MIN_SECRET:
+                    yield (
+                        f"the {part} `{show(key)}` of server `{name}` has fewer than {MIN_SECRET} characters: it is "
+                        "hidden only where that server gives it, as a string of its own, and in what the same run "
+                        "makes of that"
+                    )
     if config.insecure:
         yield f"server `{name}` is insecure: its connection may be unencrypted, or to an impostor"
     if " " in config.command and not re.search(r"[/\\]", config.command):
