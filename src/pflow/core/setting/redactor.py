@@ -83,6 +83,10 @@ class Redactor:
             return _Mask(known).walk(value)
         return _Mask(known.narrowed(data)).walk(value) if known.search.may_hold(data) else value
 
+    def names_in(self, text: str) -> tuple[str, ...]:
+        """The secrets that text holds, without short ones."""
+        return tuple(dict.fromkeys(span.secret.name for span in self._known.search.spans(text)))
+
     def ends(self, value: object) -> object:
         """An error to be stored or shown, whose strings may have been cut: the rest of a cut secret is replaced.
 
