@@ -41,9 +41,6 @@ def find_credentials(plan: Plan) -> Credentials:
     literals: list[tuple[str, str]] = []
     inputs: dict[str, str] = {}
     outputs: dict[str, tuple[tuple[Path, str], ...]] = {}
-    for name, declared in plan.inputs.items():
-        if declared.secret and declared.has_default:
-            literals.extend(leaves(name, declared.default))
     document = plan.raw.get("document")
     nodes = objects_in(document.get("nodes")) if isinstance(document, Mapping) else []
     params = {node.get("id"): node.get("params") for node in nodes}

@@ -80,8 +80,7 @@ def bind(wiring: Wiring, plan: Plan, params: Params, *, text: bool = False) -> d
     inputs = bind_inputs(plan, params, text=text, secrets=variables)
     redactor = wiring.redactor
     for name, declared in plan.inputs.items():
-        # A default stands in the document, so a resume has it from there.
-        if declared.secret and not (declared.has_default and inputs[name] == declared.default):
+        if declared.secret:
             _know(redactor, name, inputs[name])
     learn_inputs(plan, inputs, redactor.keep)
     for place, literal in plan.credentials.literals:
