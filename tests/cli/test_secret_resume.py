@@ -130,17 +130,34 @@ def test_a_former_secret_is_noticed_inside_a_sub_workflow(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_former_secret_is_noticed_in_the_items_of_a_batch(pflow: Pflow, write: Write, tmp_path: Path) -> None:
+def test_a_batch_that_was_given_another_secret_runs_again(pflow: Pflow, write: Write, tmp_path: Path) -> None:
     each = {"command": "echo ${item} ${k}; test ${item} = a || test -e open"}
     batch = {"id": "all", "type": "shell", "params": each, "batch": {"items": ["a", "b"]}}
     save = {"id": "save", "type": "write-file", "params": {"path": "out", "content": "${all.results[0].stdout}"}}
     file = write("w.json", batch, save, inputs=secret("k"))
     assert pflow("run", file, "k=FIRSTSECRET1").code == 1
     (tmp_path / "open").touch()
-    said = pflow("runs", "resume", "latest", "k=SECONDSECRET2")
-    assert said.code != 0 and "secret `k` that is not known now" in said.err and not (tmp_path / "out").exists()
-    assert pflow("runs", "resume", "latest", "k=FIRSTSECRET1").code == 0
-    assert (tmp_path / "out").read_text() == "a FIRSTSECRET1"
+    assert pflow("runs", "resume", "latest", "k=SECONDSECRET2").code == 0
+    assert (tmp_path / "out").read_text() == "a SECONDSECRET2"  # the items that were given the former one ran again
+
+
+def test_a_rotated_setting_is_noticed_in_the_items_of_a_batch(
+    pflow: Pflow, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "said").write_text("it is first-of-all")
+    each = {"command": "cat said; test ${item} = a || test -e open"}
+    batch = {"id": "all", "type": "shell", "params": each, "batch": {"items": ["a", "b"]}}
+    save = {"id": "save", "type": "write-file", "params": {"path": "out", "content": "${all.results[0].stdout}"}}
+    file = write("w.json", batch, save)
+    monkeypatch.setenv("SOME_TOKEN", "first-of-all")
+    assert pflow("run", file).code == 1
+    (tmp_path / "open").touch()
+    monkeypatch.setenv("SOME_TOKEN", "second-of-all")
+    said = pflow("runs", "resume", "latest")
+    assert said.code != 0 and "secret `SOME_TOKEN` that is not known now" in said.err
+    monkeypatch.setenv("SOME_TOKEN", "first-of-all")
+    assert pflow("runs", "resume", "latest").code == 0
+    assert (tmp_path / "out").read_text() == "it is first-of-all"
 
 
 def test_a_former_secret_is_not_given_out_as_an_output(pflow: Pflow, write: Write, tmp_path: Path) -> None:

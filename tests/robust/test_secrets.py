@@ -198,7 +198,7 @@ def test_no_canary_is_seen_after_a_run_that_uses_them_everywhere(place: Path, tm
     assert done.json["success"], done.out
     whole = "|".join((GIVEN, STORED, AMBIENT, KEY))
     assert (tmp_path / "own.txt").read_text() == whole, "steps get the real values, and a person's files hold them"
-    assert "«secret:given»" in json.dumps(done.json["data"]["outputs"]["echo"], ensure_ascii=False)
+    assert "«secret:hidden»" in json.dumps(done.json["data"]["outputs"]["echo"], ensure_ascii=False)
     run("run", file)
     for words in (
         ("runs", "show", "latest"),

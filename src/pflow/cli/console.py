@@ -129,14 +129,14 @@ class Console:
         try:
             return shown if self._discreet is None else self._discreet.redact(shown)
         except PflowError:
-            return shown  # the settings cannot be read; nobody has told us its secrets
+            return shown  # the settings cannot be read; a command that needs them says so
 
     def hide_parts(self, shown: F) -> F:
         """A message without the secrets that are known, or what a cut left of them."""
         try:
             return shown if self._discreet is None else self._discreet.redact_report(shown)
         except PflowError:
-            return shown  # the settings cannot be read, which is what the message is about
+            return shown
 
     def _write(self, text: str) -> None:
         stream = sys.stdout
