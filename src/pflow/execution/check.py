@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path as FilePath
 
 from pflow.core.document.issue import CREDENTIAL, Issue
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
-from pflow.core.errors import DocumentError
+from pflow.core.errors import DocumentError, PflowError
 from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.token_shape import has_certain_token
@@ -62,9 +63,10 @@ def check_source(wiring: Wiring, source: Source) -> Checked:
 def _credentials(wiring: Wiring, parsed: Parsed) -> Iterator[Issue]:
     """A warning for every credential that stands in the document itself."""
     document = parsed.document.raw if parsed.document is not None else {}
-    redactor = wiring.find_redactor()
-    if redactor.value(document) is document:
-        redactor = Redactor()
+    redactor = Redactor()
+    with suppress(PflowError):  # damaged settings do not keep a document from being checked
+        if wiring.find_redactor().value(document) is not document:
+            redactor = wiring.redactor
     for path, text in _texts(document, ()):
         known = redactor.names_in(text)
         if known or has_certain_token(text):

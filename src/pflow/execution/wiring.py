@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from pflow.core.errors import CorruptError, PflowError
+from pflow.core.errors import CorruptError
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
@@ -63,24 +63,21 @@ class Wiring:
 
     @cached_property
     def redactor(self) -> Redactor:
-        """Keeps every known secret out of what is recorded and shown. Damage is left to whoever needs the settings."""
-        if "settings" not in self.__dict__ and self.home.settings.exists():
-            # lazy: without settings there is nothing to look at
-            from pflow.core.file.atomic import JSON_LIMIT, parse_object, read_private
-
-            if parse_object(read_private(self.home.settings, JSON_LIMIT)) is None:
-                raise CorruptError(f"`{self.home.settings}` is damaged")
+        """Keeps every known secret out of what is recorded and shown."""
         redactor = Redactor(self.settings.secrets(), key=self._key)
         if self.home.servers.exists():
             self._know_servers(redactor)
         return redactor
 
     def find_redactor(self) -> Redactor:
-        """The redactor; one that knows nothing while the settings cannot be read."""
-        try:
-            return self.redactor
-        except PflowError:
-            return Redactor()
+        """The redactor, for what needs no settings otherwise; damaged ones are left as they are: `CorruptError`."""
+        if "settings" not in self.__dict__ and self.home.settings.exists():
+            # lazy: without settings there is nothing to look at
+            from pflow.core.file.atomic import JSON_LIMIT, parse_object, read_private
+
+            if parse_object(read_private(self.home.settings, JSON_LIMIT)) is None:
+                raise CorruptError(f"`{self.home.settings}` is damaged")
+        return self.redactor
 
     @cached_property
     def journal(self) -> Journal:
