@@ -117,7 +117,7 @@ def test_a_short_secret_of_a_server_is_hidden_where_that_server_gives_it_and_now
     serve("a", tool("text"), add=("--env", "DB_PASSWORD=root"), replies={"text": [{"text": "root"}]})
     serve("b", tool("text"), replies={"text": [{"text": "root"}]})
     assert pflow("call", "b", "text").out == "root\n"
-    assert pflow("run", '{"nodes": [{"id": "e", "type": "echo", "params": {"x": "root"}}]}').out == '{"x":"root"}\n'
+    assert pflow("run", '{"nodes": [{"id": "e", "type": "echo", "params": {"x": "root"}}]}').out == "root\n"
     assert pflow("call", "a", "text").out == "«secret:a.env.DB_PASSWORD»\n"
 
 
