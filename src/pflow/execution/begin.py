@@ -18,7 +18,7 @@ from pflow.engine.value import Withheld, withheld_error
 from pflow.execution.check import Checked, check_source
 from pflow.execution.live_run import LiveRun
 from pflow.execution.wiring import Wiring
-from pflow.execution.workflow_source import Workflow, find_source, recorded_source
+from pflow.execution.workflow_source import Source, Workflow, find_source, recorded_source
 
 Params = Mapping[str, object]
 
@@ -60,7 +60,8 @@ def begin_resume(
     cache: bool = True,
 ) -> LiveRun:
     """The run as it goes on, with its own document or the edited one, and its inputs, changed by `params`."""
-    plan, inputs = _continuation(wiring, run_id, edited, params, text=text)
+    checked, inputs = _continuation(wiring, run_id, edited, params, text=text)
+    plan = checked.ready()
     return LiveRun(
         wiring,
         plan,
@@ -70,6 +71,7 @@ def begin_resume(
         ),
         observer=observer,
         cache=cache,
+        warnings=checked.warnings,
     )
 
 
@@ -95,7 +97,7 @@ def _know(redactor: Redactor, name: str, value: object) -> None:
 
 def _continuation(
     wiring: Wiring, run_id: str, edited: Workflow | None, params: Params, *, text: bool
-) -> tuple[Plan, dict[str, object]]:
+) -> tuple[Checked, dict[str, object]]:
     history = _history(wiring, run_id, params if edited is None else {})
     if edited is not None:
         source = find_source(edited, wiring.home)
@@ -108,14 +110,23 @@ def _continuation(
             f"run `{run_id}` is a flow of Python nodes, which only its program has",
             suggestions=["run the program again"],
         )
-    plan = check_source(wiring, source).ready()
+    checked = check_source(wiring, source, recorded=edited is None or _is_recorded(source, history.document))
+    plan = checked.ready()
     known = {name: value for name, value in history.inputs.items() if name in plan.inputs}
     if edited is None:
         _check_recorded(plan, params)
     for name, value in known.items():
         if isinstance(value, Withheld) and name not in params:
             raise withheld_error(f"the input `{name}`", value)
-    return plan, bind(wiring, plan, {**known, **params}, text=text)
+    return checked, bind(wiring, plan, {**known, **params}, text=text)
+
+
+def _is_recorded(source: Source, recorded: object) -> bool:
+    """Whether a document that was given for a resume is the one that the run has, all of it."""
+    document = source.parsed.document
+    if document is None or not isinstance(recorded, Mapping) or recorded.get("children"):
+        return False  # what the workflows inside of it are now, they need not have been then
+    return recorded.get("document") == document.raw
 
 
 def _history(wiring: Wiring, run_id: str, secrets: Params) -> History:

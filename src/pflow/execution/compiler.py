@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
@@ -14,7 +15,8 @@ from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.interface import MCP_SERVER, Interface
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean, nearest
-from pflow.core.template.compiled import Compiled
+from pflow.core.template.compiled import Compiled, Problem
+from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
 from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
@@ -38,27 +40,52 @@ class Load(Protocol):
         """Raises `NotFoundError`."""
 
 
+Strict = Callable[[], bool]
+"""Whether the policy refuses values in command lines; asked only where there are any."""
+
+
 def child_key(wanted: object) -> str:
     """How a document's `children` name one of them: by its reference, or by its content where it stands inline."""
     return wanted if isinstance(wanted, str) else digest(orjson.dumps(wanted))
 
 
 def compile_plan(
-    parsed: Parsed, types: Registry, load: Load, *, name: str = ""
+    parsed: Parsed,
+    types: Registry,
+    load: Load,
+    *,
+    name: str = "",
+    recorded: bool = False,
+    strict: Strict = lambda: False,
 ) -> tuple[Plan | None, tuple[Issue, ...]]:
     """Check a document against the node types there are, all of it, and freeze it into a plan.
 
-    The plan is None when an issue is an error; warnings come with a plan.
+    The plan is None when an issue is an error; warnings come with a plan. Of a document that a run has `recorded`,
+    what only newer checks find is a warning: a run that could begin can go on.
     """
-    compiler = _Compiler(parsed, types, load, name)
+    compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
     plan = compiler.compile()
     return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
 
 
 class _Compiler:
-    def __init__(self, parsed: Parsed, types: Registry, load: Load, name: str, trail: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        parsed: Parsed,
+        types: Registry,
+        load: Load,
+        name: str,
+        trail: tuple[str, ...] = (),
+        *,
+        recorded: bool,
+        strict: Strict,
+    ) -> None:
         self.places = parsed.places
-        self.issues: list[Issue] = list(parsed.issues)
+        self.strict = strict
+        self.recorded = recorded
+        self.issues: list[Issue] = []
+        for issue in parsed.issues:
+            self._add(issue)
         self.document = parsed.document
         self.mappings = parsed.document.mappings if parsed.document else {}
         self.types = types
@@ -112,8 +139,13 @@ class _Compiler:
         known: tuple[str, ...] = (),
         hint: str = "",
         severity: Severity = "error",
+        newer: bool = False,
     ) -> None:
-        self.issues.append(self.places.issue(code, message, path, known=known, hint=hint)._replace(severity=severity))
+        issue = self.places.issue(code, message, path, known=known, hint=hint)
+        self._add(issue._replace(severity=severity, newer=newer) if newer or severity != "error" else issue)
+
+    def _add(self, issue: Issue) -> None:
+        self.issues.append(issue.for_recorded() if self.recorded else issue)
 
     def _entry(self, index: int, spec: NodeSpec) -> Entry | None:
         if spec.mcp_server and spec.mcp_tool:
@@ -161,7 +193,7 @@ class _Compiler:
         except PflowError as error:
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
-        inner = _Compiler(parsed, self.types, load, "", (*self.trail, key))
+        inner = _Compiler(parsed, self.types, load, "", (*self.trail, key), recorded=self.recorded, strict=self.strict)
         plan = inner.compile()
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
@@ -169,7 +201,7 @@ class _Compiler:
         for issue in inner.issues:
             at = f" (at {issue.path})" if issue.path else ""
             message = f"in workflow of node `{spec.id}`: {issue.message}{at}"
-            self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity)
+            self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity, newer=issue.newer)
         return plan
 
     def _params(self, node: CheckedNode) -> dict[str, Compiled]:
@@ -192,15 +224,31 @@ class _Compiler:
                 continue
             if spec.type == "workflow" and name == "workflow":
                 continue
-            compiled[name], problems = compile_value(value, field.slot if field else "value")
+            slot = field.slot if field else "value"
+            compiled[name], problems = self._command(value, spec) if slot == "shell" else compile_value(value, slot)
             for problem in problems:
-                self._report("template", problem.message, (*path, *problem.path), hint=problem.hint)
+                self._report(
+                    "template", problem.message, (*path, *problem.path), hint=problem.hint, newer=problem.newer
+                )
             if field and not compiled[name].references:
                 check_constant(spec, field, value, path, self._report)
             if field is None or field.slot != "raw":
                 self._warn_of_foreign(value, path)
         check_child_inputs(node, self._report)
         return compiled
+
+    def _beside(self, spec: NodeSpec) -> Mapping[str, object]:
+        """The params of a node as written, and those that its mapping fills in."""
+        mapping = self.mappings.get(spec.id)
+        filled = {name: f"${{{source}}}" for name, source in mapping.input_mappings.items()} if mapping else {}
+        return {**filled, **spec.params}
+
+    def _command(self, command: object, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
+        """A command, checked with the variables and the input that it gets."""
+        beside = self._beside(spec)
+        compiled, problems = compile_value(command, "shell", beside=beside)
+        found = check_strict(command, beside)
+        return compiled, [*problems, *(found if found and self.strict() else ())]
 
     def _warn_of_foreign(self, value: object, path: Path) -> None:
         for place, written, meant in foreign_templates(value, self.names, path):
@@ -226,7 +274,7 @@ class _Compiler:
     def _template(self, value: object, path: Path) -> Compiled:
         compiled, problems = compile_value(value)
         for problem in problems:
-            self._report("template", problem.message, path, hint=problem.hint)
+            self._report("template", problem.message, path, hint=problem.hint, newer=problem.newer)
         return compiled
 
     def _fill(self, node: CheckedNode, references: References) -> None:
@@ -239,8 +287,8 @@ class _Compiler:
                 continue
             source = aliases.get(field.name, field.name)
             wanted = field.required or field.name in aliases
-            if wanted and field.slot == "value" and references.natural(index, source):
-                node.params[field.name], _ = compile_value(f"${{{source}}}")
+            if wanted and field.slot in ("value", "env") and references.natural(index, source):
+                node.params[field.name], _ = compile_value(f"${{{source}}}", field.slot)
             elif field.required:
                 self._report(
                     "missing-param",

@@ -28,12 +28,27 @@ Lookup = Callable[[Reference], object]
 
 
 class Problem(NamedTuple):
-    """What is wrong with a template: where in the value, and what to write instead."""
+    """What is wrong with a template: where in the value, and what to write instead.
+
+    `newer` is that of an `Issue`: the value must still render, for runs that were recorded before the check.
+    """
 
     message: str
     hint: str = ""
     path: tuple[str | int, ...] = ()
     offset: int = 0
+    newer: bool = False
+
+
+class Given(NamedTuple):
+    """What a command gets besides its text: variables and standard input, by the templates that they hold.
+
+    `every` is the template that gives all variables, with names that only a run knows.
+    """
+
+    variables: Mapping[str, str] = {}
+    every: str = ""
+    stdin: str = ""
 
 
 class Compiled:
@@ -71,6 +86,11 @@ class Refused(Compiled):
 
     def render(self, lookup: Lookup) -> object:
         raise StepError(self._problem.message, suggestions=[self._problem.hint])
+
+
+def refuse(references: Sequence[Reference], problems: list[Problem]) -> tuple[Compiled, list[Problem]]:
+    """A value that never is one, with its problems."""
+    return Refused(references, problems[0]), problems
 
 
 def as_text(value: object) -> str:
