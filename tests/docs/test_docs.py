@@ -16,6 +16,7 @@ import pflow.core.errors
 import pflow.errors
 import pflow.events
 from pflow.cli.main import root
+from pflow.core.document.issue import CREDENTIAL
 from pflow.core.event import EVENTS
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
@@ -195,7 +196,7 @@ def test_every_issue_code_is_listed() -> None:
     listed = re.findall(r"^([a-z-]+)  +\S", pflow.core.document.parse.__doc__ or "", flags=re.MULTILINE)
     source = "".join(map(inspect.getsource, (compiler, literal_fit, node_check, plan_edges, reference, template_fit)))
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
-    assert set(first_cells("documents.md", "codes")) == {*listed, *reported}
+    assert set(first_cells("documents.md", "codes")) == {*listed, *reported, CREDENTIAL}
 
 
 def test_every_setting_is_listed_with_its_default() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pflow.workspace import Workspace
 
 
+F = TypeVar("F", bound="str | Mapping[str, object]")
+
 BROKEN_PIPE = 141
 """The exit code that shells report for a program whose reader is gone, as with `| head`."""
 
@@ -35,6 +38,7 @@ class Console:
         self.source = ""
         self.progress: Progress | None = None
         self._workspace: Workspace | None = None
+        self._discreet: Workspace | None = None
         self._told: set[str] = set()
         self._deaf = False
 
@@ -47,7 +51,7 @@ class Console:
                 from pflow.cli.progress import Progress  # lazy: only on a terminal
 
                 self.progress = Progress(sys.stderr)
-            self._workspace = Workspace.open(observer=self.progress)
+            self._workspace = self._discreet = Workspace.open(observer=self.progress)
         return self._workspace
 
     def close(self) -> None:
@@ -66,10 +70,11 @@ class Console:
         if isinstance(value, str):
             self.text(value)
         elif value is not None:
-            self._write(_json(value, indent=_is_terminal(sys.stdout)))
+            self._write(_json(self.hide(value), indent=_is_terminal(sys.stdout)))
 
     def text(self, text: str) -> None:
         """Print text as a result, with a line end if it lacks one."""
+        text = str(self.hide(text))
         self._write(text if text.endswith("\n") or not text else f"{text}\n")
 
     def reply(self, data: object, shown: object) -> None:
@@ -81,12 +86,15 @@ class Console:
 
     def envelope(self, envelope: Mapping[str, object]) -> None:
         """Print the one object that a program gets."""
-        self._write(_json(envelope, indent=_is_terminal(sys.stdout)))
+        self._write(_json(self.hide(envelope), indent=_is_terminal(sys.stdout)))
 
     def fail(self, error: PflowError) -> None:
         """Say why the command failed; a document's issues where they stand in its text."""
+        with suppress(PflowError):
+            self.workspace()  # it knows the secrets that a wrong word may hold
         if self.json and not self._deaf:
-            self.envelope({"success": False, "error": {name: part for name, part in error.as_dict().items() if part}})
+            facts = {name: part for name, part in error.as_dict().items() if part}
+            self.envelope({"success": False, "error": self.hide_parts(facts)})
         elif isinstance(error, InputError) and error.details.get("inputs"):
             from pflow.cli.text import render_inputs  # lazy: only for this error
 
@@ -111,7 +119,7 @@ class Console:
         if sys.stderr is None:
             return
         try:
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(f"{self.hide_parts(text)}\n")
             sys.stderr.flush()
         except (OSError, ValueError):
             pass  # stderr is gone; the exit code still tells
@@ -122,6 +130,20 @@ class Console:
             self._write(data.decode(errors="backslashreplace"))
         else:
             self._send(data)
+
+    def hide(self, shown: object) -> object:
+        """A result without the secrets that are known."""
+        try:
+            return shown if self._discreet is None else self._discreet.redact(shown)
+        except PflowError:
+            return shown  # the settings cannot be read; a command that needs them says so
+
+    def hide_parts(self, shown: F) -> F:
+        """A message without the secrets that are known, or what a cut left of them."""
+        try:
+            return shown if self._discreet is None else self._discreet.redact_report(shown)
+        except PflowError:
+            return shown
 
     def _write(self, text: str) -> None:
         encoding = "utf-8"

@@ -10,9 +10,10 @@ from pflow.core.advice import to_text
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
 from pflow.core.template.compiled import Reference
+from pflow.engine.credential import learn_item, learn_params
 from pflow.engine.failure import Halted, retry_wait, within
-from pflow.engine.history import same_work
-from pflow.engine.value import ITEMS_JSON
+from pflow.engine.history import same_work, withheld_item
+from pflow.engine.value import ITEMS_JSON, withheld_error
 
 if TYPE_CHECKING:
     from pflow.engine.scope import Launch, Result, Scope
@@ -51,6 +52,8 @@ class _Batch:
         past = history.past.get(launch.step)
         same = past is not None and same_work(past.started, launch.definition, launch.inputs)
         self._past = history.items.get(launch.step, {}) if same else {}
+        if held := withheld_item(self._past.values()):
+            raise withheld_error(f"`{launch.step}.results`", held)
         self.todo = [index for index in range(len(launch.items)) if not self._known(index)]
         self._next: Iterator[int] = iter(self.todo)
         self._taken = 0
@@ -85,6 +88,7 @@ class _Batch:
         while True:
             try:
                 writes = await self._once(index)
+                learn_item(self.scope.plan, node, writes, run.shared.redactor.keep)
                 done = run.encode(ItemCompleted(step=step, item=index, writes=writes))
                 self.results[index] = writes
                 run.steps += 1
@@ -113,6 +117,7 @@ class _Batch:
             return scope.names.lookup(node.number, reference, item)
 
         params: Any = node.params.render(lookup)
+        learn_params(node, params, scope.run.shared.redactor.keep)
         step = f"{self.launch.step}[{index}]"
         run = scope.run_child if node.child is not None else scope.run_node
         _, writes, _ = await within(node.timeout, run(node, params, step), f"item {index} of `{node.id}`")

@@ -8,7 +8,7 @@ from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
 from pflow.core.template.compiled import Reference, descend
 from pflow.engine.state import END, ScopeState
-from pflow.engine.value import Opaque
+from pflow.engine.value import Opaque, Withheld, withheld_error
 
 Item = Mapping[str, object]
 
@@ -33,7 +33,7 @@ class Names:
         if key in self._inputs:
             return self._inputs[key]
         try:
-            return self._state.natural(node, key)
+            return _known(self._state.natural(node, key), key)
         except KeyError:
             return self._seed[key]
 
@@ -54,6 +54,8 @@ class Names:
             outputs = self._state.outputs.get(self._plan.by_id[root].number)
             if outputs is None:
                 return self._missing(reference, f"node `{root}` has not run")
+            for written in (outputs.get(str(reference.path[0])),) if reference.path else outputs.values():
+                _known(written, reference.text)
             value = outputs
         else:
             try:
@@ -73,10 +75,12 @@ class Names:
         plan, state = self._plan, self._state
         if plan.outputs:
             return {name: source.render(lambda ref: self.lookup(END, ref)) for name, source in plan.outputs.items()}
-        ended = list(dict.fromkeys(state.ended))
-        if len(ended) == 1:
-            return dict(state.outputs[ended[0]])
-        return {plan.nodes[number].id: dict(state.outputs[number]) for number in sorted(ended)}
+        ended = {number: plan.nodes[number].id for number in state.ended}
+        found = {
+            name: {key: _known(value, f"{name}.{key}") for key, value in state.outputs[number].items()}
+            for number, name in sorted(ended.items())
+        }
+        return next(iter(found.values())) if len(found) == 1 else dict(found)
 
     def store(self) -> dict[str, object]:
         """The shared store as a flow in Python leaves it: its seed, and the last writes over it."""
@@ -94,3 +98,9 @@ class Names:
             details={"missing": [reference.root], "exists": exists},
             suggestions=[f"it can use: {', '.join(exists)}"] if exists else [],
         )
+
+
+def _known(value: object, what: str) -> object:
+    if isinstance(value, Withheld):
+        raise withheld_error(f"`{what}`", value)
+    return value

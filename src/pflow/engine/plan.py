@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pflow.core.document.document import Input, KeyMapping, Retry
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
+from pflow.engine.credential import Credentials, find_credentials
 from pflow.engine.graph import predecessors, reach_masks
 
 if TYPE_CHECKING:
@@ -104,6 +105,11 @@ class Plan:
         own = [node.server for node in self.nodes if node.server and node.purity != "pure"]
         inner = [server for node in self.nodes if node.child is not None for server in node.child.servers]
         return tuple(dict.fromkeys([*own, *inner]))
+
+    @cached_property
+    def credentials(self) -> Credentials:
+        """What its document tells of its credentials."""
+        return find_credentials(self)
 
     @cached_property
     def by_id(self) -> Mapping[str, PlanNode]:

@@ -103,11 +103,20 @@ class Pool:
 class Connections:
     """The tools that a registry knows, called over the connections of a pool.
 
-    `starting` is called before a server is started, which gets what its configuration says by then.
+    `starting` is called before a server is started, which gets what its configuration says by then; `heard` with
+    what a server gave.
     """
 
-    def __init__(self, pool: Pool, *, registry: Callable[[], Registry], starting: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        *,
+        registry: Callable[[], Registry],
+        starting: Callable[[], None],
+        heard: Callable[[str, object], None],
+    ) -> None:
         self._pool = pool
+        self._heard = heard
         self._registry = registry
         self._starting = starting
         self._tools: dict[tuple[str, str], _Tool] = {}
@@ -138,6 +147,7 @@ class Connections:
             error.details.setdefault("server", server)
             error.details.setdefault("tool", tool)
             raise
+        self._heard(server, outputs)
         self._registry().observed.record(known.node_type, known.hash, outputs["result"])
         return outputs
 

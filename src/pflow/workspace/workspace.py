@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pflow.workspace.library import Library
     from pflow.workspace.servers import Servers
 
-F = TypeVar("F", bound=Frozen)
+F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
 class Workspace:
@@ -346,11 +346,11 @@ class Workspace:
 
     def redact(self, value: object) -> object:
         """The value without any secret that is known here."""
-        return self._wiring.redactor.value(value)
+        return self._wiring.find_redactor().value(value)
 
     def redact_report(self, report: F) -> F:
-        """The same for an answer whose strings may have been cut in the middle of a secret."""
-        return self._wiring.redactor.report(report)
+        """The same for a message or an answer whose strings may have been cut in the middle of a secret."""
+        return self._wiring.find_redactor().report(report)
 
     def _library(self) -> WorkflowManager:
         return WorkflowManager(self.home)

@@ -19,8 +19,8 @@ from pflow.core.file.state_file import StateFile
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json, JsonView
 from pflow.core.setting.option import OPTIONS, find_option, parse_option
-from pflow.core.setting.redactor import MIN_SECRET
 from pflow.core.setting.secret_name import is_secret_name
+from pflow.core.setting.secret_search import MIN_SECRET
 
 VERSION = 1
 MAX_VALUE = 64 << 10

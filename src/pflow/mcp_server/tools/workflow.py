@@ -20,6 +20,9 @@ def save(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Keep a workflow in the library, or as a draft."""
     workflow = read_workflow(arguments, purpose="save", advice="give a document, the name of a draft, or a path")
     name, description = str(arguments["name"]), str(arguments.get("description", ""))
+    warnings = issue_objects(workspace.check(workflow).warnings)
+    more = {"warnings": warnings} if warnings else {}
+    warned = ["warnings:", *issue_lines(warnings)] if warnings else []
     if arguments.get("is_temp"):
         saved = workspace.drafts.save(workflow, name, description)
         data: dict[str, object] = {"name": name, "path": str(saved.path), "is_temp": True}
@@ -30,15 +33,15 @@ def save(workspace: Workspace, arguments: Arguments) -> ToolReply:
         if saved.issues:
             data["issues"] = found = issue_objects(saved.issues)
             lines += [f"it cannot run yet, {len(found)} issue{'s' * (len(found) != 1)}:", *issue_lines(found)]
-        return succeed(data, "\n".join(lines))
+        return succeed({**data, **more}, "\n".join([*lines, *warned]))
     if not (description or workspace.describe(workflow).description):
         raise UsageError(
             "a workflow of the library needs a `description`",
             suggestions=["say in a sentence what it is for; workflow_discover finds it by that"],
         )
     path = workspace.save(workflow, name, description)
-    said = f"saved workflow `{name}`; run it with workflow_execute(workflow='{name}')"
-    return succeed({"name": name, "path": str(path), "is_temp": False}, said)
+    said = [f"saved workflow `{name}`; run it with workflow_execute(workflow='{name}')"]
+    return succeed({"name": name, "path": str(path), "is_temp": False, **more}, "\n".join([*said, *warned]))
 
 
 def list_workflows(workspace: Workspace, arguments: Arguments) -> ToolReply:
