@@ -79,6 +79,14 @@ def kind_of(schema: object, root: Schema | None = None) -> str:
     return _word(schema)
 
 
+def key_step(name: str) -> str:
+    """A key as templates write it behind a path: `.name`, or `["a name"]`."""
+    if name.replace("-", "_").replace("_", "x").isalnum():
+        return f".{name}"
+    whole = name.encode(errors="replace").decode()  # half a surrogate pair cannot be written in a template
+    return f"[{orjson.dumps(whole).decode()}]"
+
+
 def _follow(
     root: Schema, schema: Schema, path: tuple[str | int, ...], depth: int, seen: int, steps: Iterator[int]
 ) -> DeadEnd | None:
@@ -150,7 +158,7 @@ def _schema_paths(root: Schema, schema: object, path: str, depth: int, steps: It
     if depth >= _MAX_DEPTH or next(steps, None) is None:
         return
     for name, inner in properties.items():
-        yield from _schema_paths(root, inner, path + _step(str(name)), depth + 1, steps)
+        yield from _schema_paths(root, inner, path + key_step(str(name)), depth + 1, steps)
     if "items" in part:
         yield from _schema_paths(root, part["items"], f"{path}[0]", depth + 1, steps)
     for choice in _choices(part)[:_MAX_CHOICES]:
@@ -161,21 +169,13 @@ def _value_paths(value: object, path: str, depth: int) -> Iterator[str]:
     if isinstance(value, Mapping):
         yield f"{path}  object"
         for name in value if depth < _MAX_DEPTH else ():
-            yield from _value_paths(value[name], path + _step(str(name)), depth + 1)
+            yield from _value_paths(value[name], path + key_step(str(name)), depth + 1)
     elif isinstance(value, list | tuple):
         yield f"{path}  array of {len(value)}"
         for item in value[:1] if depth < _MAX_DEPTH else ():
             yield from _value_paths(item, f"{path}[0]", depth + 1)
     else:
         yield f"{path}  {type_of(value)}"
-
-
-def _step(name: str) -> str:
-    """A key as templates write it."""
-    if name.replace("-", "_").replace("_", "x").isalnum():
-        return f".{name}"
-    whole = name.encode(errors="replace").decode()  # half a surrogate pair cannot be written in a template
-    return f"[{orjson.dumps(whole).decode()}]"
 
 
 def _part(schema: object) -> Schema:

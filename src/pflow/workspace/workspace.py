@@ -28,6 +28,7 @@ from pflow.workspace.one_step import one_step
 if TYPE_CHECKING:
     from pflow.execution.describe import Description
     from pflow.execution.live_run import LiveRun
+    from pflow.mcp.tools.detail import NodeDetail
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
     from pflow.workspace.servers import Servers
@@ -272,6 +273,12 @@ class Workspace:
     def node_type(self, name: str) -> Entry:
         """One node type; raises `NotFoundError`."""
         return self._wiring.registry.get(name)
+
+    def describe_node(self, name: str, *, focus: str = "") -> NodeDetail:
+        """What a node type does and takes, in full; with a `focus` only what stands at that path of a parameter."""
+        from pflow.workspace.node_detail import detail_of  # lazy: not for runs
+
+        return detail_of(self.home, self.node_type(name), focus=focus)
 
     def one_step(self, name: str, params: Mapping[str, object], *, text: bool = False) -> dict[str, object]:
         """A workflow that runs one node on its own; with `text` the params are words of a command line."""

@@ -37,6 +37,8 @@ class ServerState(Frozen):
     version: str = ""
     synced_at: float = 0.0
     tools: int = 0
+    instructions: str = ""
+    """What the server says about all its tools."""
 
 
 _States = dict[str, ServerState]
