@@ -23,14 +23,15 @@ _PURITY = {
     "impure": "has effects: it is never run again unasked",
 }
 _PROSE_CHARACTERS = 8_000
-_INSTRUCTION_CHARACTERS = 2_000
+_INSTRUCTION_CHARACTERS = 500
 _DEFAULT_CHARACTERS = 30
 
 
-def render_node(entry: Entry, detail: NodeDetail) -> str:
-    """Everything about a node type."""
+def render_node(entry: Entry, detail: NodeDetail, instructions: str) -> str:
+    """Everything about a node type; `instructions` are what a tool's server says about all its tools."""
     interface = entry.interface
-    blocks = [f"{escape(entry.name)}: {_prose(detail.description, _PROSE_CHARACTERS, entry)}"]
+    whole = f"pflow registry describe {escape(quote(entry.name))} --json"
+    blocks = [f"{escape(entry.name)}: {render_prose(detail.description, _PROSE_CHARACTERS, whole)}"]
     for title, fields in (("params", interface.params), ("reads", interface.reads)):
         rows = [row for field in fields for row in _rows(field, detail.params[field.name])]
         if rows:
@@ -51,9 +52,10 @@ def render_node(entry: Entry, detail: NodeDetail) -> str:
     facts = [f"actions: {', '.join(escape(action) for action in actions)}"] if actions else []
     facts += [_PURITY[interface.purity], f"from {show_source(entry)}"]
     blocks.append("\n".join(facts))
-    if detail.instructions and entry.tool:
-        said = _prose(detail.instructions, _INSTRUCTION_CHARACTERS, entry, indent="  ")
-        blocks.append(f"server `{escape(entry.tool.server)}` says\n  {said}")
+    if instructions and entry.tool:
+        server = escape(entry.tool.server)
+        said = render_prose(instructions, _INSTRUCTION_CHARACTERS, f"pflow mcp show {server}", indent="  ")
+        blocks.append(f"server `{server}` says\n  {said}")
     needed = " ".join(f"{field.name}=…" for field in required(entry))
     blocks.append(f"try it: pflow registry run {escape(entry.name)} {needed}".rstrip())
     return "\n\n".join(blocks)
@@ -66,6 +68,14 @@ def render_field(entry: Entry, detail: NodeDetail, focus: str) -> str:
     rows = rows or [_nested(row) for about in detail.params.values() for row in about.fields]
     rest = [] if detail.is_whole else ["", _rest(entry)]
     return "\n".join([f"{escape(entry.name)} {escape(focus)}", *columns(rows), *rest])
+
+
+def render_prose(text: str, most: int, whole: str, *, indent: str = "") -> str:
+    """Foreign text, line by line; `whole` is the command that shows what does not fit."""
+    lines = [f"{indent}{escape(line)}".rstrip() for line in text[:most].splitlines()]
+    if len(text) > most:
+        lines.append(f"{indent}… {len(text) - most:,} more characters: `{whole}`")
+    return "\n".join(lines).removeprefix(indent)
 
 
 def show_source(entry: Entry) -> str:
@@ -106,12 +116,3 @@ def _seen(field: Field) -> str:
 def _rest(entry: Entry) -> str:
     name = escape(quote(entry.name))
     return f"there is more inside: `pflow registry describe {name} PATH` shows one place, `--json` the whole schema"
-
-
-def _prose(text: str, most: int, entry: Entry, *, indent: str = "") -> str:
-    """Text of several lines, line by line."""
-    lines = [f"{indent}{escape(line)}".rstrip() for line in text[:most].splitlines()]
-    if len(text) > most:
-        name = escape(quote(entry.name))
-        lines.append(f"{indent}… {len(text) - most:,} more characters: `pflow registry describe {name} --json`")
-    return "\n".join(lines).removeprefix(indent)

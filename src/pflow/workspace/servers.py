@@ -24,7 +24,7 @@ from pflow.mcp.server.server_state import ServerStates
 if TYPE_CHECKING:
     from pflow.mcp.pool import Pool
     from pflow.registry.entry import Entry
-    from pflow.workspace.server_report import ImportReport, ServerCheck, SyncFailure, SyncReport
+    from pflow.workspace.server_report import ImportReport, ServerCheck, ServerDetail, SyncFailure, SyncReport
 
 F = TypeVar("F", bound=Frozen)
 
@@ -50,6 +50,22 @@ class Servers:
     def show(self, name: str) -> ServerView:
         """One server; raises `NotFoundError`."""
         return view(self._book.get(name))
+
+    def describe(self, name: str) -> ServerDetail:
+        """One server, with its tools and what it says about them as of the last sync; raises `NotFoundError`."""
+        from pflow.workspace.server_report import ServerDetail  # lazy: most uses need no reports
+
+        state = self._states.get(name)
+        return ServerDetail(
+            server=self.show(name),
+            version=state.version,
+            tools=tuple(self.tools(name)),
+            instructions=state.instructions,
+        )
+
+    def instructions(self, name: str) -> str:
+        """What a server says about all its tools; nothing before it was synced."""
+        return self._states.get(name).instructions
 
     def add(self, name: str, fields: Mapping[str, object], *, overwrite: bool = False) -> ServerView:
         """Configure a server by its fields in `mcp-servers.json`; gives it back with `warnings`. Starts nothing.

@@ -276,9 +276,9 @@ class Workspace:
 
     def describe_node(self, name: str, *, focus: str = "") -> NodeDetail:
         """What a node type does and takes, in full; with a `focus` only what stands at that path of a parameter."""
-        from pflow.workspace.node_detail import detail_of  # lazy: not for runs
+        from pflow.mcp.tools.detail import describe_entry  # lazy: not for runs
 
-        return detail_of(self.home, self.node_type(name), focus=focus)
+        return describe_entry(self.node_type(name), focus=focus)
 
     def one_step(self, name: str, params: Mapping[str, object], *, text: bool = False) -> dict[str, object]:
         """A workflow that runs one node on its own; with `text` the params are words of a command line."""

@@ -88,6 +88,22 @@ def list_servers(console: Console) -> None:
 @mcp.command()
 @click.argument("name", shell_complete=complete_server)
 @with_console
+def show(console: Console, name: str) -> None:
+    """Show the server NAME: how it is reached, its tools, and what it says about them."""
+    found = console.workspace().servers.describe(name)
+    server = found.server
+    lines = [f"{server.name}  {_transport(server)}  {_target(server)}"]
+    if found.version:
+        lines.append(f"version {escape(found.version)}")
+    lines.append(f"tools: {', '.join(map(escape, found.tools)) or 'not known before `pflow mcp sync`'}")
+    if found.instructions:
+        lines += ["", "it says", *(f"  {escape(line)}".rstrip() for line in found.instructions.splitlines())]
+    console.reply(found.as_dict(), "\n".join(lines))
+
+
+@mcp.command()
+@click.argument("name", shell_complete=complete_server)
+@with_console
 def remove(console: Console, name: str) -> None:
     """Forget the server NAME."""
     console.workspace().servers.remove(name)

@@ -55,9 +55,10 @@ def describe(console: Console, node: str, path: str) -> None:
     data = {"name": entry.name, "interface": detail.interface, **_observed(entry), "source": show_source(entry)}
     if entry.tool:
         data["input_schema"] = entry.tool.definition.get("inputSchema", {})
-    if detail.instructions:
-        data["instructions"] = detail.instructions
-    console.reply(data, render_field(entry, detail, path) if path else render_node(entry, detail))
+    said = console.workspace().servers.instructions(entry.tool.server) if entry.tool and not path else ""
+    if said:
+        data["instructions"] = said
+    console.reply(data, render_field(entry, detail, path) if path else render_node(entry, detail, said))
 
 
 @registry.command(context_settings={"ignore_unknown_options": True})

@@ -18,6 +18,9 @@ from pflow.mcp.tools.prose import describe_params, whole_description
 from pflow.mcp.tools.schema import SchemaReader
 from pflow.registry.entry import Entry
 
+_TAKEN = ("params", "reads", "inputs")
+"""Where an entry of the registry has what a node type takes."""
+
 
 class ParamDetail(Frozen):
     """What is known of a parameter beside name, type and default. `items` is the type of an array's items."""
@@ -32,14 +35,12 @@ class NodeDetail(Frozen):
     """What a node type does and takes; `is_whole` unless fields inside its parameters are left out.
 
     `params` are by name, with a focus only those that it is in. `interface` is the same as JSON, with the outputs.
-    `instructions` are what the server of a tool says about all its tools.
     """
 
     description: str
     params: Mapping[str, ParamDetail]
     interface: Mapping[str, object]
     is_whole: bool = True
-    instructions: str = ""
 
 
 def describe_entry(entry: Entry, *, most: int = MOST_FIELDS, focus: str = "") -> NodeDetail:
@@ -49,17 +50,17 @@ def describe_entry(entry: Entry, *, most: int = MOST_FIELDS, focus: str = "") ->
     """
     fields = {field.name: field for field in (*entry.interface.params, *entry.interface.reads)}
     definition = entry.tool.definition if entry.tool else {}
-    description = whole_description(definition) if definition else entry.interface.description
+    description = whole_description(definition) if definition and not focus else entry.interface.description
     root, schemas = _schemas(entry)
     nested = nested_fields(root, schemas, most=most, focus=focus)
     wanted = [name for name in fields if not focus or name in nested.of or name == focus]
-    if not wanted:
+    if focus and not wanted:
         known = [row.name for rows in nested_fields(root, schemas, most=most).of.values() for row in rows]
         raise NotFoundError(
             f"node type `{entry.name}` takes nothing at `{shorten(focus)}`",
             suggestions=[hint] if (hint := did_you_mean(focus, [*fields, *known])) else (),
         )
-    said = describe_params(description, fields) if definition else {}
+    said = describe_params(whole_description(definition), fields) if definition else {}
     reader = SchemaReader(root)
     params = {}
     for name in wanted:
@@ -72,6 +73,8 @@ def describe_entry(entry: Entry, *, most: int = MOST_FIELDS, focus: str = "") ->
             fields=nested.of.get(name, ()),
         )
     interface = _interface(entry, description, params)
+    if focus:
+        interface = {group: interface[group] for group in _TAKEN if interface.get(group)}
     return NodeDetail(description=description, params=params, interface=interface, is_whole=nested.is_whole)
 
 
@@ -79,7 +82,7 @@ def _interface(entry: Entry, description: str, params: Mapping[str, ParamDetail]
     """The interface as the registry has it, with what is known beyond that."""
     data = entry.data.get("interface")
     interface: dict[str, object] = {**data, "description": description} if isinstance(data, dict) else {}
-    for group in ("params", "reads", "inputs"):
+    for group in _TAKEN:
         fields = interface.get(group)
         if isinstance(fields, list):
             interface[group] = [_field(field, params) for field in fields if _name(field) in params]
@@ -91,7 +94,7 @@ def _field(field: object, params: Mapping[str, ParamDetail]) -> object:
         return field
     about = params[_name(field)]
     rows = [row.as_dict() for row in about.fields]
-    more = {"description": about.description, "enum": list(about.enum), "fields": rows}
+    more = {"description": about.description, "items": about.items, "enum": list(about.enum), "fields": rows}
     return {**field, **{word: value for word, value in more.items() if value}}
 
 

@@ -147,7 +147,7 @@ class _Walk:
 
     def _forms(self, parts: list[Schema], path: str, depth: int, trail: dict[str, str]) -> Iterator[NestedField]:
         reader = self._reader
-        forms = [choice for choice in _choices(parts) if any(map(_is_structured, _conjuncts(reader, choice)))]
+        forms = list(_forms_in(reader, parts, 0))
         self.was_cut = self.was_cut or len(forms) > _MOST_FORMS
         for number, form in enumerate(forms[:_MOST_FORMS], 1):
             if len(forms) > 1 and self._is_shown(path):
@@ -193,7 +193,7 @@ def _describe(reader: SchemaReader, schema: object) -> str:
     said = [describe_value(whole)]
     if "enum" not in whole and "const" not in whole:
         for choice in _choices(parts):
-            inner = [part for part in _conjuncts(reader, choice) if not _is_structured(part)]
+            inner = [part for part in _conjuncts(reader, choice) if not _has_fields(part)]
             said += [text for part in inner if (text := "; ".join(describe_limits(part))) and text not in said]
     return "; ".join(text for text in said if text)
 
@@ -220,6 +220,16 @@ def _conjuncts(reader: SchemaReader, schema: object) -> Iterator[Schema]:
 def _choices(parts: list[Schema]) -> list[object]:
     lists = [part.get(word) for part in parts for word in ("anyOf", "oneOf")]
     return [choice for choices in lists if isinstance(choices, list) for choice in choices]
+
+
+def _forms_in(reader: SchemaReader, parts: list[Schema], depth: int) -> Iterator[object]:
+    """The choices with something inside; a choice between choices counts as all of those."""
+    for choice in _choices(parts):
+        inner = list(_conjuncts(reader, choice))
+        if any(map(_has_fields, inner)):
+            yield choice
+        elif depth < _DEEPEST:
+            yield from _forms_in(reader, inner, depth + 1)
 
 
 def _items(parts: list[Schema]) -> object | None:
@@ -251,11 +261,11 @@ def _open_values(part: Schema) -> Iterator[object]:
     yield from object_in(part, "patternProperties").values()
 
 
-def _is_structured(part: Schema) -> bool:
-    return any(
-        part.get(word)
-        for word in ("properties", "items", "prefixItems", "additionalProperties", "allOf", "anyOf", "oneOf")
-    )
+def _has_fields(part: Schema) -> bool:
+    """Whether a schema itself says what stands inside its values."""
+    others = part.get("additionalProperties")
+    named = any(part.get(word) for word in ("properties", "items", "prefixItems", "patternProperties"))
+    return named or (isinstance(others, dict) and bool(others))
 
 
 def _values(reader: SchemaReader, parts: list[Schema]) -> tuple[object, ...]:
