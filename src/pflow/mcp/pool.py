@@ -168,7 +168,7 @@ class Connections:
         self, opened: Opened, tool: _Tool, arguments: Mapping[str, object], context: StepContext | None
     ) -> dict[str, object]:
         live = await opened.hash_of(tool.name)
-        if live != tool.hash:
+        if live != tool.hash and not tool.accepts(live, opened):
             raise tool.changed(opened.config, opened.tools[tool.name])
 
         def progress(done: float, total: float | None, message: str) -> None:
@@ -225,6 +225,7 @@ class _Tool:
         required = object_in(self.definition, "inputSchema").get("required")
         self.required = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
         self._check: ArgumentCheck | None = None
+        self._accepted = ""
 
     def check(self, arguments: Mapping[str, object]) -> None:
         """Raise `StepError` for arguments that the tool's schema does not admit."""
@@ -240,20 +241,40 @@ class _Tool:
                 suggestions=[Advice("{describe_node}", node=self.node_type)],
             )
 
+    def accepts(self, live: str, opened: Opened) -> bool:
+        """Whether a definition that is not the synced one differs only in what does not count for its server."""
+        if live != self._accepted:
+            from pflow.mcp.tools.sameness import is_same  # lazy: a definition rarely changes
+
+            if not is_same(opened.config, self.definition, opened.tools[self.name]):
+                return False
+            self._accepted = live
+        return True
+
     def changed(self, server: ServerConfig, live: Mapping[str, object]) -> SecurityError:
         """The refusal of a definition that is not the synced one."""
         # lazy: a definition rarely changes
         from pflow.mcp.tools.change import compare
         from pflow.mcp.tools.entry import make_entry
+        from pflow.mcp.tools.sameness import has_same_schema
 
         try:
             found: Sequence[str] = compare(self.node_type, self._entry.data, make_entry(server, live, "")).differences
         except ServerError as error:
             found = [error.message]
+        advice = [Advice("`{sync_server}` shows the difference and takes it over", server=self.server)]
+        if has_same_schema(self.definition, live):
+            advice.append(
+                Advice(
+                    "if it differs again after that, the server words it anew at every start; "
+                    "`{compare_schema}` counts only names, types and values of parameters as a change",
+                    server=self.server,
+                )
+            )
         return SecurityError(
             f"tool `{self.name}` of server `{self.server}` is not the one that was synced",
             details={"changed": list(found)},
-            suggestions=[Advice("`{sync_server}` shows the difference and takes it over", server=self.server)],
+            suggestions=advice,
         )
 
     def may_repeat(self, opened: Opened) -> bool:

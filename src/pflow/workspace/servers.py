@@ -15,7 +15,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.suggest import nearest
 from pflow.execution.wiring import Wiring
 from pflow.mcp.server.address import has_reference
-from pflow.mcp.server.config import ServerConfig, read_server
+from pflow.mcp.server.config import ServerConfig, check_server, read_server
 from pflow.mcp.server.config_file import ServerBook
 from pflow.mcp.server.consent import check_consent, grant
 from pflow.mcp.server.secret_scan import ServerView, advise, view
@@ -97,19 +97,22 @@ class Servers:
         agree: Callable[[str], bool] | None,
         dry_run: bool = False,
         trust_readonly: bool = False,
+        compare: str | None = None,
     ) -> Sequence[SyncReport | SyncFailure]:
         """Start servers, all if none is named, and make their tools node types; a report for each.
 
         `agree` is asked about a server that changed since it was agreed to, or never was; without it such a server is
-        refused. With `trust_readonly` the servers are trusted, from now on, on which of their tools only read.
+        refused. From now on, with `trust_readonly` the servers are trusted on which of their tools only read, and
+        `compare` says what of their tools must stay as it is synced: `everything`, or only the `schema`.
         """
         # lazy: most uses talk to no server
         from pflow.workspace.server_report import report_failure
         from pflow.workspace.server_sync import Sync
 
         servers, broken = self._chosen(names)
-        if trust_readonly:
-            servers = [server._replace(trust_readonly=True) for server in servers]
+        chosen = {"trust_readonly": trust_readonly, "compare": compare}
+        if changes := {name: value for name, value in chosen.items() if value}:
+            servers = [check_server(server._replace(**changes)) for server in servers]
             if not dry_run:
                 self._book.add_all(servers, overwrite=True)
         reports = Sync(self._pool(self._warn), self._wiring.registry, dry_run=dry_run).run(servers, agree)

@@ -9,7 +9,7 @@ import click
 
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.mcp_install import install
-from pflow.cli.commands.mcp_sync import doctor, say_none, say_notes, sync
+from pflow.cli.commands.mcp_sync import COMPARE_HELP, doctor, say_none, say_notes, sync
 from pflow.cli.commands.serve import serve_mcp
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
@@ -48,6 +48,7 @@ def mcp() -> None:
 @click.option("--trust-readonly", is_flag=True, help="Trust it on which tools only read; their results are cached.")
 @click.option("--trust-idempotent", is_flag=True, help="Trust it on which tools may run again after a crash.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool becomes a node type; repeatable.")
+@click.option("--compare", metavar="WHAT", help=COMPARE_HELP)
 @click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
 @with_console
 def add(
@@ -95,6 +96,8 @@ def show(console: Console, name: str) -> None:
     lines = [f"{server.name}  {_transport(server)}  {_target(server)}"]
     if found.version:
         lines.append(f"version {escape(found.version)}")
+    if server.compare != "everything":
+        lines.append(f"compares the {server.compare} of its tools")
     lines.append(f"tools: {', '.join(map(escape, found.tools)) or 'not known before `pflow mcp sync`'}")
     if found.instructions:
         lines += ["", "it says", *(f"  {escape(line)}".rstrip() for line in found.instructions.splitlines())]
@@ -153,7 +156,9 @@ def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool
 
 def _fields(words: tuple[str, ...], given: Mapping[str, object], scopes: tuple[str, ...]) -> dict[str, object]:
     """The server's fields in the file, from the options of the command line."""
-    fields: dict[str, object] = {key: given[key] for key in ("url", "transport", "timeout") if given[key] is not None}
+    fields: dict[str, object] = {
+        key: given[key] for key in ("url", "transport", "timeout", "compare") if given[key] is not None
+    }
     if words:
         fields["command"], fields["args"] = words[0], list(words[1:])
     for key in ("socket", "cwd", "pin_file"):

@@ -38,12 +38,15 @@ def check_consent(server: ServerConfig, state: ServerState) -> None:
 
 
 def grant(states: ServerStates, *servers: ServerConfig) -> None:
-    """Keep that a person agreed to these servers as they are. What was learned of them as they were is forgotten."""
+    """Keep that a person agreed to these servers as they are. What was learned of them as they were is forgotten.
+
+    The hash seed stays: with another one, the definitions of an otherwise unchanged server could differ.
+    """
     changes: dict[str, dict[str, object]] = {}
     for server in servers:
         fingerprint = server.fingerprint()
         same = states.get(server.name).consent == fingerprint
-        learned = {} if same else {key: getattr(ServerState, key) for key in ServerState._fields}
+        learned = {} if same else {key: getattr(ServerState, key) for key in ServerState._fields if key != "hash_seed"}
         changes[server.name] = {**learned, "consent": fingerprint, "agreed": deciding(server)}
     if changes:
         states.update_all(changes)
