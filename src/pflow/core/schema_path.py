@@ -16,6 +16,9 @@ Schema = Mapping[str, object]
 SEEN = "x-seen"
 """The keyword of a schema that was observed, not declared: in how many calls."""
 
+CONTENT = "contentSchema"
+"""The keyword of a string's schema that says what the JSON in it looks like: a path leads into that."""
+
 _MAX_REFS = 32
 """References that follow one another."""
 
@@ -95,6 +98,8 @@ def _follow(
             return None
         schema = _resolve(root, schema)
         seen = calls_seen(schema) or seen
+        if CONTENT in schema:
+            schema = _part(schema[CONTENT])
         choices = _choices(schema)
         if choices:
             ends = [_follow(root, choice, path, position, seen, steps) for choice in choices]
@@ -154,9 +159,11 @@ def _schema_paths(root: Schema, schema: object, path: str, depth: int, steps: It
     if not isinstance(properties, Mapping):
         properties = {}
     keyed = not properties and part.get("additionalProperties") not in (None, False)
-    yield f"{path}  {kind_of(part, root)}{' (any keys)' if keyed else ''}"
+    yield f"{path}  {kind_of(part, root)}{' (any keys)' if keyed else ' that holds JSON' if part.get(CONTENT) else ''}"
     if depth >= _MAX_DEPTH or next(steps, None) is None:
         return
+    if part.get(CONTENT):
+        yield from islice(_schema_paths(root, part[CONTENT], path, depth + 1, steps), 1, None)
     for name, inner in properties.items():
         yield from _schema_paths(root, inner, path + key_step(str(name)), depth + 1, steps)
     if "items" in part:

@@ -12,7 +12,7 @@ from pflow.core.interface import Purity
 from pflow.engine.graph import predecessors, reach_masks
 
 if TYPE_CHECKING:
-    from pflow.core.template.compiled import Compiled
+    from pflow.core.template.compiled import Compiled, JsonIn
 
 MAX_VISITS = 1000
 """Steps of one node in a run, unless the document says otherwise; a loop that does not end stops there."""
@@ -37,7 +37,7 @@ class PlanNode(Frozen):
     as written, batch, mapping; `former` gives the definitions under which earlier releases recorded the same work,
     and is asked only where there is such a record. `trusted` nodes are known not to change values in place. `reads`
     are natural keys that count as inputs. A sub-workflow has a `child` and no `make`. `server` is the MCP server it
-    calls.
+    calls. `json_in` reads the JSON in a `result` that is text, for templates whose path leads into it.
     """
 
     id: str
@@ -59,6 +59,7 @@ class PlanNode(Frozen):
     max_visits: int = MAX_VISITS
     mapping: KeyMapping | None = None
     server: str = ""
+    json_in: JsonIn | None = None
 
 
 class Plan:
@@ -104,6 +105,11 @@ class Plan:
         own = [node.server for node in self.nodes if node.server and node.purity != "pure"]
         inner = [server for node in self.nodes if node.child is not None for server in node.child.servers]
         return tuple(dict.fromkeys([*own, *inner]))
+
+    @cached_property
+    def has_json_text(self) -> bool:
+        """Whether a path can lead into the text of a result."""
+        return any(node.json_in is not None for node in self.nodes)
 
     @cached_property
     def by_id(self) -> Mapping[str, PlanNode]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pflow.mcp.server.config_file import ServerBook
     from pflow.mcp.server.server_state import ServerState, ServerStates
     from pflow.registry.entry import Entry
+    from pflow.registry.observed import Observed
     from pflow.registry.registry import Registry
 
 
@@ -137,7 +138,7 @@ class Connections:
             error.details.setdefault("server", server)
             error.details.setdefault("tool", tool)
             raise
-        self._registry().observed.record(known.node_type, known.hash, outputs["result"])
+        known.learn(self._registry().observed, outputs["result"])
         return outputs
 
     async def _call(self, known: _Tool, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -224,6 +225,7 @@ class _Tool:
         self.definition = entry.tool.definition
         required = object_in(self.definition, "inputSchema").get("required")
         self.required = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
+        self._gives_text = entry.gives_text
         self._check: ArgumentCheck | None = None
         self._accepted = ""
 
@@ -276,6 +278,15 @@ class _Tool:
             details={"changed": list(found)},
             suggestions=advice,
         )
+
+    def learn(self, observed: Observed, result: object) -> None:
+        """Remember what the result of a call looked like."""
+        if self._gives_text and isinstance(result, str):
+            from pflow.mcp.call.tool_result import json_in  # lazy: importing this module is cheap
+
+            observed.record_text(self.node_type, self.hash, json_in(result))
+        else:
+            observed.record(self.node_type, self.hash, result)
 
     def may_repeat(self, opened: Opened) -> bool:
         """Whether a call whose outcome is unknown may be made again: it says so itself, and it is believed."""

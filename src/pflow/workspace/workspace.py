@@ -284,6 +284,12 @@ class Workspace:
         """A workflow that runs one node on its own; with `text` the params are words of a command line."""
         return one_step(self.node_type(name), params, text=text)
 
+    def output_paths(self, name: str, outputs: Mapping[str, object]) -> list[str]:
+        """What templates can name in the outputs of a node type, with types; also in text of a tool that holds JSON."""
+        from pflow.workspace.output_path import output_paths  # lazy: not for runs
+
+        return output_paths(self.node_type(name), outputs)
+
     @property
     def discovery(self) -> Finder:
         """Finds node types and workflows by a description of a task."""

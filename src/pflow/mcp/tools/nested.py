@@ -106,7 +106,7 @@ class _Walk:
             return
         reader = self._reader
         parts = list(_conjuncts(reader, schema))
-        seen = next((trail[name] for part in parts if isinstance(name := part.get("$ref"), str) and name in trail), "")
+        seen = _circle(parts, trail)
         row = describe_place(reader, schema, path)._replace(required=required)
         if seen:
             row = row._replace(description="; ".join(filter(None, (row.description, f"made like `{seen}`"))))
@@ -139,7 +139,8 @@ class _Walk:
                 yield from self._row(inner, f"{path}.*", required=False, depth=deeper, trail=trail)
         if (items := _items(parts)) is not None:
             place = f"{path}[]"
-            if _describe(reader, items) or _items(list(_conjuncts(reader, items))) is not None:
+            each = list(_conjuncts(reader, items))
+            if _describe(reader, items) or _items(each) is not None or _circle(each, trail):
                 yield from self._row(items, place, required=False, depth=deeper - 1, trail=trail)
             else:
                 yield from self._inside(items, place, deeper - 1, trail)
@@ -151,7 +152,8 @@ class _Walk:
         self.was_cut = self.was_cut or len(forms) > _MOST_FORMS
         for number, form in enumerate(forms[:_MOST_FORMS], 1):
             if len(forms) > 1 and self._is_shown(path):
-                said = _describe(reader, form)
+                seen = _circle(list(_conjuncts(reader, form)), trail)
+                said = f"made like `{seen}`" if seen else _describe(reader, form)
                 title = next(
                     (text for part in _conjuncts(reader, form) if isinstance(text := part.get("title"), str)), ""
                 )
@@ -161,7 +163,8 @@ class _Walk:
                     description=said or one_line(title),
                     form=f"{number} of {len(forms)}",
                 )
-            yield from self._inside(form, path, depth, trail)
+            if not _circle(list(_conjuncts(reader, form)), trail):
+                yield from self._inside(form, path, depth, trail)
 
     def _count(self, parts: list[Schema]) -> int:
         """The fields directly inside, behind the items of arrays and in every form."""
@@ -215,6 +218,12 @@ def _conjuncts(reader: SchemaReader, schema: object) -> Iterator[Schema]:
             waiting.append(reader.find(name))
         together = part.get("allOf")
         waiting += together[:_MOST_PARTS] if isinstance(together, list) else []
+
+
+def _circle(parts: list[Schema], trail: Mapping[str, str]) -> str:
+    """The place above that a schema refers back to; nothing if it does not."""
+    references = (part.get("$ref") for part in parts)
+    return next((trail[name] for name in references if isinstance(name, str) and name in trail), "")
 
 
 def _choices(parts: list[Schema]) -> list[object]:

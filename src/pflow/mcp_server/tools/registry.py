@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 from pflow.core.errors import NotFoundError
 from pflow.core.json_type import Json
 from pflow.core.printable import cut, shorten
-from pflow.core.schema_path import calls_seen, paths, paths_of
+from pflow.core.schema_path import calls_seen, paths
 from pflow.mcp_server.call_context import CallContext
 from pflow.mcp_server.envelope import ToolReply, end_of, in_tools, succeed
 from pflow.mcp_server.fit_list import entry_line, list_reply, within
@@ -26,9 +27,8 @@ async def run_node(call: CallContext, arguments: Arguments) -> ToolReply:
     name = str(arguments["node_type"])
     params = arguments.get("parameters") or {}
     outcome = await call.watch(lambda workspace: workspace.begin(workspace.one_step(name, params)))
-    structure = template_paths(
-        name, (line for output, value in outcome.outputs.items() for line in paths_of(value, output))
-    )
+    found = await asyncio.to_thread(lambda: call.workspaces.open().output_paths(name, outcome.outputs))
+    structure = template_paths(name, found)
     lines = [f"{path}  {kind}" for path, kind in list(structure.items())[:_MOST_LINES]]
     reply = end_of(outcome, "\n".join([show_outputs(outcome), "", "template paths:", *lines]))
     data = reply.envelope.get("data")
