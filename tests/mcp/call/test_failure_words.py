@@ -16,7 +16,7 @@ MESSAGES = [
     ("[Errno 8] nodename nor servname provided, or not known", "error"),
     ("[Errno 11001] getaddrinfo failed", "error"),
     (
-        "HTTPSConnectionPool(host='nope.example', port=443): Max retries exceeded with url: /x (Caused by NameResolutionError(\"Failed to resolve 'nope.example'\"))",
+        "Max retries exceeded (Caused by NameResolutionError(\"Failed to resolve 'nope.example'\"))",
         "error",
     ),
     ("dial tcp: lookup nope.example on 127.0.0.11:53: no such host", "error"),
@@ -68,7 +68,7 @@ MESSAGES = [
     ("Error: Not Found", "resource_missing"),
     ("Not Found", "resource_missing"),
     (
-        'API error: {"object":"error","status":404,"code":"object_not_found","message":"Could not find page with ID: 1"}',
+        'Error: {"object":"error","status":404,"code":"object_not_found","message":"Could not find page with ID: 1"}',
         "resource_missing",
     ),
     ("Could not find page with ID: 2f. Make sure the relevant pages are shared with your integration", "error"),
