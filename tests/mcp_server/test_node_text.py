@@ -122,7 +122,7 @@ def test_what_is_too_large_says_how_to_see_one_place(mongo: Client) -> None:
     [node] = answer.data["nodes"]
     assert node["shortened"] == "`registry_describe(nodes=['mcp-mongo-large PATH'])` shows one place in full"
     assert node["shortened"] in answer.text
-    assert "- body.field0: object; 5 fields inside" in answer.text.splitlines()
+    assert "- body.field0.field0.field0: object; 5 fields inside" in answer.text.splitlines()
     inside = mongo.call("registry_describe", nodes=["mcp-mongo-large body.field0.field1"])
     assert f"- body.field0.field1.field2.field3: string; {'y' * 60}" in inside.text.splitlines()
     assert "field2.field0" not in inside.text.replace("field1.field2.field0", "")

@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 120.0
 """How long a server may take to start here, where a launcher may have to download it first."""
 
 
-_MOST_INSTRUCTIONS = 16 << 10
+MOST_INSTRUCTIONS = 16 << 10
 """Characters that are kept of what a server says about its tools."""
 
 
@@ -114,7 +114,7 @@ class Sync:
                 version=found.peer.release,
                 synced_at=time.time(),
                 tools=len(found.tools),
-                instructions=clean_prose(cut(found.peer.instructions, _MOST_INSTRUCTIONS)),
+                instructions=clean_prose(cut(found.peer.instructions, MOST_INSTRUCTIONS)),
             )
         return report_sync(
             plan,
