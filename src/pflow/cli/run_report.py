@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 def run_watched(console: Console, begin: Callable[[Workspace], LiveRun]) -> Outcome:
     """See a run through, which signals stop; on a terminal, show how it goes."""
     workspace = console.workspace()
+    run = begin(workspace)
+    if run.warnings:
+        console.warn(run.warnings)
     if console.progress is None:
-        return workspace.wait(begin(workspace), signals=True)
+        return workspace.wait(run, signals=True)
     with console.progress as progress:
-        outcome = workspace.wait(begin(workspace), signals=True)
+        outcome = workspace.wait(run, signals=True)
     if progress.shown and outcome.success:
         steps = f"{outcome.steps} step{'s' * (outcome.steps != 1)}"
         console.say(f"{steps} in {show_ms(outcome.duration_ms)}, run {outcome.run_id}")
