@@ -9,8 +9,8 @@ from pathlib import Path
 from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.frozen import Frozen
-from pflow.core.interface import MISSING, Field, Interface
-from pflow.core.json_type import canonical
+from pflow.core.interface import MISSING, Field, Interface, named_fields
+from pflow.core.json_type import canonical, object_in
 from pflow.core.schema_path import CONTENT, SEEN, Schema, kind_of
 
 VIRTUAL = "virtual://"
@@ -120,8 +120,8 @@ class Entry:
         """Whether this is a tool that declares its whole result as text. What it holds may be JSON all the same."""
         if self.tool is None or not isinstance(self.tool.definition.get("outputSchema"), dict):
             return False
-        declared = interface_from_json(self.data.get("interface")).output("result")
-        return declared is not None and declared.type == "string"
+        outputs = dict(named_fields(object_in(self.data, "interface").get("outputs")))
+        return outputs.get("result", {}).get("type") == "string"
 
     @property
     def tool(self) -> ToolConfig | None:

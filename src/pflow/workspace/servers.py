@@ -22,6 +22,7 @@ from pflow.mcp.server.secret_scan import ServerView, advise, view
 from pflow.mcp.server.server_state import ServerStates
 
 if TYPE_CHECKING:
+    from pflow.core.setting.redactor import Redactor
     from pflow.mcp.pool import Pool
     from pflow.registry.entry import Entry
     from pflow.workspace.server_report import ImportReport, ServerCheck, ServerDetail, SyncFailure, SyncReport
@@ -56,16 +57,18 @@ class Servers:
         from pflow.workspace.server_report import ServerDetail  # lazy: most uses need no reports
 
         state = self._states.get(name)
-        return ServerDetail(
+        detail = ServerDetail(
             server=self.show(name),
             version=state.version,
             tools=tuple(self.tools(name)),
             instructions=state.instructions,
         )
+        return self._discreet([detail])[0]
 
     def instructions(self, name: str) -> str:
         """What a server says about all its tools; nothing before it was synced."""
-        return self._states.get(name).instructions
+        said = self._states.get(name).instructions
+        return self._redactor().text(said) if said else ""
 
     def add(self, name: str, fields: Mapping[str, object], *, overwrite: bool = False) -> ServerView:
         """Configure a server by its fields in `mcp-servers.json`; gives it back with `warnings`. Starts nothing.
@@ -213,12 +216,17 @@ class Servers:
 
     def _discreet(self, reports: Sequence[F]) -> Sequence[F]:
         """Reports without the secrets that servers were given and may have repeated."""
+        redactor = self._redactor()
+        return [redactor.report(report) for report in reports]
+
+    def _redactor(self) -> Redactor:
+        """What takes out secrets, those of servers too."""
         from pflow.mcp.server.server_secret import server_secrets  # lazy: most uses talk to no server
 
         redactor = self._wiring.redactor
         for name, value in server_secrets(self._wiring.home, self._wiring.settings.variables()).items():
             redactor.add(name, value)
-        return [redactor.report(report) for report in reports]
+        return redactor
 
     def import_from(self, source: str, *, overwrite: bool = False, dry_run: bool = False) -> ImportReport:
         """Take over the servers of another program, or of a file. Starts nothing."""

@@ -232,6 +232,24 @@ def test_what_a_server_says_about_its_tools_is_kept_and_shown(pflow: Pflow, serv
     assert pflow("registry", "describe", "mcp-ed-edit", "--json").json["data"]["instructions"].startswith("Call")
 
 
+def test_instructions_that_repeat_a_secret_are_shown_without_it(pflow: Pflow, serve: Serve) -> None:
+    add = ("--env", "HUB_TOKEN=tok-0123456789abcdef")
+    serve("ed", tool("edit"), instructions="The token is tok-0123456789abcdef.", add=add)
+    for words in (("mcp", "show", "ed"), ("mcp", "show", "ed", "--json"), ("registry", "describe", "mcp-ed-edit")):
+        said = pflow(*words).out
+        assert ("tok-0123" in said, "The token is «secret:" in said) == (False, True)
+
+
+def test_values_under_any_name_are_looked_into_as_deep_as_others(pflow: Pflow, serve: Serve) -> None:
+    inner: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "array", "items": {"enum": [1, 2]}}}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "object", "properties": {"b": {"type": "object", "properties": {"c": inner}}}}},
+    }
+    serve("ed", {"name": "edit", "description": "Edits.", "inputSchema": schema})
+    assert ["a.b.c.*[]", "integer", "one of 1, 2"] in rows(pflow("registry", "describe", "mcp-ed-edit").out)
+
+
 def test_a_hostile_description_is_shown_escaped_and_cut(pflow: Pflow, serve: Serve) -> None:
     prose = "Harmless.\n\n\x1b]0;owned\x07\u202edetrevni\r\n" + "x" * 20_000
     serve("ed", tool("edit") | {"description": prose})

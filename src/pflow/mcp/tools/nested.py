@@ -51,17 +51,21 @@ def nested_fields(root: Schema, params: Mapping[str, object], *, most: int, focu
 
     With a `focus`, a path such as `body.message`, only that place and what is inside it.
     """
-    found: dict[str, tuple[NestedField, ...]] = {}
-    for depth in range(_DEEPEST, 0, -1):
+    rows: list[tuple[str, NestedField]] = []
+    is_whole = False
+    for depth in range(1, _DEEPEST + 1):
         reader = SchemaReader(root)
         walk = _Walk(reader, depth, focus)
-        rows = list(islice(walk.all(params), most + 1))
-        fits = len(rows) <= most and not reader.is_exhausted
-        if fits or depth == 1:
+        deeper = list(islice(walk.all(params), most + 1))
+        fits = len(deeper) <= most and not reader.is_exhausted
+        rows = deeper[:most] if fits or depth == 1 else rows
+        is_whole = fits and not walk.was_cut
+        if is_whole or not fits:
             break
-    for param, row in rows[:most]:
+    found: dict[str, tuple[NestedField, ...]] = {}
+    for param, row in rows:
         found[param] = (*found.get(param, ()), row)
-    return NestedFields(of=found, is_whole=fits and not walk.was_cut)
+    return NestedFields(of=found, is_whole=is_whole)
 
 
 def describe_place(reader: SchemaReader, schema: object, path: str) -> NestedField:
@@ -110,9 +114,9 @@ class _Walk:
         row = describe_place(reader, schema, path)._replace(required=required)
         if seen:
             row = row._replace(description="; ".join(filter(None, (row.description, f"made like `{seen}`"))))
-        if depth >= self._depth and not seen and (inside := self._count(parts)):
+        if depth >= self._depth and not seen and self._has_more(schema, path, depth, trail):
             self.was_cut = True
-            row = row._replace(inside=inside)
+            row = row._replace(inside=max(1, self._count(parts)))
         if self._is_shown(path):
             yield row
         if not seen:
@@ -121,7 +125,7 @@ class _Walk:
     def _inside(self, schema: object, path: str, depth: int, trail: dict[str, str]) -> Iterator[NestedField]:
         """The rows below a place whose own row is there already."""
         deeper = depth + 1 if self._is_shown(path) else depth
-        if deeper > self._depth or len(trail) > _DEEPEST:
+        if deeper > self._depth:
             return
         reader = self._reader
         parts = list(_conjuncts(reader, schema))
@@ -165,6 +169,11 @@ class _Walk:
                 )
             if not _circle(list(_conjuncts(reader, form)), trail):
                 yield from self._inside(form, path, depth, trail)
+
+    def _has_more(self, schema: object, path: str, depth: int, trail: dict[str, str]) -> bool:
+        # Far deeper than needed, so that the first row, which is all that counts, does not ask the same of its own.
+        deeper = _Walk(self._reader, depth + _DEEPEST, self._focus)
+        return next(deeper._inside(schema, path, depth, trail), None) is not None
 
     def _count(self, parts: list[Schema]) -> int:
         """The fields directly inside, behind the items of arrays and in every form."""
