@@ -16,8 +16,9 @@ Schema = Mapping[str, object]
 SEEN = "x-seen"
 """The keyword of a schema that was observed, not declared: in how many calls."""
 
-CONTENT = "contentSchema"
-"""The keyword of a string's schema that says what the JSON in it looks like: a path leads into that."""
+CONTENT = "x-json"
+"""The keyword of a string's schema for the JSON that it holds: a path leads into that. Foreign schemas do not have it:
+for them there is `contentSchema`, and such text is not read."""
 
 _MAX_REFS = 32
 """References that follow one another."""

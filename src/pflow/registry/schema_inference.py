@@ -4,7 +4,7 @@
 
 - `{"type": …, "properties": …, "required": …, "items": …}`: all of it was looked at; it has these fields and no others.
 - `additionalProperties: true`: a map, whose keys are data; they are not kept.
-- `{"type": "string", "contentSchema": …}`: text that holds JSON of that form. With `contentMediaType: text/plain` in
+- `{"type": "string", "x-json": …}`: text that holds JSON of that form. With `contentMediaType: text/plain` in
   place of that, it was looked at and held none.
 - `{"const": null}`: only ever null, which says nothing of what else may come.
 - `{"anyOf": [{}, seen]}`: not all of it was looked at; anything may be there, and `seen` was.

@@ -181,3 +181,14 @@ def test_what_an_earlier_version_saw_does_not_refuse_a_path(
 def test_text_that_may_be_null_is_text(pflow: Pflow, duck: Any, tmp_path: Path, declared: dict[str, Any]) -> None:
     duck(ROWS, declared={**DECLARED, "properties": {"result": declared}})
     assert run(pflow, tmp_path, x="${q.result.rows[0][0]}").json["data"]["outputs"] == {"x": 42}
+
+
+def test_text_within_a_declared_object_is_not_opened(pflow: Pflow, serve: Serve, tmp_path: Path) -> None:
+    held = {"type": "string", "contentMediaType": "application/json", "contentSchema": {"type": "object"}}
+    declared = {"type": "object", "properties": {"data": held, "n": {"type": "integer"}}}
+    structured = {"data": '{"a": 1}', "n": 1}
+    reply = {"result": {"content": [], "structuredContent": structured}}
+    serve("duck", tool("query", outputSchema=declared), replies={"query": [reply]})
+    assert run(pflow, tmp_path, x="${q.data}").json["data"]["outputs"] == {"x": '{"a": 1}'}
+    said = run(pflow, tmp_path, x="${q.result.data.a}")
+    assert (said.code, "is string and has no `a`" in said.err) == (2, True)

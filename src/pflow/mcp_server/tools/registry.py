@@ -85,7 +85,9 @@ def _described(workspace: Workspace, name: str, focus: str) -> dict[str, object]
         described["shortened"] = in_tools(described["shortened"])
     result = entry.interface.output("result")
     if result is not None and result.schema is not None and not focus:
-        described["structure"] = template_paths(entry.name, paths(result.schema))
+        lines = paths(result.schema)
+        if len(lines) > 1 or calls_seen(result.schema):
+            described["structure"] = template_paths(entry.name, lines)
         if calls_seen(result.schema):
             described["seen_in_calls"] = calls_seen(result.schema)
     return described
