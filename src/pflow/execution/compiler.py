@@ -332,5 +332,5 @@ class _Compiler:
             max_visits=spec.max_visits or MAX_VISITS,
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),
-            json_in=_read_json if entry.gives_text else None,
+            json_in=_read_json if entry.tool and entry.gives_text else None,
         )
