@@ -23,6 +23,7 @@ from pflow.execution import compiler, node_check, plan_edges, reference
 from pflow.execution.outcome import Outcome
 from pflow.http import client as http_client
 from pflow.mcp.call import tool_result as result
+from pflow.mcp.hosts.host import HOSTS
 from pflow.mcp.protocol import json_line as frame
 from pflow.mcp.protocol import rpc, session
 from pflow.mcp.server import config
@@ -31,7 +32,6 @@ from pflow.mcp.tools import nested, sync_plan
 from pflow.mcp_server.tools import TOOLSETS
 from pflow.process import command as process
 from pflow.workspace import Workspace, server_sync
-from pflow.workspace.installation import TABLES
 from tests.conventions.source import ROOT
 from tests.docs.node_table import builtin_nodes, node_part, written_nodes
 from tests.docs.page import PAGES, blocks_of, headings_of, read_page
@@ -282,9 +282,9 @@ def test_no_page_imports_an_inner_module() -> None:
 @pytest.mark.requirement("server5:impact-5")
 def test_setting_up_the_server_is_told_for_every_host_and_every_tool() -> None:
     page = read_page("serve.md")
-    for host, table in TABLES.items():
-        assert host in page.lower(), host
-        assert table in page, host
+    for host in HOSTS.values():
+        assert f"| {host.title} |" in page, host
+        assert host.table in page, host
     for toolset in TOOLSETS.values():
         for spec in toolset():
             assert f"`{spec.name}`" in page, spec.name

@@ -52,6 +52,10 @@ def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> C
     parsed = source.parsed
     if parsed.document is None:  # nothing is read or written for what is not a document
         return Checked(source=source, plan=None, issues=parsed.issues)
+
+    def strict() -> bool:
+        return wiring.settings.option("shell.strict") is True
+
     name = source.library or parsed.document.name or Path(source.shown).stem
-    plan, issues = compile_plan(parsed, wiring.registry, source.load, name=name, recorded=recorded)
+    plan, issues = compile_plan(parsed, wiring.registry, source.load, name=name, recorded=recorded, strict=strict)
     return Checked(source=source, plan=plan, issues=issues)

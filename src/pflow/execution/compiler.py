@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
@@ -14,7 +15,8 @@ from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.interface import MCP_SERVER, Interface
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean, nearest
-from pflow.core.template.compiled import Compiled
+from pflow.core.template.compiled import Compiled, Problem
+from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
 from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
@@ -38,20 +40,30 @@ class Load(Protocol):
         """Raises `NotFoundError`."""
 
 
+Strict = Callable[[], bool]
+"""Whether the policy refuses values in command lines; asked only where there are any."""
+
+
 def child_key(wanted: object) -> str:
     """How a document's `children` name one of them: by its reference, or by its content where it stands inline."""
     return wanted if isinstance(wanted, str) else digest(orjson.dumps(wanted))
 
 
 def compile_plan(
-    parsed: Parsed, types: Registry, load: Load, *, name: str = "", recorded: bool = False
+    parsed: Parsed,
+    types: Registry,
+    load: Load,
+    *,
+    name: str = "",
+    recorded: bool = False,
+    strict: Strict = lambda: False,
 ) -> tuple[Plan | None, tuple[Issue, ...]]:
     """Check a document against the node types there are, all of it, and freeze it into a plan.
 
     The plan is None when an issue is an error; warnings come with a plan. Of a document that a run has `recorded`,
     what only newer checks find is a warning: a run that could begin can go on.
     """
-    compiler = _Compiler(parsed, types, load, name, recorded=recorded)
+    compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
     plan = compiler.compile()
     return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
 
@@ -72,8 +84,10 @@ class _Compiler:
         trail: tuple[str, ...] = (),
         *,
         recorded: bool,
+        strict: Strict,
     ) -> None:
         self.places = parsed.places
+        self.strict = strict
         self.recorded = recorded
         self.issues: list[Issue] = []
         for issue in parsed.issues:
@@ -185,7 +199,7 @@ class _Compiler:
         except PflowError as error:
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
-        inner = _Compiler(parsed, self.types, load, "", (*self.trail, key), recorded=self.recorded)
+        inner = _Compiler(parsed, self.types, load, "", (*self.trail, key), recorded=self.recorded, strict=self.strict)
         plan = inner.compile()
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
@@ -216,7 +230,8 @@ class _Compiler:
                 continue
             if spec.type == "workflow" and name == "workflow":
                 continue
-            compiled[name], problems = compile_value(value, field.slot if field else "value")
+            slot = field.slot if field else "value"
+            compiled[name], problems = self._command(value, spec) if slot == "shell" else compile_value(value, slot)
             for problem in problems:
                 self._report(
                     "template", problem.message, (*path, *problem.path), hint=problem.hint, newer=problem.newer
@@ -227,6 +242,19 @@ class _Compiler:
                 self._warn_of_foreign(value, path)
         check_child_inputs(node, self._report)
         return compiled
+
+    def _beside(self, spec: NodeSpec) -> Mapping[str, object]:
+        """The params of a node as written, and those that its mapping fills in."""
+        mapping = self.mappings.get(spec.id)
+        filled = {name: f"${{{source}}}" for name, source in mapping.input_mappings.items()} if mapping else {}
+        return {**filled, **spec.params}
+
+    def _command(self, command: object, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
+        """A command, checked with the variables and the input that it gets."""
+        beside = self._beside(spec)
+        compiled, problems = compile_value(command, "shell", beside=beside)
+        found = check_strict(command, beside)
+        return compiled, [*problems, *(found if found and self.strict() else ())]
 
     def _warn_of_foreign(self, value: object, path: Path) -> None:
         for place, written, meant in foreign_templates(value, self.names, path):
@@ -265,8 +293,8 @@ class _Compiler:
                 continue
             source = aliases.get(field.name, field.name)
             wanted = field.required or field.name in aliases
-            if wanted and field.slot == "value" and references.natural(index, source):
-                node.params[field.name], _ = compile_value(f"${{{source}}}")
+            if wanted and field.slot in ("value", "env") and references.natural(index, source):
+                node.params[field.name], _ = compile_value(f"${{{source}}}", field.slot)
             elif field.required:
                 self._report(
                     "missing-param",

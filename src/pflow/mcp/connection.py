@@ -14,8 +14,9 @@ from pflow.mcp.protocol.handshake import Era
 from pflow.mcp.protocol.rpc import CAP
 from pflow.mcp.protocol.session import Session
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.consent import check_consent
+from pflow.mcp.server.consent import require_consent
 from pflow.mcp.server.launcher import launch_environment, usable
+from pflow.mcp.server.program import find_program
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.entry import manifest_hash
 from pflow.mcp.transport.open import dial
@@ -136,8 +137,8 @@ class Connection:
         pool, name = self._pool, self._name
         if self._opened is not None:
             await self._opened.close()
-        config, state = pool.find(name)
-        check_consent(config, state)
+        config = pool.find(name)
+        state = require_consent(pool.states, config, pool.variables())
         known: Era | None = "modern" if state.era == "modern" else "legacy" if state.era == "legacy" else None
         launch = state.launch if state.launch_of == config.fingerprint() and usable(state.launch) else ()
         try:
@@ -166,6 +167,9 @@ async def connect(
     server = expanded.server
     if launch:
         server = server._replace(env=launch_environment(launch, server.env))
+    elif server.command and (program := find_program(server)):
+        # Another one of this name is not to be started either when the one that was agreed to cannot be.
+        server = server._replace(command=program[0])
     server, auth = _authorised(_seeded(server, pool), pool)
     limit = config.timeout if timeout is None else timeout
 

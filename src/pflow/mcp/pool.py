@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pflow.mcp.connection import Connection, Opened
     from pflow.mcp.server.config import ServerConfig
     from pflow.mcp.server.config_file import ServerBook
-    from pflow.mcp.server.server_state import ServerState, ServerStates
+    from pflow.mcp.server.server_state import ServerStates
     from pflow.registry.entry import Entry
     from pflow.registry.observed import Observed
     from pflow.registry.registry import Registry
@@ -70,10 +70,11 @@ class Pool:
 
         return ServerStates(self.home)
 
-    def find(self, name: str) -> tuple[ServerConfig, ServerState]:
-        """A server as it is configured, and what is known of it. Warns once of what is odd about the files."""
+    def find(self, name: str) -> ServerConfig:
+        """A server as it is configured. Warns once of what is odd about the files."""
         try:
-            return self.book.get(name), self.states.get(name)
+            self.states.get(name)
+            return self.book.get(name)
         finally:
             for notice in (*self.book.notices, *self.states.notices):
                 if notice not in self._told:
@@ -150,16 +151,22 @@ class Connections:
             if context is not None:
                 context.report(f"starting server `{known.server}`")
         opened = await connection.open()
-        try:
-            result = await self._send(opened, known, arguments, context)
-        except ServerGone:
-            if not known.may_repeat(opened):
-                raise
-            result = await self._send(await connection.open(), known, arguments, context)
+        before = opened.session.denied
         folder = context.folder if context is not None else lambda: self._pool.home.runs
-        if _has_files(result):
-            return await asyncio.to_thread(known.read, result, opened.tools, folder)
-        return known.read(result, opened.tools, folder)
+        try:
+            try:
+                result = await self._send(opened, known, arguments, context)
+            except ServerGone:
+                if not known.may_repeat(opened):
+                    raise
+                result = await self._send(await connection.open(), known, arguments, context)
+            if _has_files(result):
+                return await asyncio.to_thread(known.read, result, opened.tools, folder)
+            return known.read(result, opened.tools, folder)
+        except StepError as error:
+            denied = opened.session.denied
+            _explain(error, known.server, [method for method in denied if denied[method] > before.get(method, 0)])
+            raise
 
     async def close(self) -> None:
         """End every session, and the servers that are ours."""
@@ -316,6 +323,15 @@ class _Tool:
         if reading.files:
             outputs["files"] = [dict(file) for file in reading.files]
         return outputs
+
+
+def _explain(error: StepError, server: str, denied: Sequence[str]) -> None:
+    """Say what a server asked for and did not get while a call was under way that failed."""
+    if denied:
+        from pflow.mcp.protocol.favour import FAVOURS  # lazy: rarely asked for
+
+        error.details.setdefault("denied", [f"server `{server}` {FAVOURS[method][0]}" for method in denied])
+        error.suggestions = (*error.suggestions, *(FAVOURS[method][1] for method in denied))
 
 
 def _has_files(result: Mapping[str, object]) -> bool:

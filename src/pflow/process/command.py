@@ -56,9 +56,14 @@ def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if (name in _INHERITED or name.startswith(_PREFIXES)) and not (name.lower().endswith("_proxy") and "@" in value)
+        if is_inherited(name) and not (name.lower().endswith("_proxy") and "@" in value)
     }
     return {**inherited, **(extra or {})}
+
+
+def is_inherited(name: str) -> bool:
+    """Whether every child sees the variable of this name."""
+    return name in _INHERITED or name.startswith(_PREFIXES)
 
 
 def signal_name(number: int) -> str:

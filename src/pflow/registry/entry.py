@@ -267,5 +267,5 @@ def _field(item: dict[str, object]) -> Field:
         required=item.get("required") is True,
         default=item.get("default", MISSING),
         schema=schema if isinstance(schema, dict) else None,
-        slot=slot if slot in ("shell", "url", "raw") else "value",
+        slot=slot if slot in ("shell", "env", "url", "raw") else "value",
     )

@@ -11,7 +11,7 @@ import click
 
 from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_server
-from pflow.cli.console import Console
+from pflow.cli.console import Console, shows_progress
 from pflow.cli.text import show_details, show_fact
 from pflow.core.errors import UsageError
 from pflow.core.printable import columns, escape, shorten
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 COMPARE_HELP = "What of a tool must stay as synced: everything (the default), or its schema, not its wording."
 
+_SHOWN_NAMES = 10
 _MARKS = {True: "ok", False: "FAILED", None: "note"}
 
 
@@ -57,7 +58,7 @@ def sync(
 @with_console
 def doctor(console: Console, names: tuple[str, ...]) -> int:
     """Look at everything on the way to the servers NAME, or to all, and say what is wrong."""
-    reports = console.workspace().servers.check(names)
+    reports = console.workspace().servers.check(names, waiting=_waiting(console))
     return show_checks(console, reports, "\n\n".join(_report_check(report) for report in reports))
 
 
@@ -98,21 +99,22 @@ def migrate_mcp(console: Console, source: str, backup: bool) -> int:
     """Take over the servers of an older `mcp.json`, and make their tools node types."""
     servers = console.workspace().servers
     copy = servers.back_up(source) if backup else None
-    found = servers.import_from(source)
+    agree = asking(console, yes=False)
+    found = servers.import_from(source, agree=agree)
     added = [server.name for server in found.added]
     if copy is not None:
         console.remark(f"kept a copy as `{escape(copy)}`")
     names = f": {', '.join(added)}" if added else ""
     console.remark(f"took over {len(added)} server{'s' * (len(added) != 1)}{names}")
     say_notes(console, found.notes)
-    return show_sync(console, servers.sync(added, agree=None) if added else [])
+    return show_sync(console, servers.sync(added, agree=agree) if added else [])
 
 
 @click.command("test-mcp-connections")
 @with_console
 def test_connections(console: Console) -> int:
     """Connect to every configured server, and say which work."""
-    reports = console.workspace().servers.check(())
+    reports = console.workspace().servers.check(waiting=_waiting(console))
     rows = [
         (escape(report.server), "works" if report.ok else "FAILED", escape(report.checks[-1].found))
         for report in reports
@@ -122,7 +124,7 @@ def test_connections(console: Console) -> int:
 
 def sync_servers(console: Console, names: Sequence[str], *, yes: bool, **options: Unpack[SyncOptions]) -> int:
     """Sync servers, all if none is named, and print the reports; returns the exit code."""
-    reports = console.workspace().servers.sync(names, agree=asking(console, yes), **options)
+    reports = console.workspace().servers.sync(names, agree=asking(console, yes), waiting=_waiting(console), **options)
     say_none(console, reports)
     return show_sync(console, reports, dry_run=options.get("dry_run", False))
 
@@ -157,6 +159,19 @@ def asking(console: Console, yes: bool) -> Callable[[str], bool] | None:
         return click.confirm("agree?", default=False, err=True)
 
     return ask
+
+
+def _waiting(console: Console) -> Callable[[Sequence[str], int], None] | None:
+    """Says on a terminal which servers are waited for; None where nobody watches."""
+    if console.json or not shows_progress():
+        return None
+
+    def say(names: Sequence[str], left: int) -> None:
+        shown = ", ".join(escape(name) for name in names[:_SHOWN_NAMES])
+        more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+        console.say(f"waiting for {shown}{more}" + (f"; {left} to start" if left else ""))
+
+    return say
 
 
 def show_sync(console: Console, reports: Sequence[SyncReport | SyncFailure], *, dry_run: bool = False) -> int:

@@ -39,7 +39,10 @@ def list_nodes(console: Console, query: str) -> int:
 @click.argument("query", nargs=-1, required=True)
 @with_console
 def search(console: Console, query: tuple[str, ...]) -> int:
-    """Node types that match the words of QUERY, best first."""
+    """Node types whose names or descriptions hold the words of QUERY, best first.
+
+    For words that you know, such as part of a name. For a task in your own words, use `pflow registry discover`.
+    """
     text = " ".join(query)
     return _show_list(console, console.workspace().node_types(text), text)
 

@@ -10,7 +10,7 @@ from pflow.core.suggest import did_you_mean
 class Option:
     """One option. `choices` are the words it may hold; without them its default tells switch from number.
 
-    A `policy` decides what workflows may reach; only a person sets it.
+    A `policy` decides what workflows may do or reach; only a person sets it.
     """
 
     __slots__ = ("choices", "default", "description", "policy")
@@ -56,6 +56,7 @@ OPTIONS = {
     "http.allow_hosts": Option(
         "", "hosts that steps may always reach: `host`, `host:port`, `10.0.0.0/8`, …", policy=True
     ),
+    "shell.strict": Option(False, "whether values may stand only in commands that are lists", policy=True),
     "github.base_url": Option("", "the API of a GitHub Enterprise server", policy=True),
 }
 

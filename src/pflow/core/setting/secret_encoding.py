@@ -29,6 +29,7 @@ def encodings(value: str) -> Iterator[tuple[str, str]]:
 
 def _all(value: str) -> Iterator[tuple[str, str]]:
     yield "", value
+    yield from _in_host(value)
     if not _PLAIN.issuperset(value):
         yield from _escaped(value)
     try:
@@ -41,6 +42,16 @@ def _all(value: str) -> Iterator[tuple[str, str]]:
         text = _base64(data, offset)
         yield f"base64-{offset}", text
         yield f"base64url-{offset}", text.replace("+", "-").replace("/", "_")
+
+
+def _in_host(value: str) -> Iterator[tuple[str, str]]:
+    """Forms that a value has as part of a host name: in lower case, and in ASCII if it is a label of its own."""
+    yield "lower", value.lower()
+    if not value.isascii():
+        try:
+            yield "idna", value.encode("idna").decode("ascii")
+        except UnicodeError:  # too long for a label, or of letters that no host name has
+            return
 
 
 def _escaped(value: str) -> Iterator[tuple[str, str]]:

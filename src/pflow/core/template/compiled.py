@@ -43,6 +43,17 @@ class Problem(NamedTuple):
     newer: bool = False
 
 
+class Given(NamedTuple):
+    """What a command gets besides its text: variables and standard input, by the templates that they hold.
+
+    `every` is the template that gives all variables, with names that only a run knows.
+    """
+
+    variables: Mapping[str, str] = {}
+    every: str = ""
+    stdin: str = ""
+
+
 class Compiled:
     """A value with its templates parsed. This one has no templates, and renders to the same object."""
 
@@ -78,6 +89,11 @@ class Refused(Compiled):
 
     def render(self, lookup: Lookup) -> object:
         raise StepError(self._problem.message, suggestions=[self._problem.hint])
+
+
+def refuse(references: Sequence[Reference], problems: list[Problem]) -> tuple[Compiled, list[Problem]]:
+    """A value that never is one, with its problems."""
+    return Refused(references, problems[0]), problems
 
 
 def as_text(value: object) -> str:

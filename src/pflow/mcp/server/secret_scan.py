@@ -54,14 +54,31 @@ class ServerView(ServerFields):
     warnings: tuple[str, ...] | None = None
     """What to know of a server that was just added."""
 
+    facts: tuple[str, ...] | None = None
+    """What was agreed to by adding it, beyond what is started or talked to."""
 
-def view(config: ServerConfig, warnings: Sequence[str] | None = None) -> ServerView:
+
+def hides_something(config: ServerConfig) -> bool:
+    """Whether a view shows what is started or talked to not whole, or in letters that can look like others."""
+    return (tuple(shown_args(config)), shown_url(config)) != (config.args, config.url) or not config.url.isascii()
+
+
+def shown_value(name: str, value: str) -> str | None:
+    """The value of a variable without a password in it; None if it is, or may be, a secret as a whole."""
+    if is_secret_name(name) or _SECRET.search(value[:_LOOKED_AT]):
+        return None
+    password = password_in(value)
+    return value.replace(password, HIDDEN) if password else value
+
+
+def view(config: ServerConfig, warnings: Sequence[str] | None = None, facts: Sequence[str] | None = None) -> ServerView:
     """The server as it may be shown."""
     shown = config._asdict()
     shown |= {"args": tuple(shown_args(config)), "url": shown_url(config), "unknown": tuple(_unknown(config))}
     shown |= {part: tuple(sorted(shown[part])) for part in ("env", "headers")}
     auth = config.auth._replace(unknown={}).as_dict() if config.auth else None
-    return ServerView(**{**shown, "auth": auth, "warnings": None if warnings is None else tuple(warnings)})
+    said = {"warnings": warnings, "facts": facts}
+    return ServerView(**shown | {"auth": auth} | {key: tuple(text) for key, text in said.items() if text is not None})
 
 
 def _advise(config: ServerConfig) -> Iterator[str]:

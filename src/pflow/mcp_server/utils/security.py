@@ -17,7 +17,7 @@ def check_may_set(workspace: Workspace, key: str) -> None:
     """Raise `SecurityError` for a setting that only a person may change."""
     option = OPTIONS.get(key)
     if option is not None and option.policy:
-        raise _refusal(key, "it decides what workflows may reach")
+        raise _refusal(key, "it decides what workflows may do")
     if option is not None or not is_credential(key):
         return
     if check_env_name(key):
