@@ -30,11 +30,11 @@ from pflow.mcp.protocol import json_line as frame
 from pflow.mcp.protocol import rpc, session
 from pflow.mcp.server import config
 from pflow.mcp.tools import entry as tool_entry
-from pflow.mcp.tools import sync_plan
+from pflow.mcp.tools import nested, sync_plan
 from pflow.mcp_server.tools import TOOLSETS
 from pflow.nodes.file import protected_place
 from pflow.process import command as process
-from pflow.workspace import Workspace
+from pflow.workspace import Workspace, server_sync
 from tests.conventions.source import ROOT
 from tests.docs.node_table import builtin_nodes, node_part, written_nodes
 from tests.docs.page import PAGES, blocks_of, headings_of, read_page
@@ -240,6 +240,8 @@ def test_the_limits_of_servers_are_those_of_the_code() -> None:
         f"| {frame.LINE_LIMIT >> 20} MiB, with {frame.MOST_BRACKETS:,} objects and lists, ",
         f" {frame.MOST_FIELDS:,} fields, {frame.MOST_STRINGS:,} texts |",
         f"| {tool_entry.MOST_BYTES >> 10} KiB, {tool_entry.MOST_PARAMS:,} parameters |",
+        f"| {nested.MOST_FIELDS:,} are shown at once |",
+        f"| {server_sync.MOST_INSTRUCTIONS:,} characters are kept |",
         f"| {session.MOST_TOOLS:,} in {session.MOST_PAGES} pages; {sync_plan.MOST_BYTES >> 20} MiB as node types |",
         f"| {result.MOST_BYTES >> 20} MiB, {result.MOST_FILES:,} files |",
         f"| {config.TIMEOUT:g} s, or the server's `timeout` (up to {config.MAX_TIMEOUT / 3600:g} hours); "

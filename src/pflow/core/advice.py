@@ -14,6 +14,8 @@ COMMANDS = {
     "cancel_run": "pflow runs cancel {run}",
     "check_server": "pflow mcp doctor {server}",
     "clean_drafts": "pflow workflow clean-temp --older-than 1d",
+    "compare_schema": "pflow mcp sync {server} --compare schema",
+    "describe_field": "pflow registry describe {node} PATH",
     "describe_node": "pflow registry describe {node}",
     "describe_node_as_json": "pflow registry describe {node} --json",
     "describe_workflow": "pflow workflow describe {workflow} --json",

@@ -16,6 +16,10 @@ Schema = Mapping[str, object]
 SEEN = "x-seen"
 """The keyword of a schema that was observed, not declared: in how many calls."""
 
+CONTENT = "x-json"
+"""The keyword of a string's schema for the JSON that it holds: a path leads into that. Foreign schemas do not have it:
+for them there is `contentSchema`, and such text is not read."""
+
 _MAX_REFS = 32
 """References that follow one another."""
 
@@ -79,6 +83,14 @@ def kind_of(schema: object, root: Schema | None = None) -> str:
     return _word(schema)
 
 
+def key_step(name: str) -> str:
+    """A key as templates write it behind a path: `.name`, or `["a name"]`."""
+    if name.replace("-", "_").replace("_", "x").isalnum():
+        return f".{name}"
+    whole = name.encode(errors="replace").decode()  # half a surrogate pair cannot be written in a template
+    return f"[{orjson.dumps(whole).decode()}]"
+
+
 def _follow(
     root: Schema, schema: Schema, path: tuple[str | int, ...], depth: int, seen: int, steps: Iterator[int]
 ) -> DeadEnd | None:
@@ -87,6 +99,8 @@ def _follow(
             return None
         schema = resolve(root, schema)
         seen = calls_seen(schema) or seen
+        if CONTENT in schema:
+            schema = _part(schema[CONTENT])
         choices = choices_of(schema)
         if choices:
             ends = [_follow(root, choice, path, position, seen, steps) for choice in choices]
@@ -146,11 +160,13 @@ def _schema_paths(root: Schema, schema: object, path: str, depth: int, steps: It
     if not isinstance(properties, Mapping):
         properties = {}
     keyed = not properties and part.get("additionalProperties") not in (None, False)
-    yield f"{path}  {kind_of(part, root)}{' (any keys)' if keyed else ''}"
+    yield f"{path}  {kind_of(part, root)}{' (any keys)' if keyed else ' that holds JSON' if part.get(CONTENT) else ''}"
     if depth >= _MAX_DEPTH or next(steps, None) is None:
         return
+    if part.get(CONTENT):
+        yield from islice(_schema_paths(root, part[CONTENT], path, depth + 1, steps), 1, None)
     for name, inner in properties.items():
-        yield from _schema_paths(root, inner, path + _step(str(name)), depth + 1, steps)
+        yield from _schema_paths(root, inner, path + key_step(str(name)), depth + 1, steps)
     if "items" in part:
         yield from _schema_paths(root, part["items"], f"{path}[0]", depth + 1, steps)
     for choice in choices_of(part)[:_MAX_CHOICES]:
@@ -161,21 +177,13 @@ def _value_paths(value: object, path: str, depth: int) -> Iterator[str]:
     if isinstance(value, Mapping):
         yield f"{path}  object"
         for name in value if depth < _MAX_DEPTH else ():
-            yield from _value_paths(value[name], path + _step(str(name)), depth + 1)
+            yield from _value_paths(value[name], path + key_step(str(name)), depth + 1)
     elif isinstance(value, list | tuple):
         yield f"{path}  array of {len(value)}"
         for item in value[:1] if depth < _MAX_DEPTH else ():
             yield from _value_paths(item, f"{path}[0]", depth + 1)
     else:
         yield f"{path}  {type_of(value)}"
-
-
-def _step(name: str) -> str:
-    """A key as templates write it."""
-    if name.replace("-", "_").replace("_", "x").isalnum():
-        return f".{name}"
-    whole = name.encode(errors="replace").decode()  # half a surrogate pair cannot be written in a template
-    return f"[{orjson.dumps(whole).decode()}]"
 
 
 def _part(schema: object) -> Schema:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
-from pflow.core.template.compiled import Reference, descend
+from pflow.core.template.compiled import JsonIn, Reference, descend
 from pflow.engine.state import END, ScopeState
 from pflow.engine.value import Opaque, Withheld, withheld_error
 
@@ -27,6 +28,8 @@ class Names:
         self._inputs = inputs
         self._has_seed = seed is not None
         self._seed = seed or {}
+        self._last_text = ""
+        self._last_json: object | None = None
 
     def read(self, node: int, key: str) -> object:
         """What a node reads under a natural key; raises `KeyError`."""
@@ -62,13 +65,39 @@ class Names:
                 value = self.read(node, root)
             except KeyError:
                 return self._missing(reference, f"there is no `{root}`")
-        found = descend(value, reference)
+        found = descend(value, reference, self._opened(node, reference, item))
         if isinstance(found, Opaque):
             raise RunError(
                 f"`{reference.text}` was a `{found.kind}` that existed only in the process that made it",
                 suggestions=["run the workflow again from the start"],
             )
         return found
+
+    def _opened(self, node: int, reference: Reference, item: Item | None) -> Mapping[int, JsonIn]:
+        """Where a path leads into the text of a tool's result: behind the step, or behind an item of its batch."""
+        if not self._plan.has_json_text:
+            return {}
+        root = reference.root
+        path, above = reference.path, 0
+        if item is not None and root in item:
+            batch = self._plan.nodes[node].batch
+            if batch is None or len(batch.items.references) != 1:
+                return {}
+            items = batch.items.references[0]
+            root, path, above = items.root, (*items.path, 0, *path), len(items.path) + 1
+        target = self._plan.by_id.get(root) if root not in self._inputs else None
+        if target is None or target.json_in is None:
+            return {}
+        start = 2 if target.batch is not None and path[:1] == ("results",) else 0
+        if path[start : start + 1] != ("result",):
+            return {}
+        return {start + 1 - above: partial(self._open, target.json_in)}
+
+    def _open(self, read: JsonIn, text: str) -> object | None:
+        """The JSON in a text, read once for the many items of a batch."""
+        if self._last_text is not text:
+            self._last_text, self._last_json = text, read(text)
+        return self._last_json
 
     def outputs(self) -> dict[str, object]:
         """The declared outputs; without any, what the last steps wrote."""

@@ -13,7 +13,7 @@ from pflow.engine.credential import Credentials, find_credentials
 from pflow.engine.graph import predecessors, reach_masks
 
 if TYPE_CHECKING:
-    from pflow.core.template.compiled import Compiled
+    from pflow.core.template.compiled import Compiled, JsonIn
 
 MAX_VISITS = 1000
 """Steps of one node in a run, unless the document says otherwise; a loop that does not end stops there."""
@@ -38,7 +38,7 @@ class PlanNode(Frozen):
     as written, batch, mapping; `former` gives the definitions under which earlier releases recorded the same work,
     and is asked only where there is such a record. `trusted` nodes are known not to change values in place. `reads`
     are natural keys that count as inputs. A sub-workflow has a `child` and no `make`. `server` is the MCP server it
-    calls.
+    calls. `json_in` reads the JSON in a `result` that is text, for templates whose path leads into it.
     """
 
     id: str
@@ -60,6 +60,7 @@ class PlanNode(Frozen):
     max_visits: int = MAX_VISITS
     mapping: KeyMapping | None = None
     server: str = ""
+    json_in: JsonIn | None = None
 
 
 class Plan:
@@ -110,6 +111,11 @@ class Plan:
     def credentials(self) -> Credentials:
         """What its document tells of its credentials."""
         return find_credentials(self)
+
+    @cached_property
+    def has_json_text(self) -> bool:
+        """Whether a path can lead into the text of a result."""
+        return any(node.json_in is not None for node in self.nodes)
 
     @cached_property
     def by_id(self) -> Mapping[str, PlanNode]:

@@ -74,6 +74,12 @@ def compile_plan(
     return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
 
 
+def _read_json(text: str) -> object | None:
+    from pflow.mcp.call.tool_result import json_in  # lazy: few documents lead into the text of a tool
+
+    return json_in(text)
+
+
 class _Compiler:
     def __init__(
         self,
@@ -394,4 +400,5 @@ class _Compiler:
             max_visits=spec.max_visits or MAX_VISITS,
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),
+            json_in=_read_json if entry.tool and entry.gives_text else None,
         )

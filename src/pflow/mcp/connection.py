@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
-from pflow.core.errors import ServerError, StepError, StepTimeout
+from pflow.core.errors import SecurityError, ServerError, StepError, StepTimeout, StorageError
 from pflow.mcp.call.tool_result import unknown_tool
 from pflow.mcp.protocol.handshake import Era
 from pflow.mcp.protocol.rpc import CAP
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pflow.mcp.pool import Pool
 
 _FOREVER_SECONDS = 1e9
+_HASH_SEED = "PYTHONHASHSEED"
 
 
 class Opened:
@@ -169,7 +170,7 @@ async def connect(
     elif server.command and (program := find_program(server)):
         # Another one of this name is not to be started either when the one that was agreed to cannot be.
         server = server._replace(command=program[0])
-    server, auth = _authorised(server, pool)
+    server, auth = _authorised(_seeded(server, pool), pool)
     limit = config.timeout if timeout is None else timeout
 
     def warn(text: str) -> None:
@@ -209,6 +210,20 @@ async def connect(
         error.details.setdefault("server", config.name)
         error.suggestions = (*error.suggestions, Advice("{check_server}", server=config.name))
         raise
+
+
+def _seeded(server: ServerConfig, pool: Pool) -> ServerConfig:
+    """The server with the same hash seed at every start, unless its configuration chooses one.
+
+    A Python server that builds a description from a set would otherwise list another one each time.
+    """
+    if server.transport != "stdio" or _HASH_SEED in server.env:
+        return server
+    try:
+        seed = pool.states.hash_seed(server.name)
+    except (StorageError, SecurityError):
+        return server  # a home that cannot be written to costs the constancy, not the server
+    return server._replace(env={**server.env, _HASH_SEED: str(seed)})
 
 
 def _authorised(server: ServerConfig, pool: Pool) -> tuple[ServerConfig, Signer | None]:

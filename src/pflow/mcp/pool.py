@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pflow.mcp.server.config_file import ServerBook
     from pflow.mcp.server.server_state import ServerStates
     from pflow.registry.entry import Entry
+    from pflow.registry.observed import Observed
     from pflow.registry.registry import Registry
 
 
@@ -148,7 +149,7 @@ class Connections:
             error.details.setdefault("tool", tool)
             raise
         self._heard(server, outputs)
-        self._registry().observed.record(known.node_type, known.hash, outputs["result"])
+        known.learn(self._registry().observed, outputs["result"])
         return outputs
 
     async def _call(self, known: _Tool, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -185,7 +186,7 @@ class Connections:
         self, opened: Opened, tool: _Tool, arguments: Mapping[str, object], context: StepContext | None
     ) -> dict[str, object]:
         live = await opened.hash_of(tool.name)
-        if live != tool.hash:
+        if live != tool.hash and not tool.accepts(live, opened):
             raise tool.changed(opened.config, opened.tools[tool.name])
 
         def progress(done: float, total: float | None, message: str) -> None:
@@ -241,7 +242,9 @@ class _Tool:
         self.definition = entry.tool.definition
         required = object_in(self.definition, "inputSchema").get("required")
         self.required = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
+        self._gives_text = entry.gives_text
         self._check: ArgumentCheck | None = None
+        self._accepted = ""
 
     def check(self, arguments: Mapping[str, object]) -> None:
         """Raise `StepError` for arguments that the tool's schema does not admit."""
@@ -257,21 +260,50 @@ class _Tool:
                 suggestions=[Advice("{describe_node}", node=self.node_type)],
             )
 
+    def accepts(self, live: str, opened: Opened) -> bool:
+        """Whether a definition that is not the synced one differs only in what does not count for its server."""
+        if live != self._accepted:
+            from pflow.mcp.tools.sameness import is_same  # lazy: a definition rarely changes
+
+            if not is_same(opened.config, self.definition, opened.tools[self.name]):
+                return False
+            self._accepted = live
+        return True
+
     def changed(self, server: ServerConfig, live: Mapping[str, object]) -> SecurityError:
         """The refusal of a definition that is not the synced one."""
         # lazy: a definition rarely changes
         from pflow.mcp.tools.change import compare
         from pflow.mcp.tools.entry import make_entry
+        from pflow.mcp.tools.sameness import has_same_schema
 
         try:
             found: Sequence[str] = compare(self.node_type, self._entry.data, make_entry(server, live, "")).differences
         except ServerError as error:
             found = [error.message]
+        advice = [Advice("`{sync_server}` shows the difference and takes it over", server=self.server)]
+        if has_same_schema(self.definition, live):
+            advice.append(
+                Advice(
+                    "if it differs again after that, the server words it anew at every start; "
+                    "`{compare_schema}` counts only names, types and values of parameters as a change",
+                    server=self.server,
+                )
+            )
         return SecurityError(
             f"tool `{self.name}` of server `{self.server}` is not the one that was synced",
             details={"changed": list(found)},
-            suggestions=[Advice("`{sync_server}` shows the difference and takes it over", server=self.server)],
+            suggestions=advice,
         )
+
+    def learn(self, observed: Observed, result: object) -> None:
+        """Remember what the result of a call looked like."""
+        if self._gives_text and isinstance(result, str):
+            from pflow.mcp.call.tool_result import json_in  # lazy: importing this module is cheap
+
+            observed.record_text(self.node_type, self.hash, json_in(result))
+        else:
+            observed.record(self.node_type, self.hash, result)
 
     def may_repeat(self, opened: Opened) -> bool:
         """Whether a call whose outcome is unknown may be made again: it says so itself, and it is believed."""

@@ -10,11 +10,13 @@ from pflow.core.advice import Advice
 from pflow.core.errors import PflowError, SecurityError, ServerError
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.printable import cut
 from pflow.mcp.connection import Opened, connect
 from pflow.mcp.pool import Pool
 from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.consent import describe_change, grant, require_consent
 from pflow.mcp.server.launcher import find_launch
+from pflow.mcp.tools.prose import clean_prose
 from pflow.mcp.tools.sync import apply_sync, plan_sync, touched
 from pflow.registry.registry import Registry
 from pflow.workspace.in_turn import Waiting, in_turn
@@ -25,6 +27,10 @@ Agree = Callable[[str], bool]
 
 PATIENCE_SECONDS = 120.0
 """How long a server may take to start here, where a launcher may have to download it first."""
+
+
+MOST_INSTRUCTIONS = 16 << 10
+"""Characters that are kept of what a server says about its tools."""
 
 
 class Listing:
@@ -110,6 +116,7 @@ class Sync:
                 version=found.peer.release,
                 synced_at=time.time(),
                 tools=len(found.tools),
+                instructions=clean_prose(cut(found.peer.instructions, MOST_INSTRUCTIONS)),
             )
         return report_sync(
             plan,

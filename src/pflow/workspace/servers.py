@@ -15,17 +15,18 @@ from pflow.core.frozen import Frozen
 from pflow.core.suggest import nearest
 from pflow.execution.wiring import Wiring
 from pflow.mcp.server.address import has_reference
-from pflow.mcp.server.config import ServerConfig, read_server
+from pflow.mcp.server.config import ServerConfig, check_server, read_server
 from pflow.mcp.server.config_file import ServerBook
 from pflow.mcp.server.consent import describe, grant, require_consent
 from pflow.mcp.server.secret_scan import ServerView, advise, hides_something, view
 from pflow.mcp.server.server_state import ServerStates
 
 if TYPE_CHECKING:
+    from pflow.core.setting.redactor import Redactor
     from pflow.mcp.pool import Pool
     from pflow.registry.entry import Entry
     from pflow.workspace.in_turn import Waiting
-    from pflow.workspace.server_report import ImportReport, ServerCheck, SyncFailure, SyncReport
+    from pflow.workspace.server_report import ImportReport, ServerCheck, ServerDetail, SyncFailure, SyncReport
 
 F = TypeVar("F", bound=Frozen)
 
@@ -51,6 +52,24 @@ class Servers:
     def show(self, name: str) -> ServerView:
         """One server; raises `NotFoundError`."""
         return view(self._book.get(name))
+
+    def describe(self, name: str) -> ServerDetail:
+        """One server, with its tools and what it says about them as of the last sync; raises `NotFoundError`."""
+        from pflow.workspace.server_report import ServerDetail  # lazy: most uses need no reports
+
+        state = self._states.get(name)
+        detail = ServerDetail(
+            server=self.show(name),
+            version=state.version,
+            tools=tuple(self.tools(name)),
+            instructions=state.instructions,
+        )
+        return self._discreet([detail])[0]
+
+    def instructions(self, name: str) -> str:
+        """What a server says about all its tools; nothing before it was synced."""
+        said = self._states.get(name).instructions
+        return self._redactor().text(said) if said else ""
 
     def add(self, name: str, fields: Mapping[str, object], *, overwrite: bool = False) -> ServerView:
         """Configure a server by its fields in `mcp-servers.json`; gives it back with `warnings`. Starts nothing.
@@ -82,12 +101,14 @@ class Servers:
         agree: Callable[[str], bool] | None,
         dry_run: bool = False,
         trust_readonly: bool = False,
+        compare: str | None = None,
         waiting: Waiting | None = None,
     ) -> Sequence[SyncReport | SyncFailure]:
         """Start servers, all if none is named, and make their tools node types; a report for each.
 
         `agree` is asked about a server that changed since it was agreed to, or never was; without it such a server is
-        refused. With `trust_readonly` the servers are trusted, from now on, on which of their tools only read.
+        refused. From now on, with `trust_readonly` the servers are trusted on which of their tools only read, and
+        `compare` says what of their tools must stay as it is synced: `everything`, or only the `schema`.
         `waiting` is told now and then which servers have not answered yet, and how many have yet to be started.
         """
         # lazy: most uses talk to no server
@@ -95,8 +116,9 @@ class Servers:
         from pflow.workspace.server_sync import Sync
 
         servers, broken = self._chosen(names)
-        if trust_readonly:
-            servers = [server._replace(trust_readonly=True) for server in servers]
+        chosen = {"trust_readonly": trust_readonly, "compare": compare}
+        if changes := {name: value for name, value in chosen.items() if value}:
+            servers = [check_server(server._replace(**changes)) for server in servers]
             if not dry_run:
                 self._book.add_all(servers, overwrite=True)
         sync = Sync(self._pool(self._warn), self._wiring.registry, dry_run=dry_run, stored=self._stored())
@@ -202,12 +224,17 @@ class Servers:
 
     def _discreet(self, reports: Sequence[F]) -> Sequence[F]:
         """Reports without the secrets that servers were given and may have repeated."""
+        redactor = self._redactor()
+        return [redactor.report(report) for report in reports]
+
+    def _redactor(self) -> Redactor:
+        """What takes out secrets, those of servers too."""
         from pflow.mcp.server.server_secret import server_secrets  # lazy: most uses talk to no server
 
         redactor = self._wiring.redactor
         for name, value in server_secrets(self._wiring.home, self._wiring.settings.variables()).items():
             redactor.add(name, value)
-        return [redactor.report(report) for report in reports]
+        return redactor
 
     def import_from(
         self,

@@ -29,6 +29,7 @@ from pflow.workspace.one_step import one_step
 if TYPE_CHECKING:
     from pflow.execution.describe import Description
     from pflow.execution.live_run import LiveRun
+    from pflow.mcp.tools.detail import NodeDetail
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
     from pflow.workspace.library import Library
@@ -287,9 +288,21 @@ class Workspace:
 
         return document_schema([self.node_type(name) for name in types] or self.node_types())
 
+    def describe_node(self, name: str, *, focus: str = "") -> NodeDetail:
+        """What a node type does and takes, in full; with a `focus` only what stands at that path of a parameter."""
+        from pflow.mcp.tools.detail import describe_entry  # lazy: not for runs
+
+        return describe_entry(self.node_type(name), focus=focus)
+
     def one_step(self, name: str, params: Mapping[str, object], *, text: bool = False) -> dict[str, object]:
         """A workflow that runs one node on its own; with `text` the params are words of a command line."""
         return one_step(self.node_type(name), params, text=text)
+
+    def output_paths(self, name: str, outputs: Mapping[str, object]) -> list[str]:
+        """What templates can name in the outputs of a node type, with types; also in text of a tool that holds JSON."""
+        from pflow.workspace.output_path import output_paths  # lazy: not for runs
+
+        return output_paths(self.node_type(name), outputs)
 
     @property
     def discovery(self) -> Finder:

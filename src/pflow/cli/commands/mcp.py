@@ -9,7 +9,7 @@ import click
 
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.mcp_install import HOST_HELP, install, uninstall
-from pflow.cli.commands.mcp_sync import asking, doctor, say_none, say_notes, sync
+from pflow.cli.commands.mcp_sync import COMPARE_HELP, asking, doctor, say_none, say_notes, sync
 from pflow.cli.commands.serve import serve_mcp
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
@@ -48,6 +48,7 @@ def mcp() -> None:
 @click.option("--trust-readonly", is_flag=True, help="Trust it on which tools only read; their results are cached.")
 @click.option("--trust-idempotent", is_flag=True, help="Trust it on which tools may run again after a crash.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool becomes a node type; repeatable.")
+@click.option("--compare", metavar="WHAT", help=COMPARE_HELP)
 @click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
 @with_console
 def add(
@@ -83,6 +84,24 @@ def list_servers(console: Console) -> None:
     rows = [(server.name, _transport(server), _target(server) + _choice(server)) for server in found]
     say_none(console, found)
     console.reply({"servers": [server.as_dict() for server in found]}, "\n".join(columns(rows, indent="")))
+
+
+@mcp.command()
+@click.argument("name", shell_complete=complete_server)
+@with_console
+def show(console: Console, name: str) -> None:
+    """Show the server NAME: how it is reached, its tools, and what it says about them."""
+    found = console.workspace().servers.describe(name)
+    server = found.server
+    lines = [f"{server.name}  {_transport(server)}  {_target(server)}"]
+    if found.version:
+        lines.append(f"version {escape(found.version)}")
+    if server.compare != "everything":
+        lines.append(f"compares the {server.compare} of its tools")
+    lines.append(f"tools: {', '.join(map(escape, found.tools)) or 'not known before `pflow mcp sync`'}")
+    if found.instructions:
+        lines += ["", "it says", *(f"  {escape(line)}".rstrip() for line in found.instructions.splitlines())]
+    console.reply(found.as_dict(), "\n".join(lines))
 
 
 @mcp.command()
@@ -145,7 +164,9 @@ def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool
 
 def _fields(words: tuple[str, ...], given: Mapping[str, object], scopes: tuple[str, ...]) -> dict[str, object]:
     """The server's fields in the file, from the options of the command line."""
-    fields: dict[str, object] = {key: given[key] for key in ("url", "transport", "timeout") if given[key] is not None}
+    fields: dict[str, object] = {
+        key: given[key] for key in ("url", "transport", "timeout", "compare") if given[key] is not None
+    }
     if words:
         fields["command"], fields["args"] = words[0], list(words[1:])
     for key in ("socket", "cwd", "pin_file"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -19,8 +19,18 @@ from pflow.core.printable import columns, escape, shorten
 if TYPE_CHECKING:
     from pflow.workspace.server_report import ServerCheck, SyncFailure, SyncReport
 
+COMPARE_HELP = "What of a tool must stay as synced: everything (the default), or its schema, not its wording."
+
 _SHOWN_NAMES = 10
 _MARKS = {True: "ok", False: "FAILED", None: "note"}
+
+
+class SyncOptions(TypedDict, total=False):
+    """How servers are synced."""
+
+    dry_run: bool
+    trust_readonly: bool
+    compare: str | None
 
 
 @click.command()
@@ -29,9 +39,10 @@ _MARKS = {True: "ok", False: "FAILED", None: "note"}
 @click.option("--yes", is_flag=True, help="Agree to what would be started, without being asked.")
 @click.option("--dry-run", is_flag=True, help="Show what would change.")
 @click.option("--trust-readonly", is_flag=True, help="Trust them on which tools only read; results are cached.")
+@click.option("--compare", metavar="WHAT", help=COMPARE_HELP)
 @with_console
 def sync(
-    console: Console, names: tuple[str, ...], everything: bool, yes: bool, dry_run: bool, trust_readonly: bool
+    console: Console, /, names: tuple[str, ...], everything: bool, yes: bool, **options: Unpack[SyncOptions]
 ) -> int:
     """Start the servers NAME, and make their tools node types.
 
@@ -39,7 +50,7 @@ def sync(
     """
     if bool(names) == everything:
         raise UsageError("name the servers to sync, or say `--all`", suggestions=["pflow mcp list"])
-    return sync_servers(console, names, yes=yes, dry_run=dry_run, trust_readonly=trust_readonly)
+    return sync_servers(console, names, yes=yes, **options)
 
 
 @click.command()
@@ -111,19 +122,11 @@ def test_connections(console: Console) -> int:
     return show_checks(console, reports, "\n".join(columns(rows, indent="")))
 
 
-def sync_servers(
-    console: Console, names: Sequence[str], *, yes: bool, dry_run: bool = False, trust_readonly: bool = False
-) -> int:
+def sync_servers(console: Console, names: Sequence[str], *, yes: bool, **options: Unpack[SyncOptions]) -> int:
     """Sync servers, all if none is named, and print the reports; returns the exit code."""
-    reports = console.workspace().servers.sync(
-        names,
-        agree=asking(console, yes),
-        dry_run=dry_run,
-        trust_readonly=trust_readonly,
-        waiting=_waiting(console),
-    )
+    reports = console.workspace().servers.sync(names, agree=asking(console, yes), waiting=_waiting(console), **options)
     say_none(console, reports)
-    return show_sync(console, reports, dry_run=dry_run)
+    return show_sync(console, reports, dry_run=options.get("dry_run", False))
 
 
 def show_checks(console: Console, reports: Sequence[ServerCheck], text: str) -> int:

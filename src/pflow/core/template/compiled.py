@@ -40,6 +40,9 @@ KindsAt = Callable[[ValuePath], Taken | None]
 Lookup = Callable[[Reference], object]
 """Gives a reference's value; raises `UnresolvedError`."""
 
+JsonIn = Callable[[str], object | None]
+"""Gives the JSON object or array that a text holds, None if it holds none."""
+
 
 class Problem(NamedTuple):
     """What is wrong with a template: where in the value, and what to write instead.
@@ -160,9 +163,15 @@ def as_text(value: object) -> str:
         raise StepError(f"a value of type `{type(value).__name__}` cannot become text") from error
 
 
-def descend(value: object, reference: Reference) -> object:
-    """What stands at the reference's path inside its root's value; raises `UnresolvedError`."""
+def descend(value: object, reference: Reference, opened: Mapping[int, JsonIn] = {}) -> object:
+    """What stands at the reference's path inside its root's value; raises `UnresolvedError`.
+
+    `opened` says at which depth text is read as the JSON that it holds, and how.
+    """
     for depth, key in enumerate(reference.path):
+        if isinstance(value, str) and depth in opened:
+            held = opened[depth](value)
+            value = value if held is None else held
         if isinstance(value, Mapping):
             name = key if isinstance(key, str) else str(key)
             if name in value:

@@ -56,13 +56,16 @@ def require_consent(states: ServerStates, server: ServerConfig, variables: Mappi
 
 
 def grant(states: ServerStates, *servers: ServerConfig, variables: Mapping[str, str]) -> None:
-    """Keep that a person agreed to these servers as they are. What was learned of them as they were is forgotten."""
+    """Keep that a person agreed to these servers as they are. What was learned of them as they were is forgotten.
+
+    The hash seed stays: with another one, the definitions of an otherwise unchanged server could differ.
+    """
     changes: dict[str, dict[str, object]] = {}
     for server in servers:
         fingerprint = server.fingerprint()
         state, meaning = states.get(server.name), meaning_of(server, variables)
         same = state.consent == fingerprint and not _moved(state, meaning)
-        learned = {} if same else {key: getattr(ServerState, key) for key in ServerState._fields}
+        learned = {} if same else {key: getattr(ServerState, key) for key in ServerState._fields if key != "hash_seed"}
         agreed = {**deciding(server), **_settled(ServerState(), meaning)}
         changes[server.name] = {**learned, "consent": fingerprint, "agreed": agreed}
     if changes:
