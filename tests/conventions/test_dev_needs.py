@@ -1,4 +1,4 @@
-"""`dev_servers.py` installs each MCP server once, mends what broke, and fails over it only in CI."""
+"""`dev_needs.py` installs each thing that tests need once, mends what broke, and says why something cannot be."""
 
 import os
 import shutil
@@ -27,6 +27,15 @@ for name in everything filesystem memory; do
 done
 """
 
+APT = """#!/bin/sh
+echo "apt-get $1" >> "$LOG"
+case "$1" in
+update) touch "$LISTS" ;;
+install) ls "$LISTS" || exit 100; for last; do :; done; touch "$BIN/$last"; chmod 755 "$BIN/$last" ;;
+esac
+"""
+PROGRAMS = ("node", "bash", "git", "openssl", "strace")
+
 GIT, SQLITE, TIME = (
     "mcp-server-git==2026.10.19 mcp==2.3.0",
     "mcp-server-sqlite==2025.4.25 mcp==1.30.0",
@@ -47,17 +56,17 @@ class Checkout:
         self.log = folder / "log"
         self.bin = folder / "bin"
         self.bin.mkdir()
-        for name, text in {"uv": UV, "npm": NPM, "node": "#!/bin/sh\n"}.items():
+        for name, text in {"uv": UV, "npm": NPM, **dict.fromkeys(PROGRAMS, "#!/bin/sh\n")}.items():
             (self.bin / name).write_text(text)
             (self.bin / name).chmod(0o755)
-        for name in ("sh", "mkdir", "ln", "sed", "touch", "dirname", "basename", "grep", "tr"):
+        for name in ("sh", "mkdir", "ln", "sed", "touch", "dirname", "basename", "grep", "tr", "ls"):
             (self.bin / name).symlink_to(str(shutil.which(name)))
 
     def install(self, **environment: Any) -> tuple[Any, ...]:
         """What was installed, and how the installer ended."""
         self.log.write_text("")
         done = subprocess.run(
-            [sys.executable, "dev_servers.py"],
+            [sys.executable, "dev_needs.py"],
             cwd=self.root,
             env={
                 "PATH": str(self.bin),
@@ -97,19 +106,82 @@ def test_what_lost_a_part_is_installed_anew(checkout: Checkout, lost: str) -> No
     assert checkout.install()[0] == []
 
 
-def test_without_node_the_rest_is_installed_and_only_ci_fails(checkout: Checkout) -> None:
+def test_without_node_the_rest_is_installed_and_the_reason_is_said(checkout: Checkout) -> None:
     (checkout.bin / "npm").unlink()
     installed, done = checkout.install()
-    assert (installed, done.returncode) == (sorted([GIT, SQLITE, TIME]), 0)
-    assert "error: MCP servers, npm: there is no node or no npm here; install Node.js 20 or newer" in done.stderr
-    assert "tests that need these servers will be skipped" in done.stderr
-    assert checkout.install(CI="true")[1].returncode == 1
+    assert (installed, done.returncode) == (sorted([GIT, SQLITE, TIME]), 1)
+    assert "MCP servers, npm: there is no node or no npm here; install Node.js 20 or newer" in done.stderr
 
 
 def test_what_could_not_be_installed_is_tried_again(checkout: Checkout) -> None:
     (checkout.bin / "npm").write_text("#!/bin/sh\necho no such registry\nexit 1\n")
-    installed, done = checkout.install(CI="true")
+    installed, done = checkout.install()
     assert done.returncode == 1
     assert "no such registry" in done.stderr
     (checkout.bin / "npm").write_text(NPM)
     assert checkout.install()[0] == [ALL[-1]]
+
+
+def test_a_program_that_is_missing_and_cannot_be_installed_is_named(checkout: Checkout) -> None:
+    checkout.install()
+    (checkout.bin / "strace").unlink()
+    _, done = checkout.install()
+    assert done.returncode == 1
+    assert "`strace` is not installed; install it with the package manager of your system" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can install packages")
+def test_root_gets_a_missing_program_from_apt_also_where_the_lists_are_empty(checkout: Checkout) -> None:
+    checkout.install()
+    (checkout.bin / "strace").unlink()
+    (checkout.bin / "apt-get").write_text(APT)
+    (checkout.bin / "apt-get").chmod(0o755)
+    (checkout.bin / "chmod").symlink_to(str(shutil.which("chmod")))
+    installed, done = checkout.install(LISTS=str(checkout.root / "lists"), BIN=str(checkout.bin))
+    assert (installed, done.returncode) == (["apt-get install", "apt-get install", "apt-get update"], 0)
+
+
+TESTS = """
+import pytest
+
+@pytest.mark.needs("strace")
+def test_with_strace():
+    pass
+
+@pytest.mark.skip(reason="REASON")
+def test_elsewhere():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason", "outcome", "says"),
+    [
+        ("", "root may write anything", "2 skipped", "needs strace, which is not installed: `python3 dev.py test`"),
+        (
+            "install",
+            "root may write anything",
+            "2 skipped",
+            "which is not installed: `strace` is not installed",
+        ),
+        ("strict", "root may write anything", "1 skipped, 1 error", "needs strace, which is not installed"),
+        ("strict", "forgot to say why", "2 errors", "test_elsewhere was not run. Skipped: forgot to say why"),
+    ],
+)
+def test_a_skip_is_a_failure_of_a_check_unless_it_has_a_true_reason(
+    tmp_path: Path, mode: str, reason: str, outcome: str, says: str
+) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "from tests.needs import Needs\n\ndef pytest_configure(config):\n    config.pluginmanager.register(Needs())\n"
+        "    config.addinivalue_line('markers', 'needs: x')\n"
+    )
+    (tmp_path / "test_it.py").write_text(TESTS.replace("REASON", reason))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", "--rootdir=.", "test_it.py"],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "PFLOW_TEST_NEEDS": mode},
+        capture_output=True,
+        text=True,
+    )
+    assert outcome in done.stdout and says in done.stdout, done.stdout
+    assert done.returncode == (0 if mode != "strict" else 1)
