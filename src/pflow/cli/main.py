@@ -100,6 +100,18 @@ def root(ctx: click.Context, version: bool) -> None:
 def run_command(words: Sequence[str]) -> int:
     """Run one command line and return its exit code. Nothing escapes but a bug under PFLOW_DEBUG."""
     console = Console()
+    try:
+        return _run(console, words)
+    finally:
+        console.return_stdout()
+
+
+def run_program(words: Sequence[str]) -> int:
+    """`run_command` as all that this process does: threads that nodes left behind never get its stdout back."""
+    return _run(Console(), words)
+
+
+def _run(console: Console, words: Sequence[str]) -> int:
     args = _move_options(console, [_as_text(word) for word in words])
     try:
         try:

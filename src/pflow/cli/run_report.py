@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def run_watched(console: Console, begin: Callable[[Workspace], LiveRun]) -> Outcome:
     """See a run through, which signals stop; on a terminal, show how it goes."""
     workspace = console.workspace()
+    console.keep_stdout()
     if console.progress is None:
         return workspace.wait(begin(workspace), signals=True)
     with console.progress as progress:

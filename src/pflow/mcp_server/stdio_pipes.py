@@ -28,6 +28,7 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
+from pflow.core.stdout import take_stdout
 from pflow.workspace.serving import LINE_LIMIT, decode
 
 _CHUNK_BYTES = 1 << 18
@@ -47,12 +48,11 @@ def take_stdio(on_end: Callable[[], None]) -> tuple[Input, Output]:
 
     Other code that reads stdin finds it at its end, and what other code writes to stdout goes to stderr.
     """
-    source, target = os.dup(0), os.dup(1)
+    source = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
-    os.dup2(2, 1)
-    output = Output(target)
+    output = Output(take_stdout())
     return Input(source, output, on_end), output
 
 
