@@ -17,10 +17,11 @@ from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup, Reference
 from pflow.engine.batch import run_batch
 from pflow.engine.binding import bind_inputs
+from pflow.engine.declared_output import check_outputs
 from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
 from pflow.engine.name_lookup import Names
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
-from pflow.engine.run import Run
+from pflow.engine.run import Run, own_defaults
 from pflow.engine.state import ScopeState
 from pflow.engine.store import NodeAwareSharedStore, StepStore
 from pflow.engine.value import digest_all
@@ -340,15 +341,16 @@ class Scope:
         """One execution of a node's code, as a transaction."""
         run = self.run
         instance = run.instance(node)
-        instance.set_params(params)
+        defaults = {} if node.trusted else own_defaults(instance, params)
+        instance.set_params({**defaults, **params} if defaults else params)
         store = StepStore(self.names, node.number, trusted=node.trusted)
         shared: Any = store
         if node.mapping is not None:
             shared = NodeAwareSharedStore(
-                store, node.mapping.input_mappings, node.mapping.output_mappings, params=params
+                store, node.mapping.input_mappings, node.mapping.output_mappings, params=params, defaults=defaults
             )
-        elif not node.trusted and params:
-            shared = NodeAwareSharedStore(store, params=params)
+        elif not node.trusted and (params or defaults):
+            shared = NodeAwareSharedStore(store, params=params, defaults=defaults)
         run.enter(node.id, step)
         if isinstance(instance, AsyncNode):
             action = await instance._run_async(shared)
@@ -359,6 +361,8 @@ class Scope:
             for name, key in node.mapping.output_mappings.items():
                 if key in writes:
                     writes[name] = writes[key]
+        if node.outputs:
+            check_outputs(node.id, node.outputs, writes)
         reads = {}
         if store.reads:
             reads = {key: digest_all([run.values.key(value)]) for key, value in store.reads.items()}
