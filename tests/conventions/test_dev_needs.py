@@ -70,6 +70,7 @@ class Checkout:
             cwd=self.root,
             env={
                 "PATH": str(self.bin),
+                "PYTHONDONTWRITEBYTECODE": "1",  # it goes by whole seconds and would miss a quick edit
                 "LOG": str(self.log),
                 "PYTHON": os.path.realpath(sys.executable),
                 **environment,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pflow.cli.console import Console
@@ -57,8 +59,7 @@ def read_params(words: Iterable[str]) -> dict[str, str]:
 
 def read_inputs(console: Console, path: str) -> dict[str, object]:
     """Inputs from a JSON or YAML file that holds an object; `-` is stdin."""
-    from pathlib import Path  # lazy: only with `--inputs`
-
+    # lazy: only with `--inputs`
     from pflow.core.document.json_text import load_json, scan_json
     from pflow.core.document.position import Issues, Places
     from pflow.core.document.yaml_text import load_yaml
@@ -71,6 +72,8 @@ def read_inputs(console: Console, path: str) -> dict[str, object]:
         raise StorageError(f"`{path}` cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"`{path}` is not UTF-8 text") from error
+    if not text.strip():
+        return {}
     is_json = text.lstrip()[:1] in ("{", "[")
     issues = Issues(Places(text, scan_json if is_json else None))
     value = load_json(text, issues) if is_json else load_yaml(text, issues)
@@ -83,17 +86,30 @@ def read_inputs(console: Console, path: str) -> dict[str, object]:
 
 
 def has_stdin() -> bool:
-    """Whether something other than a person may write to stdin."""
+    """Whether stdin is there to be read without being asked to: no terminal, nor `/dev/null`, which says "nothing"."""
+    return sys.stdin is not None and not _is_terminal() and not _is_null()
+
+
+def _is_terminal() -> bool:
     try:
-        return sys.stdin is not None and not sys.stdin.isatty()
+        return sys.stdin.isatty()
     except ValueError:
+        return False  # closed
+
+
+def _is_null() -> bool:
+    try:
+        return os.path.samestat(os.fstat(sys.stdin.fileno()), Path(os.devnull).stat())
+    except (OSError, ValueError):
         return False
 
 
 def read_stdin(console: Console, *, what: str) -> str:
     """All of stdin as text. On a terminal, and when nothing comes for a while, says what it waits for."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError(f"stdin is closed; {what} cannot be read from it")
     stream: Any = sys.stdin.buffer  # a buffered reader, which typeshed calls a plain one
-    if not has_stdin():
+    if _is_terminal():
         console.say(f"reading {what} from the terminal; end it with Ctrl-D")
     elif not _has_data(_PATIENCE_SECONDS):
         console.say(f"waiting for {what} on stdin (`< /dev/null` if there is none)")
@@ -101,7 +117,10 @@ def read_stdin(console: Console, *, what: str) -> str:
     while len(data) <= _MOST_BYTES:
         while not _has_data(_GLANCE_SECONDS):
             pass
-        chunk = stream.read1(1 << 16)
+        try:
+            chunk = stream.read1(1 << 16)
+        except OSError as error:
+            raise StorageError(f"stdin cannot be read: {error.strerror}") from error
         if not chunk:
             break
         data += chunk
