@@ -40,8 +40,17 @@ _EVERY_TRACES = 20
 """Looking at all traces takes longer than a short run; a few too many do no harm."""
 
 
-def build_trace(run_id: str, records: Sequence[Record]) -> dict[str, object]:
-    """The trace of a run. Large values appear as `{"$value": digest, "size": bytes}`."""
+def read_trace(journal: Journal, run_id: str) -> dict[str, object]:
+    """The trace of a run as it stands now."""
+    info = journal.info(run_id)
+    trace = build_trace(run_id, journal.read(run_id), alive=info.alive)
+    if trace["status"] == "running" or info.status == "damaged":  # else its end is newer than what was looked up first
+        trace["status"] = info.state
+    return trace
+
+
+def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) -> dict[str, object]:
+    """The trace of a run, whose process is `alive` or not. Large values are `{"$value": digest, "size": bytes}`."""
     trace: dict[str, object] = {"trace_version": 1, "run_id": run_id, "status": "running"}
     steps: dict[str, dict[str, object]] = {}
     done: dict[str, int] = {}
@@ -56,8 +65,17 @@ def build_trace(run_id: str, records: Sequence[Record]) -> dict[str, object]:
             raise DamagedError(f"the journal of run `{run_id}` cannot be read to its end") from error
     for step, count in done.items():
         steps.setdefault(step, {"step": step})["items_completed"] = count
+    if trace["status"] != "running" or not alive:
+        _cut_off(steps)
     trace["steps"] = list(steps.values())
     return trace
+
+
+def _cut_off(steps: dict[str, dict[str, object]]) -> None:
+    """Whoever ran the steps has gone: what had begun may have happened or not."""
+    for entry in steps.values():
+        if entry.get("status") == "running":
+            entry["status"] = "in_doubt"
 
 
 def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], event: Event) -> None:
@@ -67,6 +85,7 @@ def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], event: E
         case RunStarted():
             trace.update(workflow=event.workflow, started_at=event.at, inputs=event.inputs)
         case RunResumed():
+            _cut_off(steps)
             trace["resumed"] = [*_list(trace.get("resumed")), event.at]
             trace["status"] = "running"
             trace.pop("error", None)
@@ -90,7 +109,7 @@ def _add_step(
     entry = steps.setdefault(event.step, {"step": event.step})
     match event:
         case StepStarted():
-            entry.update(node=event.node, status="in_doubt", started_at=event.at, attempt=event.attempt)
+            entry.update(node=event.node, status="running", started_at=event.at, attempt=event.attempt)
         case StepCompleted():
             entry.update(status="completed", ms=event.ms, action=event.action, source=event.source)
             entry["outputs"] = event.writes
@@ -149,8 +168,7 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "
 def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, object]:
     """The trace that `reference` means: `latest`, a run id or its beginning, or a path inside the trace directory."""
     if re.fullmatch(r"[0-9a-f-]{1,64}|latest", reference):
-        run_id = find_run(journal, reference)
-        return build_trace(run_id, journal.read(run_id))
+        return read_trace(journal, find_run(journal, reference))
     name = Path(reference).expanduser()
     if folder / name.name != (name if name.is_absolute() else folder / name):
         raise SecurityError("a trace is `latest`, a run id, or a file in the trace directory")
