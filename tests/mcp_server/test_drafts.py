@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,8 @@ def test_old_drafts_go_when_a_server_starts(
         path = drafts.save(name, says(name))
         seconds = path.stat().st_mtime - days * 86400
         os.utime(path, (seconds, seconds))
+    now = time.time()
+    (home / ".clock").write_bytes(orjson.dumps([now - days * 86400 for days in (2, 1, 0)]))
     client = start(home=home)
     wait_until(lambda: not drafts.exists("old"))
     assert [entry["name"] for entry in client.call("workflow_list", include_temp=True).data["workflows"]] == ["young"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import orjson
@@ -30,6 +29,9 @@ from pflow.engine.codec import decode_event, step_of
 from pflow.engine.ports import Journal, Record
 from pflow.engine.value import ShownValues
 from pflow.execution.run_lookup import find_run
+
+Clock = Callable[[], float | None]
+"""Gives the moment up to which ages count, if that is known."""
 
 _SHOWN = ShownValues()
 _ENDS = {RunCompleted: "completed", RunFailed: "failed", RunStopped: "stopped", RunCancelled: "cancelled"}
@@ -128,19 +130,21 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def write_trace(folder: Path, run_id: str, records: Sequence[Record], *, keep_days: float, max_mb: float) -> Path:
+def write_trace(
+    folder: Path, run_id: str, records: Sequence[Record], *, keep_days: float, max_mb: float, now: Clock
+) -> Path:
     """Write the run's trace file, replacing an earlier one of the same run, and delete old ones."""
     trace = build_trace(run_id, records)
     path = folder / f"{_PREFIX}{run_id}.json"
     write_atomic(path, orjson.dumps(trace, option=orjson.OPT_INDENT_2), durable=False)
-    prune_traces(folder, keep_days=keep_days, max_mb=max_mb, keep=path.name)
+    prune_traces(folder, keep_days=keep_days, max_mb=max_mb, keep=path.name, now=now)
     return path
 
 
-def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "") -> list[str]:
+def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str, now: Clock) -> list[str]:
     """Delete traces that are too old, then the oldest until the directory is small enough."""
     names = [name for name in _trace_names(folder) if name != keep]
-    if keep and (len(names) < _FEW_TRACES or len(names) % _EVERY_TRACES):
+    if len(names) < _FEW_TRACES or len(names) % _EVERY_TRACES:
         return []
     sweep_temps(folder, limit=len(names) + _FEW_TRACES)
     found = []
@@ -151,7 +155,7 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "
             continue
         found.append((facts.st_mtime, facts.st_size, name))
     found.sort(reverse=True)
-    oldest = time.time() - keep_days * 86400
+    oldest = (now() or 0.0) - keep_days * 86400
     room = max_mb * (1 << 20)
     gone = []
     for at, size, name in found:
