@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
-from pflow.core.template.compiled import Reference, descend
+from pflow.core.template.compiled import MOST_BUILT, Compiled, Reference, descend, too_large
 from pflow.engine.state import END, ScopeState
 from pflow.engine.value import Opaque
 
@@ -68,15 +68,29 @@ class Names:
             )
         return found
 
-    def outputs(self) -> dict[str, object]:
-        """The declared outputs; without any, what the last steps wrote."""
+    def outputs(self, size: Callable[[object], int]) -> dict[str, object]:
+        """The declared outputs; without any, what the last steps wrote. `size` gives that of a value."""
         plan, state = self._plan, self._state
         if plan.outputs:
-            return {name: source.render(lambda ref: self.lookup(END, ref)) for name, source in plan.outputs.items()}
+            return {name: self._output(name, source, size) for name, source in plan.outputs.items()}
         ended = list(dict.fromkeys(state.ended))
         if len(ended) == 1:
             return dict(state.outputs[ended[0]])
         return {plan.nodes[number].id: dict(state.outputs[number]) for number in sorted(ended)}
+
+    def _output(self, name: str, source: Compiled, size: Callable[[object], int]) -> object:
+        built = 0
+
+        def lookup(reference: Reference) -> object:
+            nonlocal built
+            value = self.lookup(END, reference)
+            built += size(value)
+            return value
+
+        output = source.render(lookup)
+        if len(source.references) > 1 and built > MOST_BUILT:
+            raise too_large(f"output `{name}`")
+        return output
 
     def store(self) -> dict[str, object]:
         """The shared store as a flow in Python leaves it: its seed, and the last writes over it."""

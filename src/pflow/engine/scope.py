@@ -13,9 +13,8 @@ from pocketflow import AsyncNode
 
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
-from pflow.core.json_type import describe
-from pflow.core.template.compiled import Lookup, Reference
-from pflow.engine.batch import run_batch
+from pflow.core.template.compiled import Reference
+from pflow.engine.batch import batch_items, run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.declared_output import check_outputs
 from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
@@ -24,6 +23,7 @@ from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
 from pflow.engine.run import Run, own_defaults
 from pflow.engine.state import ScopeState
 from pflow.engine.store import NodeAwareSharedStore, StepStore
+from pflow.engine.template_size import check_sizes
 from pflow.engine.value import digest_all
 
 Result = tuple[str, Mapping[str, object], Mapping[str, str]]
@@ -197,22 +197,28 @@ class Scope:
             launch.params = node.params.render(self._never)  # type: ignore[assignment]
             launch.inputs = node.definition
             return
-        seen: list[object] = []
+        keys: list[bytes] = []
+        sizes: list[tuple[Reference, int]] = []
 
         def lookup(reference: Reference) -> object:
             value = self.names.lookup(node.number, reference)
-            seen.append(value)
+            key, size = self.run.values.measure(value)
+            keys.append(key)
+            sizes.append((reference, size))
             return value
 
         if node.batch is None:
-            launch.params = node.params.render(lookup)  # type: ignore[assignment]
+            params: Any = node.params.render(lookup)
+            check_sizes(node, sizes)
+            launch.params = params
         else:
-            launch.items = self._items(node, lookup)
+            items = batch_items(node, lookup)
+            check_sizes(node, sizes)
+            launch.items = items
             own = (node.batch.name, f"{node.batch.name}_index")
             for reference in node.params.references:
                 if reference.root not in own:
                     lookup(reference)
-        keys = [*map(self.run.values.key, seen)]
         for name in node.reads:
             try:
                 keys.append(self.run.values.key(self.names.read(node.number, name)))
@@ -223,18 +229,6 @@ class Scope:
 
     def _never(self, reference: Reference) -> object:
         raise AssertionError(reference)
-
-    def _items(self, node: PlanNode, lookup: Lookup) -> Sequence[object]:
-        assert node.batch is not None
-        items = node.batch.items.render(lookup)
-        if isinstance(items, Mapping):
-            return [{"key": key, "value": value} for key, value in items.items()]
-        if not isinstance(items, list | tuple):
-            raise StepError(
-                f"the items of batch node `{node.id}` must be a list, not {describe(items)}",
-                details={"items": str(items)[:200]},
-            )
-        return items
 
     def _recognise(self, launch: Launch) -> None:
         """Go on under the definition that an earlier release recorded for the same work, if there is one."""
@@ -385,7 +379,7 @@ class Scope:
             )
         if self.run.stopping and (scope.state.waiting or scope.state.running):
             raise Halted
-        return "default", scope.names.outputs(), {}
+        return "default", scope.names.outputs(self.run.values.size), {}
 
     def _remember(self, launch: Launch, action: str, writes: Mapping[str, object]) -> None:
         if self.run.shared.cache is None:

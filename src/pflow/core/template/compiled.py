@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -10,6 +10,7 @@ import orjson
 from pflow.core.errors import StepError, UnresolvedError
 from pflow.core.interface import MISSING
 from pflow.core.json_type import type_of
+from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
 
 
@@ -22,6 +23,9 @@ class Reference(NamedTuple):
     text: str
     offset: int
 
+
+MOST_BUILT = 64_000_000
+"""Characters, or bytes of JSON, that several templates may build in one place. One that passes a value on is free."""
 
 Lookup = Callable[[Reference], object]
 """Gives a reference's value; raises `UnresolvedError`."""
@@ -48,6 +52,10 @@ class Compiled:
     def render(self, lookup: Lookup) -> object:
         """The value with every template filled in."""
         return self.value
+
+    def named(self) -> Mapping[str, Compiled]:
+        """The parts of it that have names, such as the parameters of a node."""
+        return {}
 
 
 class Parts(Compiled):
@@ -81,6 +89,26 @@ def as_text(value: object) -> str:
         return orjson.dumps(value).decode()
     except TypeError as error:
         raise StepError(f"a value of type `{type(value).__name__}` cannot become text") from error
+
+
+def bounded(parts: Sequence[str | Reference], lookup: Lookup) -> Iterator[str]:
+    """Each part as text; raises `UnresolvedError` before there is more than templates may build."""
+    built = 0
+    for part in parts:
+        text = part if isinstance(part, str) else as_text(lookup(part))
+        built += len(text)
+        if built > MOST_BUILT:
+            written = "".join(part if isinstance(part, str) else part.text for part in parts)
+            raise too_large(f"the text `{shorten(written)}`")
+        yield text
+
+
+def too_large(what: str) -> UnresolvedError:
+    """What several templates build would be too large."""
+    return UnresolvedError(
+        f"{what} would be larger than {MOST_BUILT // 1_000_000} MB, the most that templates may build",
+        suggestions=["pass large values on by themselves, or through files"],
+    )
 
 
 def descend(value: object, reference: Reference) -> object:

@@ -13,7 +13,7 @@ import orjson
 
 from pflow.core.interface import MISSING, Slot
 from pflow.core.printable import cut
-from pflow.core.template.compiled import Compiled, Lookup, Parts, Problem, Reference, as_text
+from pflow.core.template.compiled import Compiled, Lookup, Parts, Problem, Reference, bounded
 
 _OPEN = re.compile(r"\$\$\{|\$\{")
 _BODY = re.compile(
@@ -36,7 +36,7 @@ class _Text(Parts):
     __slots__ = ()
 
     def render(self, lookup: Lookup) -> object:
-        return "".join(part if isinstance(part, str) else as_text(lookup(part)) for part in self._parts)
+        return "".join(bounded(self._parts, lookup))
 
 
 class _Object(Compiled):
