@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pflow.cli.console import Console
 from pflow.core.errors import DocumentError, NotFoundError, StorageError, UsageError
+from pflow.core.printable import is_text, shorten
 
 if TYPE_CHECKING:
     from pflow.workspace import Checked, Workflow
@@ -45,14 +46,21 @@ def read_params(words: Iterable[str]) -> dict[str, str]:
     params: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
+        shown = shorten(word)
+        if not is_text(key):
+            raise UsageError(f"the name of the input in `{shown}` is not UTF-8 text")
+        if not is_text(value):
+            raise UsageError(
+                f"input `{shorten(key)}` is not UTF-8 text", suggestions=["pass the path of a file instead"]
+            )
         if not equals:
             raise UsageError(
-                f"`{word}` is not an input", suggestions=[f"inputs are written `key=value`, for example `{word}=…`"]
+                f"`{shown}` is not an input", suggestions=[f"inputs are written `key=value`, for example `{shown}=…`"]
             )
         if not key:
-            raise UsageError(f"`{word}` has no name before the `=`", suggestions=["write `key=value`"])
+            raise UsageError(f"`{shown}` has no name before the `=`", suggestions=["write `key=value`"])
         if key in params:
-            raise UsageError(f"input `{key}` is given twice")
+            raise UsageError(f"input `{shorten(key)}` is given twice")
         params[key] = value
     return params
 
@@ -65,7 +73,7 @@ def read_inputs(console: Console, path: str) -> dict[str, object]:
     from pflow.core.document.yaml_text import load_yaml
 
     try:
-        text = read_stdin(console, what="inputs") if path == "-" else Path(path).read_text("utf-8")
+        text = read_stdin(console, what="inputs") if path == "-" else _read_file(path)
     except FileNotFoundError:
         raise NotFoundError(f"there is no file `{path}`", suggestions=["check the path"]) from None
     except OSError as error:
@@ -83,6 +91,18 @@ def read_inputs(console: Console, path: str) -> dict[str, object]:
     if not isinstance(value, dict):
         raise UsageError(f"`{path}` does not hold an object", suggestions=['write {"name": value, …}'])
     return value
+
+
+def _read_file(path: str) -> str:
+    """A file of inputs, a pipe such as `<(command)` as well; raises `OSError`, and `ValueError` if it is not UTF-8."""
+    with Path(path).open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise UsageError(
+            f"`{shorten(path)}` holds more than {_MOST_BYTES >> 20} MiB, the most that inputs may take",
+            suggestions=["pass the paths of large files as inputs, and read them in the workflow"],
+        )
+    return data.decode()
 
 
 def has_stdin() -> bool:

@@ -12,7 +12,7 @@ from pflow.cli.command_group import SHORTHAND, CommandGroup, json_option
 from pflow.cli.command_table import COMMANDS
 from pflow.cli.console import BROKEN_PIPE, Console
 from pflow.core.errors import PflowError, StorageError, UsageError
-from pflow.core.printable import escape
+from pflow.core.printable import escape, is_text, shorten
 
 LEADING = {"--dry-run": 0, "--no-cache": 0, "--mermaid": 0, "--svg": 1}
 """Options of `run` that may also stand before a short form, and how many words they take."""
@@ -135,6 +135,9 @@ def _run(console: Console, words: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("PFLOW_DEBUG"):
             raise
+        odd = next((word for word in words if not is_text(word)), None)
+        if odd is not None and isinstance(error, TypeError | UnicodeError):
+            return _report(console, UsageError(f"`{shorten(odd)}` is not UTF-8 text"), words)
         bug = PflowError(
             f"pflow has a bug: {type(error).__name__}: {error}",
             suggestions=["set PFLOW_DEBUG=1 to see where, and report it"],
