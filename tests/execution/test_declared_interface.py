@@ -11,7 +11,7 @@ from pflow import Workspace
 
 NODES = '''
 import os
-from pocketflow import AsyncNode, Node
+from pocketflow import AsyncNode, BaseNode, Node
 
 def computed():
     return "made"
@@ -62,6 +62,18 @@ class Reader(Node):
 
     def post(self, shared, prepared, done):
         shared["out"] = shared["n"]
+
+class Bare(BaseNode):
+    """Does not call the constructor that it inherits."""
+
+    class Params:
+        n: int = 3
+
+    def __init__(self):
+        self.successors = {}
+
+    def post(self, shared, prepared, done):
+        shared["out"] = self.params["n"]
 
 class Wrong(Node):
     """Writes whatever it is given."""
@@ -124,6 +136,10 @@ def test_defaults_arrive_through_mappings_and_in_sub_workflows(ws: Workspace) ->
     }
     outer = {"id": "w", "type": "workflow", "params": {"workflow": inner}}
     assert outputs(ws, outer, outputs={"p": {"source": "${w.p}"}, "r": {"source": "${w.r}"}}) == {"p": 7, "r": 5}
+
+
+def test_defaults_need_no_constructor_of_pocketflow(ws: Workspace) -> None:
+    assert outputs(ws, {"id": "b", "type": "bare"}) == {"out": 3}
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,6 @@ def own_defaults(instance: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """The params that a node has by itself and that are not given, as copies that the step may change."""
     return {
         name: copy.deepcopy(value) if isinstance(value, dict | list) else value
-        for name, value in instance.params.items()
+        for name, value in getattr(instance, "params", {}).items()
         if name not in given
     }

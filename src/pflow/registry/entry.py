@@ -155,7 +155,7 @@ class Entry:
         if self.is_user:
             fields = (*self.interface.params, *self.interface.reads)
             declared = {field.name: value for field in fields if (value := self._default(field)) is not MISSING}
-            node.params = {**declared, **node.params}
+            node.params = {**declared, **getattr(node, "params", {})}  # not all call PocketFlow's constructor
         return node
 
     def _default(self, field: Field) -> object:
