@@ -25,10 +25,13 @@ def run_watched(console: Console, begin: Callable[[Workspace], LiveRun]) -> Outc
     """See a run through, which signals stop; on a terminal, show how it goes."""
     workspace = console.workspace()
     console.keep_stdout()
+    run = begin(workspace)
+    if run.warnings:
+        console.warn(run.warnings)
     if console.progress is None:
-        return workspace.wait(begin(workspace), signals=True)
+        return workspace.wait(run, signals=True)
     with console.progress as progress:
-        outcome = workspace.wait(begin(workspace), signals=True)
+        outcome = workspace.wait(run, signals=True)
     if progress.shown and outcome.success:
         steps = f"{outcome.steps} step{'s' * (outcome.steps != 1)}"
         console.say(f"{steps} in {show_ms(outcome.duration_ms)}, run {outcome.run_id}")

@@ -13,7 +13,7 @@ from pflow.engine.ports import Observer
 from pflow.execution.check import Checked, check_source
 from pflow.execution.live_run import LiveRun
 from pflow.execution.wiring import Wiring
-from pflow.execution.workflow_source import Workflow, find_source, recorded_source
+from pflow.execution.workflow_source import Source, Workflow, find_source, recorded_source
 
 Params = Mapping[str, object]
 
@@ -55,7 +55,8 @@ def begin_resume(
     cache: bool = True,
 ) -> LiveRun:
     """The run as it goes on, with its own document or the edited one, and its inputs, changed by `params`."""
-    plan, inputs = _continuation(wiring, run_id, edited, params, text=text)
+    checked, inputs = _continuation(wiring, run_id, edited, params, text=text)
+    plan = checked.ready()
     return LiveRun(
         wiring,
         plan,
@@ -65,6 +66,7 @@ def begin_resume(
         ),
         observer=observer,
         cache=cache,
+        warnings=checked.warnings,
     )
 
 
@@ -94,7 +96,7 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 def _continuation(
     wiring: Wiring, run_id: str, edited: Workflow | None, params: Params, *, text: bool
-) -> tuple[Plan, dict[str, object]]:
+) -> tuple[Checked, dict[str, object]]:
     history = wiring.executor(None).history(run_id)
     if edited is not None:
         source = find_source(edited, wiring.home)
@@ -105,7 +107,8 @@ def _continuation(
             f"run `{run_id}` is a flow of Python nodes, which only its program has",
             suggestions=["run the program again"],
         )
-    plan = check_source(wiring, source).ready()
+    checked = check_source(wiring, source, recorded=edited is None or _is_recorded(source, history.document))
+    plan = checked.ready()
     known = {name: value for name, value in history.inputs.items() if name in plan.inputs}
     if edited is None:
         _check_recorded(plan, params)
@@ -114,7 +117,15 @@ def _continuation(
         bind(wiring, plan, {**known, **params}, text=text)
         recorded = wiring.executor(None).history(run_id).inputs
         known = {name: recorded[name] for name in known}
-    return plan, bind(wiring, plan, {**known, **params}, text=text)
+    return checked, bind(wiring, plan, {**known, **params}, text=text)
+
+
+def _is_recorded(source: Source, recorded: object) -> bool:
+    """Whether a document that was given for a resume is the one that the run has, all of it."""
+    document = source.parsed.document
+    if document is None or not isinstance(recorded, Mapping) or recorded.get("children"):
+        return False  # what the workflows inside of it are now, they need not have been then
+    return recorded.get("document") == document.raw
 
 
 def _check_recorded(plan: Plan, params: Params) -> None:

@@ -44,11 +44,14 @@ class Checked(Frozen):
         return self.plan
 
 
-def check_source(wiring: Wiring, source: Source) -> Checked:
-    """A document as a plan, and everything that was found in it."""
+def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> Checked:
+    """A document as a plan, and everything that was found in it.
+
+    Of a document that a run has `recorded`, what only newer checks find is a warning.
+    """
     parsed = source.parsed
     if parsed.document is None:  # nothing is read or written for what is not a document
         return Checked(source=source, plan=None, issues=parsed.issues)
     name = source.library or parsed.document.name or Path(source.shown).stem
-    plan, issues = compile_plan(parsed, wiring.registry, source.load, name=name)
+    plan, issues = compile_plan(parsed, wiring.registry, source.load, name=name, recorded=recorded)
     return Checked(source=source, plan=plan, issues=issues)

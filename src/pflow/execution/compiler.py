@@ -44,21 +44,34 @@ def child_key(wanted: object) -> str:
 
 
 def compile_plan(
-    parsed: Parsed, types: Registry, load: Load, *, name: str = ""
+    parsed: Parsed, types: Registry, load: Load, *, name: str = "", recorded: bool = False
 ) -> tuple[Plan | None, tuple[Issue, ...]]:
     """Check a document against the node types there are, all of it, and freeze it into a plan.
 
-    The plan is None when an issue is an error; warnings come with a plan.
+    The plan is None when an issue is an error; warnings come with a plan. Of a document that a run has `recorded`,
+    what only newer checks find is a warning: a run that could begin can go on.
     """
-    compiler = _Compiler(parsed, types, load, name)
+    compiler = _Compiler(parsed, types, load, name, recorded=recorded)
     plan = compiler.compile()
     return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
 
 
 class _Compiler:
-    def __init__(self, parsed: Parsed, types: Registry, load: Load, name: str, trail: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        parsed: Parsed,
+        types: Registry,
+        load: Load,
+        name: str,
+        trail: tuple[str, ...] = (),
+        *,
+        recorded: bool,
+    ) -> None:
         self.places = parsed.places
-        self.issues: list[Issue] = list(parsed.issues)
+        self.recorded = recorded
+        self.issues: list[Issue] = []
+        for issue in parsed.issues:
+            self._add(issue)
         self.document = parsed.document
         self.mappings = parsed.document.mappings if parsed.document else {}
         self.types = types
@@ -112,8 +125,13 @@ class _Compiler:
         known: tuple[str, ...] = (),
         hint: str = "",
         severity: Severity = "error",
+        newer: bool = False,
     ) -> None:
-        self.issues.append(self.places.issue(code, message, path, known=known, hint=hint)._replace(severity=severity))
+        issue = self.places.issue(code, message, path, known=known, hint=hint)
+        self._add(issue._replace(severity=severity, newer=newer) if newer or severity != "error" else issue)
+
+    def _add(self, issue: Issue) -> None:
+        self.issues.append(issue.for_recorded() if self.recorded else issue)
 
     def _entry(self, index: int, spec: NodeSpec) -> Entry | None:
         if spec.mcp_server and spec.mcp_tool:
@@ -161,7 +179,7 @@ class _Compiler:
         except PflowError as error:
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
-        inner = _Compiler(parsed, self.types, load, "", (*self.trail, key))
+        inner = _Compiler(parsed, self.types, load, "", (*self.trail, key), recorded=self.recorded)
         plan = inner.compile()
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
@@ -169,7 +187,7 @@ class _Compiler:
         for issue in inner.issues:
             at = f" (at {issue.path})" if issue.path else ""
             message = f"in workflow of node `{spec.id}`: {issue.message}{at}"
-            self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity)
+            self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity, newer=issue.newer)
         return plan
 
     def _params(self, node: CheckedNode) -> dict[str, Compiled]:
@@ -194,7 +212,9 @@ class _Compiler:
                 continue
             compiled[name], problems = compile_value(value, field.slot if field else "value")
             for problem in problems:
-                self._report("template", problem.message, (*path, *problem.path), hint=problem.hint)
+                self._report(
+                    "template", problem.message, (*path, *problem.path), hint=problem.hint, newer=problem.newer
+                )
             if field and not compiled[name].references:
                 check_constant(spec, field, value, path, self._report)
             if field is None or field.slot != "raw":
@@ -226,7 +246,7 @@ class _Compiler:
     def _template(self, value: object, path: Path) -> Compiled:
         compiled, problems = compile_value(value)
         for problem in problems:
-            self._report("template", problem.message, path, hint=problem.hint)
+            self._report("template", problem.message, path, hint=problem.hint, newer=problem.newer)
         return compiled
 
     def _fill(self, node: CheckedNode, references: References) -> None:

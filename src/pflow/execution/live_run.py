@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from pflow.core.document.issue import Issue
 from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Observer
@@ -26,7 +27,10 @@ _REFILL_SECONDS = 0.005
 
 
 class LiveRun:
-    """A run that is about to begin, or to go on. `source` is where its document came from, if it has one."""
+    """A run that is about to begin, or to go on. `source` is where its document came from, if it has one.
+
+    `warnings` are about the document of a run that goes on, which its caller has not checked.
+    """
 
     def __init__(
         self,
@@ -38,8 +42,10 @@ class LiveRun:
         source: Source | None = None,
         observer: Observer | None = None,
         cache: bool = True,
+        warnings: Sequence[Issue] = (),
     ) -> None:
         self.run_id = run_id
+        self.warnings = warnings
         self.plan = plan
         self._wiring = wiring
         self._work = work

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from pflow.core.document.document import Document, NodeSpec
+from pflow.core.document.issue import Severity
 from pflow.core.document.position import Path
 from pflow.core.interface import ERROR_ACTIONS, Field, Interface
 from pflow.core.json_type import fits, type_of
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
 class Report(Protocol):
     """Takes an issue: its code, its message, where, and what would be right."""
 
-    def __call__(self, code: str, message: str, path: Path, *, known: tuple[str, ...] = (), hint: str = "") -> None: ...
+    def __call__(
+        self,
+        code: str,
+        message: str,
+        path: Path,
+        *,
+        known: tuple[str, ...] = (),
+        hint: str = "",
+        severity: Severity = "error",
+        newer: bool = False,
+    ) -> None: ...
 
 
 class CheckedNode:

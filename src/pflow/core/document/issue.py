@@ -14,7 +14,8 @@ class Issue(Frozen):
 
     `path` is where it is (`nodes[2].params.url`), `line` and `column` count from 1 and are 0 when the
     document did not come from text. `known` lists what exists instead, `hint` says what to do. A warning does
-    not stop the document from running.
+    not stop the document from running. `newer` marks a check that releases after 0.1.0 brought: for a document
+    that a run has recorded, it is a warning.
     """
 
     code: str
@@ -25,7 +26,12 @@ class Issue(Frozen):
     known: tuple[str, ...] = ()
     hint: str = ""
     severity: Severity = "error"
+    newer: bool = False
+
+    def for_recorded(self) -> Issue:
+        """The same about a document that a run has recorded, which newer checks must not stop from going on."""
+        return self._replace(severity="warning") if self.newer else self
 
     def as_dict(self) -> dict[str, object]:
         """The issue as JSON, without its empty fields."""
-        return {name: value for name, value in super().as_dict().items() if name != "severity"}
+        return {name: value for name, value in super().as_dict().items() if name not in ("severity", "newer")}

@@ -32,12 +32,16 @@ Lookup = Callable[[Reference], object]
 
 
 class Problem(NamedTuple):
-    """What is wrong with a template: where in the value, and what to write instead."""
+    """What is wrong with a template: where in the value, and what to write instead.
+
+    `newer` is that of an `Issue`: the value must still render, for runs that were recorded before the check.
+    """
 
     message: str
     hint: str = ""
     path: tuple[str | int, ...] = ()
     offset: int = 0
+    newer: bool = False
 
 
 class Compiled:

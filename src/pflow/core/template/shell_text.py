@@ -59,7 +59,7 @@ def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Prob
     from pflow.core.template.shell_lexer import place_slots  # lazy: it costs 5 ms, and most commands have no templates
 
     slots, problems = place_slots(parts, references)
-    if problems:
+    if any(not problem.newer for problem in problems):
         return _refuse(references, problems)
     names: dict[str, str] = {}
     variables: dict[str, Reference] = {}
@@ -80,7 +80,7 @@ def compile_shell(parts: Sequence[str | Reference]) -> tuple[Compiled, list[Prob
     if len(text) > _LONGEST_BYTES:
         return _refuse(references, [_too_long(len(text))])
     written = "".join(part if isinstance(part, str) else part.text for part in parts)
-    return (_Shell(text, variables, written) if variables else Compiled(text)), []
+    return (_Shell(text, variables, written) if variables else Compiled(text)), problems
 
 
 def _refuse(references: Sequence[Reference], problems: list[Problem]) -> tuple[Compiled, list[Problem]]:

@@ -106,7 +106,7 @@ def _compile_text(text: str, path: tuple[str | int, ...], problems: list[Problem
     if "${" not in text:
         return Compiled(text)
     parts, found = split_text(text)
-    problems.extend(Problem(p.message, p.hint, path, p.offset) for p in found)
+    problems.extend(p._replace(path=path) for p in found)
     if len(parts) == 1 and isinstance(parts[0], Reference):
         return _Single(references=(parts[0],))
     if all(isinstance(part, str) for part in parts):
