@@ -138,7 +138,7 @@ def test_a_clock_that_leaps_ahead_deletes_nothing(home: Path, clock: Clock) -> N
     for leap in (YEARS, 2 * YEARS, 0, YEARS, 60 * DAY):
         clock.ahead = leap
         said = clock.use(home)
-        assert leap != YEARS or "days ahead of the last use" in said[0]
+        assert leap != YEARS or "days since the last use" in said[0]
         clock.ahead = leap
         with Workspace(Home(home)) as workspace:
             assert workspace.drafts.clean_old() == []

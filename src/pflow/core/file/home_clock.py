@@ -16,7 +16,9 @@ DAY = 86_400
 _SEEN_DAYS = 3
 """On how many days of use the clock must have shown about the same time before anything is deleted by it."""
 
-_LEAP_DAYS = 7
+_LEAP_DAYS = 30
+"""From here on a pause is long enough to say what follows from it."""
+
 _MOST_BYTES = 1024
 
 
@@ -38,7 +40,7 @@ def note_day(home: Home) -> str:
     if last is None or now - last < _LEAP_DAYS * DAY:
         return ""
     days = round((now - last) / DAY)
-    return f"the clock is {days} days ahead of the last use; nothing old is deleted before the third day that it is so"
+    return f"the clock shows {days} days since the last use; what is old by it is deleted after two more days of use"
 
 
 def _seen(home: Home) -> list[float]:
