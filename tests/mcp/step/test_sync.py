@@ -288,7 +288,7 @@ def test_a_person_sees_everything_before_agreeing(edited: Server, home: Path) ->
     assert asked == (
         "server `a` changed since it was agreed to; it would start this program:\n"
         f"  command: {words} $'\\x1b[2J\\n--evil'\n"
-        f"  program: {sys.executable}, which is {python}\n"
+        f"  program: {shlex.quote(sys.executable)}, which is {python}\n"
         "changed:\n"
         f"  args: {arguments} → {arguments} $'\\x1b[2J\\n--evil'\n"
     )
