@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pflow.execution.null_output import NullOutput
     from pflow.execution.outcome import Outcome
     from pflow.execution.workflow_execution import execute_workflow
+    from pflow.workspace.loaded_workflow import LoadedWorkflow, load
     from pflow.workspace.workspace import Workspace
 
 __version__ = "0.2.0.dev0"
@@ -29,6 +30,7 @@ __all__ = [
     "Home",
     "Issue",
     "LiveRun",
+    "LoadedWorkflow",
     "NodeAwareSharedStore",
     "NullOutput",
     "Outcome",
@@ -39,6 +41,7 @@ __all__ = [
     "current_step",
     "execute_workflow",
     "flow_safe",
+    "load",
 ]
 
 _HOMES = {
@@ -46,6 +49,7 @@ _HOMES = {
     "Home": "pflow.core.file.home",
     "Issue": "pflow.core.document.issue",
     "LiveRun": "pflow.execution.live_run",
+    "LoadedWorkflow": "pflow.workspace.loaded_workflow",
     "NodeAwareSharedStore": "pflow.engine.store",
     "NullOutput": "pflow.execution.null_output",
     "Outcome": "pflow.execution.outcome",
@@ -55,6 +59,7 @@ _HOMES = {
     "current_step": "pflow.engine.context",
     "execute_workflow": "pflow.execution.workflow_execution",
     "flow_safe": "pflow.core.flow_safe",
+    "load": "pflow.workspace.loaded_workflow",
 }
 
 

@@ -516,6 +516,7 @@ def test_a_planted_link_is_not_followed(path: Path, tmp_path: Path, name: str, k
 
 def test_an_unwritable_home_can_be_read_and_not_written(unwritable: Path) -> None:
     path = unwritable / "runs.db"
+    os.chown(unwritable, os.geteuid(), os.getegid())
     unwritable.chmod(0o700)
     filled(path)
     unwritable.chmod(0o555)

@@ -379,3 +379,29 @@ def test_a_group_without_a_command_explains_itself(pflow: Pflow) -> None:
     said = pflow("runs")
     assert said.code == 2
     assert "resume  Take RUN up where it ended" in said.err
+
+
+def test_a_failed_list_is_shown_as_it_was_written_beside_its_values(pflow: Pflow, write: Callable[..., str]) -> None:
+    inputs = {"word": {"type": "string"}, "key": {"type": "string", "secret": True}}
+    node = {"id": "a", "type": "shell", "params": {"command": ["no-such-program", "--key=${key}", "${word}"]}}
+    done = pflow("run", write("list.json", node, inputs=inputs), "word=$(id)", "key=hunter2hunter2")
+    assert "the command `no-such-program` was not found" in done.err
+    assert '    command: ["no-such-program","--key=${key}","${word}"]\n' in done.err
+    assert '    values: {"${key}":"«secret:key»","${word}":"$(id)"}\n' in done.err
+    assert "hunter2" not in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [
+        ("resume", "pflow runs resume RUN"),
+        ("show", "pflow workflow show NAME` or `pflow runs show RUN"),
+        ("logs", "pflow trace latest"),
+        ("list", "pflow workflow list"),
+        ("help", "pflow --help"),
+    ],
+)
+def test_a_command_of_other_tools_leads_to_the_right_one(pflow: Pflow, word: str, command: str) -> None:
+    said = pflow(word)
+    assert said.code == 2
+    assert f"did you mean `{command}`?" in said.err

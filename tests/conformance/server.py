@@ -45,10 +45,11 @@ from mcp_types import (
 )
 
 from pflow.core.file.home import Home, find_home
-from pflow.mcp_server.http_server import PATH, make_listener, serve_until_signal
+from pflow.mcp_server.http_gate import PATH
+from pflow.mcp_server.http_server import make_listener, serve_http
 from pflow.mcp_server.listen_address import Address, listen, names_of
-from pflow.mcp_server.server import PflowServer
 from pflow.mcp_server.task import IDENTIFIER
+from pflow.mcp_server.tool_server import PflowServer
 
 TOKEN = "the suite does not know how to send one"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -543,7 +544,7 @@ def main() -> int:
         listener = make_listener(server, hosts=names_of(address), token=TOKEN, event_store=Events(), retry_interval=500)
         listener.config.app = with_token(listener.config.app)
         print(f"http://{address.shown()}{PATH}", flush=True)
-        return asyncio.run(serve_until_signal(server, listener, bound))
+        return asyncio.run(serve_http(server, listener, bound))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ NO_CODE = {
 # Where everything may be caught and kept: the step boundary, the MCP edge, the command line's main.
 CATCH_ALL = {
     "cli/main.py": "the command line's main",
-    "mcp_server/server.py": "the MCP edge",
+    "mcp_server/tool_server.py": "the MCP edge",
     "engine/batch.py": "the step boundary, for the items of a batch",
     "engine/scope.py": "the step boundary",
     "engine/thread.py": "the step boundary, for nodes that block",

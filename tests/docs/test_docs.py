@@ -16,22 +16,25 @@ import pflow.core.errors
 import pflow.errors
 import pflow.events
 from pflow.cli.main import root
+from pflow.core.document.issue import CREDENTIAL
 from pflow.core.event import EVENTS
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, node_check, plan_edges, reference
+from pflow.execution.fit import literal_fit, template_fit
 from pflow.execution.outcome import Outcome
 from pflow.http import client as http_client
 from pflow.mcp.call import tool_result as result
+from pflow.mcp.hosts.host import HOSTS
 from pflow.mcp.protocol import json_line as frame
 from pflow.mcp.protocol import rpc, session
 from pflow.mcp.server import config
 from pflow.mcp.tools import entry as tool_entry
-from pflow.mcp.tools import sync_plan
+from pflow.mcp.tools import nested, sync_plan
 from pflow.mcp_server.tools import TOOLSETS
+from pflow.nodes.file import protected_place
 from pflow.process import command as process
-from pflow.workspace import Workspace
-from pflow.workspace.installation import TABLES
+from pflow.workspace import Workspace, server_sync
 from tests.conventions.source import ROOT
 from tests.docs.node_table import builtin_nodes, node_part, written_nodes
 from tests.docs.page import PAGES, blocks_of, headings_of, read_page
@@ -160,7 +163,7 @@ COMMANDS = dict(commands(root, "pflow"))
 def test_every_command_has_an_example_and_its_options_are_named(words: str) -> None:
     text = read_page("cli.md")
     consoles = "".join(block.text for block in blocks_of(text) if block.language == "console")
-    assert re.search(rf"^\$ (.*\| )?{words}( |$)", consoles, flags=re.MULTILINE)
+    assert re.search(rf'^\$ (.*\| )?([A-Z]+="[^"]*" )?{words}( |$)', consoles, flags=re.MULTILINE)
     for param in COMMANDS[words].params:
         if isinstance(param, click.Option) and not param.hidden:
             assert all(name in text for name in param.opts), param.opts
@@ -191,9 +194,9 @@ def test_the_table_of_fields_is_complete(name: str, home: Path) -> None:
 
 def test_every_issue_code_is_listed() -> None:
     listed = re.findall(r"^([a-z-]+)  +\S", pflow.core.document.parse.__doc__ or "", flags=re.MULTILINE)
-    source = "".join(map(inspect.getsource, (compiler, node_check, plan_edges, reference)))
+    source = "".join(map(inspect.getsource, (compiler, literal_fit, node_check, plan_edges, reference, template_fit)))
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
-    assert set(first_cells("documents.md", "codes")) == {*listed, *reported}
+    assert set(first_cells("documents.md", "codes")) == {*listed, *reported, CREDENTIAL}
 
 
 def test_every_setting_is_listed_with_its_default() -> None:
@@ -222,12 +225,23 @@ def test_every_variable_that_programs_inherit_is_listed(monkeypatch: pytest.Monk
     assert inherited == listed
 
 
+def test_every_protected_place_is_listed() -> None:
+    listed = set(CELL.findall(part("security.md", "protected places")))
+    below = {f"~/{name}" for names in protected_place.CREDENTIALS.values() for name in names}
+    system = {path for paths in protected_place.SYSTEM.values() for path in paths}
+    assert listed == below | system | set(protected_place.MOVED) | {"*".join(protected_place.HOST_KEY)}
+    read = " ".join(f"`{path}`" for path in sorted(protected_place.READABLE_KERNEL))
+    assert read in " ".join(read_page("security.md").split())
+
+
 def test_the_limits_of_servers_are_those_of_the_code() -> None:
     shown = part("mcp.md", "limits")
     for text in (
         f"| {frame.LINE_LIMIT >> 20} MiB, with {frame.MOST_BRACKETS:,} objects and lists, ",
         f" {frame.MOST_FIELDS:,} fields, {frame.MOST_STRINGS:,} texts |",
         f"| {tool_entry.MOST_BYTES >> 10} KiB, {tool_entry.MOST_PARAMS:,} parameters |",
+        f"| {nested.MOST_FIELDS:,} are shown at once |",
+        f"| {server_sync.MOST_INSTRUCTIONS:,} characters are kept |",
         f"| {session.MOST_TOOLS:,} in {session.MOST_PAGES} pages; {sync_plan.MOST_BYTES >> 20} MiB as node types |",
         f"| {result.MOST_BYTES >> 20} MiB, {result.MOST_FILES:,} files |",
         f"| {config.TIMEOUT:g} s, or the server's `timeout` (up to {config.MAX_TIMEOUT / 3600:g} hours); "
@@ -280,9 +294,9 @@ def test_no_page_imports_an_inner_module() -> None:
 @pytest.mark.requirement("server5:impact-5")
 def test_setting_up_the_server_is_told_for_every_host_and_every_tool() -> None:
     page = read_page("serve.md")
-    for host, table in TABLES.items():
-        assert host in page.lower(), host
-        assert table in page, host
+    for host in HOSTS.values():
+        assert f"| {host.title} |" in page, host
+        assert host.table in page, host
     for toolset in TOOLSETS.values():
         for spec in toolset():
             assert f"`{spec.name}`" in page, spec.name

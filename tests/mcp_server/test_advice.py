@@ -30,6 +30,17 @@ def test_the_text_of_an_issue_has_the_correction_or_what_there_is(client: Client
     assert line.endswith(f"; {advice}")
 
 
+def test_an_agent_is_told_of_wrong_types_and_how_to_mend_them(client: Client) -> None:
+    nodes = [
+        {"id": "sh", "type": "shell", "params": {"command": "echo [1]"}},
+        {"id": "each", "type": "echo", "params": {"x": "${item}"}, "batch": {"items": "${sh.stdout}"}},
+    ]
+    found = client.call("workflow_validate", workflow={"nodes": nodes})
+    assert found.data["valid"] is False
+    [issue] = found.data["errors"]
+    assert issue["path"] == "nodes[1].batch.items" and "json.loads" in issue["hint"]
+
+
 def test_hints_name_tools_and_no_commands(client: Client) -> None:
     document = {"nodes": [{"id": "a", "type": "no-such-thing-at-all"}]}
     for answer in (

@@ -13,6 +13,7 @@ import pytest
 
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import MAX_DRAFTS, WorkflowManager
+from pflow.workspace.drafts import MOST_DRAFTS
 from tests.mcp.protocol.kit import wait_until
 from tests.mcp_server.client import Client
 
@@ -65,13 +66,12 @@ def test_a_draft_is_kept_and_found_by_its_name(either: Client) -> None:
 
 
 @pytest.mark.requirement("paths:q3-1")
-def test_a_draft_file_holds_the_document_and_a_time_and_nothing_else(client: Client) -> None:
+def test_a_draft_file_holds_the_document_and_nothing_else(client: Client) -> None:
     client.call("workflow_save", workflow=says("x"), name="bare", description="Says x", is_temp=True)
     client.call("workflow_execute", workflow="bare")
-    held = orjson.loads(draft_file(client, "bare").read_bytes())
-    assert set(held) == {"workflow", "metadata"}
-    assert set(held["metadata"]) == {"updated_at"}
-    assert held["workflow"]["description"] == "Says x"
+    assert orjson.loads(draft_file(client, "bare").read_bytes()) == says("x")
+    listed = client.call("workflow_list", filter="bare", include_temp=True).data["workflows"]
+    assert [entry["description"] for entry in listed] == ["Says x"]
 
 
 @pytest.mark.requirement("paths:resolve-1", "paths:recommend-2")
@@ -189,6 +189,24 @@ def test_all_drafts_together_are_bounded(start: Callable[..., Client]) -> None:
     assert error["type"] == "storage"
     assert "100 MB" in error["message"]
     assert not draft_file(client, "more").exists()
+
+
+def test_one_draft_too_many_replaces_the_oldest_and_says_so(start: Callable[..., Client]) -> None:
+    client = start()
+    client.call("workflow_save", workflow=says("x"), name="young", is_temp=True)
+    content = draft_file(client, "young").read_bytes()
+    now = draft_file(client, "young").stat().st_mtime
+    for number in range(MOST_DRAFTS):
+        path = draft_file(client, f"old-{number}")
+        path.write_bytes(content)
+        os.utime(path, (now - 1000 + number, now - 1000 + number))
+    saved = client.call("workflow_save", workflow=says("y"), name="last", is_temp=True)
+    assert saved.data["dropped"] == ["old-0", "old-1"]
+    assert "there were too many drafts; the oldest are gone: old-0, old-1" in saved.text
+    assert len(WorkflowManager.for_drafts(Home(client.home)).names()) == MOST_DRAFTS
+    again = client.call("workflow_save", workflow=says("z"), name="old-2", is_temp=True)
+    assert "dropped" not in again.data
+    assert client.call("workflow_execute", workflow="old-2").data["outputs"] == {"text": "z"}
 
 
 @pytest.mark.requirement("paths:q2-1", "paths:security-5")

@@ -11,7 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from pflow.core.file.home import Home
-from pflow.mcp_server.server import PflowServer
+from pflow.mcp_server.tool_server import PflowServer
 from pflow.mcp_server.tools import TOOLSETS
 from pflow.workspace import Workspace
 

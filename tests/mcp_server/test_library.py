@@ -86,7 +86,9 @@ def test_resources_are_the_guide_and_the_library(stocked: Client) -> None:
     assert [resource["uri"] for resource in listed] == ["pflow://guide", "pflow://workflows/hello"]
     assert listed[1]["description"] == "Greet someone"
     templates = ask(stocked, "resources/templates/list")["resourceTemplates"]
-    assert [template["uriTemplate"] for template in templates] == ["pflow://workflows/{name}", "pflow://runs/{id}"]
+    addresses = [template["uriTemplate"] for template in templates]
+    assert addresses == ["pflow://guide/{topic}", "pflow://workflows/{name}", "pflow://runs/{id}"]
+    assert read(stocked, "pflow://guide/templates").startswith("# Templates")
 
 
 def test_a_saved_workflow_and_a_draft_are_read_by_name(stocked: Client) -> None:

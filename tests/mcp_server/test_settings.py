@@ -24,9 +24,9 @@ def test_a_credential_goes_in_and_comes_out_masked(either: Client) -> None:
 
 
 def test_an_option_is_set_and_read_in_clear(client: Client) -> None:
-    client.call("settings_set", key="trace.keep_days", value="12")
-    data = client.call("settings_get", key="trace.keep_days").data
-    assert (data["value"], data["set"], data["default"]) == (12, True, 30)
+    client.call("settings_set", key="output.limit_kb", value="12")
+    data = client.call("settings_get", key="output.limit_kb").data
+    assert (data["value"], data["set"], data["default"]) == (12, True, 20)
 
 
 def test_what_is_not_set_is_said_to_be_so(client: Client) -> None:
@@ -36,7 +36,7 @@ def test_what_is_not_set_is_said_to_be_so(client: Client) -> None:
 
 def test_an_unknown_option_and_a_wrong_value_are_explained(client: Client) -> None:
     assert client.call("settings_get", key="trace.keep").error["type"] == "not_found"
-    error = client.call("settings_set", key="trace.keep_days", value="many").error
+    error = client.call("settings_set", key="output.limit_kb", value="many").error
     assert error["type"] == "usage"
     assert "whole number" in error["suggestions"][0]
 
@@ -47,24 +47,25 @@ def test_a_short_credential_is_refused_without_being_repeated(client: Client) ->
     assert "s3cr3t" not in str(answer.raw)
 
 
-@pytest.mark.parametrize("key", ["http.allow_private", "http.allow_hosts", "github.base_url"])
-def test_policy_is_read_only_to_an_agent(client: Client, key: str) -> None:
-    before = client.call("settings_get", key=key).data["value"]
-    error = client.call("settings_set", key=key, value="true").error
+@pytest.mark.parametrize("key", sorted(set(OPTIONS) - {"output.limit_kb"}))
+@pytest.mark.parametrize("value", ["true", "0", "999999", "full"])
+def test_policy_is_read_only_to_an_agent(client: Client, key: str, value: str) -> None:
+    before = client.call("settings_get", key=key).data
+    error = client.call("settings_set", key=key, value=value).error
     assert error["type"] == "security"
-    assert client.call("settings_get", key=key).data["value"] == before
+    assert client.call("settings_get", key=key).data == before
+
+
+@pytest.mark.parametrize(
+    "key", ["runs.keep_days ", " runs.keep_days", "RUNS.keep_days", "runs.KEEP_DAYS", "runs.keep_days\n"]
+)
+def test_no_other_way_to_write_an_option_gets_around_it(client: Client, key: str) -> None:
+    assert client.call("settings_set", key=key, value="0").is_error
+    assert client.call("settings_get", key="runs.keep_days").data["set"] is False
 
 
 def test_every_option_is_policy_or_harmless() -> None:
-    harmless = {
-        "journal.sync",
-        "output.limit_kb",
-        "trace.keep_days",
-        "trace.max_mb",
-        "runs.keep_days",
-        "drafts.keep_days",
-    }
-    assert {key for key, option in OPTIONS.items() if not option.policy} == harmless
+    assert {key for key, option in OPTIONS.items() if not option.policy} == {"output.limit_kb"}
 
 
 @pytest.mark.parametrize("key", ["PATH", "LD_PRELOAD", "PYTHONPATH", "NODE_OPTIONS", "HOME", "PFLOW_HOME"])

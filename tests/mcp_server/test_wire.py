@@ -29,6 +29,8 @@ def still_serves(server: Raw) -> Iterator[None]:
     yield
     server.send("still", "ping")
     assert server.receive() == {"jsonrpc": "2.0", "id": "still", "result": {}}
+    server.send("still", "no/such")  # which goes all the way
+    assert server.receive()["error"]["code"] == -32601
 
 
 def request(number: object, arguments: bytes, tool: bytes = b"workflow_validate") -> bytes:
@@ -67,6 +69,29 @@ def request(number: object, arguments: bytes, tool: bytes = b"workflow_validate"
         ),
         pytest.param(request(19, b"{}", b"no_such_tool"), 19, -32602, id="an unknown tool"),
         pytest.param(request(20, b'"text"'), 20, -32602, id="arguments that are no object"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600, id="an id that is a fraction"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1.0,"method":"ping"}', None, -32600, id="an id that is a float"),
+        pytest.param(b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600, id="an id that is null"),
+        pytest.param(b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None, -32600, id="an id that is a boolean"),
+        pytest.param(b'{"jsonrpc":"2.0","id":[1],"method":"ping"}', None, -32600, id="an id that is a list"),
+        pytest.param(b'{"jsonrpc":"2.0","id":{},"method":"ping"}', None, -32600, id="an id that is an object"),
+        pytest.param(b'{"jsonrpc":"2.0","id":' + b"1" * 400 + b',"method":"ping"}', None, -32700, id="400 digits"),
+        pytest.param(b'{"jsonrpc":"2.0","id":' + b"1" * 25 + b',"method":"ping"}', None, -32600, id="25 digits"),
+        pytest.param(b'{"jsonrpc":"2.0","id":007,"method":"ping"}', None, -32700, id="leading zeros"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1e2,"method":}', None, -32700, id="no JSON, an id with an exponent"),
+        pytest.param(b'{"jsonrpc":"2.0","id":"a\tb","method":}', None, -32700, id="no JSON, a tab in the id"),
+        pytest.param(b'{"jsonrpc":"2.0","id":"\xff","method":}', None, -32700, id="no JSON, no UTF-8 in the id"),
+        pytest.param('{"jsonrpc":"2.0","id":"é","method":}'.encode(), "é", -32700, id="no JSON, an id in UTF-8"),
+        pytest.param(b'{"jsonrpc":"2.0","id":21,"method":"ping","params":"x"}', 21, -32600, id="params as text"),
+        pytest.param(b'{"jsonrpc":"2.0","id":22,"method":null}', 22, -32600, id="a method that is null"),
+        pytest.param(b'{"jsonrpc":2.0,"id":23,"method":"ping"}', 23, -32600, id="a version that is a number"),
+        pytest.param(b'{"id":24,"method":"ping"}', 24, -32600, id="no version"),
+        pytest.param(b'{"jsonrpc":"2.0","id":25,"method":"ping","params":NaN}', 25, -32700, id="NaN"),
+        pytest.param(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}', None, -32600, id="notified"),
+        pytest.param(
+            b'{"jsonrpc":"2.0","id":26,"method":"tools/list","params":{"cursor":5}}', 26, -32602, id="no cursor"
+        ),
+        pytest.param(b'{"jsonrpc":"2.0","id":27,"method":"ping","params":{"_meta":[]}}', 27, -32602, id="no meta"),
     ],
 )
 def test_what_is_no_request_is_refused_by_the_protocols_own_error(
@@ -75,6 +100,87 @@ def test_what_is_no_request_is_refused_by_the_protocols_own_error(
     server.write(line + b"\n")
     answer = server.receive()
     assert (answer["id"], answer["error"]["code"]) == (number, code)
+
+
+ODD = [
+    b"[1]",
+    b"{}",
+    b"null",
+    b"true",
+    b"1.5",
+    b'{"a":[{}]}',
+    b"1" * 30,
+    b'"' + b"x" * 100_000 + b'"',
+    b"[" * 90 + b"]" * 90,
+]
+
+
+@pytest.mark.parametrize("value", ODD, ids=lambda value: str(value[:10]))
+@pytest.mark.parametrize(
+    ("method", "field"),
+    [
+        ("notifications/cancelled", "requestId"),
+        ("notifications/cancelled", "reason"),
+        ("notifications/progress", "progressToken"),
+        ("notifications/progress", "progress"),
+        ("notifications/initialized", "_meta"),
+        ("notifications/roots/list_changed", "_meta"),
+        ("notifications/none/such", "x"),
+    ],
+)
+def test_a_notification_with_odd_fields_is_dropped_without_an_answer(
+    server: Raw, method: str, field: str, value: bytes
+) -> None:
+    server.write(b'{"jsonrpc":"2.0","method":"%s","params":{"%s":%s}}\n' % (method.encode(), field.encode(), value))
+
+
+@pytest.mark.parametrize("value", ODD, ids=lambda value: str(value[:10]))
+@pytest.mark.parametrize("method", ["ping", "tools/list", "tools/call", "prompts/list"])
+def test_a_request_with_an_odd_token_for_progress_is_answered_under_its_id(
+    server: Raw, method: str, value: bytes
+) -> None:
+    rest = b'"name":"registry_search","arguments":{"pattern":"echo"},' if method == "tools/call" else b""
+    params = b'{%s"_meta":{"progressToken":%s}}' % (rest, value)
+    server.write(b'{"jsonrpc":"2.0","id":1,"method":"%s","params":%s}\n' % (method.encode(), params))
+    assert server.receive()["id"] == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not a message"}}',
+        b'{"jsonrpc":"2.0","id":1,"result":{}}',
+        b'{"jsonrpc":"2.0","id":1,"result":[]}',
+        b'{"jsonrpc":"2.0","id":[1],"result":{}}',
+        b'{"jsonrpc":"2.0","id":1,"error":"text"}',
+        b'{"jsonrpc":"2.0","error":{}}',
+        b'{"id":1,"result":{}}',
+    ],
+)
+def test_a_response_to_nothing_is_never_answered(server: Raw, line: bytes) -> None:
+    server.write(line + b"\n")
+
+
+def test_a_line_of_a_hundred_megabytes_is_refused_and_costs_no_memory(server: Raw) -> None:
+    block = b"[" * (1 << 20)
+    for _ in range(100):
+        server.write(block)
+    server.write(b"\n")
+    answer = server.receive()
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+
+
+def test_the_largest_ids_are_echoed_exactly(server: Raw) -> None:
+    for number in (2**64 - 1, -(2**63), "", "é" * 1000, "1"):
+        server.write(orjson.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}) + b"\n")
+        answer = server.receive()
+        assert (answer["id"], type(answer["id"])) == (number, type(number))
+
+
+def test_two_requests_under_one_id_are_both_answered(server: Raw) -> None:
+    for _ in range(2):
+        server.call(1, "registry_search", {"pattern": "echo"})
+    assert [server.receive()["id"] for _ in range(2)] == [1, 1]
 
 
 def test_an_unknown_tool_is_refused_with_what_was_meant(server: Raw) -> None:

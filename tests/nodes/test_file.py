@@ -101,7 +101,7 @@ def test_a_file_above_the_limit_is_refused(folder: Path) -> None:
 
 
 def test_a_file_of_the_kernel_without_a_size_can_be_read() -> None:
-    assert run(ReadFile, path="/proc/self/comm")["content"].strip()
+    assert run(ReadFile, path="/proc/loadavg")["content"].strip()
 
 
 def test_what_is_no_file_is_refused_without_waiting(folder: Path) -> None:
@@ -110,7 +110,6 @@ def test_what_is_no_file_is_refused_without_waiting(folder: Path) -> None:
     (folder / "loop").symlink_to("loop")
     assert fail(ReadFile, path="pipe").message == "cannot read `pipe`: it is a pipe, device or socket, not a file"
     assert fail(ReadFile, path="dir").message == "cannot read `dir`: it is a directory"
-    assert fail(ReadFile, path="/dev/zero").message.endswith("not a file")
     assert fail(ReadFile, path="loop").message == "cannot read `loop`: its links form a loop"
 
 
@@ -133,7 +132,7 @@ def test_a_folder_that_is_gone_is_an_error(folder: Path) -> None:
     folder.rmdir()
     assert fail(ReadFile, path="a").action == "resource_missing"
     assert fail(WriteFile, path="a", content="").action == "resource_missing"
-    assert run(ListFiles)["files"] == []
+    assert fail(ListFiles).action == "resource_missing"
 
 
 # write-file

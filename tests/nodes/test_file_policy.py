@@ -12,7 +12,6 @@ from pflow.core.errors import SecurityError
 from pflow.engine.context import StepContext, enter_step
 from pflow.engine.ports import Services
 from pflow.nodes.file.change import CopyFile, DeleteFile, MoveFile, WriteFile
-from pflow.nodes.file.read import ReadFile
 
 
 def run(kind: type, **params: object) -> None:
@@ -173,19 +172,6 @@ def test_a_step_may_move_files_out_of_its_own_run(work: Path, tmp_path: Path) ->
     assert (work / "mine").read_text() == "r1"
     with refused("pflow's own directory"):
         in_step(home, MoveFile, from_=str(home / "runs/r2/download"), to="mine")
-
-
-def test_settings_cannot_be_read_or_copied(work: Path, home: Path) -> None:
-    home.mkdir()
-    (home / "settings.json").write_text('{"env": {"KEY": "canary"}}')
-    (home / "workflow.json").write_text("{}")
-    (work / "link").symlink_to(home / "settings.json")
-    for path in ("~/.pflow/settings.json", "link"):
-        with refused("pflow's settings, which hold secrets"):
-            run(ReadFile, path=path)
-        with refused("pflow's settings, which hold secrets"):
-            run(CopyFile, from_=path, to="mine")
-    run(ReadFile, path="~/.pflow/workflow.json")
 
 
 def test_a_refusal_does_not_repeat_the_path(tmp_path: Path) -> None:

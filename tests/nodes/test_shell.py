@@ -229,8 +229,11 @@ def test_a_run_follows_the_edges_of_a_failed_command(tmp_path: Path) -> None:
         ({"command": ""}, "`command` is empty"),
         ({"command": " \n"}, "`command` is empty"),
         ({"command": ShellCommand(" ", {})}, "`command` is empty"),
-        ({"command": None}, "`command` must be a command line, not null"),
-        ({"command": ["ls"]}, "`command` must be a command line, not an array"),
+        ({"command": None}, "`command` must be a list of arguments or a command line, not null"),
+        ({"command": {}}, "`command` must be a list of arguments or a command line, not an object"),
+        ({"command": []}, "`command` is a list without a program"),
+        ({"command": [""]}, "`command` is a list without a program"),
+        ({"command": ["ls", None]}, "`command[1]` must be a string, a number or a boolean, not null"),
         ({"command": "a\0b"}, "`command` contains a NUL character, which a command line cannot carry"),
         ({"stdin": {1, 2}}, "`stdin` cannot be written as JSON: Type is not JSON serializable: set"),
         ({"stdin": "\ud800"}, "`stdin` contains text that is not valid Unicode"),
@@ -289,10 +292,10 @@ def test_the_registry_knows_its_interface(tmp_path: Path) -> None:
     with Workspace(Home(tmp_path / "home")) as workspace:
         interface = workspace.node_type("shell").interface
     assert [(field.name, field.type, field.required, field.slot) for field in interface.params] == [
-        ("command", "string", True, "shell"),
+        ("command", "string|array", True, "shell"),
         ("stdin", "any", False, "value"),
         ("cwd", "string", False, "value"),
-        ("env", "object", False, "value"),
+        ("env", "object", False, "env"),
         ("timeout", "number", False, "value"),
         ("ok_codes", "array", False, "value"),
     ]

@@ -188,7 +188,7 @@ def test_the_items_of_a_batch_are_checked(workspace: Workspace, place: Home) -> 
     assert issues_of(workspace, log(), show("${item.shaa:-x}", **over)) == []
 
 
-@pytest.mark.parametrize("items", ["${log.result.commits:-none}", ["${log.result.commits}"], "${log.result.comits:-x}"])
+@pytest.mark.parametrize("items", ["${log.result.commits:-[]}", ["${log.result.commits}"], "${log.result.comits:-[]}"])
 def test_items_that_may_come_from_elsewhere_are_not_judged(workspace: Workspace, place: Home, items: object) -> None:
     teach(place, COMMITS)
     assert issues_of(workspace, log(), show("${item.shaa}", **batch(items))) == []

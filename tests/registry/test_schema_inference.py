@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from random import Random
 from typing import Any
 
 import orjson
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from pflow.core.interface import Field
 from pflow.core.schema_path import Schema, follow
-from pflow.registry.schema_inference import infer, is_inferred, merge, trim
+from pflow.registry.schema_inference import infer, infer_text, is_inferred, merge, trim
 
 NAMES = st.sampled_from(["a", "b", "id", "name", "first-name", "0", "7", "x@y.org", "EUR", "USD", "a b", "größe", ""])
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
@@ -282,3 +284,17 @@ def test_what_a_file_holds_is_taken_only_in_the_form_it_was_written(value: objec
 )
 def test_a_schema_that_was_tampered_with_is_not_taken(schema: object) -> None:
     assert not is_inferred(schema)
+
+
+HELD = st.one_of(st.none(), st.dictionaries(st.sampled_from("abc"), st.integers() | st.text(max_size=3), max_size=3))
+
+
+@given(st.lists(HELD, min_size=1, max_size=4), st.randoms())
+def test_what_text_was_seen_to_hold_does_not_depend_on_the_order(values: list[object], random: Random) -> None:
+    shuffled = list(values)
+    random.shuffle(shuffled)
+    schema, other = (reduce(merge, map(infer_text, each)) for each in (values, shuffled))
+    assert schema == other
+    assert is_inferred(schema)
+    assert ("x-json" in schema) == any(value is not None for value in values)
+    assert is_inferred(trim(schema, 1))

@@ -198,7 +198,7 @@ def test_no_canary_is_seen_after_a_run_that_uses_them_everywhere(place: Path, tm
     assert done.json["success"], done.out
     whole = "|".join((GIVEN, STORED, AMBIENT, KEY))
     assert (tmp_path / "own.txt").read_text() == whole, "steps get the real values, and a person's files hold them"
-    assert "«secret:given»" in json.dumps(done.json["data"]["outputs"]["echo"], ensure_ascii=False)
+    assert "«secret:hidden»" in json.dumps(done.json["data"]["outputs"]["echo"], ensure_ascii=False)
     run("run", file)
     for words in (
         ("runs", "show", "latest"),
@@ -542,7 +542,7 @@ def test_a_resume_never_goes_on_with_a_marker_in_place_of_a_value(place: Path, t
     (tmp_path / "closed").unlink()
     asked = silent(pflow("runs", "resume", run_id))
     assert asked.code == 2 and not (tmp_path / "own.txt").exists()
-    assert "the run holds secrets that are not known now: `AMBIENT_API_KEY`" in asked.err
+    assert "`${say.stdout}` holds a value of the secret `AMBIENT_API_KEY` that is not known now" in asked.err
     assert silent(pflow("runs", "resume", run_id, env=ENV)).code == 0
     assert (tmp_path / "own.txt").read_text() == f"it is {AMBIENT}"
 

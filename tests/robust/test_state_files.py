@@ -373,16 +373,14 @@ def test_the_list_shows_damaged_runs_and_the_others_can_be_resumed(lived_in: Pat
 # A home that changes under a run
 
 
-@pytest.mark.parametrize(
-    "remove", ['rm "$PFLOW_HOME"/runs.db*', 'mv "$PFLOW_HOME"/runs.db away', 'rm -r "$PFLOW_HOME"']
-)
+@pytest.mark.parametrize("remove", ["rm {home}/runs.db*", "mv {home}/runs.db away", "rm -r {home}"])
 def test_a_run_ends_when_its_journal_is_taken_away_and_never_pretends_to_be_recorded(
     lived_in: Path, tmp_path: Path, remove: str
 ) -> None:
     file = tmp_path / "doc.json"
     file.write_text(
         document(
-            {"id": "take", "type": "shell", "params": {"command": remove, "cwd": str(tmp_path)}},
+            {"id": "take", "type": "shell", "params": {"command": remove.format(home=lived_in), "cwd": str(tmp_path)}},
             {"id": "never", "type": "shell", "params": {"command": "echo pretended > did", "cwd": str(tmp_path)}},
         )
     )
@@ -394,27 +392,25 @@ def test_a_run_ends_when_its_journal_is_taken_away_and_never_pretends_to_be_reco
     assert len(pflow("runs", "list", "--json").json["data"]["runs"]) == 1
 
 
-@pytest.mark.parametrize(
-    "remove", ['rm -r "$PFLOW_HOME"/debug', 'rm "$PFLOW_HOME"/registry.json "$PFLOW_HOME"/settings.json']
-)
+@pytest.mark.parametrize("remove", ["rm -r {home}/debug", "rm {home}/registry.json {home}/settings.json"])
 def test_other_files_may_vanish_under_a_run(lived_in: Path, tmp_path: Path, remove: str) -> None:
     file = tmp_path / "doc.json"
-    file.write_text(document({"id": "take", "type": "shell", "params": {"command": f"{remove}; echo took"}}))
+    command = f"{remove.format(home=lived_in)}; echo took"
+    file.write_text(document({"id": "take", "type": "shell", "params": {"command": command}}))
     assert pflow("run", str(file)).out == "took\n"
     assert pflow("run", "greet").out == "hello you\n"
 
 
 # A disk without room
 
-STEPS = (
-    {"id": "first", "type": "shell", "params": {"command": 'echo first >> "$PFLOW_HOME/../did"'}},
-    {
-        "id": "grow",
-        "type": "shell",
-        "params": {"command": 'echo grow >> "$PFLOW_HOME/../did"; head -c 300000 /dev/zero'},
-    },
-    {"id": "last", "type": "shell", "params": {"command": 'echo last >> "$PFLOW_HOME/../did"; echo "done"'}},
-)
+EFFECTS = {"first": "", "grow": "; head -c 300000 /dev/zero", "last": "; echo done"}
+
+
+def noted(disk: Path) -> str:
+    """A workflow whose steps note in the file `did` that they ran."""
+    notes = {step: f"echo {step} >> {disk}/did{then}" for step, then in EFFECTS.items()}
+    nodes = [{"id": step, "type": "shell", "params": {"command": command}} for step, command in notes.items()]
+    return document(*nodes, name="big")
 
 
 @pytest.fixture
@@ -423,7 +419,7 @@ def small_disk(tmp_path: Path, pattern: Path, monkeypatch: pytest.MonkeyPatch) -
     with mounted(tmp_path / "disk", "size=2m", "mode=0700") as disk:
         shutil.copytree(pattern, disk / "home")
         monkeypatch.setenv("PFLOW_HOME", str(disk / "home"))
-        (disk / "big.json").write_text(document(*STEPS, name="big"))
+        (disk / "big.json").write_text(noted(disk))
         (disk / "did").write_bytes(b" " * 4096 * 2)  # so that noting an effect needs no room
         (disk / "did").write_bytes(b"")
         yield disk
@@ -716,7 +712,7 @@ def test_four_new_interpreters_at_once_lose_nothing(home: Path, tmp_path: Path) 
 def test_folders_and_files_are_their_owners_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     home = tmp_path / "deep" / "er" / ".pflow"
     (tmp_path / "deep").mkdir(mode=0o700)
-    list_home = {"id": "ls", "type": "shell", "params": {"command": "find \"$PFLOW_HOME\" -printf '%m %y %P\\n'"}}
+    list_home = {"id": "ls", "type": "shell", "params": {"command": f"find {home} -printf '%m %y %P\\n'"}}
     file = tmp_path / "doc.json"
     file.write_text(document(list_home, {"id": "fail", "type": "shell", "params": {"command": "exit 3"}}))
 

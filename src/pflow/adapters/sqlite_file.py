@@ -16,6 +16,7 @@ from urllib.parse import quote
 from pflow.core.errors import CorruptError, StorageError
 from pflow.core.file.atomic import locked, make_folder, set_aside, sync_folder
 from pflow.core.file.os_call import NOFOLLOW, not_regular, quietly, storage_error
+from pflow.core.file.trust import check_trust
 
 T = TypeVar("T")
 
@@ -188,6 +189,7 @@ def _check_files(path: Path, notices: list[str]) -> None:
             raise storage_error("read", file, error) from error
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
             raise not_regular(file)
+        check_trust(file, found)
         if sys.platform != "win32" and found.st_mode & 0o077:
             try:
                 # Not through a descriptor: closing it would take SQLite's own locks from this process.

@@ -6,7 +6,7 @@ COMMANDS = {
     "run": ("pflow.cli.commands.run:run", "Run a workflow."),
     "validate": ("pflow.cli.commands.run:validate", "Check a workflow without running it."),
     "describe": ("pflow.cli.commands.workflow:describe", "Show what a workflow takes, gives and does."),
-    "workflow": ("pflow.cli.commands.workflow:workflow", "Save, list, describe and delete workflows."),
+    "workflow": ("pflow.cli.commands.workflow:workflow", "Save, list, describe, edit and compare workflows."),
     "registry": ("pflow.cli.commands.registry:registry", "See which node types there are, and try them."),
     "mcp": ("pflow.cli.commands.mcp:mcp", "Use MCP servers: their tools become node types."),
     "call": ("pflow.cli.commands.call:call", "Call one tool of an MCP server."),
@@ -14,5 +14,7 @@ COMMANDS = {
     "runs": ("pflow.cli.commands.runs:runs", "List, show, resume and cancel runs."),
     "trace": ("pflow.cli.commands.runs:trace", "Show what a run did, step by step."),
     "settings": ("pflow.cli.commands.settings:settings", "Store credentials and options."),
+    "guide": ("pflow.cli.commands.guide:guide", "How to write workflows, on one page."),
+    "schema": ("pflow.cli.commands.guide:schema", "The JSON Schema of documents, for editors and models."),
     "completion": ("pflow.cli.commands.completion:completion", "Print a completion script for a shell."),
 }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+from contextlib import suppress
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pflow.workspace import Workspace
 
 
+F = TypeVar("F", bound="str | Mapping[str, object]")
+
 BROKEN_PIPE = 141
 """The exit code that shells report for a program whose reader is gone, as with `| head`."""
 
@@ -36,6 +39,7 @@ class Console:
         self.source = ""
         self.progress: Progress | None = None
         self._workspace: Workspace | None = None
+        self._discreet: Workspace | None = None
         self._told: set[str] = set()
         self._deaf = False
         self._kept: TextIO | None = None
@@ -78,7 +82,7 @@ class Console:
                 from pflow.cli.progress import Progress  # lazy: only on a terminal
 
                 self.progress = Progress(sys.stderr)
-            self._workspace = Workspace.open(observer=self.progress)
+            self._workspace = self._discreet = Workspace.open(observer=self.progress)
         return self._workspace
 
     def close(self) -> None:
@@ -97,10 +101,11 @@ class Console:
         if isinstance(value, str):
             self.text(value)
         elif value is not None:
-            self._write(_json(value, indent=_is_terminal(self.stdout)))
+            self._write(_json(self.hide(value), indent=_is_terminal(self.stdout)))
 
     def text(self, text: str) -> None:
         """Print text as a result, with a line end if it lacks one."""
+        text = str(self.hide(text))
         self._write(text if text.endswith("\n") or not text else f"{text}\n")
 
     def reply(self, data: object, shown: object) -> None:
@@ -112,12 +117,15 @@ class Console:
 
     def envelope(self, envelope: Mapping[str, object]) -> None:
         """Print the one object that a program gets."""
-        self._write(_json(envelope, indent=_is_terminal(self.stdout)))
+        self._write(_json(self.hide(envelope), indent=_is_terminal(self.stdout)))
 
     def fail(self, error: PflowError) -> None:
         """Say why the command failed; a document's issues where they stand in its text."""
+        with suppress(PflowError):
+            self.workspace()  # it knows the secrets that a wrong word may hold
         if self.json and not self._deaf:
-            self.envelope({"success": False, "error": {name: part for name, part in error.as_dict().items() if part}})
+            facts = {name: part for name, part in error.as_dict().items() if part}
+            self.envelope({"success": False, "error": self.hide_parts(facts)})
         elif isinstance(error, InputError) and error.details.get("inputs"):
             from pflow.cli.text import render_inputs  # lazy: only for this error
 
@@ -142,23 +150,47 @@ class Console:
         if sys.stderr is None:
             return
         try:
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(f"{self.hide_parts(text)}\n")
             sys.stderr.flush()
         except (OSError, ValueError):
             pass  # stderr is gone; the exit code still tells
 
+    def raw(self, data: bytes) -> None:
+        """Print bytes as they are; on a terminal, as text that does no harm."""
+        if _is_terminal(self.stdout):
+            self._write(data.decode(errors="backslashreplace"))
+        else:
+            self._send(data)
+
+    def hide(self, shown: object) -> object:
+        """A result without the secrets that are known."""
+        try:
+            return shown if self._discreet is None else self._discreet.redact(shown)
+        except PflowError:
+            return shown  # the settings cannot be read; a command that needs them says so
+
+    def hide_parts(self, shown: F) -> F:
+        """A message without the secrets that are known, or what a cut left of them."""
+        try:
+            return shown if self._discreet is None else self._discreet.redact_report(shown)
+        except PflowError:
+            return shown
+
     def _write(self, text: str) -> None:
+        encoding = "utf-8"
+        if self.stdout is not None and _is_terminal(self.stdout):
+            text = "\n".join(_visible(line) for line in text.split("\n"))
+            encoding = self.stdout.encoding or "utf-8"
+        self._send(text.encode(encoding, "backslashreplace"))
+
+    def _send(self, data: bytes) -> None:
         stream = self.stdout
         if stream is None:
             self._deaf = True
             raise StorageError("the result cannot be printed: stdout is closed")
-        encoding = "utf-8"
-        if _is_terminal(stream):
-            text = "\n".join(_visible(line) for line in text.split("\n"))
-            encoding = stream.encoding or "utf-8"
         try:
             stream.flush()
-            stream.buffer.write(text.encode(encoding, "backslashreplace"))
+            stream.buffer.write(data)
             stream.buffer.flush()
         except BrokenPipeError as error:
             drop_output(stream)

@@ -30,12 +30,12 @@ def show_graph(console: Console, plan: Plan, *, svg: str | None, mermaid: bool, 
     if svg is not None:
         from pflow.drawing.svg import draw_svg  # lazy: only for pictures
 
-        _write_picture(console, svg, draw_svg(plan))
+        _write_picture(console, svg, console.hide_parts(draw_svg(plan)))
     elif mermaid:
-        text = draw_mermaid(plan)
+        text = console.hide_parts(draw_mermaid(plan))
         console.reply({"mermaid": text}, text)
     else:
-        text = draw_text(plan, ascii_only=not speaks_unicode(console.stdout))
+        text = console.hide_parts(draw_text(plan, ascii_only=not speaks_unicode(console.stdout)))
         console.reply({"valid": True, "graph": text}, f"{about}\n\n{text}" if about else text)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pflow.cli.argument import read_params
 from pflow.cli.console import Console
 from pflow.cli.text import quote, render_failure, show_ms
-from pflow.core.errors import InputError
+from pflow.core.errors import DocumentError, InputError
 from pflow.core.interface import Field
 from pflow.core.printable import escape
 from pflow.core.suggest import did_you_mean
@@ -121,7 +121,27 @@ def run_node(console: Console, entry: Entry, params: Sequence[str], command: Seq
     """Run one node with the parameters of a command line; `command` is the words before them."""
     given = read_params(word.removeprefix("--") for word in params)
     _check_params(entry, given, [*command, *params])
-    return run_watched(console, lambda workspace: workspace.begin(workspace.one_step(entry.name, given, text=True)))
+    try:
+        return run_watched(console, lambda workspace: workspace.begin(workspace.one_step(entry.name, given, text=True)))
+    except DocumentError as error:
+        raise _explain_refused(entry, given, error) from None
+
+
+def _explain_refused(entry: Entry, given: Mapping[str, str], error: DocumentError) -> InputError:
+    """The issues of a node's own document as what is wrong with its parameters."""
+    issues = [issue for issue in error.issues if issue.severity == "error"]
+    problems = [issue.message for issue in issues]
+    places = " ".join(issue.path for issue in issues)
+    fields = (*entry.interface.params, *entry.interface.reads)
+    about = [field for field in fields if field.name in given and f".params.{field.name}" in places]
+    return InputError(
+        "; ".join(problems),
+        details={
+            "problems": problems,
+            "inputs": {field.name: _describe_field(field, always=False) for field in about},
+        },
+        suggestions=[f"pflow registry describe {entry.name}"],
+    )
 
 
 def _check_params(entry: Entry, given: Mapping[str, str], command: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from pflow.core.document.issue import Issue
+from pflow.core.document.issue import CREDENTIAL, Issue
 from pflow.core.document.position import Places, read_path
 from pflow.core.errors import DocumentError, PflowError
 from pflow.core.printable import escape, shorten
@@ -61,6 +61,8 @@ def _where(issue: Issue, places: Places | None, source: str) -> str:
         file = f"line {issue.line}, column {issue.column}"
     if not issue.path:
         return file
+    if issue.code == CREDENTIAL:
+        places = None
     path = escape(issue.path)
     value = places.at(read_path(issue.path) or ()) if places is not None else None
     if value is not None and not isinstance(value, dict | list):
@@ -69,7 +71,7 @@ def _where(issue: Issue, places: Places | None, source: str) -> str:
 
 
 def _excerpt(issue: Issue, places: Places | None) -> list[str]:
-    if places is None or not issue.line:
+    if places is None or not issue.line or issue.code == CREDENTIAL:
         return []
     line = places.line(issue.line)
     column = issue.column - 1

@@ -8,7 +8,7 @@ from typing import Literal
 from pflow.core.frozen import Frozen
 
 Purity = Literal["pure", "read", "impure"]
-Slot = Literal["value", "shell", "url", "raw"]
+Slot = Literal["value", "shell", "env", "url", "raw"]
 
 MISSING = "\x00missing"
 """The default of a field that has none."""
@@ -24,8 +24,8 @@ class Field(Frozen):
     """A parameter, a natural key or an output.
 
     `type` is one of the document's types or a union of them (`object|string`). `schema` is a JSON Schema
-    where more is known. `slot` says how templates enter a parameter: as values, as shell words, as parts
-    of a URL, or not at all.
+    where more is known. `slot` says how templates enter a parameter: as values, as arguments of a
+    command, as its variables, as parts of a URL, or not at all.
     """
 
     name: str

@@ -16,6 +16,10 @@ Schema = Mapping[str, object]
 SEEN = "x-seen"
 """The keyword of a schema that was observed, not declared: in how many calls."""
 
+CONTENT = "x-json"
+"""The keyword of a string's schema for the JSON that it holds: a path leads into that. Foreign schemas do not have it:
+for them there is `contentSchema`, and such text is not read."""
+
 _MAX_REFS = 32
 """References that follow one another."""
 
@@ -50,10 +54,10 @@ def follow(field: Field, path: Sequence[str | int]) -> DeadEnd | None:
 def known_paths(schema: Schema, root: Schema | None = None) -> list[str]:
     """The properties an object schema names, with their types; references lead into `root`, else into itself."""
     whole = schema if root is None else root
-    properties = _resolve(whole, schema).get("properties")
+    properties = resolve(whole, schema).get("properties")
     if not isinstance(properties, Mapping):
         return []
-    return [f"{name} ({kind_of(_resolve(whole, part), whole)})" for name, part in properties.items()]
+    return [f"{name} ({kind_of(resolve(whole, part), whole)})" for name, part in properties.items()]
 
 
 def paths(schema: Schema, root: str = "result") -> list[str]:
@@ -73,10 +77,18 @@ def kind_of(schema: object, root: Schema | None = None) -> str:
     """A schema's type in a word or two; references in its choices lead into `root`."""
     if not isinstance(schema, Mapping):
         return "any"
-    if choices := _choices(schema):
-        kinds = dict.fromkeys(_word(_resolve(root or {}, choice)) for choice in choices)
+    if choices := choices_of(schema):
+        kinds = dict.fromkeys(_word(resolve(root or {}, choice)) for choice in choices)
         return "|".join(word for word in kinds if word != "any") or "any"
     return _word(schema)
+
+
+def key_step(name: str) -> str:
+    """A key as templates write it behind a path: `.name`, or `["a name"]`."""
+    if name.replace("-", "_").replace("_", "x").isalnum():
+        return f".{name}"
+    whole = name.encode(errors="replace").decode()  # half a surrogate pair cannot be written in a template
+    return f"[{orjson.dumps(whole).decode()}]"
 
 
 def _follow(
@@ -85,9 +97,11 @@ def _follow(
     for position in range(depth, len(path)):
         if next(steps, None) is None:
             return None
-        schema = _resolve(root, schema)
+        schema = resolve(root, schema)
         seen = calls_seen(schema) or seen
-        choices = _choices(schema)
+        if CONTENT in schema:
+            schema = _part(schema[CONTENT])
+        choices = choices_of(schema)
         if choices:
             ends = [_follow(root, choice, path, position, seen, steps) for choice in choices]
             return None if None in ends else ends[0]
@@ -141,19 +155,21 @@ def _listed(lines: Iterator[str]) -> list[str]:
 
 
 def _schema_paths(root: Schema, schema: object, path: str, depth: int, steps: Iterator[int]) -> Iterator[str]:
-    part = _resolve(root, schema)
+    part = resolve(root, schema)
     properties = part.get("properties")
     if not isinstance(properties, Mapping):
         properties = {}
     keyed = not properties and part.get("additionalProperties") not in (None, False)
-    yield f"{path}  {kind_of(part, root)}{' (any keys)' if keyed else ''}"
+    yield f"{path}  {kind_of(part, root)}{' (any keys)' if keyed else ' that holds JSON' if part.get(CONTENT) else ''}"
     if depth >= _MAX_DEPTH or next(steps, None) is None:
         return
+    if part.get(CONTENT):
+        yield from islice(_schema_paths(root, part[CONTENT], path, depth + 1, steps), 1, None)
     for name, inner in properties.items():
-        yield from _schema_paths(root, inner, path + _step(str(name)), depth + 1, steps)
+        yield from _schema_paths(root, inner, path + key_step(str(name)), depth + 1, steps)
     if "items" in part:
         yield from _schema_paths(root, part["items"], f"{path}[0]", depth + 1, steps)
-    for choice in _choices(part)[:_MAX_CHOICES]:
+    for choice in choices_of(part)[:_MAX_CHOICES]:
         yield from islice(_schema_paths(root, choice, path, depth + 1, steps), 1, None)
 
 
@@ -161,21 +177,13 @@ def _value_paths(value: object, path: str, depth: int) -> Iterator[str]:
     if isinstance(value, Mapping):
         yield f"{path}  object"
         for name in value if depth < _MAX_DEPTH else ():
-            yield from _value_paths(value[name], path + _step(str(name)), depth + 1)
+            yield from _value_paths(value[name], path + key_step(str(name)), depth + 1)
     elif isinstance(value, list | tuple):
         yield f"{path}  array of {len(value)}"
         for item in value[:1] if depth < _MAX_DEPTH else ():
             yield from _value_paths(item, f"{path}[0]", depth + 1)
     else:
         yield f"{path}  {type_of(value)}"
-
-
-def _step(name: str) -> str:
-    """A key as templates write it."""
-    if name.replace("-", "_").replace("_", "x").isalnum():
-        return f".{name}"
-    whole = name.encode(errors="replace").decode()  # half a surrogate pair cannot be written in a template
-    return f"[{orjson.dumps(whole).decode()}]"
 
 
 def _part(schema: object) -> Schema:
@@ -187,7 +195,8 @@ def _kinds(schema: Schema) -> list[str]:
     return [str(part) for part in kind] if isinstance(kind, list) else [kind] if isinstance(kind, str) else []
 
 
-def _choices(schema: Schema) -> list[Schema]:
+def choices_of(schema: Schema) -> list[Schema]:
+    """The alternatives of a schema; none if it has no choice."""
     for word in ("anyOf", "oneOf"):
         parts = schema.get(word)
         if isinstance(parts, list) and parts:
@@ -195,7 +204,8 @@ def _choices(schema: Schema) -> list[Schema]:
     return []
 
 
-def _resolve(root: Schema, schema: object) -> Schema:
+def resolve(root: Schema, schema: object) -> Schema:
+    """What a schema stands for, its references followed into `root`; {} where they lead out of it or nowhere."""
     current = _part(schema)
     for _ in range(_MAX_REFS):
         reference = current.get("$ref")

@@ -11,10 +11,11 @@ from pflow.core.errors import StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
 from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup, Reference
+from pflow.engine.credential import learn_item, learn_params
 from pflow.engine.failure import Halted, retry_wait, within
-from pflow.engine.history import same_work
+from pflow.engine.history import same_work, withheld_item
 from pflow.engine.template_size import check_sizes
-from pflow.engine.value import INLINE_BYTES, ITEMS_JSON, MOST_BYTES
+from pflow.engine.value import INLINE_BYTES, ITEMS_JSON, MOST_BYTES, withheld_error
 
 if TYPE_CHECKING:
     from pflow.engine.plan import PlanNode
@@ -69,6 +70,8 @@ class _Batch:
         same = past is not None and same_work(past.started, launch.definition, launch.inputs)
         self._held = 0
         self._past = history.items.get(launch.step, {}) if same else {}
+        if held := withheld_item(self._past.values()):
+            raise withheld_error(f"`{launch.step}.results`", held)
         self.todo = [index for index in range(len(launch.items)) if not self._known(index)]
         self._next: Iterator[int] = iter(self.todo)
         self._taken = 0
@@ -104,6 +107,7 @@ class _Batch:
         while True:
             try:
                 writes = await self._once(index)
+                learn_item(self.scope.plan, node, writes, run.shared.redactor.keep)
                 done = run.encode(ItemCompleted(step=step, item=index, writes=writes))
                 self._hold(writes)
                 self.results[index] = writes
@@ -140,6 +144,7 @@ class _Batch:
         params: Any = node.params.render(lookup)
         if sizes:
             check_sizes(node, sizes)
+        learn_params(node, params, scope.run.shared.redactor.keep)
         step = f"{self.launch.step}[{index}]"
         run = scope.run_child if node.child is not None else scope.run_node
         _, writes, _ = await within(node.timeout, run(node, params, step), f"item {index} of `{node.id}`")

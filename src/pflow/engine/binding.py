@@ -41,14 +41,16 @@ def bind_inputs(
             )
             hints.append(did_you_mean(name, plan.inputs))
     for name, declared in plan.inputs.items():
-        if name in params:
+        found = _looked_up(name, secrets or {}) if declared.secret else None
+        if name in params or found is not None:
+            given = params.get(name, found)
             try:
-                bound[name] = _coerce(params[name], declared.type) if text else _fit(params[name], declared.type)
+                as_text = text or name not in params
+                bound[name] = _coerce(given, declared.type) if as_text else _fit(given, declared.type)
             except ValueError as error:
                 problem = f"must be {with_article(declared.type)}" if declared.secret else error
-                problems.append(f"input `{name}` {problem}")
-        elif declared.secret and secrets and (name in secrets or name.upper() in secrets):
-            bound[name] = secrets.get(name, secrets.get(name.upper()))
+                where = "" if name in params else ", and what the settings or the environment hold for it is not"
+                problems.append(f"input `{name}` {problem}{where}")
         elif declared.has_default:
             bound[name] = declared.default
         elif declared.required:
@@ -72,6 +74,10 @@ def bind_inputs(
             wrong=wrong,
         )
     return bound
+
+
+def _looked_up(name: str, secrets: Mapping[str, str]) -> str | None:
+    return secrets.get(name, secrets.get(name.upper()))
 
 
 def coerce_text(value: str, kind: str, name: str) -> object:

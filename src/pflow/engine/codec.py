@@ -10,6 +10,7 @@ import orjson
 from pflow.core.advice import from_data, to_data
 from pflow.core.errors import DamagedError
 from pflow.core.event import EVENTS, Event
+from pflow.core.setting.redactor import has_marker, show_markers
 from pflow.engine.ports import Record
 from pflow.engine.value import ShownValues, ValueTable
 
@@ -55,11 +56,20 @@ def _fragment(value: object, values: ValueTable, blobs: list[tuple[str, bytes]])
 def decode_event(record: Record, values: Reading) -> Event:
     """The event that a record holds; raises `DamagedError`."""
     try:
-        fields = orjson.loads(values.unseal(record.data))
+        fields = orjson.loads(record.data)
+        name = _MAPS.get(record.kind)
+        if marked := has_marker(record.data):
+            apart = ("document", name)
+            fields = {
+                key: value if key in apart else values.unseal(value, whole=False) for key, value in fields.items()
+            }
         if "document" in fields:
-            fields["document"] = values.decode(fields["document"])
-        if name := _MAPS.get(record.kind):
-            fields[name] = {key: values.decode(value) for key, value in fields[name].items()}
+            fields["document"] = values.decode(fields["document"], marked=marked)
+        if name:
+            fields[name] = {
+                str(values.unseal(key, whole=False)) if marked else key: values.decode(value, marked=marked)
+                for key, value in fields[name].items()
+            }
         if "error" in fields:
             fields["error"] = from_data(fields["error"])
         if "rerun" in fields:
@@ -79,7 +89,7 @@ def _error_text(record: Record | None) -> str:
     if record is None or record.kind != "RunFailed":
         return ""
     try:
-        return str(orjson.loads(record.data)["error"]["message"])
+        return str(show_markers(orjson.loads(record.data)["error"]["message"]))
     except (ValueError, KeyError, TypeError):
         return ""
 
@@ -87,7 +97,7 @@ def _error_text(record: Record | None) -> str:
 def step_of(record: Record) -> str:
     """The step of an event of a step or an item; raises `DamagedError`."""
     try:
-        return str(orjson.loads(record.data)["step"])
+        return str(show_markers(orjson.loads(record.data)["step"]))
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(record) from error
 

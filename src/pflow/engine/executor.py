@@ -8,17 +8,18 @@ import time
 from collections.abc import Mapping
 
 from pflow.core.advice import Advice
-from pflow.core.errors import CorruptError, InDoubtError, InputError, PflowError, RunError, StorageError
+from pflow.core.errors import CorruptError, InDoubtError, PflowError, RunError, StorageError
 from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
 from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.commit import Commits
-from pflow.engine.history import History, in_doubt
+from pflow.engine.history import History, in_doubt, withheld_need
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Cache, Journal, Observer, Services
 from pflow.engine.run import Run, Shared
 from pflow.engine.scope import Scope
 from pflow.engine.thread import Threads
+from pflow.engine.value import withheld_error
 
 _POLL_SECONDS = 0.25
 
@@ -108,10 +109,10 @@ class Executor:
 
         Raises `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
         """
-        unknown = self._shared.redactor.unknown
-        unknown.clear()
-        _check_open(self.history(run_id), run_id, edited)
-        _check_known(unknown)
+        history = self.history(run_id)
+        _check_open(history, run_id, edited)
+        if not edited and (need := withheld_need(plan, history)):
+            raise withheld_error(f"`{need[0]}`", need[1])
         run = Run(run_id, self._shared)
         run.seq = self._shared.journal.claim(run_id)
         try:
@@ -272,18 +273,6 @@ def _check_open(history: History, run_id: str, edited: bool) -> None:
         raise RunError(
             f"run `{run_id}` is complete; there is nothing to resume",
             suggestions=[Advice("{resume_edited}   to continue with an edited document", run=run_id)],
-        )
-
-
-def _check_known(unknown: set[str]) -> None:
-    """Refuse to resume with markers in place of values."""
-    missing = sorted(unknown)
-    if missing:
-        names = ", ".join(f"`{name}`" for name in missing)
-        raise InputError(
-            f"the run holds secrets that are not known now: {names}",
-            details={"secrets": missing},
-            suggestions=[Advice("`{set_setting}` stores it, or set it in the environment as before", name=missing[0])],
         )
 
 

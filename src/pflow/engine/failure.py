@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pflow.core.document.document import Retry
 from pflow.core.errors import PflowError, SecurityError, StepError, StepTimeout, UnresolvedError
 from pflow.core.interface import ERROR_ACTIONS
+from pflow.core.setting.credential import without_short_credentials
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ def shown_params(params: Mapping[str, Any]) -> dict[str, object]:
             shown.update({name: value.written, "values": value.values})
         else:
             shown[name] = value
-    return shown
+    return without_short_credentials(shown)
 
 
 def pick_edge(edges: Mapping[str, object], error: BaseException) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pflow.core.event import (
     Event,
@@ -17,8 +17,10 @@ from pflow.core.event import (
     StepFailed,
     StepStarted,
 )
+from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import Plan, PlanNode
-from pflow.engine.value import ITEMS
+from pflow.engine.state import ScopeState
+from pflow.engine.value import ITEMS, Withheld
 
 _StepEvent = StepStarted | StepCompleted | StepFailed
 
@@ -81,7 +83,9 @@ def fold_history(events: Iterable[Event]) -> History:
             history.items.setdefault(event.step, {})[event.item] = event
         elif isinstance(event, StepStarted | StepCompleted | StepFailed):
             if isinstance(event, StepCompleted) and event.writes.get("results") is ITEMS:
-                event = event._replace(writes={**event.writes, "results": _item_results(history, event)})
+                items = history.items.get(event.step, {})
+                results = withheld_item(items.values()) or _item_results(history, event)
+                event = event._replace(writes={**event.writes, "results": results})
             history.steps.setdefault(scope_of(event.step), []).append(event)
             _remember(history, event)
     return history
@@ -92,6 +96,40 @@ def _item_results(history: History, event: StepCompleted) -> list[object]:
     count = event.writes.get("count")
     found = (items.get(index) for index in range(count if isinstance(count, int) else 0))
     return [item.writes if isinstance(item, ItemCompleted) else None for item in found]
+
+
+def withheld_item(items: Iterable[object]) -> Withheld | None:
+    """Why the results of a batch cannot be read: what its items wrote was recorded with secrets that are not known."""
+    done = [item for item in items if isinstance(item, ItemCompleted)]
+    names = [name for item in done for name in _withheld_names(item.writes)]
+    return Withheld(set(names)) if names else None
+
+
+def withheld_need(plan: Plan, history: History) -> tuple[str, Withheld] | None:
+    """A template of the steps that are left, or of the outputs, whose value was recorded with secrets now unknown."""
+    events = history.steps.get("", [])
+    if not any(isinstance(event, StepCompleted) and _withheld_names(event.writes) for event in events):
+        return None
+    state = ScopeState(plan)
+    for event in events:
+        state.apply(event)
+    state.revive()
+    reach = reach_through_loops(plan.successors, plan.starts)
+    left = [
+        node for node in plan.nodes if any(node.number == at or reach[at] >> node.number & 1 for at in state.waiting)
+    ]
+    sources = [source for node in left for source in (node.params, node.batch and node.batch.items) if source]
+    for reference in (reference for source in (*sources, *plan.outputs.values()) for reference in source.references):
+        node = plan.by_id.get(reference.root)
+        writes = state.outputs.get(node.number, {}) if node is not None and reference.root not in plan.inputs else {}
+        for key, value in writes.items():
+            if isinstance(value, Withheld) and reference.path[:1] in ((), (key,)):
+                return reference.text, value
+    return None
+
+
+def _withheld_names(writes: Mapping[str, object]) -> list[str]:
+    return [name for value in writes.values() if isinstance(value, Withheld) for name in value.names]
 
 
 def _remember(history: History, event: _StepEvent) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
-from pflow.core.template.compiled import MOST_BUILT, Compiled, Reference, descend, too_large
+from pflow.core.template.compiled import MOST_BUILT, Compiled, JsonIn, Reference, descend, too_large
 from pflow.engine.state import END, ScopeState
-from pflow.engine.value import Opaque
+from pflow.engine.value import Opaque, Withheld, withheld_error
 
 Item = Mapping[str, object]
 
@@ -27,13 +28,15 @@ class Names:
         self._inputs = inputs
         self._has_seed = seed is not None
         self._seed = seed or {}
+        self._last_text = ""
+        self._last_json: object | None = None
 
     def read(self, node: int, key: str) -> object:
         """What a node reads under a natural key; raises `KeyError`."""
         if key in self._inputs:
             return self._inputs[key]
         try:
-            return self._state.natural(node, key)
+            return _known(self._state.natural(node, key), key)
         except KeyError:
             return self._seed[key]
 
@@ -54,13 +57,15 @@ class Names:
             outputs = self._state.outputs.get(self._plan.by_id[root].number)
             if outputs is None:
                 return self._missing(reference, f"node `{root}` has not run")
+            for written in (outputs.get(str(reference.path[0])),) if reference.path else outputs.values():
+                _known(written, reference.text)
             value = outputs
         else:
             try:
                 value = self.read(node, root)
             except KeyError:
                 return self._missing(reference, f"there is no `{root}`")
-        found = descend(value, reference)
+        found = descend(value, reference, self._opened(node, reference, item))
         if isinstance(found, Opaque):
             raise RunError(
                 f"`{reference.text}` was a `{found.kind}` that existed only in the process that made it",
@@ -68,15 +73,43 @@ class Names:
             )
         return found
 
+    def _opened(self, node: int, reference: Reference, item: Item | None) -> Mapping[int, JsonIn]:
+        """Where a path leads into the text of a tool's result: behind the step, or behind an item of its batch."""
+        if not self._plan.has_json_text:
+            return {}
+        root = reference.root
+        path, above = reference.path, 0
+        if item is not None and root in item:
+            batch = self._plan.nodes[node].batch
+            if batch is None or len(batch.items.references) != 1:
+                return {}
+            items = batch.items.references[0]
+            root, path, above = items.root, (*items.path, 0, *path), len(items.path) + 1
+        target = self._plan.by_id.get(root) if root not in self._inputs else None
+        if target is None or target.json_in is None:
+            return {}
+        start = 2 if target.batch is not None and path[:1] == ("results",) else 0
+        if path[start : start + 1] != ("result",):
+            return {}
+        return {start + 1 - above: partial(self._open, target.json_in)}
+
+    def _open(self, read: JsonIn, text: str) -> object | None:
+        """The JSON in a text, read once for the many items of a batch."""
+        if self._last_text is not text:
+            self._last_text, self._last_json = text, read(text)
+        return self._last_json
+
     def outputs(self, size: Callable[[object], int]) -> dict[str, object]:
         """The declared outputs; without any, what the last steps wrote. `size` gives that of a value."""
         plan, state = self._plan, self._state
         if plan.outputs:
             return {name: self._output(name, source, size) for name, source in plan.outputs.items()}
-        ended = list(dict.fromkeys(state.ended))
-        if len(ended) == 1:
-            return dict(state.outputs[ended[0]])
-        return {plan.nodes[number].id: dict(state.outputs[number]) for number in sorted(ended)}
+        ended = {number: plan.nodes[number].id for number in state.ended}
+        found = {
+            name: {key: _known(value, f"{name}.{key}") for key, value in state.outputs[number].items()}
+            for number, name in sorted(ended.items())
+        }
+        return next(iter(found.values())) if len(found) == 1 else dict(found)
 
     def _output(self, name: str, source: Compiled, size: Callable[[object], int]) -> object:
         built = 0
@@ -108,3 +141,9 @@ class Names:
             details={"missing": [reference.root], "exists": exists},
             suggestions=[f"it can use: {', '.join(exists)}"] if exists else [],
         )
+
+
+def _known(value: object, what: str) -> object:
+    if isinstance(value, Withheld):
+        raise withheld_error(f"`{what}`", value)
+    return value

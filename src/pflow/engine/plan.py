@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pflow.core.document.document import Input, KeyMapping, Retry
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
+from pflow.engine.credential import Credentials, find_credentials
 from pflow.engine.graph import predecessors, reach_masks
 
 if TYPE_CHECKING:
-    from pflow.core.template.compiled import Compiled
+    from pflow.core.template.compiled import Compiled, JsonIn
 
 MAX_VISITS = 1000
 """Steps of one node in a run, unless the document says otherwise; a loop that does not end stops there."""
@@ -37,7 +38,8 @@ class PlanNode(Frozen):
     as written, batch, mapping; `former` gives the definitions under which earlier releases recorded the same work,
     and is asked only where there is such a record. `trusted` nodes are known not to change values in place. `reads`
     are natural keys that count as inputs. `outputs` are declared types that what it writes is held to. A
-    sub-workflow has a `child` and no `make`. `server` is the MCP server it calls.
+    sub-workflow has a `child` and no `make`. `server` is the MCP server it calls. `json_in` reads the JSON in a
+    `result` that is text, for templates whose path leads into it.
     """
 
     id: str
@@ -60,6 +62,7 @@ class PlanNode(Frozen):
     max_visits: int = MAX_VISITS
     mapping: KeyMapping | None = None
     server: str = ""
+    json_in: JsonIn | None = None
 
 
 class Plan:
@@ -105,6 +108,16 @@ class Plan:
         own = [node.server for node in self.nodes if node.server and node.purity != "pure"]
         inner = [server for node in self.nodes if node.child is not None for server in node.child.servers]
         return tuple(dict.fromkeys([*own, *inner]))
+
+    @cached_property
+    def credentials(self) -> Credentials:
+        """What its document tells of its credentials."""
+        return find_credentials(self)
+
+    @cached_property
+    def has_json_text(self) -> bool:
+        """Whether a path can lead into the text of a result."""
+        return any(node.json_in is not None for node in self.nodes)
 
     @cached_property
     def by_id(self) -> Mapping[str, PlanNode]:

@@ -13,9 +13,11 @@ from pocketflow import AsyncNode
 
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
+from pflow.core.setting.redactor import has_marker
 from pflow.core.template.compiled import Reference
 from pflow.engine.batch import batch_items, run_batch
 from pflow.engine.binding import bind_inputs
+from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
 from pflow.engine.declared_output import check_outputs
 from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
 from pflow.engine.name_lookup import Names
@@ -24,7 +26,7 @@ from pflow.engine.run import Run, own_defaults
 from pflow.engine.state import ScopeState
 from pflow.engine.store import NodeAwareSharedStore, StepStore
 from pflow.engine.template_size import check_sizes
-from pflow.engine.value import digest_all
+from pflow.engine.value import Withheld, digest_all
 
 Result = tuple[str, Mapping[str, object], Mapping[str, str]]
 
@@ -196,29 +198,28 @@ class Scope:
         if node.batch is None and not node.params.references and not node.reads:
             launch.params = node.params.render(self._never)  # type: ignore[assignment]
             launch.inputs = node.definition
-            return
-        keys: list[bytes] = []
-        sizes: list[tuple[Reference, int]] = []
+            return  # credentials that stand in the document are known already
+        seen: list[tuple[Reference, object]] = []
 
         def lookup(reference: Reference) -> object:
             value = self.names.lookup(node.number, reference)
-            key, size = self.run.values.measure(value)
-            keys.append(key)
-            sizes.append((reference, size))
+            seen.append((reference, value))
             return value
 
         if node.batch is None:
             params: Any = node.params.render(lookup)
-            check_sizes(node, sizes)
+            learn_params(node, params, self.run.shared.redactor.keep)
             launch.params = params
         else:
-            items = batch_items(node, lookup)
-            check_sizes(node, sizes)
-            launch.items = items
+            launch.items = batch_items(node, lookup)
             own = (node.batch.name, f"{node.batch.name}_index")
             for reference in node.params.references:
                 if reference.root not in own:
                     lookup(reference)
+        # Only now: a credential must be known before the value that holds it is encoded.
+        measured = [(reference, *self.run.values.measure(value)) for reference, value in seen]
+        check_sizes(node, [(reference, size) for reference, _, size in measured])
+        keys = [key for _, key, _ in measured]
         for name in node.reads:
             try:
                 keys.append(self.run.values.key(self.names.read(node.number, name)))
@@ -261,8 +262,10 @@ class Scope:
             launch.cache_key = digest_all([node.node_hash.encode(), launch.inputs.encode()])
             cached = run.shared.cache.get(launch.cache_key)
             if cached is not None:
-                action, writes = orjson.loads(run.values.unseal(cached))
-                return StepCompleted(step=step, action=action, writes=writes, ms=0.0, source="cache")
+                action, writes = orjson.loads(cached)
+                known = run.values.unseal(writes) if has_marker(cached) else writes
+                if isinstance(known, dict):
+                    return StepCompleted(step=step, action=action, writes=known, ms=0.0, source="cache")
         return None
 
     def _why_rerun(self, launch: Launch, started: StepStarted, completed: StepCompleted) -> str:
@@ -270,6 +273,8 @@ class Scope:
             return "its definition changed"
         if started.inputs != launch.inputs:
             return "its inputs changed"
+        if any(isinstance(value, Withheld) for value in completed.writes.values()):
+            return "a secret in what it wrote changed"
         for key, recorded in completed.reads.items():
             try:
                 now = digest_all([self.run.values.key(self.names.read(launch.node.number, key))])
@@ -316,6 +321,7 @@ class Scope:
             )
         if launch.cache_key and not reads.keys() - set(node.reads):
             self._remember(launch, action, writes)
+        learn_outputs(self.plan, node, writes, self.run.shared.redactor.keep)
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
         self.run.steps += 1
         return self.run.encode(done)
@@ -368,6 +374,7 @@ class Scope:
         if self.depth + 1 > MAX_DEPTH:
             raise StepError(f"sub-workflows are nested more than {MAX_DEPTH} levels deep")
         inputs = bind_inputs(node.child, params.get("inputs") or {})
+        learn_inputs(node.child, inputs, self.run.shared.redactor.keep)
         scope = Scope(self.run, node.child, inputs, prefix=step + "/", depth=self.depth + 1)
         await scope.execute()
         for failed in scope.state.failed.values():

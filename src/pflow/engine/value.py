@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from pflow.core.errors import DamagedError, RunError, StepError
+from pflow.core.advice import Advice
+from pflow.core.errors import DamagedError, InputError, RunError, StepError
+from pflow.core.setting.redactor import has_marker, show_markers
 
 if TYPE_CHECKING:
     from pflow.core.setting.redactor import Redactor
@@ -51,6 +53,28 @@ class Opaque:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
+
+
+class Withheld:
+    """Stands for a value that holds secrets which are not known now, or not any more: a marker is not the value."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(sorted(names))
+
+
+def withheld_error(what: str, value: Withheld) -> InputError:
+    """The error for reading such a value."""
+    names = ", ".join(f"`{name}`" for name in value.names)
+    return InputError(
+        f"{what} holds a value of the secret {names} that is not known now",
+        details={"secrets": list(value.names)},
+        suggestions=[
+            "resume with the value that the secret had when the run recorded it",
+            Advice("or {add_workflow}: steps that were given the secret run again, with its new value"),
+        ],
+    )
 
 
 class Encoded:
@@ -99,9 +123,15 @@ class ValueTable:
         """Encoded JSON as it may be stored: without secrets."""
         return self._redactor.data(data)
 
-    def unseal(self, data: bytes) -> bytes:
-        """What was sealed, with the secrets that are known now."""
-        return self._redactor.restore(data)
+    def unseal(self, value: object, *, whole: bool = True) -> object:
+        """What was sealed, decoded, with its secrets; `Withheld` if some of them are not known now.
+
+        Not `whole`, it is only shown, and keeps its markers.
+        """
+        restored, missing = self._redactor.restore(value)
+        if missing:
+            return Withheld(missing) if whole else show_markers(restored)
+        return restored
 
     def encode(self, value: object) -> Encoded:
         """What stands for `value` in an event."""
@@ -183,10 +213,10 @@ class ValueTable:
                 size += known[1].size
         return size
 
-    def decode(self, encoded: object) -> object:
-        """The value that `encoded` stands for."""
+    def decode(self, encoded: object, *, marked: bool = False) -> object:
+        """The value that `encoded` stands for; `marked` if there are markers in it."""
         if isinstance(encoded, list):
-            return encoded[0]
+            return self.unseal(encoded[0]) if marked else encoded[0]
         if not isinstance(encoded, dict):
             raise RunError("the journal holds a value in an unknown form")
         if "opaque" in encoded:
@@ -196,30 +226,34 @@ class ValueTable:
         if "items" in encoded:
             return ITEMS
         if "sha" not in encoded:
-            return _untag(encoded["tagged"])
+            return _untag(self.unseal(encoded["tagged"]) if marked else encoded["tagged"])
         sha = str(encoded["sha"])
         if sha not in self._decoded:
             data = check_value(self._load(sha), sha)
-            plain = self.unseal(data)
-            value: object = orjson.loads(plain)
+            value: object = orjson.loads(data)
+            key = sha
+            if has_marker(data):
+                value = self.unseal(value)
+                key = sha if isinstance(value, Withheld) else digest(orjson.dumps(value))
             if encoded.get("tagged"):
                 value = _untag(value)
             self._decoded[sha] = value
             self._stored.add(sha)
-            key = sha if plain is data else digest(plain)
-            self._large[id(value)] = (value, Encoded(orjson.dumps(encoded), key.encode(), len(plain)))
+            self._large[id(value)] = (value, Encoded(orjson.dumps(encoded), key.encode(), len(data)))
         return self._decoded[sha]
 
 
 class ShownValues:
     """Recorded values as a trace shows them: large ones by reference, secrets as markers. Loads nothing."""
 
-    def unseal(self, data: bytes) -> bytes:
-        """The bytes as they were stored."""
-        return data
+    def unseal(self, value: object, *, whole: bool = True) -> object:
+        """What was stored, with markers for its secrets."""
+        return show_markers(value)
 
-    def decode(self, encoded: object) -> object:
+    def decode(self, encoded: object, *, marked: bool = False) -> object:
         """What to show for an encoded value; `{"$value": digest, "size": bytes}` for a large one."""
+        if marked:
+            encoded = show_markers(encoded)
         if isinstance(encoded, list):
             return encoded[0]
         if not isinstance(encoded, dict):

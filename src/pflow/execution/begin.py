@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from pflow.core.advice import Advice
-from pflow.core.errors import UsageError
-from pflow.engine.binding import bind_inputs
+from pflow.core.errors import InputError, UsageError
+from pflow.core.setting.redactor import Redactor
+from pflow.engine.binding import bind_inputs, coerce_text
+from pflow.engine.credential import learn_inputs, leaves
 from pflow.engine.executor import new_run_id
+from pflow.engine.history import History
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Observer
+from pflow.engine.value import Withheld, withheld_error
 from pflow.execution.check import Checked, check_source
 from pflow.execution.live_run import LiveRun
 from pflow.execution.wiring import Wiring
@@ -73,33 +78,31 @@ def begin_resume(
 def bind(wiring: Wiring, plan: Plan, params: Params, *, text: bool = False) -> dict[str, object]:
     """The plan's inputs; secret ones are kept out of everything recorded from here on."""
     wants_secret = any(declared.secret for declared in plan.inputs.values())
-    variables = wiring.settings.variables() if wants_secret else {}
+    variables = wiring.settings.step_variables() if wants_secret else {}
     inputs = bind_inputs(plan, params, text=text, secrets=variables)
+    redactor = wiring.redactor
     for name, declared in plan.inputs.items():
         if declared.secret:
-            for path, leaf in _leaves(name, inputs.get(name)):
-                wiring.redactor.add(path, leaf)
+            _know(redactor, name, inputs[name])
+    learn_inputs(plan, inputs, redactor.keep)
+    for place, literal in plan.credentials.literals:
+        redactor.keep(place, literal)
     return inputs
 
 
-def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
-    """Every string and number in a value, under a name of its own."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _leaves(f"{name}.{key}", item)
-    elif isinstance(value, list | tuple):
-        for number, item in enumerate(value):
-            yield from _leaves(f"{name}.{number}", item)
-    elif value is not None and not isinstance(value, bool):
-        yield name, str(value)
+def _know(redactor: Redactor, name: str, value: object) -> None:
+    for place, text in leaves(name, value):
+        redactor.add(place, text)
 
 
 def _continuation(
     wiring: Wiring, run_id: str, edited: Workflow | None, params: Params, *, text: bool
 ) -> tuple[Checked, dict[str, object]]:
-    history = wiring.executor(None).history(run_id)
+    history = _history(wiring, run_id, params if edited is None else {})
     if edited is not None:
         source = find_source(edited, wiring.home)
+    elif isinstance(history.document, Withheld):
+        raise withheld_error("the document", history.document)
     elif history.document:
         source = recorded_source(history.document, history.workflow, wiring.home)
     else:
@@ -112,11 +115,9 @@ def _continuation(
     known = {name: value for name, value in history.inputs.items() if name in plan.inputs}
     if edited is None:
         _check_recorded(plan, params)
-    if any(declared.secret for declared in plan.inputs.values()):
-        # Binding makes the secret inputs known; only then can others that hold one of them be read.
-        bind(wiring, plan, {**known, **params}, text=text)
-        recorded = wiring.executor(None).history(run_id).inputs
-        known = {name: recorded[name] for name in known}
+    for name, value in known.items():
+        if isinstance(value, Withheld) and name not in params:
+            raise withheld_error(f"the input `{name}`", value)
     return checked, bind(wiring, plan, {**known, **params}, text=text)
 
 
@@ -126,6 +127,35 @@ def _is_recorded(source: Source, recorded: object) -> bool:
     if document is None or not isinstance(recorded, Mapping) or recorded.get("children"):
         return False  # what the workflows inside of it are now, they need not have been then
     return recorded.get("document") == document.raw
+
+
+def _history(wiring: Wiring, run_id: str, secrets: Params) -> History:
+    """What the run did. Its document and inputs may hold secret inputs, which have to be known to read them."""
+    for name, value in secrets.items():
+        _know(wiring.redactor, name, value)
+    history = wiring.executor(None).history(run_id)
+    missing = {name for value in (history.document, *history.inputs.values()) for name in _names(value)}
+    if not missing:
+        return history
+    variables = wiring.settings.variables()
+    for name in missing:
+        value = secrets.get(name, variables.get(name, variables.get(name.upper())))
+        for reading in _readings(name, value):
+            _know(wiring.redactor, name, reading)
+    return wiring.executor(None).history(run_id)
+
+
+def _names(value: object) -> tuple[str, ...]:
+    """The inputs whose values are missing in a value: of `key.user.0` it is `key`."""
+    return tuple(name.partition(".")[0] for name in value.names) if isinstance(value, Withheld) else ()
+
+
+def _readings(name: str, value: object) -> Iterator[object]:
+    """What a word of a command line may mean, while the type of its input is not known."""
+    yield value
+    for kind in ("integer", "number", "array", "object") if isinstance(value, str) else ():
+        with suppress(InputError):
+            yield coerce_text(str(value), kind, name)
 
 
 def _check_recorded(plan: Plan, params: Params) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path as FilePath
 
-from pflow.core.document.issue import Issue
-from pflow.core.errors import DocumentError
+from pflow.core.document.issue import CREDENTIAL, Issue
+from pflow.core.document.parse import Parsed
+from pflow.core.document.position import Path
+from pflow.core.errors import DocumentError, PflowError
 from pflow.core.frozen import Frozen
+from pflow.core.setting.redactor import Redactor
+from pflow.core.setting.token_shape import has_certain_token
 from pflow.engine.plan import Plan
 from pflow.execution.compiler import compile_plan
 from pflow.execution.wiring import Wiring
@@ -52,6 +58,41 @@ def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> C
     parsed = source.parsed
     if parsed.document is None:  # nothing is read or written for what is not a document
         return Checked(source=source, plan=None, issues=parsed.issues)
-    name = source.library or parsed.document.name or Path(source.shown).stem
-    plan, issues = compile_plan(parsed, wiring.registry, source.load, name=name, recorded=recorded)
-    return Checked(source=source, plan=plan, issues=issues)
+
+    def strict() -> bool:
+        return wiring.settings.option("shell.strict") is True
+
+    name = source.library or parsed.document.name or FilePath(source.shown).stem
+    plan, issues = compile_plan(parsed, wiring.registry, source.load, name=name, recorded=recorded, strict=strict)
+    return Checked(source=source, plan=plan, issues=(*issues, *_credentials(wiring, parsed)))
+
+
+def _credentials(wiring: Wiring, parsed: Parsed) -> Iterator[Issue]:
+    """A warning for every credential that stands in the document itself."""
+    document = parsed.document.raw if parsed.document is not None else {}
+    redactor = Redactor()
+    with suppress(PflowError):  # damaged settings do not keep a document from being checked
+        if wiring.find_redactor().value(document) is not document:
+            redactor = wiring.redactor
+    for path, text in _texts(document, ()):
+        known = redactor.names_in(text)
+        if known or has_certain_token(text):
+            what = f"the value of `{known[0]}`" if known else "what looks like a credential"
+            issue = parsed.places.issue(
+                CREDENTIAL,
+                f"the document holds {what}; whoever can read the document can read it",
+                path,
+                hint="declare an input with `secret: true` and write its template here",
+            )
+            yield issue._replace(severity="warning")
+
+
+def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, index))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
@@ -12,17 +13,24 @@ from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.interface import MCP_SERVER, Interface
+from pflow.core.other_words import advise_type
 from pflow.core.printable import shorten
-from pflow.core.suggest import did_you_mean, nearest
-from pflow.core.template.compiled import Compiled
+from pflow.core.suggest import did_you_mean
+from pflow.core.template.compiled import Compiled, Problem
+from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
+from pflow.core.value_type import ValueType
 from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest
 from pflow.execution.definition import define
+from pflow.execution.fit.given import GivenTypes
+from pflow.execution.fit.literal_fit import LiteralFit
+from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
+from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import foreign_templates
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant
-from pflow.execution.node_param import NodeParams, advise_type, find_tool, tool_params
+from pflow.execution.node_param import NodeParams, find_tool, tool_params
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 
@@ -38,22 +46,38 @@ class Load(Protocol):
         """Raises `NotFoundError`."""
 
 
+Strict = Callable[[], bool]
+"""Whether the policy refuses values in command lines; asked only where there are any."""
+
+
 def child_key(wanted: object) -> str:
     """How a document's `children` name one of them: by its reference, or by its content where it stands inline."""
     return wanted if isinstance(wanted, str) else digest(orjson.dumps(wanted))
 
 
 def compile_plan(
-    parsed: Parsed, types: Registry, load: Load, *, name: str = "", recorded: bool = False
+    parsed: Parsed,
+    types: Registry,
+    load: Load,
+    *,
+    name: str = "",
+    recorded: bool = False,
+    strict: Strict = lambda: False,
 ) -> tuple[Plan | None, tuple[Issue, ...]]:
     """Check a document against the node types there are, all of it, and freeze it into a plan.
 
     The plan is None when an issue is an error; warnings come with a plan. Of a document that a run has `recorded`,
     what only newer checks find is a warning: a run that could begin can go on.
     """
-    compiler = _Compiler(parsed, types, load, name, recorded=recorded)
+    compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
     plan = compiler.compile()
     return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
+
+
+def _read_json(text: str) -> object | None:
+    from pflow.mcp.call.tool_result import json_in  # lazy: few documents lead into the text of a tool
+
+    return json_in(text)
 
 
 class _Compiler:
@@ -64,10 +88,13 @@ class _Compiler:
         load: Load,
         name: str,
         trail: tuple[str, ...] = (),
+        literals: LiteralFit | None = None,
         *,
         recorded: bool,
+        strict: Strict,
     ) -> None:
         self.places = parsed.places
+        self.strict = strict
         self.recorded = recorded
         self.issues: list[Issue] = []
         for issue in parsed.issues:
@@ -79,6 +106,8 @@ class _Compiler:
         self.name = name
         self.trail = trail
         self.children: dict[str, object] = {}
+        self.output_types: dict[str, ValueType] = {}
+        self.literals = literals or LiteralFit()
         declared = (*self.document.inputs, *(spec.id for spec in self.document.nodes)) if self.document else ()
         self.names = frozenset(declared)
 
@@ -88,7 +117,7 @@ class _Compiler:
             return None
         nodes = [CheckedNode(index, spec, self._entry(index, spec)) for index, spec in enumerate(document.nodes)]
         for node in nodes:
-            node.child = self._child(node.index, node.spec)
+            node.child = self._child(node)
         for node in nodes:
             node.params = self._params(node)
         for node in nodes:
@@ -96,15 +125,21 @@ class _Compiler:
         starts = plan_edges(document, nodes, self._report)
         targets = [tuple(dict.fromkeys(t for ts in node.edges.values() for t in ts)) for node in nodes]
         after = reach_through_loops(targets, starts)
-        references = References(document, [node.visible_outputs() for node in nodes], after, self._report)
+        interfaces = [node.visible_outputs() for node in nodes]
+        references = References(document, interfaces, after, self._report)
+        fit = TemplateFit(GivenTypes(document, nodes, interfaces, references), self._report)
         outputs = self._outputs(document)
         for node in nodes:
             self._fill(node, references)
+        for node in nodes:
             self._check_params(node, references)
+            self._check_fit(node, fit)
             check_actions(node, document, self._report)
         for output, source in outputs.items():
             for reference in source.references:
                 references.check(None, reference, ("outputs", output, "source"))
+            declared = document.outputs[output]
+            self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
         if any(issue.severity == "error" for issue in self.issues):
             return None
         return Plan(
@@ -139,17 +174,13 @@ class _Compiler:
         try:
             return self.types.get(spec.type)
         except NotFoundError:
-            near = nearest(spec.type, self.types.names())
-            self._report(
-                "unknown-type",
-                f"there is no node type `{spec.type}`",
-                ("nodes", index, "type"),
-                known=tuple(near),
-                hint=f"did you mean `{near[0]}`?" if near else advise_type(spec.type),
-            )
+            near, hint = advise_type(spec.type, self.types.names())
+            message = f"there is no node type `{spec.type}`"
+            self._report("unknown-type", message, ("nodes", index, "type"), known=tuple(near), hint=hint)
             return None
 
-    def _child(self, index: int, spec: NodeSpec) -> Plan | None:
+    def _child(self, node: CheckedNode) -> Plan | None:
+        index, spec = node.index, node.spec
         if spec.type != "workflow":
             return None
         path: Path = ("nodes", index, "params", "workflow")
@@ -179,8 +210,18 @@ class _Compiler:
         except PflowError as error:
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
-        inner = _Compiler(parsed, self.types, load, "", (*self.trail, key), recorded=self.recorded)
+        inner = _Compiler(
+            parsed,
+            self.types,
+            load,
+            "",
+            (*self.trail, key),
+            self.literals,
+            recorded=self.recorded,
+            strict=self.strict,
+        )
         plan = inner.compile()
+        node.child_types = inner.output_types
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
             self.children[key] = {**written, "children": inner.children}
@@ -196,6 +237,8 @@ class _Compiler:
         for name, value in spec.params.items():
             path: Path = ("nodes", node.index, "params", name)
             field = interface.param(name) if interface else None
+            if field is not None:
+                node.fields[name] = field
             if interface and field is None and not interface.open_params:
                 fields = (*interface.params, *interface.reads)
                 self._report(
@@ -210,7 +253,8 @@ class _Compiler:
                 continue
             if spec.type == "workflow" and name == "workflow":
                 continue
-            compiled[name], problems = compile_value(value, field.slot if field else "value")
+            slot = field.slot if field else "value"
+            compiled[name], problems = self._command(value, spec) if slot == "shell" else compile_value(value, slot)
             for problem in problems:
                 self._report(
                     "template", problem.message, (*path, *problem.path), hint=problem.hint, newer=problem.newer
@@ -221,6 +265,19 @@ class _Compiler:
                 self._warn_of_foreign(value, path)
         check_child_inputs(node, self._report)
         return compiled
+
+    def _beside(self, spec: NodeSpec) -> Mapping[str, object]:
+        """The params of a node as written, and those that its mapping fills in."""
+        mapping = self.mappings.get(spec.id)
+        filled = {name: f"${{{source}}}" for name, source in mapping.input_mappings.items()} if mapping else {}
+        return {**filled, **spec.params}
+
+    def _command(self, command: object, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
+        """A command, checked with the variables and the input that it gets."""
+        beside = self._beside(spec)
+        compiled, problems = compile_value(command, "shell", beside=beside)
+        found = check_strict(command, beside)
+        return compiled, [*problems, *(found if found and self.strict() else ())]
 
     def _warn_of_foreign(self, value: object, path: Path) -> None:
         for place, written, meant in foreign_templates(value, self.names, path):
@@ -259,8 +316,9 @@ class _Compiler:
                 continue
             source = aliases.get(field.name, field.name)
             wanted = field.required or field.name in aliases
-            if wanted and field.slot == "value" and references.natural(index, source):
-                node.params[field.name], _ = compile_value(f"${{{source}}}")
+            if wanted and field.slot in ("value", "env") and references.natural(index, source):
+                node.params[field.name], _ = compile_value(f"${{{source}}}", field.slot)
+                node.fields[field.name] = field
             elif field.required:
                 self._report(
                     "missing-param",
@@ -293,11 +351,27 @@ class _Compiler:
         for reference in items:
             references.check(index, reference, ("nodes", index, "batch", "items"))
 
+    def _check_fit(self, node: CheckedNode, fit: TemplateFit) -> None:
+        """Compare what is given with what is taken, and let what is given become that."""
+        self.literals.check(node, self._report)
+        fit.check_items(node)
+        for name, compiled in node.params.items():
+            field = node.fields.get(name)
+            if field is None or not compiled.references:
+                continue
+            taken = taken_by(node, field)
+            fit.check_param(node, name, compiled, taken)
+            if field.slot == "value":
+                node.params[name] = convert_to(compiled, taken)
+        if node.batch is not None:
+            node.batch = node.batch._replace(items=convert_to(node.batch.items, ITEMS))
+
     def _outputs(self, document: Document) -> dict[str, Compiled]:
         outputs = {}
         for name, output in document.outputs.items():
             source = output.source if output.source is not None else f"${{{name}}}"
             outputs[name] = self._template(source, ("outputs", name, "source"))
+            self._warn_of_foreign(source, ("outputs", name, "source"))
         return outputs
 
     def _node(self, node: CheckedNode, entry: Entry) -> PlanNode:
@@ -329,4 +403,5 @@ class _Compiler:
             max_visits=spec.max_visits or MAX_VISITS,
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),
+            json_in=_read_json if entry.tool and entry.gives_text else None,
         )

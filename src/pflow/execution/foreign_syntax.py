@@ -1,4 +1,4 @@
-"""Notices text that other tools would fill in, and that pflow leaves as it is: `{{name}}`."""
+"""Notices text and names that other tools would fill in: `{{name}}`, `$name.part`, `${inputs.name}`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import re
 from collections.abc import Container, Iterator, Mapping
 
 from pflow.core.document.position import Path
+from pflow.core.template.compiled import Reference
 
-_BRACES = re.compile(r"\{\{\s*([A-Za-z_][\w-]*)((?:\.[\w-]+)*)\s*\}\}")
+_BRACES = re.compile(r"\{\{\s*(?:(?:inputs|steps|nodes)\.)?([A-Za-z_][\w-]*)((?:\.[\w-]+)*)\s*\}\}")
+_DOLLAR = re.compile(r"\$([A-Za-z_][\w-]*)((?:\.[\w-]+|\[\d+\])*)")
+_BARE = re.compile(r"([A-Za-z_][\w-]*)((?:\.[\w-]+|\[\d+\])+)")
+
+_INPUTS = frozenset({"inputs", "input", "params", "parameters", "args", "vars", "variables", "workflow", "trigger"})
+_NODES = frozenset({"steps", "step", "nodes", "node", "jobs", "tasks", "outputs"})
+_ENVIRONMENT = frozenset({"env", "environ", "environment", "secrets", "secret", "settings", "config"})
+"""Roots under which other tools keep what a template can name."""
 
 
 def foreign_templates(value: object, names: Container[str], path: Path = ()) -> Iterator[tuple[Path, str, str]]:
@@ -16,9 +24,28 @@ def foreign_templates(value: object, names: Container[str], path: Path = ()) -> 
         for found in _BRACES.finditer(value) if "{{" in value else ():
             if found[1] in names:
                 yield path, found[0], f"${{{found[1]}{found[2]}}}"
+        whole = _DOLLAR.fullmatch(value) or _BARE.fullmatch(value)
+        if whole and whole[1] in names:
+            yield path, value, f"${{{whole[1]}{whole[2]}}}"
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from foreign_templates(item, names, (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from foreign_templates(item, names, (*path, index))
+
+
+def other_reference(reference: Reference, inputs: Container[str], nodes: Container[str], *, in_shell: bool) -> str:
+    """What to write for a template that names nothing here, where another tool would have known it; "" if unknown."""
+    root, parts = reference.root, [str(part) for part in reference.path]
+    first = parts[0] if parts else ""
+    if root in _INPUTS and first in inputs:
+        return f"write `${{{'.'.join(parts)}}}`: inputs are named without `{root}`"
+    if root in _NODES and first in nodes:
+        rest = [part for part in parts[1:] if part not in ("outputs", "output")] or parts[1:]
+        return f"write `${{{'.'.join([first, *rest])}}}`: nodes are named without `{root}`"
+    if root in _ENVIRONMENT and first:
+        return f"declare an input `{first.lower()}`; a secret one is looked up in the settings and the environment"
+    if in_shell and not parts:
+        return f"a variable of the shell is written `${root}` or `$${{{root}}}`"
+    return ""

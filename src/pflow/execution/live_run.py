@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pflow.core.document.issue import Issue
+from pflow.core.errors import UsageError
 from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Observer
@@ -24,6 +25,14 @@ SIGNALS = {name: 128 + getattr(signal, name) for name in ("SIGINT", "SIGTERM", "
 
 _REFILL_SECONDS = 0.005
 """Until processes are started for the next run: callers that wait for this one's outcome have it by then."""
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class LiveRun:
@@ -73,6 +82,11 @@ class LiveRun:
 
         With `signals`, a first SIGINT, SIGTERM or SIGHUP stops it, resumable, and a second one ends the process.
         """
+        if _in_event_loop():
+            raise UsageError(
+                "a run cannot be waited for inside a running event loop",
+                suggestions=["write `await workspace.begin(workflow, params).finish()`, or `await workflow.arun(…)`"],
+            )
         with asyncio.Runner() as runner:
             return runner.run(self._alone(signals))
 

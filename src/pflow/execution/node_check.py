@@ -12,6 +12,7 @@ from pflow.core.interface import ERROR_ACTIONS, Field, Interface
 from pflow.core.json_type import fits, type_of
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled
+from pflow.core.value_type import ValueType
 from pflow.engine.plan import Plan, PlanBatch
 
 if TYPE_CHECKING:
@@ -37,14 +38,16 @@ class Report(Protocol):
 class CheckedNode:
     """A node while its document is checked: what is known of it so far."""
 
-    __slots__ = ("batch", "child", "edges", "entry", "index", "params", "spec")
+    __slots__ = ("batch", "child", "child_types", "edges", "entry", "fields", "index", "params", "spec")
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
         self.index = index
         self.spec = spec
         self.entry = entry
         self.child: Plan | None = None
+        self.child_types: Mapping[str, ValueType] = {}
         self.params: dict[str, Compiled] = {}
+        self.fields: dict[str, Field] = {}
         self.batch: PlanBatch | None = None
         self.edges: dict[str, tuple[int, ...]] = {}
 

@@ -38,13 +38,6 @@ def tool_params(tool: ToolConfig | None) -> dict[str, str]:
     return {MCP_SERVER: tool.server, MCP_TOOL: tool.tool} if tool else {}
 
 
-def advise_type(name: str) -> str:
-    """What to do about a node type that does not exist."""
-    if name.startswith("mcp-"):
-        return Advice("`{list_servers}` shows the servers there are, and `{sync_servers}` makes their tools node types")
-    return Advice("`{list_nodes}` shows the node types there are")
-
-
 def find_tool(index: int, spec: NodeSpec, types: Registry, report: Report) -> Entry | None:
     """The entry of the tool that a node of type `mcp_wrapper` names by its server and its own name."""
     from pflow.mcp.tools.sync import find_entry, tools_of  # lazy: only for this form of a node

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Self
 
 import orjson
 
+from pflow.core.errors import RunError
 from pflow.core.json_type import type_of
 from pflow.engine.executor import RunResult
 
@@ -29,6 +31,14 @@ class Outcome(RunResult):
     def success(self) -> bool:
         """Whether the run completed."""
         return self.status == "completed"
+
+    def raise_for_status(self) -> Self:
+        """The outcome itself if the run completed; otherwise raises a `RunError` that says why it did not."""
+        if self.success:
+            return self
+        error = self.error or {}
+        message = str(error.get("message") or f"the run is {self.status}")
+        raise RunError(message, details={**self.checkpoint, "error": dict(error)})
 
     @property
     def output_data(self) -> Mapping[str, object]:

@@ -12,6 +12,7 @@ from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
 from pflow.core.template.compiled import Reference
+from pflow.execution.foreign_syntax import other_reference
 
 
 class References:
@@ -60,14 +61,19 @@ class References:
                 f"template `{reference.text}` names `{root}`, which is neither an input nor a node before this one",
                 path,
                 known=known,
-                hint=f"did you mean `{reference.text.replace(root, near[0], 1)}`?" if near else "",
+                hint=self._other_reference(index, reference, path)
+                or (f"did you mean `{reference.text.replace(root, near[0], 1)}`?" if near else ""),
             )
+
+    def _other_reference(self, index: int | None, reference: Reference, path: Path) -> str:
+        in_shell = index is not None and self._document.nodes[index].type == "shell" and path[-1] == "command"
+        return other_reference(reference, self._document.inputs, self._ids, in_shell=in_shell)
 
     def natural(self, index: int | None, name: str) -> bool:
         """Whether something that a node can read may stand under `name`: an input, or an upstream output."""
         if name in self._document.inputs:
             return True
-        for other in self._upstream(index):
+        for other in self.upstream(index):
             interface = self._interfaces[other]
             if interface is None or interface.open_outputs or interface.output(name) or name in self._mapped[other]:
                 return True
@@ -176,21 +182,22 @@ class References:
         inputs = (f"{name} ({declared.type})" for name, declared in self._document.inputs.items())
         outputs = (
             f"{self._document.nodes[other].id}.{field.name} ({field.type})"
-            for other in self._upstream(index)
+            for other in self.upstream(index)
             for field in (self._interfaces[other] or Interface()).outputs
         )
         return (*inputs, *outputs)
 
     def _written(self, index: int | None) -> Iterator[Field]:
         """What upstream nodes are known to write."""
-        for other in self._upstream(index):
+        for other in self.upstream(index):
             yield from (self._interfaces[other] or Interface()).outputs
             yield from (Field(name=name) for name in self._mapped[other])
 
     def _upstream_ids(self, index: int | None) -> list[str]:
-        return [self._document.nodes[other].id for other in self._upstream(index)]
+        return [self._document.nodes[other].id for other in self.upstream(index)]
 
-    def _upstream(self, index: int | None) -> list[int]:
+    def upstream(self, index: int | None) -> list[int]:
+        """The nodes that can run before a node; all of them for the outputs."""
         count = len(self._document.nodes)
         if index is None:
             return list(range(count))

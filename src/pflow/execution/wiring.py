@@ -8,9 +8,13 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from pflow.core.errors import CorruptError
+from pflow.core.file.atomic import check_folder
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
+from pflow.core.setting.secret_seal import KEY_BYTES
+from pflow.core.setting.secret_search import MIN_SECRET
 from pflow.core.setting.settings import Settings
 from pflow.engine.executor import Executor
 from pflow.engine.ports import Cache, Journal, Observer, Services
@@ -23,9 +27,13 @@ if TYPE_CHECKING:
 
 
 class Parts(TypedDict, total=False):
-    """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed."""
+    """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed.
+
+    `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold.
+    """
 
     environ: Mapping[str, str]
+    secrets: Mapping[str, str]
     journal: Journal
     cache: Cache
     pool: Pool
@@ -34,12 +42,17 @@ class Parts(TypedDict, total=False):
 
 
 class Wiring:
-    """Everything that a process needs to check and run workflows of one home."""
+    """Everything that a process needs to check and run workflows of one home.
+
+    Raises `SecurityError` for a home that other users could have changed.
+    """
 
     def __init__(self, home: Home, **parts: Unpack[Parts]) -> None:
+        check_folder(home.root)
         self.home = home
         self._parts = parts
         self._said: list[str] = []
+        self._short: dict[str, dict[str, str]] = {}
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -60,10 +73,20 @@ class Wiring:
     @cached_property
     def redactor(self) -> Redactor:
         """Keeps every known secret out of what is recorded and shown."""
-        redactor = Redactor(self.settings.secrets())
+        redactor = Redactor({**self.settings.secrets(), **self._parts.get("secrets", {})}, key=self._key)
         if self.home.servers.exists():
             self._know_servers(redactor)
         return redactor
+
+    def find_redactor(self) -> Redactor:
+        """The redactor, for what needs no settings otherwise; damaged ones are left as they are: `CorruptError`."""
+        if "settings" not in self.__dict__ and self.home.settings.exists():
+            # lazy: without settings there is nothing to look at
+            from pflow.core.file.atomic import JSON_LIMIT, parse_object, read_private
+
+            if parse_object(read_private(self.home.settings, JSON_LIMIT)) is None:
+                raise CorruptError(f"`{self.home.settings}` is damaged")
+        return self.redactor
 
     @cached_property
     def journal(self) -> Journal:
@@ -98,14 +121,19 @@ class Wiring:
             warn=self._say,
             learn=lambda token: self.redactor.add("token", token),
         )
-        return Connections(pool, registry=lambda: self.registry, starting=lambda: self._know_servers(self.redactor))
+        return Connections(
+            pool,
+            registry=lambda: self.registry,
+            starting=lambda: self._know_servers(self.redactor),
+            heard=self._heard,
+        )
 
     @cached_property
     def services(self) -> Services:
         """What steps may use."""
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
-        settings = ChainMap(options, dict(self.settings.variables()))
+        settings = ChainMap(options, dict(self.settings.step_variables()))
         return Services(home=self.home.root, settings=settings, tools=self.tools, standby=self._parts.get("standby"))
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
@@ -122,12 +150,38 @@ class Wiring:
         found.extend(self._said)
         return list(dict.fromkeys(found))
 
+    def _key(self) -> bytes:
+        """The home's key to what its journal holds encrypted; made when it is first needed."""
+        # lazy: few runs come by a credential
+        from pflow.core.file.atomic import locked, read_private, write_atomic
+
+        with locked(self.home.key):
+            if not self.home.key.exists():
+                write_atomic(self.home.key, os.urandom(KEY_BYTES))
+            return read_private(self.home.key, KEY_BYTES)
+
     def _know_servers(self, redactor: Redactor) -> None:
         """Know the secrets that servers are given, as they are configured by now."""
-        from pflow.mcp.server.server_secret import server_secrets  # lazy: only where servers are configured
+        from pflow.mcp.server.server_secret import secrets_by_server  # lazy: only where servers are configured
 
-        for name, value in server_secrets(self.home, self.settings.variables()).items():
-            redactor.add(name, value)
+        self._short = {}
+        for server, secrets in secrets_by_server(self.home, self.settings.variables()).items():
+            for name, value in secrets.items():
+                if len(value) >= MIN_SECRET:
+                    redactor.add(name, value)
+                else:
+                    self._short.setdefault(server, {})[name] = value
+
+    def _heard(self, server: str, result: object) -> None:
+        """Hide a short secret of a server from when the server gives it: elsewhere the same word is no secret."""
+        if server in self._short:
+            # lazy: few servers have short secrets
+            from pflow.engine.credential import leaves
+
+            words = {text for _, text in leaves("", result)}
+            for name, value in self._short[server].items():
+                if value in words:
+                    self.redactor.keep(name, value)
 
     def _say(self, warning: str) -> None:
         self._said.append(self.redactor.text(warning))

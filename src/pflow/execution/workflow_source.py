@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pflow.core.document.parse import Parsed, parse_text, parse_value, read_file
+from pflow.core.errors import SecurityError
 from pflow.core.file.home import Home
-from pflow.core.library.workflow_manager import WorkflowManager, resolve
+from pflow.core.library.reference import resolve
+from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.execution.compiler import Load, child_key
 
 Workflow = str | Mapping[str, object] | Parsed
@@ -45,12 +47,26 @@ def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> S
         workflow = str(folder / workflow)
     found = resolve(workflow, home)
     if found.kind == "path":
-        return Source(read_file(found.path), workflow, "", lambda wanted: load(wanted, found.path.parent))
+        parsed = read_file(found.path)
+        if parsed.issues:
+            _check_shown(found.path)
+        return Source(parsed, workflow, "", lambda wanted: load(wanted, found.path.parent))
     is_library = found.kind == "library"
     manager = WorkflowManager(home) if is_library else WorkflowManager.for_drafts(home)
-    document = parse_value(manager.load_ir(found.name))
+    document = manager.stored_text(found.name).parse()
     library, draft = (found.name, "") if is_library else ("", found.name)
     return Source(document, found.name, library, lambda wanted: load(wanted, None), draft)
+
+
+def _check_shown(path: Path) -> None:
+    """Raise `SecurityError` if steps may not read a file: issues would show its lines to whoever named it."""
+    from pflow.nodes.file.policy import is_readable, real_path  # lazy: a document without issues shows nothing
+
+    if not is_readable(real_path(str(path))):
+        raise SecurityError(
+            "refused to read the workflow: the path leads to a place that steps may not read, and holds no workflow",
+            suggestions=["check the path; a workflow is a JSON or YAML file"],
+        )
 
 
 def _is_text(workflow: str) -> bool:

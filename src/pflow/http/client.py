@@ -15,7 +15,7 @@ import httpx2
 
 from pflow import __version__
 from pflow.core.errors import StepError
-from pflow.http.address import URL, join_url, origin, place
+from pflow.http.address import URL, join_url, place
 from pflow.http.authorization import Signer, authorize, time_limit
 from pflow.http.connection import Connections, Lookup, Trust
 from pflow.http.failure import FAILURES, Failure, Kind, read_failure
@@ -134,7 +134,6 @@ class Answer:
         self.kind = self.header("content-type").partition(";")[0].strip().lower()
         self.url = hop.url
         self.place = place(hop.url)
-        self.origin = origin(hop.url)
         self.method = hop.method
         self._response = response
         self._policy = policy

@@ -8,14 +8,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
-from pflow.core.errors import ServerError, StepError, StepTimeout
+from pflow.core.errors import SecurityError, ServerError, StepError, StepTimeout, StorageError
 from pflow.mcp.call.tool_result import unknown_tool
 from pflow.mcp.protocol.handshake import Era
 from pflow.mcp.protocol.rpc import CAP
 from pflow.mcp.protocol.session import Session
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.consent import check_consent
+from pflow.mcp.server.consent import require_consent
 from pflow.mcp.server.launcher import launch_environment, usable
+from pflow.mcp.server.program import find_program
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.entry import manifest_hash
 from pflow.mcp.transport.open import dial
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pflow.mcp.pool import Pool
 
 _FOREVER_SECONDS = 1e9
+_HASH_SEED = "PYTHONHASHSEED"
 
 
 class Opened:
@@ -135,8 +137,8 @@ class Connection:
         pool, name = self._pool, self._name
         if self._opened is not None:
             await self._opened.close()
-        config, state = pool.find(name)
-        check_consent(config, state)
+        config = pool.find(name)
+        state = require_consent(pool.states, config, pool.variables())
         known: Era | None = "modern" if state.era == "modern" else "legacy" if state.era == "legacy" else None
         launch = state.launch if state.launch_of == config.fingerprint() and usable(state.launch) else ()
         try:
@@ -165,7 +167,10 @@ async def connect(
     server = expanded.server
     if launch:
         server = server._replace(env=launch_environment(launch, server.env))
-    server, auth = _authorised(server, pool)
+    elif server.command and (program := find_program(server)):
+        # Another one of this name is not to be started either when the one that was agreed to cannot be.
+        server = server._replace(command=program[0])
+    server, auth = _authorised(_seeded(server, pool), pool)
     limit = config.timeout if timeout is None else timeout
 
     def warn(text: str) -> None:
@@ -205,6 +210,20 @@ async def connect(
         error.details.setdefault("server", config.name)
         error.suggestions = (*error.suggestions, Advice("{check_server}", server=config.name))
         raise
+
+
+def _seeded(server: ServerConfig, pool: Pool) -> ServerConfig:
+    """The server with the same hash seed at every start, unless its configuration chooses one.
+
+    A Python server that builds a description from a set would otherwise list another one each time.
+    """
+    if server.transport != "stdio" or _HASH_SEED in server.env:
+        return server
+    try:
+        seed = pool.states.hash_seed(server.name)
+    except (StorageError, SecurityError):
+        return server  # a home that cannot be written to costs the constancy, not the server
+    return server._replace(env={**server.env, _HASH_SEED: str(seed)})
 
 
 def _authorised(server: ServerConfig, pool: Pool) -> tuple[ServerConfig, Signer | None]:

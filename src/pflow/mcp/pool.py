@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from pflow.mcp.connection import Connection, Opened
     from pflow.mcp.server.config import ServerConfig
     from pflow.mcp.server.config_file import ServerBook
-    from pflow.mcp.server.server_state import ServerState, ServerStates
+    from pflow.mcp.server.server_state import ServerStates
     from pflow.registry.entry import Entry
+    from pflow.registry.observed import Observed
     from pflow.registry.registry import Registry
 
 
@@ -69,10 +70,11 @@ class Pool:
 
         return ServerStates(self.home)
 
-    def find(self, name: str) -> tuple[ServerConfig, ServerState]:
-        """A server as it is configured, and what is known of it. Warns once of what is odd about the files."""
+    def find(self, name: str) -> ServerConfig:
+        """A server as it is configured. Warns once of what is odd about the files."""
         try:
-            return self.book.get(name), self.states.get(name)
+            self.states.get(name)
+            return self.book.get(name)
         finally:
             for notice in (*self.book.notices, *self.states.notices):
                 if notice not in self._told:
@@ -102,11 +104,20 @@ class Pool:
 class Connections:
     """The tools that a registry knows, called over the connections of a pool.
 
-    `starting` is called before a server is started, which gets what its configuration says by then.
+    `starting` is called before a server is started, which gets what its configuration says by then; `heard` with
+    what a server gave.
     """
 
-    def __init__(self, pool: Pool, *, registry: Callable[[], Registry], starting: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        *,
+        registry: Callable[[], Registry],
+        starting: Callable[[], None],
+        heard: Callable[[str, object], None],
+    ) -> None:
         self._pool = pool
+        self._heard = heard
         self._registry = registry
         self._starting = starting
         self._tools: dict[tuple[str, str], _Tool] = {}
@@ -137,7 +148,8 @@ class Connections:
             error.details.setdefault("server", server)
             error.details.setdefault("tool", tool)
             raise
-        self._registry().observed.record(known.node_type, known.hash, outputs["result"])
+        self._heard(server, outputs)
+        known.learn(self._registry().observed, outputs["result"])
         return outputs
 
     async def _call(self, known: _Tool, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -149,16 +161,22 @@ class Connections:
             if context is not None:
                 context.report(f"starting server `{known.server}`")
         opened = await connection.open()
-        try:
-            result = await self._send(opened, known, arguments, context)
-        except ServerGone:
-            if not known.may_repeat(opened):
-                raise
-            result = await self._send(await connection.open(), known, arguments, context)
+        before = opened.session.denied
         folder = context.folder if context is not None else lambda: self._pool.home.runs
-        if _has_files(result):
-            return await asyncio.to_thread(known.read, result, opened.tools, folder)
-        return known.read(result, opened.tools, folder)
+        try:
+            try:
+                result = await self._send(opened, known, arguments, context)
+            except ServerGone:
+                if not known.may_repeat(opened):
+                    raise
+                result = await self._send(await connection.open(), known, arguments, context)
+            if _has_files(result):
+                return await asyncio.to_thread(known.read, result, opened.tools, folder)
+            return known.read(result, opened.tools, folder)
+        except StepError as error:
+            denied = opened.session.denied
+            _explain(error, known.server, [method for method in denied if denied[method] > before.get(method, 0)])
+            raise
 
     async def close(self) -> None:
         """End every session, and the servers that are ours."""
@@ -168,7 +186,7 @@ class Connections:
         self, opened: Opened, tool: _Tool, arguments: Mapping[str, object], context: StepContext | None
     ) -> dict[str, object]:
         live = await opened.hash_of(tool.name)
-        if live != tool.hash:
+        if live != tool.hash and not tool.accepts(live, opened):
             raise tool.changed(opened.config, opened.tools[tool.name])
 
         def progress(done: float, total: float | None, message: str) -> None:
@@ -224,7 +242,9 @@ class _Tool:
         self.definition = entry.tool.definition
         required = object_in(self.definition, "inputSchema").get("required")
         self.required = tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
+        self._gives_text = entry.gives_text
         self._check: ArgumentCheck | None = None
+        self._accepted = ""
 
     def check(self, arguments: Mapping[str, object]) -> None:
         """Raise `StepError` for arguments that the tool's schema does not admit."""
@@ -240,21 +260,50 @@ class _Tool:
                 suggestions=[Advice("{describe_node}", node=self.node_type)],
             )
 
+    def accepts(self, live: str, opened: Opened) -> bool:
+        """Whether a definition that is not the synced one differs only in what does not count for its server."""
+        if live != self._accepted:
+            from pflow.mcp.tools.sameness import is_same  # lazy: a definition rarely changes
+
+            if not is_same(opened.config, self.definition, opened.tools[self.name]):
+                return False
+            self._accepted = live
+        return True
+
     def changed(self, server: ServerConfig, live: Mapping[str, object]) -> SecurityError:
         """The refusal of a definition that is not the synced one."""
         # lazy: a definition rarely changes
         from pflow.mcp.tools.change import compare
         from pflow.mcp.tools.entry import make_entry
+        from pflow.mcp.tools.sameness import has_same_schema
 
         try:
             found: Sequence[str] = compare(self.node_type, self._entry.data, make_entry(server, live, "")).differences
         except ServerError as error:
             found = [error.message]
+        advice = [Advice("`{sync_server}` shows the difference and takes it over", server=self.server)]
+        if has_same_schema(self.definition, live):
+            advice.append(
+                Advice(
+                    "if it differs again after that, the server words it anew at every start; "
+                    "`{compare_schema}` counts only names, types and values of parameters as a change",
+                    server=self.server,
+                )
+            )
         return SecurityError(
             f"tool `{self.name}` of server `{self.server}` is not the one that was synced",
             details={"changed": list(found)},
-            suggestions=[Advice("`{sync_server}` shows the difference and takes it over", server=self.server)],
+            suggestions=advice,
         )
+
+    def learn(self, observed: Observed, result: object) -> None:
+        """Remember what the result of a call looked like."""
+        if self._gives_text and isinstance(result, str):
+            from pflow.mcp.call.tool_result import json_in  # lazy: importing this module is cheap
+
+            observed.record_text(self.node_type, self.hash, json_in(result))
+        else:
+            observed.record(self.node_type, self.hash, result)
 
     def may_repeat(self, opened: Opened) -> bool:
         """Whether a call whose outcome is unknown may be made again: it says so itself, and it is believed."""
@@ -284,6 +333,15 @@ class _Tool:
         if reading.files:
             outputs["files"] = [dict(file) for file in reading.files]
         return outputs
+
+
+def _explain(error: StepError, server: str, denied: Sequence[str]) -> None:
+    """Say what a server asked for and did not get while a call was under way that failed."""
+    if denied:
+        from pflow.mcp.protocol.favour import FAVOURS  # lazy: rarely asked for
+
+        error.details.setdefault("denied", [f"server `{server}` {FAVOURS[method][0]}" for method in denied])
+        error.suggestions = (*error.suggestions, *(FAVOURS[method][1] for method in denied))
 
 
 def _has_files(result: Mapping[str, object]) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
-
-from mcp.server.mcpserver import Context
+from typing import TYPE_CHECKING, Any
 
 from pflow.mcp_server.engine_thread import EngineThread
 from pflow.mcp_server.progress import Beginning, ProgressFeed
 from pflow.workspace import Observer, Outcome, Workspace
 from pflow.workspace.serving import LiveRun, NullOutput
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import Context  # definitions of tools are there before the SDK is
 
 Begin = Callable[[Workspace], LiveRun]
 """Begins a run in a workspace. It is called off the event loop."""

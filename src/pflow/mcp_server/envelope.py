@@ -20,6 +20,7 @@ _LONGEST_CHARACTERS = 2000
 IN_TOOLS = {
     "add_workflow": "give `workflow` as well",
     "call_tool_again": "run the node again with `registry_run`",
+    "describe_field": "registry_describe(nodes=['{node} PATH'])",
     "describe_node": "registry_describe(nodes=['{node}'])",
     "describe_node_as_json": "registry_describe(nodes=['{node}'])",
     "describe_workflow": "workflow_validate(workflow='{workflow}')",

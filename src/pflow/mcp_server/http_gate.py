@@ -1,4 +1,4 @@
-"""Checks requests over HTTP: they must name this server, not come from a foreign page, and carry the token.
+"""Checks requests over HTTP: they must name this server, not come from a foreign page, and carry token and message.
 
 A page in a browser can reach a server on this machine, under a name of the page's choosing. So every request is
 checked, whatever address the server listens on, before its body is read.
@@ -12,9 +12,11 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import Any
 
-import orjson
-
 from pflow.core.frozen import Frozen
+from pflow.mcp_server.message import INVALID_REQUEST, Refused, read_message
+
+PATH = "/mcp"
+"""Where messages are taken."""
 
 MOST_BYTES = 4 << 20
 """Bytes that a request may have. A document has at most a quarter of that."""
@@ -31,10 +33,11 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Refusal(Frozen):
-    """Why a request goes no further."""
+    """Why a request goes no further; `reply` is the answer to a body that is not a message."""
 
     status: int
     message: str
+    reply: bytes = b""
 
 
 _TOO_LARGE = Refusal(status=413, message=f"a request may have {MOST_BYTES:,} bytes at most")
@@ -60,10 +63,12 @@ class Gate:
         if scope["type"] != "http":
             return
         found = self.check(scope["headers"]) or await self._read(receive)
+        if isinstance(found, bytes) and scope["method"] == "POST" and scope["path"] == PATH:
+            found = _check_message(found)
         if isinstance(found, Refusal):
-            await _answer(found, send)
+            await answer_refusal(found, send)
         else:
-            await self._app(scope, _replay(found, receive), send)
+            await self._app(scope, replay(found, receive), send)
 
     def check(self, headers: Headers) -> Refusal | None:
         """What is wrong with the head of a request; None if nothing is."""
@@ -111,7 +116,14 @@ class Gate:
             return Refusal(status=408, message=f"the request took more than {self._patience:g} s to arrive")
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def _check_message(body: bytes) -> bytes | Refusal:
+    message = read_message(body)
+    if isinstance(message, Refused):
+        return Refusal(status=400, message=message.message, reply=message.reply())
+    return body
+
+
+def replay(body: bytes, receive: Receive) -> Receive:
     """A `receive` that gives the body at once, and then what comes after it."""
     given = False
 
@@ -125,9 +137,9 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _answer(refusal: Refusal, send: Send) -> None:
-    error = {"code": -32600, "message": refusal.message}
-    body = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+async def answer_refusal(refusal: Refusal, send: Send) -> None:
+    """Tell the client why its request goes no further."""
+    body = refusal.reply or Refused(code=INVALID_REQUEST, message=refusal.message).reply()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers.append((b"connection", b"close"))  # the rest of the request is not read
     if refusal.status == 401:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import secrets
 import socket
 import sys
@@ -18,16 +17,21 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pflow.core.errors import UsageError
 from pflow.core.file.home import Home
-from pflow.core.setting.settings import Settings
-from pflow.mcp_server.http_gate import MOST_BYTES, Gate
+from pflow.core.setting.settings import SERVER_TOKEN, Settings
+from pflow.mcp_server.http_gate import MOST_BYTES, PATH, Gate
+from pflow.mcp_server.http_session import Sessions
 from pflow.mcp_server.listen_address import Address, listen, names_of
-from pflow.mcp_server.server import PflowServer
+from pflow.mcp_server.tool_server import PflowServer
+from pflow.mcp_server.until_signal import serve_until_signal
+from pflow.process.taken_variable import take_variable
 
-TOKEN = "PFLOW_MCP_TOKEN"
+TOKEN = SERVER_TOKEN
 """The variable or credential that holds the token; without it there is a new one each time."""
 
-PATH = "/mcp"
 MOST_SESSIONS = 200
+MOST_OF_A_PEER = 100
+"""Sessions at once of all clients, and of those at one address."""
+
 MOST_CONNECTIONS = 500
 IDLE_SECONDS = 30 * 60.0
 """How long a session that nobody uses is kept."""
@@ -46,6 +50,7 @@ def run_http(
     hosts: Sequence[str] = (),
     idle: float = IDLE_SECONDS,
     sessions: int = MOST_SESSIONS,
+    of_a_peer: int = MOST_OF_A_PEER,
 ) -> int:
     """Serve until a signal comes; the exit code. `say` is told where, and the token if it is a new one."""
     logging.basicConfig(level=logging.WARNING, format="pflow: %(message)s", stream=sys.stderr)
@@ -58,8 +63,11 @@ def run_http(
     if not address.is_loopback:
         say("warning: nothing here is encrypted; put a proxy that speaks TLS in front")
     server = PflowServer(home, toolset=toolset)
-    listener = make_listener(server, hosts=names_of(address, hosts), token=token, idle=idle, sessions=sessions)
-    return asyncio.run(serve_until_signal(server, listener, bound))
+    server.engine.workspaces.hide(TOKEN, token)
+    listener = make_listener(
+        server, hosts=names_of(address, hosts), token=token, idle=idle, sessions=sessions, of_a_peer=of_a_peer
+    )
+    return asyncio.run(serve_http(server, listener, bound))
 
 
 def make_listener(
@@ -69,6 +77,7 @@ def make_listener(
     token: str,
     idle: float = IDLE_SECONDS,
     sessions: int = MOST_SESSIONS,
+    of_a_peer: int = MOST_OF_A_PEER,
     event_store: EventStore | None = None,
     retry_interval: int | None = None,
 ) -> Listener:
@@ -77,7 +86,8 @@ def make_listener(
         streamable_http_path=PATH,
         max_request_body_size=MOST_BYTES,
         session_idle_timeout=idle,
-        max_sessions=sessions,
+        # Requests that open none take the place of a session for a moment.
+        max_sessions=sessions + MOST_CONNECTIONS,
         event_store=event_store,
         retry_interval=retry_interval,
         # The gate has checked them.
@@ -86,7 +96,7 @@ def make_listener(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # clients are told what they do wrong
     return Listener(
         uvicorn.Config(
-            Gate(app, hosts=hosts, token=token),
+            Gate(Sessions(app, most=sessions, of_a_peer=of_a_peer), hosts=hosts, token=token),
             http=Connection,
             ws="none",
             lifespan="on",
@@ -102,8 +112,8 @@ def make_listener(
 
 def find_token(home: Home) -> tuple[str, bool]:
     """The token that clients must have, and whether it was made just now."""
-    token = Settings.load(home).variables().get(TOKEN, "")
-    os.environ.pop(TOKEN, None)  # steps inherit the environment and must not see it
+    token = Settings.load(home).server_token()
+    take_variable(TOKEN)
     if not token:
         return secrets.token_urlsafe(32), True
     if len(token) < _LEAST_TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token:
@@ -151,11 +161,12 @@ class Connection(H11Protocol):
         self._expiry = self.loop.call_later(self.patience, self._look)
 
 
-async def serve_until_signal(server: PflowServer, listener: Listener, bound: socket.socket) -> int:
+async def serve_http(server: PflowServer, listener: Listener, bound: socket.socket) -> int:
     """Answer requests until a signal comes; the exit code."""
 
     def stop() -> None:
+        server.engine.leave(graceful=False)
         server.stop_listening()
         listener.should_exit = True
 
-    return await server.serve(listener.serve([bound]), stop=stop)
+    return await serve_until_signal(server.serve(listener.serve([bound])), stop=stop)

@@ -105,6 +105,12 @@ class LibraryServer(MCPServer[Any]):
         except PflowError as worse:
             return fail(worse.as_dict())  # the settings that hide secrets cannot be read, so nothing is repeated
 
+    def discreet(self, reply: ToolReply) -> ToolReply:
+        """The answer without secrets that a document, a name or a description may hold."""
+        shown = self._workspace().redact(reply)
+        assert isinstance(shown, ToolReply)
+        return shown
+
     async def tell_of_change(self) -> None:
         """Say that the library changed: to subscribers, and to every client of the older protocol."""
         for event in (ResourcesListChanged(), PromptsListChanged()):

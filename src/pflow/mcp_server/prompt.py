@@ -8,7 +8,6 @@ import orjson
 from mcp_types import GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage, TextContent
 
 from pflow.core.document.document import Document, Input
-from pflow.core.document.parse import parse_value
 from pflow.core.errors import DocumentError, InputError, PflowError
 from pflow.core.file.file_name import check_name
 from pflow.core.file.home import Home
@@ -63,7 +62,7 @@ def fill_prompt(workspace: Workspace, name: str, given: Mapping[str, str], *, to
 
 def _load(home: Home, name: str) -> tuple[Document, str]:
     manager = WorkflowManager(home)
-    document = parse_value(manager.load_ir(check_name(name))).document
+    document = manager.stored_text(check_name(name)).parse().document
     if document is None:
         raise DocumentError(f"`{name}` does not hold a workflow that can run")
     return document, shorten(manager.describe(name).description or document.description, _DESCRIPTION_CHARACTERS)

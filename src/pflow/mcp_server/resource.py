@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from importlib.resources import files
 from urllib.parse import unquote
 
 import orjson
@@ -19,6 +18,7 @@ from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.printable import escape, shorten
 from pflow.mcp_server.fit_list import pick
 from pflow.workspace import Workspace
+from pflow.workspace.guide import guide_page
 
 GUIDE = "pflow://guide"
 WORKFLOWS = "pflow://workflows/"
@@ -36,6 +36,12 @@ _FEW_STEPS = 50
 _LONGEST_URI_CHARACTERS = 200
 
 TEMPLATES = [
+    ResourceTemplate(
+        uri_template=GUIDE + "/{topic}",
+        name="guide-topic",
+        description="The guide on documents, templates, branching, loops, batches, errors, mcp, running or saving",
+        mime_type="text/markdown",
+    ),
     ResourceTemplate(
         uri_template=WORKFLOWS + "{name}",
         name="workflow",
@@ -88,9 +94,9 @@ def list_resources(home: Home, cursor: str | None) -> ListResourcesResult:
 
 def read_resource(workspace: Workspace, uri: str) -> ReadResourceContents:
     """What stands under an address, without secrets; raises `PflowError` for one that leads nowhere."""
-    if uri == GUIDE:
-        guide = files("pflow.mcp_server").joinpath("guide.md").read_text(encoding="utf-8")
-        return ReadResourceContents(content=guide, mime_type="text/markdown")
+    if uri == GUIDE or uri.startswith(f"{GUIDE}/"):
+        page = guide_page(unquote(uri.removeprefix(GUIDE).removeprefix("/")))
+        return ReadResourceContents(content=page, mime_type="text/markdown")
     for prefix, read in ((WORKFLOWS, _read_workflow), (RUNS, _read_run)):
         if uri.startswith(prefix):
             return ReadResourceContents(content=read(workspace, unquote(uri[len(prefix) :])), mime_type=_JSON)

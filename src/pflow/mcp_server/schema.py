@@ -7,7 +7,12 @@ from typing import Any
 Schema = dict[str, Any]
 
 OBJECT: Schema = {"type": "object"}
-OBJECTS: Schema = {"type": "array", "items": OBJECT}
+OPEN: Schema = {"anyOf": [{"type": "object", "additionalProperties": True}]}
+"""An object of an answer whose fields are not known beforehand. fastmcp 2 drops the fields of any plainer one."""
+
+ARRAY: Schema = {"type": "array"}
+"""An array of an answer. Objects that `items` described without their fields would be empty to fastmcp 2."""
+
 BOOLEAN: Schema = {"type": "boolean"}
 
 
@@ -22,8 +27,8 @@ def flag(description: str) -> Schema:
 
 
 def takes(properties: Schema, *required: str) -> Schema:
-    """An input schema that admits nothing else."""
-    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    """An input schema. That nothing else is taken is said when it is: some hosts cannot read it in a schema."""
+    schema: Schema = {"type": "object", "properties": properties}
     return {**schema, "required": list(required)} if required else schema
 
 
@@ -33,6 +38,7 @@ ERROR: Schema = {"type": "object", "properties": _ERROR, "required": [*_ERROR]}
 
 
 def gives(data: Schema, **more: Schema) -> Schema:
-    """The schema of an envelope around `data`."""
-    properties = {"success": BOOLEAN, "data": {"type": "object", "properties": data}, "error": ERROR, **more}
+    """The schema of an envelope around `data`, which may have more fields than these."""
+    about = {"type": "object", "properties": data, "additionalProperties": True}
+    properties = {"success": BOOLEAN, "data": about, "error": ERROR, **more}
     return {"type": "object", "properties": properties, "required": ["success"]}

@@ -1,147 +1,159 @@
-"""pflow as an MCP server: its tools over the SDK's server class, which speaks the protocol in both eras."""
+"""pflow as an MCP server over stdin and stdout: there at once, while the SDK that does most of the work still loads."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-import signal
 import sys
-import traceback
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from mcp.server.mcpserver import Context
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnnotations
-
-from pflow.core.errors import DocumentError, PflowError
 from pflow.core.file.home import Home
-from pflow.core.suggest import did_you_mean
-from pflow.mcp_server.call_context import CallContext
-from pflow.mcp_server.envelope import ToolReply, fail
-from pflow.mcp_server.library_server import CHANGES, LibraryServer
+from pflow.core.json_type import Json, object_in
+from pflow.mcp_server.greeting import Greeter
+from pflow.mcp_server.message import Id, read_id, request_id
 from pflow.mcp_server.stdio_pipes import take_stdio
-from pflow.mcp_server.tool_spec import ToolSpec
-from pflow.mcp_server.tools import TOOLSETS
-from pflow.workspace.serving import SIGNALS, ArgumentCheck
+from pflow.mcp_server.until_signal import serve_until_signal
 
-_logger = logging.getLogger("pflow")
+if TYPE_CHECKING:
+    from pflow.mcp_server.tool_server import PflowServer
 
+_MOST_WAITING = 256
+_PATIENCE_SECONDS = 2.0
+"""How long what was asked may take to be answered when the client has closed its end."""
 
-class PflowServer(LibraryServer):
-    """The tools of one toolset over one home."""
+_IDLE_SECONDS = 1.0
+"""How long the SDK is left alone if nothing needs it. It would slow down the first answers."""
 
-    def __init__(self, home: Home, *, toolset: str = "full") -> None:
-        super().__init__(home, toolset)
-        self._specs = {spec.name: spec for spec in TOOLSETS[toolset]()}
-        self._tools = [_definition(spec) for spec in self._specs.values()]
-        self._checks: dict[str, ArgumentCheck] = {}
-
-    async def list_tools(self) -> list[Tool]:
-        """The definitions, always in the same order."""
-        return self._tools
-
-    async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> CallToolResult:
-        """Check the arguments and do the work. Only an unknown tool is an error of the protocol."""
-        spec = self._specs.get(name)
-        if spec is None:
-            hint = did_you_mean(name, self._specs) or f"there are {', '.join(self._specs)}"
-            raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {name[:100]}; {hint}")
-        reply = await self._answer(spec, arguments, context)
-        if name in CHANGES and not reply.is_error:
-            await self.tell_of_change()
-        return CallToolResult(
-            content=[TextContent(type="text", text=reply.text)],
-            structured_content={**spec.always, **reply.envelope},
-            is_error=reply.is_error,
-        )
-
-    async def serve(self, serving: Awaitable[object], *, stop: Callable[[], None]) -> int:
-        """Wait for the end of `serving`, which a signal brings about with `stop`; the exit code.
-
-        A second signal ends the process at once.
-        """
-        loop = asyncio.get_running_loop()
-        code = 0
-
-        def interrupt(name: str) -> None:
-            nonlocal code
-            if code:
-                os._exit(code)
-            code = SIGNALS[name]
-            self.engine.leave(graceful=False)
-            stop()
-
-        for name in SIGNALS:
-            loop.add_signal_handler(getattr(signal, name), interrupt, name)
-        cleaning = loop.run_in_executor(None, self._clean_drafts)
-        await serving
-        cleaning.cancel()
-        await self.engine.close()
-        return code
-
-    def _clean_drafts(self) -> None:
-        """Delete old drafts. No client waits for it or hears of it."""
-        try:
-            self._workspace().drafts.clean_old()
-        except PflowError as error:
-            _logger.warning("old drafts were not deleted: %s", error.message)
-
-    async def _answer(
-        self, spec: ToolSpec, arguments: Mapping[str, Any], context: Context[Any, Any] | None
-    ) -> ToolReply:
-        try:
-            self._check(spec, arguments)
-            return await spec.handler(CallContext(self.engine, context), arguments)
-        except PflowError as error:
-            return await asyncio.to_thread(self.refuse, error)
-        except Exception as error:  # noqa: BLE001 the edge: whatever a tool meets, the server goes on
-            await asyncio.to_thread(self._log_bug, spec.name, traceback.format_exc())
-            bug = PflowError(f"pflow has a bug: {type(error).__name__}", suggestions=["its log on stderr says where"])
-            return fail(bug.as_dict())
-
-    def _log_bug(self, tool: str, trace: str) -> None:
-        """Log where it is, without secrets: others may read the log."""
-        try:
-            shown = str(self._workspace().redact(trace))
-        except PflowError as error:
-            shown = error.message
-        _logger.error("tool `%s` has a bug: %s", tool, shown)
-
-    def _check(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
-        check = self._checks.get(spec.name)
-        if check is None:
-            check = self._checks[spec.name] = ArgumentCheck(spec.input_schema, server="pflow", tool=spec.name)
-        problems = check.problems(arguments)
-        if problems:
-            error = DocumentError(f"`{spec.name}` does not take these arguments: {'; '.join(problems[:5])}")
-            error.details["problems"] = problems
-            error.suggestions = (f"it takes {', '.join(f'`{name}`' for name in spec.input_schema['properties'])}",)
-            raise error
-
-
-def _definition(spec: ToolSpec) -> Tool:
-    return Tool(
-        name=spec.name,
-        description=spec.description,
-        input_schema=spec.input_schema,
-        output_schema=spec.output_schema,
-        annotations=ToolAnnotations.model_validate(spec.annotations),
-    )
+_ENDLESS = "subscriptions/listen"
 
 
 def run_server(home: Home, *, toolset: str = "full") -> int:
-    """Serve over stdin and stdout until the client has gone or a signal comes; the exit code."""
+    """Serve until the client has gone or a signal comes; the exit code."""
     logging.basicConfig(level=logging.WARNING, format="pflow: %(message)s", stream=sys.stderr)
     return asyncio.run(_serve(home, toolset))
 
 
 async def _serve(home: Home, toolset: str) -> int:
-    server = PflowServer(home, toolset=toolset)
-    source, target = take_stdio(lambda: server.engine.leave(graceful=True))
-    lowlevel = server._lowlevel_server
-    serving = lowlevel.run(source, target, lowlevel.create_initialization_options())
-    return await server.serve(serving, stop=source.end)
+    conversation = Conversation(home, toolset)
+    return await serve_until_signal(conversation.hold(), stop=conversation.stop)
+
+
+class Conversation:
+    """Everything between one client and the server.
+
+    What can be answered without the SDK always is; the rest waits for it, in order.
+    """
+
+    def __init__(self, home: Home, toolset: str) -> None:
+        self._home = home
+        self._toolset = toolset
+        self._input, self._output = take_stdio()
+        self._greeter = Greeter(toolset)
+        self._queue: asyncio.Queue[Json | None] = asyncio.Queue(_MOST_WAITING)
+        self._owed: Counter[Id] = Counter()
+        self._paid = asyncio.Event()
+        self._replayed = os.urandom(16).hex()
+        self._server: PflowServer | None = None
+        self._loaded = asyncio.Event()
+        self._listening: asyncio.Task[None] | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    async def hold(self) -> None:
+        """Answer until the client has closed its end, or `stop` is called."""
+        asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._load)
+        self._listening = asyncio.create_task(self._listen())
+        await asyncio.wait([self._listening])
+        if not self._listening.cancelled():
+            self._listening.result()
+        serving = self._serving
+        if serving is not None and (self._server is not None or serving.done()):
+            if not serving.done():
+                await self._queue.put(None)
+            await serving
+        await self._output.close()
+
+    def stop(self) -> None:
+        """Break off, as if the client had closed its end and waited for nothing."""
+        if self._server is not None:
+            self._server.engine.leave(graceful=False)
+        self._input.end()
+        if self._listening is not None:
+            self._listening.cancel()
+
+    async def _listen(self) -> None:
+        while (message := await self._input.receive()) is not None:
+            greeted = self._greeter.greet(message)
+            if greeted.reply is not None:
+                await self._output.post(greeted.reply)
+            if greeted.pass_on:
+                await self._pass_on(message, is_answered=greeted.reply is not None)
+            waits = greeted.reply is None and "id" in message
+            if waits or message.get("method") == "tools/list" or self._queue.full():
+                self._load()
+        await self._settle()
+
+    async def _settle(self) -> None:
+        """Answer what was asked before the client closed its end, if it does not take long."""
+        if self._owed:
+            await self._loaded.wait()
+        if self._server is not None:
+            self._server.engine.leave(graceful=True)
+        if self._server is not None and self._owed:
+            self._paid.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._paid.wait(), _PATIENCE_SECONDS)
+
+    async def _pass_on(self, message: Json, *, is_answered: bool) -> None:
+        number = request_id(message)
+        if is_answered:
+            # Under an id that no client uses, because its client has the answer already.
+            message = {**message, "id": self._replayed}
+        elif message.get("method") == "notifications/cancelled":
+            cancelled = read_id(object_in(message, "params").get("requestId"))
+            if cancelled is not None:
+                self._pay(cancelled)
+        elif number is not None and message.get("method", _ENDLESS) != _ENDLESS:
+            self._owed[number] += 1
+        await self._queue.put(message)
+
+    def _load(self) -> None:
+        listening = self._listening
+        if self._serving is None and listening is not None and not listening.done():
+            self._serving = asyncio.create_task(self._serve())
+            self._serving.add_done_callback(lambda _: self.stop())
+
+    async def _serve(self) -> None:
+        try:
+            # An executor of its own: the loop does not wait for it at its end.
+            await asyncio.get_running_loop().run_in_executor(ThreadPoolExecutor(1), _import_sdk)
+            from pflow.mcp_server.sdk_stream import Incoming, Outgoing  # lazy: as in `_import_sdk`
+            from pflow.mcp_server.tool_server import PflowServer  # lazy: as in `_import_sdk`
+
+            self._server = PflowServer(self._home, toolset=self._toolset)
+        finally:
+            self._loaded.set()
+        await self._server.converse(Incoming(self._queue), Outgoing(self._send))
+
+    async def _send(self, answers: Id | None, message: bytes) -> None:
+        if answers == self._replayed:
+            return
+        await self._output.send(message)
+        if answers is not None:
+            self._pay(answers)
+
+    def _pay(self, number: Id) -> None:
+        self._owed[number] -= 1
+        if self._owed[number] <= 0:
+            del self._owed[number]
+        if not self._owed:
+            self._paid.set()
+
+
+def _import_sdk() -> None:
+    # lazy: the SDK takes longer to load than all of pflow
+    import pflow.mcp_server.sdk_stream
+    import pflow.mcp_server.tool_server  # noqa: F401

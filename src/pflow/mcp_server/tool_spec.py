@@ -32,6 +32,16 @@ class ToolSpec(Frozen):
     handler: Handler
     always: Mapping[str, object] = {}
 
+    def definition(self) -> Schema:
+        """What clients are told of it."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+            "annotations": dict(self.annotations),
+        }
+
 
 def reads(*, open_world: bool = False) -> dict[str, bool]:
     """The annotations of a tool that changes nothing."""

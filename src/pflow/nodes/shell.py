@@ -1,4 +1,4 @@
-"""The `shell` node: a command line for `/bin/sh`, in which values are variables and never source text."""
+"""The `shell` node: a program with its arguments, or a command line for `/bin/sh`, in which values are variables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.printable import cut
+from pflow.core.template.compiled import as_text
 from pflow.core.template.env_name import check_env_name
 from pflow.core.template.shell_text import ShellCommand
 from pflow.engine.context import find_step
@@ -27,12 +28,14 @@ _LONGEST_SECONDS = 30 * 86_400.0
 
 
 class Shell(AsyncOutputNode):
-    """Run a command line with `/bin/sh`.
+    """Run a program with its arguments, or a command line with `/bin/sh`.
 
-    A template in the command reaches it as an environment variable, so no value is ever executed. Of pflow's
-    own environment the command sees what commands ordinarily need, and no keys or tokens: name those in
-    `env`. Output is text (bytes that are not UTF-8 become U+FFFD) as `$(…)` would give it, without the newlines
-    at its end, and cut after 10 MiB. What the command leaves running in the background is ended with it.
+    As a list, `command` runs without a shell: a template stays in the argument that it stands in. As a string it is
+    a command line, and each template in it reaches the shell as an environment variable, so that the shell never
+    parses a value. Of pflow's own environment the command sees what commands ordinarily need, and no keys or
+    tokens: name those in `env`. Output is text (bytes that are not UTF-8 become U+FFFD) as `$(…)` would give it,
+    without the newlines at its end, and cut after 10 MiB. What the command leaves running in the background is
+    ended with it.
     """
 
     name = "shell"
@@ -40,10 +43,10 @@ class Shell(AsyncOutputNode):
     purity = "impure"
 
     class Params:
-        command: Annotated[str, "The command line", "slot:shell"]
+        command: Annotated[str | list[Any], "A program and its arguments as a list, or a command line", "slot:shell"]
         stdin: Annotated[Any, "What the command reads; anything but text as JSON"] = None
         cwd: Annotated[str | None, "The directory to run in; without one, pflow's own"] = None
-        env: Annotated[dict[str, Any], "More environment variables; anything but text as JSON"] = {}  # noqa: RUF012
+        env: Annotated[dict[str, Any], "More environment variables; anything but text as JSON", "slot:env"] = {}  # noqa: RUF012
         timeout: Annotated[float | None, "Seconds it may take; without, as long as it likes"] = None
         ok_codes: Annotated[list[int], "Exit codes that do not fail the step"] = [0]  # noqa: RUF012
 
@@ -57,12 +60,12 @@ class Shell(AsyncOutputNode):
         if sys.platform == "win32":
             raise StepError("`shell` steps need a POSIX shell, which Windows lacks", suggestions=["run pflow in WSL"])
         params = self.params
-        text, values = _command(params.get("command"))
+        argv, values = _command(params.get("command"))
         timeout = param.seconds(params, "timeout", None, most=_LONGEST_SECONDS)
         ok_codes = _ok_codes(params.get("ok_codes"))
         try:
             finished = await run_process(
-                ["/bin/sh", "-c", text],
+                argv,
                 stdin=_stdin(params.get("stdin")),
                 env=child_environment({**_env(params), **values}),
                 cwd=None if params.get("cwd") is None else param.path(params, "cwd"),
@@ -80,16 +83,27 @@ class Shell(AsyncOutputNode):
         return {"stdout": stdout, "stderr": stderr, "exit_code": finished.exit_code}
 
 
-def _command(value: object) -> tuple[str, Mapping[str, str]]:
-    """The text for the shell and the variables that stand for its templates."""
+def _command(value: object) -> tuple[list[str], Mapping[str, str]]:
+    """What to start, and the variables that stand for the templates of a command line."""
+    if isinstance(value, list):
+        return _arguments(value), {}
     text, values = (value.text, value.env) if isinstance(value, ShellCommand) else (value, {})
     if not isinstance(text, str):
-        raise param.wrong("command", "a command line", text)
+        raise param.wrong("command", "a list of arguments or a command line", text)
     if not text.strip():
         raise StepError("`command` is empty", suggestions=["give the command line to run"])
     if "\0" in text:
         raise StepError("`command` contains a NUL character, which a command line cannot carry")
-    return text, values
+    return ["/bin/sh", "-c", text], values
+
+
+def _arguments(items: list[object]) -> list[str]:
+    if not items or items[0] == "":
+        raise StepError("`command` is a list without a program", suggestions=['write `["program", "argument"]`'])
+    for index, item in enumerate(items):
+        if not isinstance(item, str | int | float):
+            raise param.wrong(f"command[{index}]", "a string, a number or a boolean", item)
+    return [as_text(item) for item in items]
 
 
 def _stdin(value: object) -> bytes:

@@ -11,7 +11,8 @@ from pflow.core.document.document import IR_VERSION
 from pflow.core.document.issue import Issue
 from pflow.core.errors import InputError
 from pflow.core.interface import Field, Interface
-from pflow.core.suggest import did_you_mean, nearest
+from pflow.core.other_words import advise_type
+from pflow.core.suggest import nearest
 from pflow.pipeline.dataflow import Connector, Stdin, Step
 from pflow.pipeline.flag import find_field, flag_name, is_open, kinds, read_flag
 
@@ -106,7 +107,7 @@ class _Reader:
         name, *flags = segment
         interface = self._lookup(name)
         if interface is None:
-            hint = did_you_mean(name, self._names) or Advice("see `{list_nodes}`")
+            _, hint = advise_type(name, [*self._names])
             self._issue("unknown-node-type", f"there is no node type `{name}`", hint=hint)
             return
         count = sum(step.type == name for step in self.steps)

@@ -12,12 +12,12 @@ import orjson
 from pflow.core.advice import Advice
 from pflow.core.document.document import Document
 from pflow.core.document.inputs_outputs import describe_input
-from pflow.core.document.parse import parse_value
 from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.printable import cut
+from pflow.mcp.tools.detail import describe_entry
 from pflow.mcp.tools.entry import WRAPPER
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
@@ -29,10 +29,17 @@ Key = tuple[Kind, str]
 """A kind and a name."""
 
 _LONGEST_CHARACTERS = 2_000
+_LONGEST_DESCRIPTION_CHARACTERS = 8_000
 _MOST_BYTES = 16_000
-"""Bytes of the fields of one thing."""
+"""Bytes of the fields of one thing, for those who ask about it."""
 
-_LEFT_OUT = ("schema", "default", "source", "description")
+_HIT_BYTES = 6_000
+"""Bytes of the fields of one thing among others."""
+
+_MOST_FIELDS = (300, 150, 80, 40, 20, 0)
+"""Fields inside of parameters that are tried, until they are short enough."""
+
+_LEFT_OUT = ("schema", "default", "source", "enum", "description")
 """Parts of fields that are left out, in this order, until the rest is short enough."""
 
 
@@ -43,6 +50,7 @@ class Texts(Frozen):
     description: str = ""
     parameters: str = ""
     outputs: str = ""
+    details: str = ""
 
 
 class Catalogue:
@@ -87,24 +95,32 @@ class Catalogue:
         """
         kind, name = key
         if kind == "node":
-            return _describe_node(self.registry.get(name))
+            return _describe_hit(self.registry.get(name))
         document, description = self._workflow(kind, name)
         inputs = {each: describe_input(declared) for each, declared in document.inputs.items()}
         about, is_whole = _fitted({"inputs": inputs, "outputs": document.raw.get("outputs", {})})
         more = {} if is_whole else {"shortened": Advice("`{describe_workflow}` has the rest", workflow=name)}
         return {"description": shorten_text(description), **about, **more}
 
+    def describe_node(self, name: str, focus: str = "") -> dict[str, object]:
+        """A node type with its whole description, and its interface as deep as there is room.
+
+        With a `focus` only what stands at that path of a parameter. Raises `NotFoundError`.
+        """
+        entry = self.registry.get(name)
+        description, about, is_whole = _fitted_node(entry, _MOST_BYTES, focus)
+        more = {} if is_whole else {"shortened": Advice("`{describe_field}` shows one place in full", node=name)}
+        return {"description": cut(description, _LONGEST_DESCRIPTION_CHARACTERS), "interface": about, **more}
+
     def _manager(self, kind: str) -> WorkflowManager:
         return WorkflowManager(self._home, kind="draft" if kind == "draft" else "library")
 
     def _workflow(self, kind: Kind, name: str) -> tuple[Document, str]:
-        saved = self._manager(kind).load(name)
-        document = parse_value(saved["workflow"]).document
+        manager = self._manager(kind)
+        document = manager.stored_text(name).parse().document
         if document is None:
             raise NotFoundError(f"`{name}` is not a workflow that could be run")
-        metadata = saved["metadata"]
-        described = metadata.get("description") if isinstance(metadata, dict) else ""
-        return document, described if isinstance(described, str) else ""
+        return document, manager.describe(name).description
 
 
 def shorten_text(text: str) -> str:
@@ -126,22 +142,41 @@ def _node_texts(entry: Entry) -> Texts:
         description=interface.description,
         parameters=_prose((field.name, field.description) for field in (*interface.params, *interface.reads)),
         outputs=_prose((field.name, field.description) for field in interface.outputs if field.name not in common),
+        details=_details(entry),
     )
 
 
-def _describe_node(entry: Entry) -> dict[str, object]:
-    data = entry.data.get("interface")
-    fields = {name: value for name, value in data.items() if name != "description"} if isinstance(data, dict) else {}
-    about, is_whole = _fitted(fields)
+def _details(entry: Entry) -> str:
+    """The text of a tool beyond its summary: its whole description, and the fields inside its parameters."""
+    if not entry.tool:
+        return ""
+    detail = describe_entry(entry)
+    rows = (row for about in detail.params.values() for row in about.fields)
+    return f"{detail.description} {_prose((row.name, row.description) for row in rows)}"
+
+
+def _describe_hit(entry: Entry) -> dict[str, object]:
+    _, about, is_whole = _fitted_node(entry, _HIT_BYTES)
     more = {} if is_whole else {"shortened": Advice("`{describe_node_as_json}` has the rest", node=entry.name)}
     return {"description": shorten_text(entry.interface.description), "interface": about, **more}
 
 
-def _fitted(groups: Mapping[str, object]) -> tuple[dict[str, object], bool]:
+def _fitted_node(entry: Entry, room: int, focus: str = "") -> tuple[str, dict[str, object], bool]:
+    """The description and interface of a node type, with as many fields inside of parameters as there is room for."""
+    for most in _MOST_FIELDS:
+        detail = describe_entry(entry, most=most, focus=focus)
+        fields = {name: group for name, group in detail.interface.items() if name != "description"}
+        about, is_whole = _fitted(fields, room)
+        if is_whole:
+            break
+    return detail.description, about, is_whole and detail.is_whole
+
+
+def _fitted(groups: Mapping[str, object], room: int = _MOST_BYTES) -> tuple[dict[str, object], bool]:
     """Groups of fields, without their largest parts if they are too large, and whether they are whole."""
     found = {name: _shortened(group) for name, group in groups.items()}
     for left_out in _LEFT_OUT:
-        if len(orjson.dumps(found)) <= _MOST_BYTES:
+        if len(orjson.dumps(found)) <= room:
             return found, left_out == _LEFT_OUT[0]
         found = {name: _without(group, left_out) for name, group in found.items()}
     return found, False

@@ -108,9 +108,9 @@ class Discovery:
             advice=() if hits else tuple(self._advise(query, kinds)),
         )
 
-    def describe(self, kind: Kind, name: str) -> dict[str, object]:
-        """What a hit says of something. Raises `NotFoundError`."""
-        return self._catalogue.describe((kind, name))
+    def describe_node(self, name: str, focus: str = "") -> dict[str, object]:
+        """A node type in full. Raises `NotFoundError`."""
+        return self._catalogue.describe_node(name, focus)
 
     def _hit(self, match: Match) -> Hit | None:
         try:

@@ -17,22 +17,27 @@ from pflow.planning.query_word import split_text
 
 COLUMNS = ("name", "description", "parameters", "outputs")
 
-MAKER = f"pflow {__version__}, words 1"
+MAKER = f"pflow {__version__}, words 2"
 """An index that another version made is made again."""
 
 _APPLICATION = 0x70666C64
 
 # Words of each column that count. A long text would outweigh a name by its length alone.
-_MOST_WORDS = {"name": 64, "description": 250, "parameters": 250, "outputs": 120}
+_MOST_WORDS = {"name": 64, "description": 250, "parameters": 250, "outputs": 120, "details": 600}
 
+_TOKENS = "tokenize='porter unicode61 remove_diacritics 2'"
+
+# Details are a table of their own: beside the rest they would count by their length, and push down short texts.
 _SCHEMA = (
     "DROP TABLE IF EXISTS items",
     "DROP TABLE IF EXISTS texts",
+    "DROP TABLE IF EXISTS details",
     "DROP TABLE IF EXISTS made",
     "CREATE TABLE made (by TEXT NOT NULL)",
     "CREATE TABLE items (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, stamp TEXT NOT NULL, "
     "UNIQUE (kind, name))",
-    f"CREATE VIRTUAL TABLE texts USING fts5({', '.join(COLUMNS)}, tokenize='porter unicode61 remove_diacritics 2')",
+    f"CREATE VIRTUAL TABLE texts USING fts5({', '.join(COLUMNS)}, {_TOKENS})",
+    f"CREATE VIRTUAL TABLE details USING fts5(words, {_TOKENS})",
     f"PRAGMA application_id = {_APPLICATION}",
 )
 _BUSY_SECONDS = 5.0
@@ -133,6 +138,7 @@ def _follow(database: sqlite3.Connection, catalogue: Catalogue) -> None:
             if stamps.get(key) != stamp:
                 database.execute("DELETE FROM items WHERE id = ?", (row,))
                 database.execute("DELETE FROM texts WHERE rowid = ?", (row,))
+                database.execute("DELETE FROM details WHERE rowid = ?", (row,))
         for key, stamp in stamps.items():
             if key not in known or known[key][1] != stamp:
                 _add(database, key, stamp, catalogue.texts(key))
@@ -157,8 +163,11 @@ def _is_same(database: sqlite3.Connection, stamps: Mapping[Key, str]) -> bool:
 def _add(database: sqlite3.Connection, key: Key, stamp: str, texts: Texts | None) -> None:
     added = database.execute("INSERT INTO items (kind, name, stamp) VALUES (?, ?, ?)", (*key, stamp))
     if texts is not None:
-        cells = [" ".join(split_text(getattr(texts, column), _MOST_WORDS[column])) for column in COLUMNS]
+        cells = {column: split_text(getattr(texts, column), most) for column, most in _MOST_WORDS.items()}
+        known = {word for column in COLUMNS for word in cells[column]}
+        details = [word for word in cells["details"] if word not in known]
         database.execute(
-            "INSERT INTO texts (rowid, name, description, parameters, outputs) VALUES (?, ?, ?, ?, ?)",
-            (added.lastrowid, *cells),
+            f"INSERT INTO texts (rowid, {', '.join(COLUMNS)}) VALUES (?{', ?' * len(COLUMNS)})",
+            (added.lastrowid, *(" ".join(cells[column]) for column in COLUMNS)),
         )
+        database.execute("INSERT INTO details (rowid, words) VALUES (?, ?)", (added.lastrowid, " ".join(details)))

@@ -17,13 +17,15 @@ from pflow.planning.ranking import Match, Ranked
 _WEIGHTS = "20.0, 4.0, 1.0, 1.0"
 """The weight of a word in each of the columns."""
 
+_DETAIL_WEIGHT = 0.2
+"""What a word counts that only the details have."""
+
 _SHORTEST_BEGINNING = 3
 _CEILING = 2.2
 """What SQLite's BM25 gives for a word at most, in units of how rare the word is: its k1 + 1."""
 
 _LONGEST_NAME_CHARACTERS = 200
 _OPEN, _CLOSE = "\x02", "\x03"
-_MARKED = ", ".join(f"highlight(texts, {index}, '{_OPEN}', '{_CLOSE}')" for index in range(len(COLUMNS)))
 
 
 class _Term(Frozen):
@@ -89,11 +91,12 @@ def _term(database: sqlite3.Connection, word: str, total: int) -> _Term:
     if not count and len(word) >= _SHORTEST_BEGINNING and (beginning := _count(database, f"{match}*")):
         match, count = f"{match}*", beginning
     rarity = math.log((total - count + 0.5) / (count + 0.5))
-    return _Term(word=word, match=match, rarity=max(rarity, 1e-6), is_known=count > 0)
+    is_known = count > 0 or _count(database, match, "details") > 0
+    return _Term(word=word, match=match, rarity=max(rarity, 1e-6), is_known=is_known)
 
 
-def _count(database: sqlite3.Connection, match: str) -> int:
-    return int(database.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (match,)).fetchone()[0])
+def _count(database: sqlite3.Connection, match: str, table: str = "texts") -> int:
+    return int(database.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (match,)).fetchone()[0])
 
 
 def _search(database: sqlite3.Connection, terms: Sequence[_Term], kinds: Collection[Kind], limit: int) -> list[Match]:
@@ -102,21 +105,22 @@ def _search(database: sqlite3.Connection, terms: Sequence[_Term], kinds: Collect
         return []
     best = _CEILING * sum(term.rarity for term in terms)
     ranked = database.execute(
-        f"SELECT items.id, kind, items.name, round(-bm25(texts, {_WEIGHTS}) / ?, 2) AS score "
-        "FROM texts JOIN items ON items.id = texts.rowid "
-        f"WHERE texts MATCH ? AND kind IN ({', '.join('?' * len(kinds))}) "
-        "ORDER BY score DESC, length(items.name), items.name, kind LIMIT ?",
-        (best, query, *kinds, limit),
+        "SELECT items.id, kind, items.name, round(sum(score) / ?, 2) AS score FROM ("
+        f"SELECT rowid AS row, -bm25(texts, {_WEIGHTS}) AS score FROM texts WHERE texts MATCH ? UNION ALL "
+        f"SELECT rowid, -bm25(details) * {_DETAIL_WEIGHT} FROM details WHERE details MATCH ?"
+        f") JOIN items ON items.id = row WHERE kind IN ({', '.join('?' * len(kinds))}) GROUP BY items.id "
+        "ORDER BY 4 DESC, length(items.name), items.name, kind LIMIT ?",
+        (best, query, query, *kinds, limit),
     ).fetchall()
-    rows = [row for row, *_ in ranked]
-    marked = database.execute(
-        f"SELECT rowid, {_MARKED} FROM texts WHERE texts MATCH ? AND rowid IN ({', '.join('?' * len(rows))})",
-        (query, *rows),
-    )
-    why = {
-        row: {name: words for name, cell in zip(COLUMNS, cells, strict=True) if (words := _marked(cell))}
-        for row, *cells in marked
-    }
+    why: dict[int, dict[str, tuple[str, ...]]] = {row: {} for row, *_ in ranked}
+    for table, columns in (("texts", COLUMNS), ("details", ("details",))):
+        marks = ", ".join(f"highlight({table}, {index}, '{_OPEN}', '{_CLOSE}')" for index in range(len(columns)))
+        marked = database.execute(
+            f"SELECT rowid, {marks} FROM {table} WHERE {table} MATCH ? AND rowid IN ({', '.join('?' * len(why))})",
+            (query, *why),
+        )
+        for row, *cells in marked:
+            why[row] |= {name: words for name, cell in zip(columns, cells, strict=True) if (words := _marked(cell))}
     return [Match(kind=kind, name=name, score=min(score, 1.0), why=why[row]) for row, kind, name, score in ranked]
 
 

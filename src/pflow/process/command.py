@@ -23,7 +23,7 @@ _TAIL_BYTES = 2000
 
 _INHERITED = frozenset(
     (
-        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "PFLOW_HOME", "SSH_AUTH_SOCK", "CI"),
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "SSH_AUTH_SOCK", "CI"),
         *("LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR", "EDITOR", "VISUAL"),
         *("DISPLAY", "WAYLAND_DISPLAY", "LD_LIBRARY_PATH"),
         *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
@@ -51,14 +51,20 @@ def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
     Only what commands ordinarily need and what holds no secret: the paths, the user, the language, the
     terminal, certificates, proxies, and the homes of common tool chains. Keys and tokens in our environment
-    are not inherited; a step that needs one names it. A proxy address with a user name in it is left out.
+    are not inherited; a step that needs one names it. Nor is `PFLOW_HOME`, which leads to the stored ones. A proxy
+    address with a user name in it is left out.
     """
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if (name in _INHERITED or name.startswith(_PREFIXES)) and not (name.lower().endswith("_proxy") and "@" in value)
+        if is_inherited(name) and not (name.lower().endswith("_proxy") and "@" in value)
     }
     return {**inherited, **(extra or {})}
+
+
+def is_inherited(name: str) -> bool:
+    """Whether every child sees the variable of this name."""
+    return name in _INHERITED or name.startswith(_PREFIXES)
 
 
 def signal_name(number: int) -> str:

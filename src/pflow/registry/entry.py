@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.frozen import Frozen
-from pflow.core.interface import MISSING, Field, Interface
-from pflow.core.json_type import JSON_TYPES, canonical, type_of
-from pflow.core.schema_path import SEEN, Schema, kind_of
+from pflow.core.interface import MISSING, Field, Interface, named_fields
+from pflow.core.json_type import JSON_TYPES, canonical, object_in, type_of
+from pflow.core.schema_path import CONTENT, SEEN, Schema, kind_of
 
 if TYPE_CHECKING:
     from pocketflow import BaseNode
@@ -107,12 +107,25 @@ class Entry:
             declared = self._interface.output("result")
             if declared is None or declared.schema is not None or not self.manifest_hash:
                 self._observations = None
+            if self.gives_text:
+                self._interface = _with_result(self._interface, {"type": "string", CONTENT: {}})
         if self._observations is not None:
             observed = self._observations(self.name, self.manifest_hash)
             if observed is not None and observed is not self._observed:
-                self._interface = _refine(self._interface, *observed)
+                schema, calls = observed
+                if self.gives_text and schema == {"type": "string"}:
+                    schema = {**schema, CONTENT: {}}  # from a version that did not look into text
+                self._interface = _with_result(self._interface, {SEEN: calls, **schema})
                 self._observed = observed
         return self._interface
+
+    @property
+    def gives_text(self) -> bool:
+        """Whether this is a tool that declares its whole result as text. What it holds may be JSON all the same."""
+        if self.tool is None or not isinstance(self.tool.definition.get("outputSchema"), dict):
+            return False
+        outputs = dict(named_fields(object_in(self.data, "interface").get("outputs")))
+        return outputs.get("result", {}).get("type") == "string"
 
     @property
     def tool(self) -> ToolConfig | None:
@@ -246,10 +259,9 @@ def interface_from_json(data: object) -> Interface:
     )
 
 
-def _refine(interface: Interface, schema: Schema, calls: int) -> Interface:
-    marked = {SEEN: calls, **schema}
+def _with_result(interface: Interface, schema: Schema) -> Interface:
     outputs = tuple(
-        field._replace(schema=marked, type=kind_of(schema)) if field.name == "result" else field
+        field._replace(schema=schema, type=kind_of(schema)) if field.name == "result" else field
         for field in interface.outputs
     )
     return interface._replace(outputs=outputs)
@@ -280,5 +292,5 @@ def _field(item: dict[str, object]) -> Field:
         required=item.get("required") is True,
         default=item.get("default", MISSING),
         schema=schema if isinstance(schema, dict) else None,
-        slot=slot if slot in ("shell", "url", "raw") else "value",
+        slot=slot if slot in ("shell", "env", "url", "raw") else "value",
     )

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pflow.core.file.trust import distrust
+
 Fingerprint = list[str | int]
-"""A file's import name (empty for a person's own file), time of change in nanoseconds, and size."""
+"""A file's import name (empty for a person's own file), time of change in nanoseconds, and size; and why it is not
+used, if other users could have changed it."""
 
 PACKAGE = "pflow.nodes"
 FOLDER = Path(__file__).parent.parent / "nodes"
@@ -18,9 +21,15 @@ def fingerprints(user_folder: Path) -> dict[str, Fingerprint]:
     return _files(str(FOLDER), PACKAGE) | _files(str(user_folder), "")
 
 
+def why_unused(fingerprint: Fingerprint) -> str:
+    """Why a person's own file is not used; "" if it is."""
+    return str(fingerprint[3]) if len(fingerprint) > 3 else ""
+
+
 def _files(folder: str, package: str) -> dict[str, Fingerprint]:
     found: dict[str, Fingerprint] = {}
     try:
+        reason = "" if package else _reason(os.stat(folder), "is in a directory that ")  # noqa: PTH116
         with os.scandir(folder) as items:
             listed = sorted(items, key=lambda item: item.name)
     except OSError:
@@ -34,8 +43,16 @@ def _files(folder: str, package: str) -> dict[str, Fingerprint]:
                 stat = item.stat()
                 module = f"{package}.{name[:-3]}" if package else ""
                 found[item.path] = [module, stat.st_mtime_ns, stat.st_size]
+                # Whoever could install pflow could also change its own nodes.
+                if not package and (unused := reason or _reason(stat)):
+                    found[item.path].append(unused)
             elif package and item.is_dir():
                 found |= _files(item.path, f"{package}.{name}")
         except OSError:
             continue
     return found
+
+
+def _reason(found: os.stat_result, place: str = "") -> str:
+    reason = distrust(found)
+    return f"{place}{reason}" if reason else ""

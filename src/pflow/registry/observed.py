@@ -14,7 +14,7 @@ from pflow.core.file.home import Home
 from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.json_type import Json
 from pflow.core.schema_path import Schema
-from pflow.registry.schema_inference import MAX_DEPTH, infer, is_inferred, merge, trim
+from pflow.registry.schema_inference import MAX_DEPTH, infer, infer_text, is_inferred, merge, trim
 
 MOST_CALLS = 1_000
 """Calls are counted up to here; from then on only results of another shape are saved."""
@@ -48,7 +48,13 @@ class Observed:
 
     def record(self, node_type: str, manifest_hash: str, value: object) -> None:
         """Learn from the result of one successful call; writes no file."""
-        schema = infer(value)
+        self._learn(node_type, manifest_hash, infer(value))
+
+    def record_text(self, node_type: str, manifest_hash: str, held: object | None) -> None:
+        """Learn from a result that is declared as text: what the JSON in it looks like, None if there is none."""
+        self._learn(node_type, manifest_hash, infer_text(held))
+
+    def _learn(self, node_type: str, manifest_hash: str, schema: Schema) -> None:
         with self._lock:
             known_hash, known = self._new.get(node_type, ("", None))
             seen = _join(known if known_hash == manifest_hash else None, (schema, 1))

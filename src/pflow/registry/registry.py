@@ -15,10 +15,10 @@ from pflow.core.file.atomic import JSON_LIMIT, write_atomic
 from pflow.core.file.home import Home
 from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.json_type import Json
+from pflow.core.other_words import advise_type
 from pflow.core.schema_path import Schema
-from pflow.core.suggest import did_you_mean, nearest
 from pflow.registry.entry import VIRTUAL, Entry
-from pflow.registry.node_file import fingerprints
+from pflow.registry.node_file import fingerprints, why_unused
 from pflow.registry.search import search_names
 
 if TYPE_CHECKING:
@@ -102,8 +102,11 @@ class Registry:
             notices.extend(_collision(name, source, found[name]) for name in entries if name in taken)
             found.update((name, data) for name, data in entries.items() if name not in taken)
 
-        for path, (module, *_) in sources.items():
-            scan = scan_file(Path(path), str(module) or None)
+        for path, fingerprint in sources.items():
+            if reason := why_unused(fingerprint):
+                notices.append(f"`{Path(path).name}` {reason}; its nodes are left out")
+                continue
+            scan = scan_file(Path(path), str(fingerprint[0]) or None)
             notices.extend(scan.notices)
             add(Path(path).name, scan.entries)
         for name, data in _virtual(self._nodes).items():
@@ -140,11 +143,8 @@ class Registry:
     def get(self, name: str) -> Entry:
         """The node type of that name. Raises `NotFoundError` with the names it may have meant."""
         if name not in self._nodes:
-            raise NotFoundError(
-                f"there is no node type `{name}`",
-                details={"similar": nearest(name, self._nodes)},
-                suggestions=[did_you_mean(name, self._nodes) or Advice("see `{list_nodes}`")],
-            )
+            near, hint = advise_type(name, self._nodes)
+            raise NotFoundError(f"there is no node type `{name}`", details={"similar": near}, suggestions=[hint])
         if name not in self._entries:
             self._entries[name] = Entry(name, self._nodes[name], self._folder, self._observations)
         return self._entries[name]

@@ -1,9 +1,11 @@
 """The JSON Schema of values that were seen: pure, bounded, and never stricter than what was looked at.
 
-`merge` is a least upper bound, so the order in which values came does not matter. A schema says one of five things:
+`merge` is a least upper bound, so the order in which values came does not matter. A schema says one of six things:
 
 - `{"type": …, "properties": …, "required": …, "items": …}`: all of it was looked at; it has these fields and no others.
 - `additionalProperties: true`: a map, whose keys are data; they are not kept.
+- `{"type": "string", "x-json": …}`: text that holds JSON of that form. With `contentMediaType: text/plain` in
+  place of that, it was looked at and held none.
 - `{"const": null}`: only ever null, which says nothing of what else may come.
 - `{"anyOf": [{}, seen]}`: not all of it was looked at; anything may be there, and `seen` was.
 - `{}`: nothing is known.
@@ -18,7 +20,7 @@ from collections.abc import Mapping
 from functools import lru_cache, reduce
 from typing import cast
 
-from pflow.core.schema_path import Schema
+from pflow.core.schema_path import CONTENT, Schema
 
 MAX_DEPTH = 12
 """Levels of nested arrays and objects."""
@@ -40,6 +42,7 @@ _ALIKE_SCALARS = 50
 _ORDER = ("object", "array", "string", "number", "integer", "boolean", "null")
 _NULL: Schema = {"const": None}
 _ANY: Schema = {}
+_PLAIN: Schema = {"type": "string", "contentMediaType": "text/plain"}
 _MAP: Schema = {"type": "object", "additionalProperties": True}
 _SCALARS: Mapping[type, Schema] = {
     str: {"type": "string"},
@@ -59,6 +62,11 @@ def infer(value: object) -> Schema:
     return _Look().at(value, 0)
 
 
+def infer_text(held: object | None) -> Schema:
+    """The schema of text, by the JSON object or array that it holds; None if it holds none."""
+    return _PLAIN if held is None else {"type": "string", CONTENT: infer(held)}
+
+
 def merge(a: Schema, b: Schema) -> Schema:
     """The schema of everything that `a` and `b` were seen for."""
     if a is b or a == b:
@@ -72,7 +80,7 @@ def merge(a: Schema, b: Schema) -> Schema:
 
 def trim(schema: Schema, depth: int) -> Schema:
     """The schema with nothing said about what lies deeper than `depth`."""
-    if not schema.keys() & {"properties", "items", "anyOf"}:
+    if not schema.keys() & {"properties", "items", "anyOf", CONTENT}:
         return schema
     if depth <= 0:
         return _ANY
@@ -81,8 +89,9 @@ def trim(schema: Schema, depth: int) -> Schema:
     parts: dict[str, object] = dict(schema)
     if "properties" in schema:
         parts["properties"] = {name: trim(part, depth - 1) for name, part in _properties(schema).items()}
-    if "items" in schema:
-        parts["items"] = trim(cast("Schema", schema["items"]), depth - 1)
+    for word in ("items", CONTENT):
+        if word in schema:
+            parts[word] = trim(cast("Schema", schema[word]), depth - 1)
     return parts
 
 
@@ -108,7 +117,7 @@ def is_inferred(schema: object, depth: int = 0) -> bool:
             return False
         if not all(_is_name(name) and is_inferred(part, depth + 1) for name, part in properties.items()):
             return False
-    return "items" not in schema or is_inferred(schema["items"], depth + 1)
+    return all(is_inferred(schema[word], depth + 1) for word in ("items", CONTENT) if word in schema)
 
 
 class _Look:
@@ -206,6 +215,9 @@ def _merge(a: Schema, b: Schema) -> Schema:
         items = [cast("Schema", part["items"]) for part in (a, b) if "items" in part]
         if items:
             merged["items"] = merge(items[0], items[-1])
+    held = [cast("Schema", part[CONTENT]) for part in (a, b) if CONTENT in part]
+    if held:
+        merged[CONTENT] = merge(held[0], held[-1])
     return merged
 
 

@@ -38,7 +38,16 @@ def _texts(name: str, data: Mapping[str, object]) -> tuple[str, str, str]:
         for kind in ("params", "reads", "inputs", "outputs")
         for item in interface.get(kind) or ()
     )
-    return name.casefold(), fields.casefold(), str(interface.get("description") or "").casefold()
+    text = f"{interface.get('description') or ''} {_whole_text(data)}"
+    return name.casefold(), fields.casefold(), text.casefold()
+
+
+def _whole_text(data: Mapping[str, object]) -> str:
+    """All that a tool says of itself, of which its interface has only a summary."""
+    config = data.get("mcp_config")
+    definition = config.get("definition") if isinstance(config, dict) else None
+    text = definition.get("description") if isinstance(definition, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _score(word: str, name: str, fields: str, description: str) -> int:

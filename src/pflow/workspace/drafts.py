@@ -9,10 +9,23 @@ from pflow.core.document.issue import Issue
 from pflow.core.errors import DocumentError
 from pflow.core.file.home import Home
 from pflow.core.file.home_clock import DAY, note_day, sure_now
+from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.setting.settings import Settings
 from pflow.execution.check import Checked
 from pflow.execution.workflow_source import Workflow
+
+MOST_DRAFTS = 500
+"""Drafts that are kept; an agent in a loop makes any number."""
+
+
+class SavedDraft(Frozen):
+    """A draft that was saved: where, what is still wrong with it, and which drafts had to make room for it."""
+
+    path: Path
+    issues: tuple[Issue, ...]
+    dropped: tuple[str, ...]
 
 
 class Drafts:
@@ -23,15 +36,16 @@ class Drafts:
         self._check = check
         self._manager = WorkflowManager.for_drafts(home)
 
-    def save(self, workflow: Workflow, name: str, description: str = "") -> tuple[Path, tuple[Issue, ...]]:
-        """Keep a document, in place of what the draft was before; also gives what is still wrong with it."""
+    def save(self, workflow: Workflow, name: str, description: str = "") -> SavedDraft:
+        """Keep a document, in place of what the draft was before. The oldest drafts go if there are too many."""
         checked = self._check(workflow)
-        raw = checked.source.parsed.places.value if checked.plan is None else checked.plan.raw["document"]
-        if not isinstance(raw, Mapping) or "nodes" not in raw:
+        value = checked.source.parsed.places.value
+        if not isinstance(value, Mapping) or "nodes" not in value:
             checked.ready()
             raise DocumentError("a draft needs `nodes`")
-        document = {**raw, "description": description} if description else raw
-        return self._manager.save(name, document, overwrite=True), checked.errors
+        path = self._manager.save(name, text_of_parsed(checked.source.parsed), description, overwrite=True)
+        dropped = self._manager.trim(MOST_DRAFTS, keep=name)
+        return SavedDraft(path=path, issues=checked.errors, dropped=tuple(dropped))
 
     def promote(self, name: str, final_name: str, description: str) -> Path:
         """Move a draft into the library, once it can run. Never replaces anything there."""

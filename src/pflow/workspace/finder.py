@@ -23,9 +23,9 @@ class Finder:
         kinds: tuple[Kind, ...] = ("workflow", "draft") if drafts else ("workflow",)
         return self._discovery.find(query, kinds=kinds, limit=limit)
 
-    def describe_node(self, name: str) -> dict[str, object]:
-        """What a search says of a node type: its description and its interface."""
-        return self._discovery.describe("node", name)
+    def describe_node(self, name: str, focus: str = "") -> dict[str, object]:
+        """A node type for a program with little room: its whole description, and its interface as deep as fits."""
+        return self._discovery.describe_node(name, focus)
 
     def discover_nodes(self, task: str, *, limit: int = MOST_NODES) -> Findings:
         """Node types to build with, the best first, with their whole interfaces; tools of MCP servers among them.

@@ -5,29 +5,28 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from shutil import which
 
 from pflow.core.advice import Advice
 from pflow.core.errors import PflowError
 from pflow.mcp.connection import connect
 from pflow.mcp.pool import Pool
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.consent import check_consent
+from pflow.mcp.server.consent import require_consent
 from pflow.mcp.server.launcher import usable
+from pflow.mcp.server.program import find_program
 from pflow.mcp.server.secret_scan import advise
 from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.sync import plan_sync
 from pflow.registry.registry import Registry
+from pflow.workspace.in_turn import Waiting, in_turn
 from pflow.workspace.server_report import Check, ServerCheck
 
 
-def check_servers(pool: Pool, registry: Registry, servers: Sequence[ServerConfig]) -> list[ServerCheck]:
+def check_servers(
+    pool: Pool, registry: Registry, servers: Sequence[ServerConfig], waiting: Waiting | None = None
+) -> list[ServerCheck]:
     """A report per server: `ok`, and `checks` as far as they led. Every server is started, and ended again."""
-
-    async def check_all() -> list[ServerCheck]:
-        return await asyncio.gather(*(_Check(pool, registry, server).run() for server in servers))
-
-    return asyncio.run(check_all())
+    return asyncio.run(in_turn(servers, lambda server: _Check(pool, registry, server).run(), waiting))
 
 
 def report_broken(name: str, error: PflowError) -> ServerCheck:
@@ -69,14 +68,14 @@ class _Check:
             self._note("variables", None, warning, hints=[Advice("`{set_setting}` stores a value", name="NAME")])
         if server.transport == "stdio":
             state = pool.states.get(server.name)
-            program = which(expanded.server.command)
-            if program is not None:
-                self._note("command", True, program)
+            program = find_program(expanded.server)
+            if program:
+                self._note("command", True, program[0])
             if state.launch:
                 found = "is started" if usable(state.launch) else "is gone; the command is started"
                 self._note("launcher", True, f"`{' '.join(state.launch)}` {found} in its place")
         self._step = "agreed"
-        check_consent(server, pool.states.get(server.name))
+        require_consent(pool.states, server, pool.variables())
         self._note("agreed", True, "as it is configured now")
 
     async def _dial(self) -> None:

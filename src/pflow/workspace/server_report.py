@@ -75,6 +75,15 @@ class ServerCheck(Frozen):
     checks: tuple[Check, ...]
 
 
+class ServerDetail(Frozen):
+    """A server as it is configured, and what the last sync learned of it. `instructions` are the server's own words."""
+
+    server: ServerView
+    version: str = ""
+    tools: tuple[str, ...] = ()
+    instructions: str = ""
+
+
 class ImportReport(Frozen):
     """What was taken over from another program, and the names of those that stayed as they were."""
 

@@ -1,22 +1,25 @@
-"""Reads the tools of servers into the registry: connects to all of them at once, then takes over what each lists."""
+"""Reads the tools of servers into the registry: connects to some at a time, then takes over what each lists."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from pflow.core.advice import Advice
 from pflow.core.errors import PflowError, SecurityError, ServerError
 from pflow.core.file.home import Home
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.printable import cut
 from pflow.mcp.connection import Opened, connect
 from pflow.mcp.pool import Pool
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.consent import check_consent, describe_change, grant
+from pflow.mcp.server.consent import describe_change, grant, require_consent
 from pflow.mcp.server.launcher import find_launch
+from pflow.mcp.tools.prose import clean_prose
 from pflow.mcp.tools.sync import apply_sync, plan_sync, touched
 from pflow.registry.registry import Registry
+from pflow.workspace.in_turn import Waiting, in_turn
 from pflow.workspace.server_report import SyncFailure, SyncReport, report_failure, report_sync
 
 Agree = Callable[[str], bool]
@@ -24,6 +27,10 @@ Agree = Callable[[str], bool]
 
 PATIENCE_SECONDS = 120.0
 """How long a server may take to start here, where a launcher may have to download it first."""
+
+
+MOST_INSTRUCTIONS = 16 << 10
+"""Characters that are kept of what a server says about its tools."""
 
 
 class Listing:
@@ -37,14 +44,17 @@ class Listing:
 
 
 class Sync:
-    """One synchronisation of some servers of a home."""
+    """One synchronisation of some servers of a home; `stored` are the names of its credentials."""
 
-    def __init__(self, pool: Pool, registry: Registry, *, dry_run: bool) -> None:
+    def __init__(self, pool: Pool, registry: Registry, *, dry_run: bool, stored: Collection[str]) -> None:
         self._pool = pool
+        self._stored = stored
         self._registry = registry
         self._dry_run = dry_run
 
-    def run(self, servers: Sequence[ServerConfig], agree: Agree | None) -> list[SyncReport | SyncFailure]:
+    def run(
+        self, servers: Sequence[ServerConfig], agree: Agree | None, waiting: Waiting | None = None
+    ) -> list[SyncReport | SyncFailure]:
         """A report per server; one that fails does not block the others."""
         reports: dict[str, SyncReport | SyncFailure] = {}
         agreed: list[ServerConfig] = []
@@ -54,16 +64,16 @@ class Sync:
                 agreed.append(server)
             except SecurityError as error:
                 reports[server.name] = report_failure(server.name, error)
-        for server, found in zip(agreed, asyncio.run(self._list_all(agreed)), strict=True):
+        for server, found in zip(agreed, asyncio.run(in_turn(agreed, self._list, waiting)), strict=True):
             reports[server.name] = (
                 self._take_over(server, found) if isinstance(found, Listing) else report_failure(server.name, found)
             )
         return [reports[server.name] for server in servers]
 
     def _ask(self, server: ServerConfig, agree: Agree | None) -> None:
-        state = self._pool.states.get(server.name)
+        states, variables = self._pool.states, self._pool.variables()
         try:
-            check_consent(server, state)
+            require_consent(states, server, variables)
         except SecurityError as error:
             if agree is None:
                 error.suggestions = (
@@ -73,12 +83,10 @@ class Sync:
                     ),
                 )
                 raise
-            if not agree(describe_change(server, state)):
+            shown = describe_change(server, states.get(server.name), variables=variables, stored=self._stored)
+            if not agree(shown):
                 raise SecurityError(f"server `{server.name}` was not agreed to") from None
-            grant(self._pool.states, server)
-
-    async def _list_all(self, servers: Sequence[ServerConfig]) -> list[Listing | PflowError]:
-        return await asyncio.gather(*(self._list(server) for server in servers))
+            grant(states, server, variables=variables)
 
     async def _list(self, server: ServerConfig) -> Listing | PflowError:
         begin = time.perf_counter()
@@ -108,6 +116,7 @@ class Sync:
                 version=found.peer.release,
                 synced_at=time.time(),
                 tools=len(found.tools),
+                instructions=clean_prose(cut(found.peer.instructions, MOST_INSTRUCTIONS)),
             )
         return report_sync(
             plan,

@@ -15,16 +15,18 @@ from pflow.core.frozen import Frozen
 from pflow.core.suggest import nearest
 from pflow.execution.wiring import Wiring
 from pflow.mcp.server.address import has_reference
-from pflow.mcp.server.config import ServerConfig, read_server
+from pflow.mcp.server.config import ServerConfig, check_server, read_server
 from pflow.mcp.server.config_file import ServerBook
-from pflow.mcp.server.consent import check_consent, grant
-from pflow.mcp.server.secret_scan import ServerView, advise, view
+from pflow.mcp.server.consent import describe, grant, require_consent
+from pflow.mcp.server.secret_scan import ServerView, advise, hides_something, view
 from pflow.mcp.server.server_state import ServerStates
 
 if TYPE_CHECKING:
+    from pflow.core.setting.redactor import Redactor
     from pflow.mcp.pool import Pool
     from pflow.registry.entry import Entry
-    from pflow.workspace.server_report import ImportReport, ServerCheck, SyncFailure, SyncReport
+    from pflow.workspace.in_turn import Waiting
+    from pflow.workspace.server_report import ImportReport, ServerCheck, ServerDetail, SyncFailure, SyncReport
 
 F = TypeVar("F", bound=Frozen)
 
@@ -51,6 +53,24 @@ class Servers:
         """One server; raises `NotFoundError`."""
         return view(self._book.get(name))
 
+    def describe(self, name: str) -> ServerDetail:
+        """One server, with its tools and what it says about them as of the last sync; raises `NotFoundError`."""
+        from pflow.workspace.server_report import ServerDetail  # lazy: most uses need no reports
+
+        state = self._states.get(name)
+        detail = ServerDetail(
+            server=self.show(name),
+            version=state.version,
+            tools=tuple(self.tools(name)),
+            instructions=state.instructions,
+        )
+        return self._discreet([detail])[0]
+
+    def instructions(self, name: str) -> str:
+        """What a server says about all its tools; nothing before it was synced."""
+        said = self._states.get(name).instructions
+        return self._redactor().text(said) if said else ""
+
     def add(self, name: str, fields: Mapping[str, object], *, overwrite: bool = False) -> ServerView:
         """Configure a server by its fields in `mcp-servers.json`; gives it back with `warnings`. Starts nothing.
 
@@ -58,8 +78,8 @@ class Servers:
         """
         server, warnings = self._settle(read_server(name, {**fields}))
         self._book.add(server, overwrite=overwrite)
-        grant(self._states, server)
-        return view(server, [*warnings, *advise(server)])
+        grant(self._states, server, variables=self._wiring.settings.variables())
+        return view(server, [*warnings, *advise(server)], self._facts(server)[1:])
 
     def remove(self, name: str) -> None:
         """Forget a server and its tools; raises `NotFoundError`."""
@@ -81,31 +101,37 @@ class Servers:
         agree: Callable[[str], bool] | None,
         dry_run: bool = False,
         trust_readonly: bool = False,
+        compare: str | None = None,
+        waiting: Waiting | None = None,
     ) -> Sequence[SyncReport | SyncFailure]:
         """Start servers, all if none is named, and make their tools node types; a report for each.
 
         `agree` is asked about a server that changed since it was agreed to, or never was; without it such a server is
-        refused. With `trust_readonly` the servers are trusted, from now on, on which of their tools only read.
+        refused. From now on, with `trust_readonly` the servers are trusted on which of their tools only read, and
+        `compare` says what of their tools must stay as it is synced: `everything`, or only the `schema`.
+        `waiting` is told now and then which servers have not answered yet, and how many have yet to be started.
         """
         # lazy: most uses talk to no server
         from pflow.workspace.server_report import report_failure
         from pflow.workspace.server_sync import Sync
 
         servers, broken = self._chosen(names)
-        if trust_readonly:
-            servers = [server._replace(trust_readonly=True) for server in servers]
+        chosen = {"trust_readonly": trust_readonly, "compare": compare}
+        if changes := {name: value for name, value in chosen.items() if value}:
+            servers = [check_server(server._replace(**changes)) for server in servers]
             if not dry_run:
                 self._book.add_all(servers, overwrite=True)
-        reports = Sync(self._pool(self._warn), self._wiring.registry, dry_run=dry_run).run(servers, agree)
+        sync = Sync(self._pool(self._warn), self._wiring.registry, dry_run=dry_run, stored=self._stored())
+        reports = sync.run(servers, agree, waiting)
         return self._discreet([*reports, *(report_failure(name, error) for name, error in broken.items())])
 
-    def check(self, names: Sequence[str] = ()) -> Sequence[ServerCheck]:
+    def check(self, names: Sequence[str] = (), *, waiting: Waiting | None = None) -> Sequence[ServerCheck]:
         """Look at servers, all if none is named, and at everything on the way to them; a report for each."""
         from pflow.workspace.server_check import check_servers, report_broken  # lazy: most uses talk to no server
 
         servers, broken = self._chosen(names)
         # What is worth a warning is worth a check of its own, so it is said there.
-        reports = check_servers(self._pool(lambda _: None), self._wiring.registry, servers)
+        reports = check_servers(self._pool(lambda _: None), self._wiring.registry, servers, waiting)
         return self._discreet([*reports, *(report_broken(name, error) for name, error in broken.items())])
 
     def log_in(self, name: str, *, say: Callable[[str], None]) -> None:
@@ -117,7 +143,7 @@ class Servers:
 
         variables = self._wiring.settings.variables()
         config = self._book.get(name)
-        check_consent(config, self._states.get(name))
+        require_consent(self._states, config, variables)
         server = expand(config, variables).server
         asyncio.run(login(server, home=self._wiring.home, variables=variables, say=say))
 
@@ -184,6 +210,10 @@ class Servers:
                 broken[name] = error
         return servers, broken
 
+    def _stored(self) -> set[str]:
+        """The names of the credentials among the settings."""
+        return {setting.key for setting in self._wiring.settings.list() if setting.secret}
+
     def _pool(self, warn: Callable[[str], None]) -> Pool:
         from pflow.mcp.pool import Pool  # lazy: most uses talk to no server
 
@@ -194,17 +224,34 @@ class Servers:
 
     def _discreet(self, reports: Sequence[F]) -> Sequence[F]:
         """Reports without the secrets that servers were given and may have repeated."""
+        redactor = self._redactor()
+        return [redactor.report(report) for report in reports]
+
+    def _redactor(self) -> Redactor:
+        """What takes out secrets, those of servers too."""
         from pflow.mcp.server.server_secret import server_secrets  # lazy: most uses talk to no server
 
         redactor = self._wiring.redactor
         for name, value in server_secrets(self._wiring.home, self._wiring.settings.variables()).items():
             redactor.add(name, value)
-        return [redactor.report(report) for report in reports]
+        return redactor
 
-    def import_from(self, source: str, *, overwrite: bool = False, dry_run: bool = False) -> ImportReport:
-        """Take over the servers of another program, or of a file. Starts nothing."""
+    def import_from(
+        self,
+        source: str,
+        *,
+        agree: Callable[[str], bool] | None = None,
+        overwrite: bool = False,
+        dry_run: bool = False,
+    ) -> ImportReport:
+        """Take over the servers of another program, or of a file. Starts nothing.
+
+        Importing a server agrees to it, unless it would be given a setting or an environment variable that programs do
+        not get anyway. `agree` is asked about such a server; without it, nobody has agreed to it yet.
+        """
         # lazy: importing is rare
         from pflow.mcp.hosts.format import read_host
+        from pflow.workspace.server_import import choose
         from pflow.workspace.server_report import ImportReport
 
         found = read_host(source, home=self._person(), environ=self._environ)
@@ -221,12 +268,21 @@ class Servers:
                 notes.append(f"`{server.name}` is configured otherwise already; `--overwrite` would replace it")
             else:
                 added.append(server)
-        if added and not dry_run:
-            self._book.add_all(added, overwrite=overwrite)
-            grant(self._states, *added)
-        notes += [warning for server in added for warning in [*self._look(server), *advise(server)]]
-        views = tuple(view(server) for server in added)
+        variables = self._wiring.settings.variables()
+        asked = None if dry_run else agree
+        choice = choose(added, asked, states=self._states, variables=variables, stored=self._stored())
+        if choice.added and not dry_run:
+            self._book.add_all(choice.added, overwrite=overwrite)
+            grant(self._states, *choice.agreed, variables=variables)
+        notes += choice.notes
+        notes += [warning for server in choice.added for warning in [*self._look(server), *advise(server)]]
+        views = tuple(
+            view(server, facts=self._facts(server)[0 if hides_something(server) else 1 :]) for server in choice.added
+        )
         return ImportReport(added=views, kept=tuple(kept), notes=tuple(notes), dry_run=dry_run)
+
+    def _facts(self, server: ServerConfig) -> Sequence[str]:
+        return describe(server, variables=self._wiring.settings.variables(), stored=self._stored())
 
     def _settle(self, server: ServerConfig) -> tuple[ServerConfig, Sequence[str]]:
         if server.transport != "stdio" or server.cwd:
@@ -242,11 +298,9 @@ class Servers:
 
     def _look(self, server: ServerConfig) -> Sequence[str]:
         """Whether the command can be found, without starting it."""
-        if server.transport != "stdio" or has_reference(server.command) or server.command[0] == "~":
-            return []
-        from shutil import which  # lazy: only when servers are configured
+        from pflow.mcp.server.program import meaning_of  # lazy: only when servers are configured
 
-        if which(os.path.join(server.cwd, server.command) if server.command[0] == "." else server.command):  # noqa: PTH118
+        if server.transport != "stdio" or meaning_of(server, self._wiring.settings.variables()).program:
             return []
         return [f"there is no program `{server.command}` now; install it before the server is used"]
 

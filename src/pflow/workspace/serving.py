@@ -4,6 +4,18 @@ from pflow.execution.live_run import SIGNALS, LiveRun
 from pflow.execution.null_output import NullOutput
 from pflow.execution.outcome import shorten, shorten_all
 from pflow.mcp.call.argument import ArgumentCheck
+from pflow.mcp.protocol.handshake import LEGACY, MODERN
 from pflow.mcp.protocol.json_line import LINE_LIMIT, decode
 
-__all__ = ["LINE_LIMIT", "SIGNALS", "ArgumentCheck", "LiveRun", "NullOutput", "decode", "shorten", "shorten_all"]
+__all__ = [
+    "LEGACY",
+    "LINE_LIMIT",
+    "MODERN",
+    "SIGNALS",
+    "ArgumentCheck",
+    "LiveRun",
+    "NullOutput",
+    "decode",
+    "shorten",
+    "shorten_all",
+]

@@ -9,6 +9,7 @@ import orjson
 from pflow.core.document.position import show_path
 from pflow.core.errors import NotFoundError, UsageError
 from pflow.core.json_type import objects_in
+from pflow.core.setting.redactor import show_markers
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.template import references_of
 from pflow.engine.ports import Journal
@@ -67,7 +68,7 @@ def _step(trace: Mapping[str, object], name: str) -> Mapping[str, object]:
 def _whole(value: object, journal: Journal, run_id: str) -> object:
     if isinstance(value, Mapping) and isinstance(value.get("$value"), str):
         sha = str(value["$value"])
-        return orjson.loads(check_value(journal.value(run_id, sha), sha))
+        return show_markers(orjson.loads(check_value(journal.value(run_id, sha), sha)))
     return value
 
 

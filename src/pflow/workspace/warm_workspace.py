@@ -22,6 +22,7 @@ class WarmWorkspaces:
     def __init__(self, home: Home) -> None:
         self.home = home
         self._environ = dict(os.environ)  # each look into the real one decodes it
+        self._secrets: dict[str, str] = {}
         self._lock = threading.Lock()
         self._wiring = Wiring(home)
         self._registry: Registry | None = None
@@ -36,12 +37,17 @@ class WarmWorkspaces:
             self.home,
             observer=observer,
             environ=self._environ,
+            secrets=self._secrets,
             journal=journal,
             cache=cache,
             pool=self._pool,
             standby=self._standby,
             registry=self._load_registry,
         )
+
+    def hide(self, name: str, secret: str) -> None:
+        """Keep a secret of this process out of everything that is stored or shown from now on."""
+        self._secrets[name] = secret
 
     async def disconnect(self) -> None:
         """End the MCP servers that were started on this event loop."""

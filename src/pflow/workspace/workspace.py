@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from pflow.core.document.issue import Issue
 from pflow.core.document.parse import Parsed, parse_text
@@ -13,6 +13,7 @@ from pflow.core.file.home import Home, find_home
 from pflow.core.frozen import Frozen
 from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.setting.settings import Setting, Settings
 from pflow.engine.ports import Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
@@ -28,11 +29,13 @@ from pflow.workspace.one_step import one_step
 if TYPE_CHECKING:
     from pflow.execution.describe import Description
     from pflow.execution.live_run import LiveRun
+    from pflow.mcp.tools.detail import NodeDetail
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
+    from pflow.workspace.library import Library
     from pflow.workspace.servers import Servers
 
-F = TypeVar("F", bound=Frozen)
+F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
 class Workspace:
@@ -231,12 +234,18 @@ class Workspace:
         A draft that goes to the library is a draft no more.
         """
         checked = self.check(workflow)
-        raw: Any = checked.ready().raw["document"]
-        about = description or str(raw.get("description", ""))
+        checked.ready()
         if checked.source.draft and not draft and not overwrite:
-            return self._library().promote(checked.source.draft, name, about)
+            return self._library().promote(checked.source.draft, name, description)
         manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
-        return manager.save(name, raw, about, overwrite=overwrite)
+        return manager.save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
+
+    @property
+    def library(self) -> Library:
+        """Saved workflows as texts: read, compared, edited, restored."""
+        from pflow.workspace.library import Library  # lazy: runs change nothing
+
+        return Library(self.home, self.check)
 
     @property
     def drafts(self) -> Drafts:
@@ -272,9 +281,27 @@ class Workspace:
         """One node type; raises `NotFoundError`."""
         return self._wiring.registry.get(name)
 
+    def schema(self, types: Collection[str] = ()) -> dict[str, object]:
+        """The JSON Schema of documents, with these node types, or with all that there are."""
+        from pflow.workspace.document_schema import document_schema  # lazy: checking does not use it
+
+        return document_schema([self.node_type(name) for name in types] or self.node_types())
+
+    def describe_node(self, name: str, *, focus: str = "") -> NodeDetail:
+        """What a node type does and takes, in full; with a `focus` only what stands at that path of a parameter."""
+        from pflow.mcp.tools.detail import describe_entry  # lazy: not for runs
+
+        return describe_entry(self.node_type(name), focus=focus)
+
     def one_step(self, name: str, params: Mapping[str, object], *, text: bool = False) -> dict[str, object]:
         """A workflow that runs one node on its own; with `text` the params are words of a command line."""
         return one_step(self.node_type(name), params, text=text)
+
+    def output_paths(self, name: str, outputs: Mapping[str, object]) -> list[str]:
+        """What templates can name in the outputs of a node type, with types; also in text of a tool that holds JSON."""
+        from pflow.workspace.output_path import output_paths  # lazy: not for runs
+
+        return output_paths(self.node_type(name), outputs)
 
     @property
     def discovery(self) -> Finder:
@@ -307,11 +334,15 @@ class Workspace:
 
     def set_setting(self, key: str, value: str) -> None:
         """Store a credential or an option."""
-        Settings(self.home).set(key, value)  # not the loaded ones: they may be what has to be replaced
+        settings = Settings(self.home)  # not the loaded ones: they may be what has to be replaced
+        settings.set(key, value)
+        self._own_notices += settings.notices
 
     def unset_setting(self, key: str) -> None:
         """Forget a credential or an option."""
-        Settings(self.home).unset(key)
+        settings = Settings(self.home)
+        settings.unset(key)
+        self._own_notices += dict.fromkeys(settings.notices)
 
     @property
     def servers(self) -> Servers:
@@ -327,11 +358,11 @@ class Workspace:
 
     def redact(self, value: object) -> object:
         """The value without any secret that is known here."""
-        return self._wiring.redactor.value(value)
+        return self._wiring.find_redactor().value(value)
 
     def redact_report(self, report: F) -> F:
-        """The same for an answer whose strings may have been cut in the middle of a secret."""
-        return self._wiring.redactor.report(report)
+        """The same for a message or an answer whose strings may have been cut in the middle of a secret."""
+        return self._wiring.find_redactor().report(report)
 
     def _library(self) -> WorkflowManager:
         return WorkflowManager(self.home)

@@ -222,7 +222,7 @@ def test_an_unknown_field_lists_the_known_ones_and_the_one_that_was_meant() -> N
         ({"nodes": [{"id": "a", "description": 5}]}, 'put it in quotes: "5"'),
         ({"nodes": [{"id": "a", "retry": 3}]}, 'write {"attempts": 3}'),
         ({"nodes": [{"id": "a"}], "inputs": {"x": "int"}}, 'write {"type": "int"}'),
-        ({"nodes": [{"id": "a"}], "outputs": {"x": "${a.y}"}}, 'write {"source": "${a.y}"}'),
+        ({"nodes": [{"id": "a"}], "outputs": {"x": "a.y"}}, 'write {"source": "${node.output}"}'),
         ({"nodes": [{"id": "fetch"}], "start_node": "fetsh"}, "did you mean `fetch`?"),
         (
             {"nodes": [{"id": "b"}, {"id": "a"}], "edges": [{"from": "a", "to": "b"}]},

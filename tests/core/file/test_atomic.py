@@ -230,7 +230,7 @@ def test_a_folder_may_be_a_link_to_one_that_is_ours_alone(tmp_path: Path) -> Non
     write_atomic(tmp_path / "lib" / "x", b"1")
     assert (real / "x").read_bytes() == b"1"
     real.chmod(0o777)
-    with pytest.raises(SecurityError, match="other users can change"):
+    with pytest.raises(SecurityError, match="can be changed by every user"):
         write_atomic(tmp_path / "lib" / "x", b"2")
     assert (real / "x").read_bytes() == b"1"
 
@@ -368,3 +368,20 @@ def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
     killed_while(work, lambda: None)
     with locked(tmp_path / "x"):
         pass
+
+
+def test_of_files_that_were_set_aside_the_newest_few_are_kept(tmp_path: Path) -> None:
+    made = []
+    for number in range(12):
+        (tmp_path / "x.json").write_text(str(number))
+        made.append(set_aside(tmp_path / "x.json"))
+    (tmp_path / "x.json.corrupt-20200101-000000").write_text("old")
+    (tmp_path / "x.json.corrupt-20200101-000000-wal").write_text("old")
+    (tmp_path / "x.json.corrupt-mine").write_text("not ours")
+    (tmp_path / "other.json.corrupt-20200101-000000").write_text("other")
+    (tmp_path / "x.json").write_text("last")
+    last = set_aside(tmp_path / "x.json")
+    kept = {path.name for path in tmp_path.iterdir()} - {path.name for path in made} - {last.name}
+    assert kept == {"x.json.corrupt-mine", "other.json.corrupt-20200101-000000"}
+    assert last.read_text() == "last"
+    assert sorted(path.read_text() for path in made if path.exists()) == ["10", "11", "7", "8", "9"]

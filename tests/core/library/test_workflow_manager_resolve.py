@@ -9,7 +9,8 @@ import pytest
 
 from pflow.core.errors import NotFoundError, PflowError, SecurityError, StorageError
 from pflow.core.file.home import Home
-from pflow.core.library.workflow_manager import Resolved, WorkflowManager, resolve
+from pflow.core.library.reference import Resolved, resolve
+from pflow.core.library.workflow_manager import WorkflowManager
 
 DOCUMENT = {"nodes": [{"id": "a"}]}
 

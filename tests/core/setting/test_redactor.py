@@ -14,7 +14,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from pflow.core.setting.redactor import MIN_SECRET, Redactor
+from pflow.core.setting.redactor import Redactor, show_markers
+from pflow.core.setting.secret_search import MIN_SECRET
 
 TOKEN = "ghp_0123456789abcdefghij"
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n-----END PRIVATE KEY-----\n"
@@ -50,6 +51,16 @@ def forms(secret: str) -> dict[str, str]:
         "upper hex": data.hex().upper(),
         "repr": repr(secret)[1:-1],
     }
+
+
+def restored(redactor: Redactor, data: bytes) -> bytes:
+    """Stored JSON with the secrets that a redactor knows."""
+    return orjson.dumps(redactor.restore(orjson.loads(data)).value)
+
+
+def shown(data: bytes) -> Any:
+    """Stored JSON as a trace shows it."""
+    return show_markers(orjson.loads(data))
 
 
 def base64_core(secret: str, offset: int) -> str:
@@ -98,15 +109,15 @@ def test_encoded_json_holds_no_form_and_is_restored_exactly(
     for name, form in forms(secret).items():
         assert not any(form in text for text in shown["texts"]), name
     assert secret not in shown
-    assert redactor.restore(masked) == whole
+    assert restored(redactor, masked) == whole
 
 
 @given(json_values)
 def test_data_that_looks_like_a_marker_never_becomes_a_secret(value: object) -> None:
     data = orjson.dumps(value)
     unknowing = Redactor().data(data)
-    assert Redactor({"NAME": TOKEN}).restore(unknowing) == data
-    assert Redactor().restore(unknowing) == data
+    assert restored(Redactor({"NAME": TOKEN}), unknowing) == data
+    assert restored(Redactor(), unknowing) == data
 
 
 @given(st.lists(secrets, min_size=2, max_size=4, unique=True), json_values)
@@ -115,7 +126,7 @@ def test_several_secrets_that_overlap_are_restored_exactly(values: list[str], va
     redactor = Redactor({f"K{index}": secret for index, secret in enumerate(values)})
     data = orjson.dumps([value, "".join(values), " ".join(values), "".join(values)[3:-3]])
     masked = redactor.data(data)
-    assert redactor.restore(masked) == data
+    assert restored(redactor, masked) == data
     for text in orjson.loads(masked)[1:3]:
         for secret in values:
             assert secret not in text
@@ -138,7 +149,6 @@ def test_untouched_parts_are_shared_and_not_copied() -> None:
     big = {"rows": [1, 2, 3]}
     data = orjson.dumps(big)
     assert redactor.data(data) is data
-    assert redactor.restore(data) is data
     assert redactor.value(big) is big
     masked = redactor.value({"big": big, "token": TOKEN})
     assert masked == {"big": big, "token": "«secret:NAME»"}
@@ -167,7 +177,7 @@ def test_long_lines_of_a_key_are_hidden_one_by_one() -> None:
     shown = redactor.text(indented)
     assert "MIIEvQIBADANBgkqhkiG9w0B" not in shown and "AQEFAASCBKcwggSjAgEAAoIB" not in shown
     data = orjson.dumps({"pem": indented})
-    assert redactor.restore(redactor.data(data)) == data
+    assert restored(redactor, redactor.data(data)) == data
 
 
 def test_of_two_secrets_the_longer_goes_first() -> None:
@@ -181,8 +191,8 @@ def test_a_short_secret_is_hidden_only_where_it_is_the_whole_string() -> None:
     assert redactor.text("it is true") == "it is true"
     data = orjson.dumps({"true": "true", "a": ["true", True, "untrue", ",true,"]})
     masked = redactor.data(data)
-    assert orjson.loads(masked) == {"true": "«secret:PIN»", "a": ["«secret:PIN»", True, "untrue", ",true,"]}
-    assert redactor.restore(masked) == data
+    assert shown(masked) == {"true": "«secret:PIN»", "a": ["«secret:PIN»", True, "untrue", ",true,"]}
+    assert restored(redactor, masked) == data
 
 
 @pytest.mark.parametrize("secret", [",", '"', "\\", '","', "é", "1"])
@@ -190,8 +200,8 @@ def test_a_short_secret_of_json_syntax_breaks_nothing(secret: str) -> None:
     redactor = Redactor({"S": secret})
     data = orjson.dumps(["a", "b", secret, {"k": secret, "n": 1}])
     masked = redactor.data(data)
-    assert orjson.loads(masked)[2] == "«secret:S»"
-    assert redactor.restore(masked) == data
+    assert shown(masked)[2] == "«secret:S»"
+    assert restored(redactor, masked) == data
 
 
 def test_a_long_number_is_hidden_and_stays_a_number_when_restored() -> None:
@@ -204,30 +214,29 @@ def test_a_long_number_is_hidden_and_stays_a_number_when_restored() -> None:
     data = orjson.dumps({"n": 9912345678, "s": "9912345678"})
     masked = redactor.data(data)
     assert b"12345678" not in masked
-    assert redactor.restore(masked) == data
-    assert Redactor().restore(masked) == masked
+    assert restored(redactor, masked) == data
+    assert restored(Redactor(), masked) == masked
 
 
 def test_the_journals_own_field_names_stay_readable() -> None:
     redactor = Redactor({"WORD": "definition"})
-    masked = orjson.loads(redactor.data(orjson.dumps({"definition": "x", "inputs": "definition"})))
-    assert masked == {"definition": "x", "inputs": "«secret:WORD»"}
+    masked = redactor.data(orjson.dumps({"definition": "x", "inputs": "definition"}))
+    assert shown(masked) == {"definition": "x", "inputs": "«secret:WORD»"}
 
 
 def test_a_secret_that_is_unknown_later_stays_a_marker_and_is_restored_when_known_again() -> None:
     data = orjson.dumps({"a": f"x{TOKEN}y"})
     masked = Redactor({"T": TOKEN}).data(data)
-    assert Redactor().restore(masked) == masked
-    assert Redactor({"OTHER": TOKEN}).restore(masked) == masked
-    assert Redactor({"T": TOKEN}).restore(masked) == data
-    assert Redactor({"T": "rotated-value"}).restore(masked) == orjson.dumps({"a": "xrotated-valuey"})
+    assert restored(Redactor(), masked) == masked
+    assert restored(Redactor({"OTHER": TOKEN}), masked) == data
+    assert restored(Redactor({"T": TOKEN}), masked) == data
+    assert restored(Redactor({"T": "rotated-value"}), masked) == masked
 
 
 def test_secrets_that_could_not_be_restored_are_named() -> None:
     stored = Redactor({"A_TOKEN": TOKEN}).data(orjson.dumps({"a": TOKEN, "b": "«secret:NOT_ONE»"}))
-    forgetful = Redactor()
-    forgetful.restore(stored)
-    assert forgetful.unknown == {"A_TOKEN"}
+    assert Redactor().restore(orjson.loads(stored)).missing == {"A_TOKEN"}
+    assert Redactor({"A_TOKEN": "another-value"}).restore(orjson.loads(stored)).missing == {"A_TOKEN"}
 
 
 @given(
@@ -258,15 +267,16 @@ def test_a_name_that_would_give_a_secret_away_is_not_shown() -> None:
     assert shown.startswith("«secret:~") and "correct-horse" not in shown
     data = orjson.dumps(["battery-staple", "correct-horse"])
     masked = redactor.data(data)
-    assert Redactor(secrets).restore(masked) == data
-    assert orjson.loads(Redactor({"correct-horse": "battery-staple"}).restore(masked))[0] == "battery-staple"
+    assert restored(Redactor(secrets), masked) == data
+    fewer = Redactor({"correct-horse": "battery-staple"})
+    assert orjson.loads(restored(fewer, masked))[0] == "battery-staple"
 
 
 @pytest.mark.parametrize("name", ["a/b", "a»b", "a:b", "ä", "", "a b", "%41", "«secret"])
 def test_any_name_can_be_restored(name: str) -> None:
     redactor = Redactor({name: TOKEN, "A": "another-secret"})
     data = orjson.dumps([TOKEN, "another-secret", TOKEN.encode().hex()])
-    assert redactor.restore(redactor.data(data)) == data
+    assert restored(redactor, redactor.data(data)) == data
 
 
 def test_secrets_can_be_added_at_any_time() -> None:

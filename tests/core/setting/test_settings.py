@@ -38,7 +38,8 @@ def put(place: Home, content: object) -> None:
 def test_a_credential_is_stored_privately_and_comes_back_masked(place: Home) -> None:
     Settings(place).set("GITHUB_TOKEN", TOKEN)
     assert stat.S_IMODE(place.settings.stat().st_mode) == 0o600
-    assert json.loads(place.settings.read_bytes()) == {"version": 1, "env": {"GITHUB_TOKEN": TOKEN}}
+    stored = json.loads(place.settings.read_bytes())
+    assert (stored.pop("checksum"), stored) == ("e41fe0ad", {"version": 1, "env": {"GITHUB_TOKEN": TOKEN}})
     settings = load(place)
     assert settings.get("GITHUB_TOKEN").as_dict() == {
         "key": "GITHUB_TOKEN",
@@ -279,11 +280,16 @@ def test_an_option_edited_by_hand_to_nonsense_is_refused_where_it_is_used(place:
     assert settings.option("trace.max_mb") == 500
 
 
-def test_an_unknown_option_in_the_file_is_kept_and_mentioned(place: Home) -> None:
+def test_an_unknown_field_or_option_in_the_file_is_kept_and_mentioned(place: Home) -> None:
     put(place, {"options": {"from.future": 1}, "more": [1]})
-    assert load(place).notices == ["`settings.json` holds an unknown option `from.future`; it has no effect"]
+    assert load(place).notices == [
+        "`settings.json` holds an unknown field `more`; it has no effect",
+        "`settings.json` holds an unknown option `from.future`; it has no effect",
+    ]
     Settings(place).set("trace.keep_days", "7")
-    assert json.loads(place.settings.read_bytes()) == {
+    stored = json.loads(place.settings.read_bytes())
+    stored.pop("checksum")
+    assert stored == {
         "options": {"from.future": 1, "trace.keep_days": 7},
         "more": [1],
         "version": 1,
@@ -336,3 +342,45 @@ def test_eight_processes_set_eight_credentials(place: Home) -> None:
 
     assert together(8, work) == ["done"] * 8
     assert len(load(place).secrets()) == 8
+
+
+def test_no_flipped_bit_changes_a_setting_unnoticed(place: Home) -> None:
+    Settings(place).set("GITHUB_TOKEN", TOKEN)
+    Settings(place).set("trace.keep_days", "7")
+    sound = place.settings.read_bytes()
+    meaning = json.loads(sound)
+    for position in range(len(sound) * 8):
+        data = bytearray(sound)
+        data[position // 8] ^= 1 << position % 8
+        put(place, bytes(data))
+        try:
+            settings = load(place)
+        except PflowError:
+            for aside in place.root.glob("*.corrupt-*"):
+                aside.unlink()
+            continue
+        assert settings.notices or json.loads(bytes(data)) == meaning, bytes(data)
+
+
+def test_a_file_that_a_person_edited_is_used_with_a_notice_until_a_setting_is_stored(place: Home) -> None:
+    Settings(place).set("GITHUB_TOKEN", TOKEN)
+    content = json.loads(place.settings.read_bytes())
+    put(place, {**content, "options": {"trace.keep_days": 7}})
+    settings = load(place)
+    assert settings.option("trace.keep_days") == 7
+    assert settings.lookup("GITHUB_TOKEN") == TOKEN
+    (notice,) = settings.notices
+    assert notice.startswith(f"`{place.settings}` was edited or damaged since pflow saved it")
+    storing = Settings(place)
+    storing.set("trace.max_mb", "9")
+    assert storing.notices == [notice]
+    assert load(place).notices == []
+
+
+def test_settings_without_a_checksum_or_laid_out_differently_are_used_without_a_word(place: Home) -> None:
+    put(place, {"version": 1, "env": {"GITHUB_TOKEN": TOKEN}})
+    assert load(place).notices == []
+    Settings(place).set("trace.keep_days", "7")
+    content = json.loads(place.settings.read_bytes())
+    put(place, dict(reversed(content.items())))
+    assert load(place).notices == []

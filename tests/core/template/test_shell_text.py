@@ -292,7 +292,6 @@ def test_quotes_and_substitutions_nest(tmp_path_factory: pytest.TempPathFactory,
         ("cat <<E\n${x}\nE", "cat <<E\n${PFLOW_1}\nE"),
         ("echo ${x} ${y.z[0]} ${x}", 'echo "${PFLOW_1}" "${PFLOW_2}" "${PFLOW_1}"'),
         ("echo $HOME $${HOME} ${x}", 'echo $HOME ${HOME} "${PFLOW_1}"'),
-        ("${x} --flag", '"${PFLOW_1}" --flag'),
         ("echo ${y} # ${x}", 'echo "${PFLOW_1}" # ${x}'),
         ("# ${x:-a\nb}\necho ${y}", '# ${x:-a b}\necho "${PFLOW_1}"'),
         ("a > ${x} 2>> '${x}.log' < ${y}", 'a > "${PFLOW_1}" 2>> \'\'"${PFLOW_1}"\'.log\' < "${PFLOW_2}"'),
@@ -333,7 +332,8 @@ def test_a_value_that_is_no_unicode_fails_the_step() -> None:
         render("echo ${x}", x="\ud800")
 
 
-ENV = 'pass it in `env` and write "$NAME" there, or pass it as `stdin`'
+LIST = "write `command` as a list of arguments, which runs without a shell"
+ENV = f'{LIST}; or pass it as `stdin`, or in `env` and write "$NAME"'
 
 
 @pytest.mark.parametrize(
@@ -353,16 +353,32 @@ ENV = 'pass it in `env` and write "$NAME" there, or pass it as `stdin`'
         ),
         ("echo $'${x}'", "`${x}` stands in `$'…'`, where nothing is filled in", "write plain quotes"),
         ("echo $${A:-${x}}", "`${x}` stands inside another `${…}`", ENV),
-        ("eval echo ${x}", "`${x}` would become code that `eval` runs", ENV),
-        ("sh -c 'echo ${x}'", "`${x}` would become code that `sh` runs", ENV),
-        (". ${x}", "`${x}` would become code that `.` runs", ENV),
+        (
+            "eval echo ${x}",
+            "`${x}` would become code that `eval` runs",
+            f"{LIST}; or leave `eval` out; without it, the value is data",
+        ),
+        (
+            "sh -c 'echo ${x}'",
+            "`${x}` would become code that `sh` runs",
+            f"{LIST}; or put the script in single quotes and pass the value after it: `sh -c 'echo \"$1\"' sh …`",
+        ),
+        (
+            ". ${x}",
+            "`${x}` would become code that `.` runs",
+            f"{LIST}; or write out what runs; values can only be its arguments",
+        ),
         ("A${x}=1 cmd", "`${x}` would name a variable", "write the name out; only what is assigned can be a value"),
         (
             "PATH=${x} cmd",
             "`${x}` would be assigned, but `PATH` is reserved: it decides what runs",
             "write that value out",
         ),
-        ("sh <<E\necho ${x}\nE", "`${x}` would become part of a script that a program reads", ENV),
+        (
+            "sh <<E\necho ${x}\nE",
+            "`${x}` would become part of a script that a program reads",
+            f"{LIST}; or write the script out and pass the value as an argument",
+        ),
         (
             "echo \\${x}",
             "`${x}` follows a backslash",
@@ -411,6 +427,7 @@ def test_a_template_that_would_be_evaluated_is_a_problem_with_its_fix(text: str,
         "env A=1 sh -c '${x}'", "sudo -u me sh -c '${x}'", "exec sh -c '${x}'",
         "timeout 5 sh -c '${x}'", "find . -exec sh -c 'a ${x}' \\;", "xargs -I{} sh -c 'a ${x}'",
         "docker exec c bash -c '${x}'", "nohup sh -c '${x}' &",
+        "exec ${x}", "${x} --flag",
         "sh ${x}", "bash ${x} ${y}", "sh -${x} a", "sh -s ${x}", "source ${x}", ". ./${x}", "echo ${x} | sh",
         "echo ${x} | tee a | bash -s", "{ echo ${x}; } | sh",
         "for i in a; do echo ${x}; done | sh", "cat <<E | sh\n${x}\nE", "cat <<E |\n${x}\nE\nsh",
@@ -439,10 +456,8 @@ def test_a_template_that_would_be_evaluated_is_a_problem_with_its_fix(text: str,
 def test_what_could_be_run_is_refused(text: str) -> None:
     if "${x}" not in text:
         text += " ${x} '"
-    command, problems = compile_value(text, "shell")
+    _, problems = compile_value(text, "shell")
     assert problems
-    with pytest.raises(StepError):
-        command.render(lambda reference: "value")
 
 
 @pytest.mark.parametrize(
@@ -457,7 +472,7 @@ def test_what_could_be_run_is_refused(text: str) -> None:
         "grep -e ${x} f", "grep -r ${x} .", "find . -name ${x}",
         "find ${x} -exec sh -c 'echo \"$1\"' _ {} \\;", "cp . ${x}",
         "sudo cp a . ${x}", "time ls ${x}", "nice -n 5 ls ${x}", "timeout ${x} ls", "xargs rm ${x}",
-        "env A=${x} ls", "command -v ${x}", "exec ${x}", "A=${x} B='${y}' ls", "export A=${x} B",
+        "env A=${x} ls", "command -v ${x}", "A=${x} B='${y}' ls", "export A=${x} B",
         "readonly A=${x}",
         "ssh ${x} uptime", "ssh -p ${x} host uptime", "curl -s ${x} | jq .a", "curl ${x} | python3 script.py",
         "echo ${x} | sh run.sh", "echo ${x}; date | sh", "echo ${x} | grep sh",

@@ -1,6 +1,7 @@
 """A person logs in to a protected server; the browser is an HTTP client that opens the address it was told."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -149,13 +150,12 @@ def test_an_older_server_that_tells_nothing_of_itself_is_asked_at_the_usual_addr
 def test_an_answer_with_another_state_is_not_used(in_world: Callable[..., Any], state: str) -> None:
     async def work(world: World) -> None:
         world.provider.answer_extra = {"state": state}
+        world.timeout = 1.0
         with pytest.raises(StepError) as caught:
             await world.login(world.server())
         assert caught.value.action == "auth_failed"
-        assert caught.value.message == (
-            "the login to server `s` came back with another state than it was sent with; "
-            "it may not be yours, and was not used"
-        )
+        assert caught.value.message == "nobody has logged in to server `s` within 1 seconds"
+        assert caught.value.details == {"ignored": "1 without the state of this login"}
         assert world.pages[0].status_code == 400
         assert ("POST", "/oauth/token") not in world.provider.log
         assert not world.home.tokens.exists()
@@ -217,6 +217,76 @@ def test_other_visitors_of_the_listener_do_not_end_the_wait(in_world: Callable[.
         assert not [task for task in asyncio.all_tasks() if "Redirect.serve" in repr(task)]
         assert (await world.ask(world.auth(world.server())))[0].status_code == 200
         silent.close()
+
+    in_world(work)
+
+
+VISITS = [
+    *("/callback", "/callback?", "/callback?code=x", "/callback?state=guess&code=x", "/callback?state=&code=x"),
+    *("/callback?error=access_denied", "/callback?error=access_denied&state=guess", "/callback?state=x" + "&a=b" * 60),
+]
+
+
+async def begin(world: World) -> tuple[asyncio.Task[None], str]:
+    """A login that waits for its answer, and where that is to go."""
+    world.browses = False
+    going = asyncio.create_task(world.login(world.server()))
+    while not world.opened:
+        await asyncio.sleep(0)
+    back = urlsplit(parse_qs(urlsplit(world.opened[0]).query)["redirect_uri"][0])
+    return going, f"http://{back.netloc}"
+
+
+def test_answers_without_the_state_of_the_login_are_ignored_and_the_right_one_counts(
+    in_world: Callable[..., Any],
+) -> None:
+    async def work(world: World) -> None:
+        going, place = await begin(world)
+        async with httpx2.AsyncClient(trust_env=False, verify=False) as other:
+            for visit in [*VISITS, *VISITS]:
+                page = await other.get(f"{place}{visit}")
+                assert page.status_code == 400
+                assert "This is not the answer to a login." in page.text
+            for visit in ("/", "/favicon.ico", "/callback/", "/Callback?code=x"):
+                assert (await other.get(f"{place}{visit}")).status_code == 404
+            for method in ("HEAD", "POST", "OPTIONS", "PUT"):
+                assert (await other.request(method, f"{place}/callback?code=x")).status_code == 404
+        assert not going.done()
+        await world.browse(world.opened[0])
+        await going
+        assert world.pages[0].status_code == 200
+        assert (await world.ask(world.auth(world.server())))[0].status_code == 200
+
+    in_world(work)
+
+
+def test_connections_that_say_nothing_do_not_keep_the_answer_out(in_world: Callable[..., Any]) -> None:
+    async def work(world: World) -> None:
+        going, place = await begin(world)
+        where = urlsplit(place)
+        silent = [(await asyncio.open_connection(where.hostname, where.port))[1] for _ in range(100)]
+        await world.browse(world.opened[0])
+        await going
+        for writer in silent:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    in_world(work)
+
+
+def test_a_login_is_given_up_after_countless_wrong_answers(
+    in_world: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pflow.mcp.oauth.callback_listener._MOST_IGNORED", 5)
+
+    async def work(world: World) -> None:
+        going, place = await begin(world)
+        async with httpx2.AsyncClient(trust_env=False, verify=False) as other:
+            for _ in range(5):
+                assert (await other.get(f"{place}/callback?state=guess")).status_code == 400
+        with pytest.raises(StepError, match="was given up: 5 requests came that do not belong to it"):
+            await going
 
     in_world(work)
 

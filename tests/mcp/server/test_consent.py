@@ -16,7 +16,7 @@ from pflow.core.errors import SecurityError
 from pflow.core.file.home import Home
 from pflow.mcp.server.auth import Auth
 from pflow.mcp.server.config import ServerConfig
-from pflow.mcp.server.consent import check_consent, describe_change, grant
+from pflow.mcp.server.consent import describe_change, grant, require_consent
 from pflow.mcp.server.server_state import ServerState, ServerStates
 
 STDIO = ServerConfig(
@@ -40,23 +40,31 @@ def states(home: Path) -> ServerStates:
 
 
 def shown(server: ServerConfig, state: ServerState) -> list[str]:
-    return describe_change(server, state).split("\n")
+    return describe_change(server, state, variables={"A": "1", "K": "2"}, stored={"K"}).split("\n")
 
 
-def refusal(server: ServerConfig, state: ServerState) -> SecurityError:
+def agree(states: ServerStates, server: ServerConfig) -> None:
+    grant(states, server, variables={})
+
+
+def check(states: ServerStates, server: ServerConfig) -> None:
+    require_consent(states, server, {})
+
+
+def refusal(states: ServerStates, server: ServerConfig) -> SecurityError:
     with pytest.raises(SecurityError) as caught:
-        check_consent(server, state)
+        check(states, server)
     return caught.value
 
 
 @pytest.mark.parametrize("server", [STDIO, HTTP, OAUTH, UDS])
 def test_a_server_that_was_agreed_to_may_be_used(states: ServerStates, home: Path, server: ServerConfig) -> None:
-    grant(states, server)
-    check_consent(server, ServerStates(Home(home)).get("x"))
+    agree(states, server)
+    check(ServerStates(Home(home)), server)
 
 
-def test_a_server_that_nobody_agreed_to_is_refused_with_the_command_to_run() -> None:
-    error = refusal(STDIO, ServerState())
+def test_a_server_that_nobody_agreed_to_is_refused_with_the_command_to_run(states: ServerStates) -> None:
+    error = refusal(states, STDIO)
     assert error.exit_code == 3
     assert error.message == "server `x` was never agreed to, so it is not used"
     assert error.suggestions == ("`pflow mcp sync x` shows what it is and asks",)
@@ -101,16 +109,16 @@ def test_a_server_that_nobody_agreed_to_is_refused_with_the_command_to_run() -> 
 def test_each_field_that_decides_asks_again_by_itself(
     states: ServerStates, before: ServerConfig, change: dict[str, Any], field: str, line: str
 ) -> None:
-    grant(states, before)
+    agree(states, before)
     after = before._replace(**change)
-    error = refusal(after, states.get("x"))
+    error = refusal(states, after)
     assert error.message == "server `x` changed since it was agreed to, so it is not used"
     assert error.details == {"server": "x", "changed": [field]}
     lines = shown(after, states.get("x"))
     assert lines[lines.index("changed:") + 1 :] == [line]
-    grant(states, after)
-    check_consent(after, states.get("x"))
-    refusal(before, states.get("x"))
+    agree(states, after)
+    check(states, after)
+    refusal(states, before)
 
 
 @pytest.mark.parametrize(
@@ -126,28 +134,28 @@ def test_each_field_that_decides_asks_again_by_itself(
 def test_secrets_limits_and_trust_may_change(
     states: ServerStates, server: ServerConfig, change: dict[str, Any]
 ) -> None:
-    grant(states, server)
-    check_consent(server._replace(**change), states.get("x"))
+    agree(states, server)
+    check(states, server._replace(**change))
 
 
 def test_a_secret_is_not_kept_and_its_change_is_noticed(states: ServerStates, home: Path) -> None:
     server = STDIO._replace(args=("--api-key", "abcdef123456"), env={"T": "canary"})
-    grant(states, server)
+    agree(states, server)
     kept = (home / "mcp-state.json").read_text()
     assert "abcdef123456" not in kept
     assert "canary" not in kept
     after = server._replace(args=("--api-key", "evil-program"))
-    assert refusal(after, states.get("x")).details["changed"] == ["args"]
+    assert refusal(states, after).details["changed"] == ["args"]
     assert shown(after, states.get("x"))[-1] == "  args: --api-key '********' → --api-key evil-program"
 
 
 def test_a_new_definition_starts_from_nothing_and_the_same_one_keeps_what_was_learned(states: ServerStates) -> None:
-    grant(states, STDIO)
+    agree(states, STDIO)
     states.update("x", era="legacy", launch=("/node", "/x.js"), tools=3)
-    grant(states, STDIO)
+    agree(states, STDIO)
     assert states.get("x").tools == 3
     after = STDIO._replace(args=("-y", "pkg@2"))
-    grant(states, after)
+    agree(states, after)
     assert states.get("x") == ServerState(consent=after.fingerprint(), agreed=states.get("x").agreed)
 
 
@@ -165,17 +173,19 @@ def test_a_person_sees_everything_that_decides(
         f"  program: {tmp_path}/npx, which is {tmp_path}/real",
         "  folder: /srv",
         "  variables: A from ${A}, B",
+        "  gives: the environment variable `A` to the program",
     ]
     monkeypatch.setenv("PATH", "/nowhere")
     assert shown(STDIO, ServerState())[2] == "  program: not found now"
-    grant(states, HTTP)
+    agree(states, HTTP)
     assert shown(HTTP._replace(insecure=True), states.get("x")) == [
         "server `x` changed since it was agreed to; it would talk to this address:",
         "  address: https://x.org/mcp?key=${K}",
         "  insecure: yes: others may read and change what is sent",
-        "  headers: Authorization",
+        "  headers: Authorization from ${T}",
         "  auth: bearer",
         "  token from: T",
+        "  sends: the setting `K`, `T` (not set now) to https://x.org",
         "changed:",
         "  insecure: (nothing) → yes",
     ]
@@ -187,7 +197,7 @@ def test_a_program_in_the_servers_folder_is_the_one_shown(tmp_path: Path) -> Non
     (tmp_path / "serve").write_text("#!/bin/sh\n")
     (tmp_path / "serve").chmod(0o755)
     server = ServerConfig(name="x", transport="stdio", command="./serve", cwd=str(tmp_path))
-    assert shown(server, ServerState())[2] == f"  program: {tmp_path}/./serve, which is {tmp_path}/serve"
+    assert shown(server, ServerState())[2] == f"  program: {tmp_path}/serve"
 
 
 def test_a_long_argument_is_shown_to_its_end() -> None:
@@ -210,7 +220,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_stays_on_its_line_and_is_visible(text: str, states: ServerStates) -> None:
-    grant(states, STDIO)
+    agree(states, STDIO)
     server = STDIO._replace(args=(text,), cwd=f"/{text}", env={text: "x"})
     lines = shown(server, states.get("x"))
     assert len(lines) == 9

@@ -14,7 +14,7 @@ from pflow.core.errors import ExistsError, SecurityError
 from pflow.core.file.home import Home
 from pflow.mcp.server.config import read_server
 from pflow.mcp.server.config_file import ServerBook
-from pflow.mcp.server.consent import check_consent
+from pflow.mcp.server.consent import require_consent
 from pflow.mcp.server.server_state import ServerState, ServerStates
 from pflow.workspace import Workspace
 from pflow.workspace.servers import Servers
@@ -47,7 +47,7 @@ def check(home: Path) -> Callable[..., Any]:
     """Whether a server may be used as it is configured."""
 
     def check(name: str) -> None:
-        check_consent(ServerBook(Home(home)).get(name), ServerStates(Home(home)).get(name))
+        require_consent(ServerStates(Home(home)), ServerBook(Home(home)).get(name), {})
 
     return check
 

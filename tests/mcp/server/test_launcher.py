@@ -266,6 +266,23 @@ def test_a_program_that_needs_no_interpreter_is_found(tmp_path: Path) -> None:
             os.killpg(process.pid, 9)
 
 
+@pytest.mark.parametrize("place", ["bin/sleep", "lib/python3.11/site-packages/hostile_server/bin/sleep"])
+def test_a_program_in_the_package_of_an_environment_is_found(tmp_path: Path, place: str) -> None:
+    uvx = fake_uvx(tmp_path, skip=1)
+    root = uvx.bin.parent
+    (root / place).parent.mkdir(parents=True, exist_ok=True)
+    tool = shutil.copy(Path(str(shutil.which("sleep"))).resolve(), root / place)
+    uvx.does(f'exec {tool} "$@"')
+    for name, found in (("hostile-server", (str(tool), "1000")), ("another-package", ())):
+        argv = (str(uvx.path), name, "1000")
+        with subprocess.Popen(argv, start_new_session=True) as process:
+            try:
+                wait_until(lambda: any(str(tool) in seen.words for seen in observe(process.pid)))  # noqa: B023
+                assert asyncio.run(find_launch(argv, process.pid)) == found
+            finally:
+                os.killpg(process.pid, 9)
+
+
 def test_of_a_server_that_has_gone_nothing_is_found(npx: Launcher) -> None:
     with subprocess.Popen(["true"]) as process:
         pass
@@ -298,6 +315,7 @@ def test_an_environments_launch_is_usable_while_its_files_are_there(uvx: Launche
         (("/c/_npx/0a/node_modules/.bin/x", "/etc"), "/c/_npx/0a/node_modules/.bin"),
         (("/c/archive-v0/e/bin/python", "/c/archive-v0/e/bin/x", "/etc"), "/c/archive-v0/e/bin"),
         (("/c/archive-v0/e/bin/x", "/etc"), "/c/archive-v0/e/bin"),
+        (("/c/archive-v0/e/lib/python3.12/site-packages/p/bin/x", "/etc"), "/c/archive-v0/e/bin"),
     ],
 )
 def test_a_server_finds_its_siblings_as_its_launcher_would_have_it(launch: tuple[Any, ...], folder: str) -> None:

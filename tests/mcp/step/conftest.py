@@ -65,6 +65,11 @@ class Server:
         messages = [json.loads(line) for line in self._lines("log")]
         return [message.get("params", {}) for message in messages if message.get("method") == method]
 
+    def answers(self, number: object) -> list[dict[str, Any]]:
+        """What came back to a request of the server."""
+        messages = [json.loads(line) for line in self._lines("log")]
+        return [message for message in messages if message.get("id") == number and "method" not in message]
+
     @property
     def calls(self) -> list[Any]:
         """The arguments of every call."""

@@ -128,6 +128,7 @@ def handle(message: dict[str, Any]) -> None:
     about = {
         "capabilities": {"tools": {"listChanged": "lists" in SCRIPT}},
         "serverInfo": {"name": "scripted", "version": SCRIPT.get("version", "1.0")},
+        **({"instructions": SCRIPT["instructions"]} if "instructions" in SCRIPT else {}),
     }
     if method == "server/discover" and MODERN:
         reply(number, {"supportedVersions": [SCRIPT.get("protocol", "2026-07-28")], **about})

@@ -109,3 +109,18 @@ def test_a_password_in_an_address_is_a_secret(pflow: Pflow, serve: Serve, home: 
     said = pflow("call", "a", "fail")
     assert said.code == 1
     assert leaks(home, said.out, said.err) == []
+
+
+def test_a_short_secret_of_a_server_is_hidden_where_that_server_gives_it_and_nowhere_else(
+    pflow: Pflow, serve: Serve, home: Path
+) -> None:
+    serve("a", tool("text"), add=("--env", "DB_PASSWORD=root"), replies={"text": [{"text": "root"}]})
+    serve("b", tool("text"), replies={"text": [{"text": "root"}]})
+    assert pflow("call", "b", "text").out == "root\n"
+    assert pflow("run", '{"nodes": [{"id": "e", "type": "echo", "params": {"x": "root"}}]}').out == "root\n"
+    assert pflow("call", "a", "text").out == "«secret:a.env.DB_PASSWORD»\n"
+
+
+def test_adding_a_server_says_what_a_short_secret_means(pflow: Pflow) -> None:
+    said = pflow("mcp", "add", "a", "--env", "DB_PASSWORD=root", "--", "true")
+    assert "`DB_PASSWORD` of server `a` has fewer than 8 characters" in said.err and "root" not in said.err

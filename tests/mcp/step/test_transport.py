@@ -185,7 +185,19 @@ def test_a_server_cannot_send_us_where_steps_may_not_go(pflow: Pflow, era: str) 
         assert pflow("mcp", "sync", "a").code == 0
         said = pflow("call", "a", "echo", "text=hi")
     assert said.code == 3
-    assert "redirects to `http://169.254.169.254`, which is not encrypted or not public" in said.err
+    assert "redirects to another origin, `http://169.254.169.254`; nothing was sent there" in said.err
+
+
+def test_a_redirect_elsewhere_gets_no_arguments_of_a_call(pflow: Pflow, era: str) -> None:
+    with on_site(era, "moved-away", "") as (site, other):
+        pflow("mcp", "add", "a", "--url", site.url)
+        assert pflow("mcp", "sync", "a").code == 0
+        said = pflow("call", "a", "echo", "text=confidential")
+    here, there = (url.removesuffix("/mcp") for url in (site.url, other.url))
+    assert said.code == 3
+    assert f"`{here}` redirects to another origin, `{there}`" in said.err
+    assert f"use `{other.url}` as its URL" in said.err
+    assert other.connections == 0
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,11 @@ def test_a_tool_that_changed_replaces_its_entry_with_a_warning(registry: Registr
             "differences": ["description is now `Read any file.`, was `Read a file of a repository.`"],
         }
     ]
-    assert said["warnings"] == [
+    replaced, reworded = said["warnings"]
+    assert replaced == (
         "tools of server `github` changed since the last sync; the entries are replaced: `mcp-github-read-file`"
-    ]
+    )
+    assert reworded.startswith("1 of them changed in wording only, in the same version of the server; ")
     assert Registry.load(find_home()).get("mcp-github-read-file").interface.description == "Read any file."
 
 

@@ -421,22 +421,7 @@ async def moved_for_ever(site: Site, request: Request, out: Out) -> None:
 @behaviour()
 async def moved_away(site: Site, request: Request, out: Out) -> None:
     assert site.other is not None
-    await out.reply(307, location=site.other.url)
-
-
-@behaviour()
-async def moved_away_and_back(site: Site, request: Request, out: Out) -> None:
-    if request.path == "/back":
-        await out.json(site.good(request))
-    else:
-        assert site.other is not None
-        site.other.memory["back"] = site.url.replace("/mcp", "/back")
-        await out.reply(307, location=site.other.url)
-
-
-@behaviour()
-async def moves_back(site: Site, request: Request, out: Out) -> None:
-    await out.reply(307, location=site.memory["back"])
+    await out.reply(site.memory.get("status", 307), location=site.other.url)
 
 
 @behaviour()

@@ -20,7 +20,9 @@ class Stream(Site):
     out: Out
 
     async def _handle(self, request: Request, out: Out) -> None:
-        if request.method == "GET":
+        if (request.method, self.doing) in (("GET", "stream-moves"), ("POST", "endpoint-moves")):
+            await out.reply(307, location="http://127.0.0.2:1/messages")
+        elif request.method == "GET":
             await self._open(out)
         elif self.doing == "post-500" and request.rpc == "tools/call":
             await out.reply(500, b"oh dear", "text/plain")
@@ -142,6 +144,12 @@ def test_an_old_server_may_ask() -> None:
 @pytest.mark.parametrize("doing", ["elsewhere", "other-scheme"])
 def test_an_endpoint_at_another_origin_is_refused(doing: str) -> None:
     assert "names an endpoint elsewhere" in refuse(doing, SecurityError).message
+
+
+@pytest.mark.usefixtures("kit")
+@pytest.mark.parametrize("doing", ["stream-moves", "endpoint-moves"])
+def test_a_redirect_to_another_origin_is_refused(doing: str) -> None:
+    assert "redirects to another origin, `http://127.0.0.2:1`" in refuse(doing, SecurityError).message
 
 
 @pytest.mark.usefixtures("kit")

@@ -184,6 +184,29 @@ def test_a_body_that_is_no_message_is_an_error_and_the_server_goes_on(served: Se
     assert served.post(INITIALIZE, served.auth)[0] == 200
 
 
+@pytest.mark.parametrize("number", ["1.5", "1.0", "null", "true", "[1]", "{}", "1" * 25, "1" * 400])
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_request_with_an_id_that_is_none_is_refused_under_no_id(served: Served, era: str, number: str) -> None:
+    headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list"] if era == "modern" else []
+    meta = '{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+    body = f'{{"jsonrpc":"2.0","id":{number},"method":"tools/list","params":{{"_meta":{meta}}}}}'
+    status, answer = served.post(body.encode(), served.auth, *headers)
+    assert status == 400
+    found = json.loads(answer)
+    assert found["id"] is None
+    assert found["error"]["code"] == (-32700 if len(number) == 400 else -32600)
+
+
+def test_a_request_that_is_broken_is_refused_under_its_id(served: Served) -> None:
+    for body, code in (
+        (b'{"jsonrpc":"2.0","id":7,"method":5}', -32600),
+        (b'{"jsonrpc":"2.0","id":7,"method":}', -32700),
+    ):
+        status, answer = served.post(body, served.auth)
+        found = json.loads(answer)
+        assert (status, found["id"], found["error"]["code"]) == (400, 7, code)
+
+
 def test_a_header_that_contradicts_the_body_is_refused(served: Served) -> None:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -6,7 +6,9 @@ import asyncio
 import json
 import signal
 import socket
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,42 @@ def test_the_token_of_the_environment_is_used_and_not_shown(serve: Callable[...,
     assert token not in served.said
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of processes as files")
+@pytest.mark.parametrize("given", [True, False])
+def test_no_step_sees_the_servers_token_and_nothing_records_it(serve: Callable[..., Served], given: bool) -> None:
+    token = "0123456789abcdef0123456789abcdef"
+    served = serve(PFLOW_MCP_TOKEN=token, MARK="here") if given else serve(MARK="here")
+    token = served.token
+    client = Client(served, "modern")
+    steps: list[dict[str, Any]] = [
+        {"type": "read-file", "params": {"path": "/proc/self/environ"}},
+        {"type": "read-file", "params": {"path": f"/proc/{served.process.pid}/environ"}},
+        {"type": "shell", "params": {"command": f"tr '\\0' ' ' < /proc/{served.process.pid}/environ | rev"}},
+        {"type": "shell", "params": {"command": "env"}},
+        {"type": "code", "params": {"code": "import os\nresult = dict(os.environ)"}},
+        {"type": "echo", "params": {"text": f"it is {token}"}},
+    ]
+    answers = [client.call("workflow_execute", workflow={"nodes": [{"id": "step", **step}]}) for step in steps]
+    wanted = {
+        "inputs": {"pflow_mcp_token": {"type": "string", "secret": True}},
+        "nodes": [
+            {
+                "id": "step",
+                "type": "code",
+                "params": {"code": "result = t[::-1]", "inputs": {"t": "${pflow_mcp_token}"}},
+            }
+        ],
+    }
+    answers.append(client.call("workflow_execute", workflow=wanted))
+    assert [answer.get("error", {}).get("type") for answer in answers[:2]] == ["security", "security"]
+    assert "ereh=KRAM" in str(answers[2])
+    assert token not in str(answers)
+    assert token[::-1] not in str(answers)
+    client.close()
+    stored = [file.read_bytes() for file in served.home.rglob("*") if file.is_file()]
+    assert not [data for data in stored if token.encode() in data]
+
+
 def test_a_token_that_was_stored_is_used_and_otherwise_every_server_has_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,16 +171,121 @@ def test_a_signal_ends_a_busy_server_and_leaves_its_run_resumable(
     assert steps[0]["status"] == "completed"
 
 
-def test_more_sessions_than_the_bound_are_refused(serve: Callable[..., Served]) -> None:
+def open_session(served: Served) -> str:
+    """The id of a new session."""
+    lines = ["POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{served.port}", "Connection: close", served.auth]
+    lines += ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
+    lines += [f"Content-Length: {len(INITIALIZE)}", "", ""]
+    status, headers, _ = served.send("\r\n".join(lines).encode() + INITIALIZE)
+    assert status == 200
+    return headers["mcp-session-id"]
+
+
+def is_open(served: Served, session: str) -> bool:
+    """Whether a session can still be used; using it counts."""
+    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    status, _ = served.post(ping, served.auth, f"Mcp-Session-Id: {session}", "MCP-Protocol-Version: 2025-06-18")
+    assert status in (200, 404)
+    return status == 200
+
+
+def listen_on(served: Served, session: str) -> socket.socket:
+    """A stream on which the server may speak, as clients hold one open."""
+    lines = ("Accept: text/event-stream", f"Mcp-Session-Id: {session}", "MCP-Protocol-Version: 2025-06-18")
+    stream = follow(served, "GET /mcp HTTP/1.1", *lines, "")
+    read_until(stream, b"text/event-stream")
+    return stream
+
+
+def test_sessions_that_nobody_closed_lock_nobody_out(serve: Callable[..., Served]) -> None:
+    served = serve(bounds={"sessions": 3})
+    opened = [open_session(served) for _ in range(10)]
+    assert [session for session in opened if is_open(served, session)] == opened[-3:]
+
+
+def test_the_session_that_was_idle_for_longest_makes_room(serve: Callable[..., Served]) -> None:
+    served = serve(bounds={"sessions": 3})
+    first, second, third = (open_session(served) for _ in range(3))
+    assert is_open(served, first)
+    fourth = open_session(served)
+    assert [is_open(served, each) for each in (first, second, third, fourth)] == [True, False, True, True]
+
+
+def test_sessions_in_use_are_never_ended_and_one_more_is_refused(serve: Callable[..., Served]) -> None:
     served = serve(bounds={"sessions": 2})
-    statuses = [served.post(INITIALIZE, served.auth)[0] for _ in range(3)]
-    assert statuses == [200, 200, 503]
+    sessions = [open_session(served), open_session(served)]
+    streams = [listen_on(served, each) for each in sessions]
+    status, body = served.post(INITIALIZE, served.auth)
+    assert (status, b"too many sessions are in use" in body) == (503, True)
+    assert all(is_open(served, each) for each in sessions)
+    streams[0].close()
+    third = wait_for_session(served)
+    assert [is_open(served, each) for each in (*sessions, third)] == [False, True, True]
+    streams[1].close()
 
 
-def test_a_session_that_nobody_uses_makes_room_for_another(serve: Callable[..., Served]) -> None:
-    served = serve(bounds={"sessions": 1, "idle": 0.3})
-    assert served.post(INITIALIZE, served.auth)[0] == 200
+def wait_for_session(served: Served) -> str:
+    """A session, as soon as the server has noticed that a client hung up."""
     while served.post(INITIALIZE, served.auth)[0] != 200:
+        pass
+    return open_session(served)
+
+
+def test_one_address_has_only_its_share(serve: Callable[..., Served]) -> None:
+    served = serve(bounds={"sessions": 10, "of_a_peer": 2})
+    opened = [open_session(served) for _ in range(4)]
+    assert [is_open(served, each) for each in opened] == [False, False, True, True]
+
+
+def test_many_sessions_at_once_all_open_and_stay_within_the_bound(serve: Callable[..., Served]) -> None:
+    served = serve(bounds={"sessions": 3})
+    with ThreadPoolExecutor(3) as pool:
+        opened = list(pool.map(lambda _: open_session(served), range(24)))
+    assert len(set(opened)) == 24
+    assert sum(is_open(served, each) for each in opened) <= 3
+
+
+def test_a_session_that_its_client_ended_is_forgotten(serve: Callable[..., Served]) -> None:
+    served = serve(bounds={"sessions": 2})
+    kept, ended = open_session(served), open_session(served)
+    head = f"DELETE /mcp HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nConnection: close\r\n{served.auth}\r\n"
+    assert served.send(f"{head}Mcp-Session-Id: {ended}\r\n\r\n".encode())[0] == 200
+    open_session(served)
+    assert is_open(served, kept)
+
+
+def test_a_session_that_its_client_failed_to_end_still_counts(serve: Callable[..., Served]) -> None:
+    served = serve(bounds={"sessions": 2})
+    opened = [open_session(served) for _ in range(2)]
+    head = f"DELETE /mcp HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nConnection: close\r\n{served.auth}\r\n"
+    for session in opened:
+        wrong = f"{head}Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 1999-01-01\r\n\r\n"
+        assert served.send(wrong.encode())[0] >= 400
+    opened += [open_session(served) for _ in range(2)]
+    assert [is_open(served, each) for each in opened] == [False, False, True, True]
+
+
+def test_of_two_session_headers_the_first_counts(serve: Callable[..., Served]) -> None:
+    served = serve(bounds={"sessions": 2})
+    first, second = open_session(served), open_session(served)
+    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    served.post(ping, served.auth, f"Mcp-Session-Id: {first}", f"Mcp-Session-Id: {second}")
+    third = open_session(served)
+    assert [is_open(served, each) for each in (first, second, third)] == [True, False, True]
+
+
+def test_what_opens_no_session_ends_none(serve: Callable[..., Served]) -> None:
+    served = serve(bounds={"sessions": 1})
+    session = open_session(served)
+    assert served.post(b'{"jsonrpc":"2.0","id":1,"method":"ping"}', served.auth)[0] >= 400
+    assert served.post(b'{"jsonrpc":"2.0","id":[1],"method":"initialize"}', served.auth)[0] == 400
+    assert is_open(served, session)
+
+
+def test_a_session_that_nobody_uses_ends_after_a_while(serve: Callable[..., Served]) -> None:
+    served = serve(bounds={"idle": 0.01})
+    session = open_session(served)
+    while is_open(served, session):
         pass
 
 

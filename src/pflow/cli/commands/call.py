@@ -11,7 +11,6 @@ from pflow.cli.run_report import run_node, show_outcome
 from pflow.core.errors import UsageError
 from pflow.core.json_type import objects_in
 from pflow.core.printable import escape
-from pflow.core.schema_path import paths_of
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -39,7 +38,7 @@ def call(console: Console, server: str, tool: str | None, params: tuple[str, ...
     if not outcome.success or (console.json and not shape):
         return show_outcome(console, outcome)
     if shape:
-        found = [line for name, value in outcome.outputs.items() for line in paths_of(value, name)]
+        found = console.workspace().output_paths(entry.name, outcome.outputs)
         console.reply({"node_type": entry.name, "paths": found}, "\n".join(escape(line) for line in found))
         return 0
     console.data(outcome.outputs.get("result"))

@@ -26,7 +26,10 @@ _limit = click.option("--limit", type=click.IntRange(1, 50), metavar="N", help="
 @_limit
 @with_console
 def discover_nodes(console: Console, /, task: tuple[str, ...], **options: object) -> None:
-    """Find node types to build TASK with, tools of MCP servers among them, best first."""
+    """Find node types to build TASK with, tools of MCP servers among them, best first.
+
+    For a task in your own words. For a word that you know to be in a name, use `pflow registry search`.
+    """
     _show(console, console.workspace().discovery.discover_nodes, task, options)
 
 

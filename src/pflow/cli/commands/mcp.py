@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pflow.cli.command_group import CommandGroup, with_console
-from pflow.cli.commands.mcp_install import install
-from pflow.cli.commands.mcp_sync import doctor, say_none, say_notes, sync
+from pflow.cli.commands.mcp_install import HOST_HELP, install, uninstall
+from pflow.cli.commands.mcp_sync import COMPARE_HELP, asking, doctor, say_none, say_notes, sync
 from pflow.cli.commands.serve import serve_mcp
 from pflow.cli.completion import complete_server
 from pflow.cli.console import Console
@@ -48,6 +48,7 @@ def mcp() -> None:
 @click.option("--trust-readonly", is_flag=True, help="Trust it on which tools only read; their results are cached.")
 @click.option("--trust-idempotent", is_flag=True, help="Trust it on which tools may run again after a crash.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool becomes a node type; repeatable.")
+@click.option("--compare", metavar="WHAT", help=COMPARE_HELP)
 @click.option("--overwrite", is_flag=True, help="Replace a server of this name.")
 @with_console
 def add(
@@ -71,7 +72,7 @@ def add(
     if tools:
         fields["tools"] = list(tools)
     added = console.workspace().servers.add(name, fields, overwrite=overwrite)
-    console.reply(added.as_dict(), f"added server `{name}`: {_target(added)}")
+    console.reply(added.as_dict(), f"added server `{name}`: {_summary(added)}")
     say_notes(console, added.warnings or ())
 
 
@@ -83,6 +84,24 @@ def list_servers(console: Console) -> None:
     rows = [(server.name, _transport(server), _target(server) + _choice(server)) for server in found]
     say_none(console, found)
     console.reply({"servers": [server.as_dict() for server in found]}, "\n".join(columns(rows, indent="")))
+
+
+@mcp.command()
+@click.argument("name", shell_complete=complete_server)
+@with_console
+def show(console: Console, name: str) -> None:
+    """Show the server NAME: how it is reached, its tools, and what it says about them."""
+    found = console.workspace().servers.describe(name)
+    server = found.server
+    lines = [f"{server.name}  {_transport(server)}  {_target(server)}"]
+    if found.version:
+        lines.append(f"version {escape(found.version)}")
+    if server.compare != "everything":
+        lines.append(f"compares the {server.compare} of its tools")
+    lines.append(f"tools: {', '.join(map(escape, found.tools)) or 'not known before `pflow mcp sync`'}")
+    if found.instructions:
+        lines += ["", "it says", *(f"  {escape(line)}".rstrip() for line in found.instructions.splitlines())]
+    console.reply(found.as_dict(), "\n".join(lines))
 
 
 @mcp.command()
@@ -116,19 +135,27 @@ def logout(console: Console, name: str) -> None:
 mcp.add_command(sync)
 mcp.add_command(doctor)
 mcp.add_command(install)
+mcp.add_command(uninstall)
 mcp.add_command(serve_mcp, "serve")
 
 
-@mcp.command("import")
-@click.argument("source", metavar="FILE|claude|cursor|vscode|codex|gemini")
+@mcp.command(
+    "import",
+    help=f"""Take over the servers that another program has configured, or those in FILE.
+
+HOST is {HOST_HELP}. What each server may do is shown; one that would get your settings or environment variables is
+asked about.""",
+)
+@click.argument("source", metavar="FILE|HOST")
 @click.option("--dry-run", is_flag=True, help="Show what would be taken over.")
 @click.option("--overwrite", is_flag=True, help="Replace servers of the same names.")
+@click.option("--yes", is_flag=True, help="Agree to servers that get your settings or variables, without being asked.")
 @with_console
-def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool) -> None:
-    """Take over the servers that another program has configured, or those in FILE."""
-    found = console.workspace().servers.import_from(source, dry_run=dry_run, overwrite=overwrite)
+def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool, yes: bool) -> None:
+    servers = console.workspace().servers
+    found = servers.import_from(source, agree=asking(console, yes), dry_run=dry_run, overwrite=overwrite)
     verb = "would add" if dry_run else "added"
-    lines = [f"{verb} server `{server.name}`: {_target(server)}" for server in found.added]
+    lines = [f"{verb} server `{server.name}`: {_summary(server)}" for server in found.added]
     if found.kept:
         lines.append(f"kept as configured: {', '.join(found.kept)}")
     console.reply(found.as_dict(), "\n".join(lines or ["no servers to take over"]))
@@ -137,7 +164,9 @@ def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool
 
 def _fields(words: tuple[str, ...], given: Mapping[str, object], scopes: tuple[str, ...]) -> dict[str, object]:
     """The server's fields in the file, from the options of the command line."""
-    fields: dict[str, object] = {key: given[key] for key in ("url", "transport", "timeout") if given[key] is not None}
+    fields: dict[str, object] = {
+        key: given[key] for key in ("url", "transport", "timeout", "compare") if given[key] is not None
+    }
     if words:
         fields["command"], fields["args"] = words[0], list(words[1:])
     for key in ("socket", "cwd", "pin_file"):
@@ -177,6 +206,11 @@ def _transport(server: ServerView) -> str:
 
 def _choice(server: ServerView) -> str:
     return f"  (only {', '.join(escape(tool) for tool in server.tools)})" if server.tools else ""
+
+
+def _summary(server: ServerView) -> str:
+    """What is started or talked to, and what else is agreed to, a line each."""
+    return "\n  ".join([_target(server), *(server.facts or ())])
 
 
 def _target(server: ServerView) -> str:

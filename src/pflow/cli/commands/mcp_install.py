@@ -1,56 +1,145 @@
-"""`pflow mcp install`: lets another program use pflow."""
+"""`pflow mcp install` and `uninstall`: let another program use pflow, and take it out again."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pflow.cli.command_group import with_console
 from pflow.cli.commands.mcp_sync import asking
 from pflow.cli.console import Console
-from pflow.core.errors import UsageError
+from pflow.core.errors import ExistsError, UsageError
 from pflow.core.printable import escape
 
+if TYPE_CHECKING:
+    from pflow.workspace.installation import Installation
 
-@click.command()
-@click.argument("host", metavar="claude|cursor|vscode|codex|gemini")
+HOST_HELP = "claude, claude-desktop, cursor, vscode, codex, gemini, windsurf, opencode, zed or cline"
+
+
+@click.command(
+    help=f"""Put pflow among the MCP servers of another program.
+
+HOST is {HOST_HELP}. The entry is shown first, and the file backed up."""
+)
+@click.argument("host")
 @click.option("--name", default="pflow", show_default=True, help="What the server is called there.")
 @click.option("--toolset", type=click.Choice(["full", "core"]), default="full", show_default=True)
+@click.option("--project", is_flag=True, help="Only for the project in this directory, in the file that goes with it.")
 @click.option("--overwrite", is_flag=True, help="Replace another server of that name.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @with_console
-def install(console: Console, host: str, name: str, toolset: str, overwrite: bool, dry_run: bool, yes: bool) -> int:
-    """Put pflow among the MCP servers of another program. The entry is shown first, and the file backed up."""
+def install(
+    console: Console,
+    host: str,
+    name: str,
+    toolset: str,
+    project: bool,
+    overwrite: bool,
+    dry_run: bool,
+    yes: bool,
+) -> int:
     # lazy: rarely used
     from pflow.workspace import installation
 
-    person = Path(os.environ.get("HOME") or Path.home())
-    plan = installation.plan_installation(host, person=person, environ=os.environ, name=name, toolset=toolset)
+    folder = Path.cwd() if project else None
+    plan = installation.plan_installation(
+        host, person=_person(), environ=os.environ, name=name, toolset=toolset, project=folder
+    )
     where = escape(str(plan.path))
     if plan.state == "same":
         console.reply({**plan.view(), "installed": True}, f"`{where}` has it already")
         return 0
     installation.check_free(plan, overwrite=overwrite)
+    if plan.after is None:
+        return _by_hand(console, plan, installation.describe_by_hand(plan))
     if dry_run:
         console.reply({**plan.view(), "installed": False}, f"would write to `{where}`:\n\n{escape_lines(plan.snippet)}")
         return 0
+    if not _agreed(console, plan, "this goes into", yes):
+        return 1
+    backup = installation.install(plan, overwrite=overwrite)
+    shown = {**plan.view(), "installed": True, "backup": str(backup) if backup else None}
+    console.reply(shown, f"added `{escape(name)}` to `{where}`{_kept(backup)}\nrestart {host} to use it")
+    return 0
+
+
+@click.command(
+    help=f"""Take pflow out of another program again, and leave all else there as it is.
+
+HOST is {HOST_HELP}."""
+)
+@click.argument("host")
+@click.option("--name", default="pflow", show_default=True, help="What the server is called there.")
+@click.option("--project", is_flag=True, help="From the file of the project in this directory.")
+@click.option("--dry-run", is_flag=True, help="Show what would be taken out.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_console
+def uninstall(console: Console, host: str, name: str, project: bool, dry_run: bool, yes: bool) -> int:
+    # lazy: rarely used
+    from pflow.workspace import installation
+
+    folder = Path.cwd() if project else None
+    plan = installation.plan_removal(host, person=_person(), environ=os.environ, name=name, project=folder)
+    where = escape(str(plan.path))
+    if plan.state == "new":
+        console.reply({**plan.view(), "removed": False}, f"`{where}` has no server `{escape(name)}`")
+        return 0
+    if plan.state == "other":
+        raise ExistsError(
+            f"`{where}` has another server `{escape(name)}`, which is not pflow",
+            suggestions=["take it out by hand if it should go"],
+        )
+    if plan.state == "unclear":
+        return _by_hand(console, plan, "take this out by hand")
+    if dry_run:
+        said = f"would take this out of `{where}`:\n\n{escape_lines(plan.snippet)}"
+        console.reply({**plan.view(), "removed": False}, said)
+        return 0
+    if not _agreed(console, plan, "this goes out of", yes):
+        return 1
+    backup = installation.remove(plan)
+    shown = {**plan.view(), "removed": True, "backup": str(backup)}
+    console.reply(shown, f"took `{escape(name)}` out of `{where}`{_kept(backup)}")
+    return 0
+
+
+def _person() -> Path:
+    return Path(os.environ.get("HOME") or Path.home())
+
+
+def _agreed(console: Console, plan: Installation, what: str, yes: bool) -> bool:
+    """Whether the person agrees to a change of the file, which is shown."""
+    where = escape(str(plan.path))
     ask = asking(console, yes)
     if ask is None:
         raise UsageError(
             f"nobody can agree to a change of `{where}`",
             suggestions=["look at it with `--dry-run`, then add `--yes`"],
         )
-    if not ask(f"this goes into `{where}`:\n\n{escape_lines(plan.snippet)}\n"):
-        console.say("nothing was changed")
-        return 1
-    backup = installation.install(plan, overwrite=overwrite)
-    kept = f"\nwhat it was before is in `{escape(str(backup))}`" if backup else ""
-    shown = {**plan.view(), "installed": True, "backup": str(backup) if backup else None}
-    console.reply(shown, f"added `{escape(name)}` to `{where}`{kept}\nrestart {host} to use it")
-    return 0
+    if ask(f"{what} `{where}`:\n\n{escape_lines(plan.snippet)}\n"):
+        return True
+    console.say("nothing was changed")
+    return False
+
+
+def _by_hand(console: Console, plan: Installation, what: str) -> int:
+    """Show a change that pflow does not dare to make, in lines that can be pasted; returns the exit code."""
+    error = UsageError(
+        f"`{plan.path}` is written in a way that pflow cannot safely change", details={"snippet": plan.snippet}
+    )
+    if console.json:
+        raise error
+    console.say(f"error: {escape(error.message)}\n\nhint: {what}:\n\n{escape_lines(plan.snippet)}")
+    return error.exit_code
+
+
+def _kept(backup: Path | None) -> str:
+    return f"\nwhat it was before is in `{escape(str(backup))}`" if backup else ""
 
 
 def escape_lines(text: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
 from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_server
-from pflow.cli.console import Console
+from pflow.cli.console import Console, shows_progress
 from pflow.cli.text import show_details, show_fact
 from pflow.core.errors import UsageError
 from pflow.core.printable import columns, escape, shorten
@@ -19,7 +19,18 @@ from pflow.core.printable import columns, escape, shorten
 if TYPE_CHECKING:
     from pflow.workspace.server_report import ServerCheck, SyncFailure, SyncReport
 
+COMPARE_HELP = "What of a tool must stay as synced: everything (the default), or its schema, not its wording."
+
+_SHOWN_NAMES = 10
 _MARKS = {True: "ok", False: "FAILED", None: "note"}
+
+
+class SyncOptions(TypedDict, total=False):
+    """How servers are synced."""
+
+    dry_run: bool
+    trust_readonly: bool
+    compare: str | None
 
 
 @click.command()
@@ -28,9 +39,10 @@ _MARKS = {True: "ok", False: "FAILED", None: "note"}
 @click.option("--yes", is_flag=True, help="Agree to what would be started, without being asked.")
 @click.option("--dry-run", is_flag=True, help="Show what would change.")
 @click.option("--trust-readonly", is_flag=True, help="Trust them on which tools only read; results are cached.")
+@click.option("--compare", metavar="WHAT", help=COMPARE_HELP)
 @with_console
 def sync(
-    console: Console, names: tuple[str, ...], everything: bool, yes: bool, dry_run: bool, trust_readonly: bool
+    console: Console, /, names: tuple[str, ...], everything: bool, yes: bool, **options: Unpack[SyncOptions]
 ) -> int:
     """Start the servers NAME, and make their tools node types.
 
@@ -38,7 +50,7 @@ def sync(
     """
     if bool(names) == everything:
         raise UsageError("name the servers to sync, or say `--all`", suggestions=["pflow mcp list"])
-    return sync_servers(console, names, yes=yes, dry_run=dry_run, trust_readonly=trust_readonly)
+    return sync_servers(console, names, yes=yes, **options)
 
 
 @click.command()
@@ -46,7 +58,7 @@ def sync(
 @with_console
 def doctor(console: Console, names: tuple[str, ...]) -> int:
     """Look at everything on the way to the servers NAME, or to all, and say what is wrong."""
-    reports = console.workspace().servers.check(names)
+    reports = console.workspace().servers.check(names, waiting=_waiting(console))
     return show_checks(console, reports, "\n\n".join(_report_check(report) for report in reports))
 
 
@@ -87,21 +99,22 @@ def migrate_mcp(console: Console, source: str, backup: bool) -> int:
     """Take over the servers of an older `mcp.json`, and make their tools node types."""
     servers = console.workspace().servers
     copy = servers.back_up(source) if backup else None
-    found = servers.import_from(source)
+    agree = asking(console, yes=False)
+    found = servers.import_from(source, agree=agree)
     added = [server.name for server in found.added]
     if copy is not None:
         console.remark(f"kept a copy as `{escape(copy)}`")
     names = f": {', '.join(added)}" if added else ""
     console.remark(f"took over {len(added)} server{'s' * (len(added) != 1)}{names}")
     say_notes(console, found.notes)
-    return show_sync(console, servers.sync(added, agree=None) if added else [])
+    return show_sync(console, servers.sync(added, agree=agree) if added else [])
 
 
 @click.command("test-mcp-connections")
 @with_console
 def test_connections(console: Console) -> int:
     """Connect to every configured server, and say which work."""
-    reports = console.workspace().servers.check(())
+    reports = console.workspace().servers.check(waiting=_waiting(console))
     rows = [
         (escape(report.server), "works" if report.ok else "FAILED", escape(report.checks[-1].found))
         for report in reports
@@ -109,15 +122,11 @@ def test_connections(console: Console) -> int:
     return show_checks(console, reports, "\n".join(columns(rows, indent="")))
 
 
-def sync_servers(
-    console: Console, names: Sequence[str], *, yes: bool, dry_run: bool = False, trust_readonly: bool = False
-) -> int:
+def sync_servers(console: Console, names: Sequence[str], *, yes: bool, **options: Unpack[SyncOptions]) -> int:
     """Sync servers, all if none is named, and print the reports; returns the exit code."""
-    reports = console.workspace().servers.sync(
-        names, agree=asking(console, yes), dry_run=dry_run, trust_readonly=trust_readonly
-    )
+    reports = console.workspace().servers.sync(names, agree=asking(console, yes), waiting=_waiting(console), **options)
     say_none(console, reports)
-    return show_sync(console, reports, dry_run=dry_run)
+    return show_sync(console, reports, dry_run=options.get("dry_run", False))
 
 
 def show_checks(console: Console, reports: Sequence[ServerCheck], text: str) -> int:
@@ -150,6 +159,19 @@ def asking(console: Console, yes: bool) -> Callable[[str], bool] | None:
         return click.confirm("agree?", default=False, err=True)
 
     return ask
+
+
+def _waiting(console: Console) -> Callable[[Sequence[str], int], None] | None:
+    """Says on a terminal which servers are waited for; None where nobody watches."""
+    if console.json or not shows_progress():
+        return None
+
+    def say(names: Sequence[str], left: int) -> None:
+        shown = ", ".join(escape(name) for name in names[:_SHOWN_NAMES])
+        more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+        console.say(f"waiting for {shown}{more}" + (f"; {left} to start" if left else ""))
+
+    return say
 
 
 def show_sync(console: Console, reports: Sequence[SyncReport | SyncFailure], *, dry_run: bool = False) -> int:

@@ -6,27 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
-import orjson
 
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.discover import discover_nodes
 from pflow.cli.commands.mcp_sync import add_mcp, migrate_mcp, refresh, test_connections
 from pflow.cli.completion import complete_node, complete_param
 from pflow.cli.console import Console
-from pflow.cli.run_report import required, run_node, show_outcome
+from pflow.cli.node_text import render_field, render_node, show_source
+from pflow.cli.run_report import run_node, show_outcome
 from pflow.core.errors import PflowError
-from pflow.core.interface import MISSING, Field
 from pflow.core.printable import columns, escape, shorten
-from pflow.core.schema_path import SEEN, calls_seen, count_calls, paths
+from pflow.core.schema_path import SEEN, calls_seen
 
 if TYPE_CHECKING:
     from pflow.workspace import Entry
-
-_PURITY = {
-    "pure": "pure: the same inputs give the same outputs; results are cached",
-    "read": "reads only: it can safely run again",
-    "impure": "has effects: it is never run again unasked",
-}
 
 
 @click.group(cls=CommandGroup)
@@ -46,21 +39,29 @@ def list_nodes(console: Console, query: str) -> int:
 @click.argument("query", nargs=-1, required=True)
 @with_console
 def search(console: Console, query: tuple[str, ...]) -> int:
-    """Node types that match the words of QUERY, best first."""
+    """Node types whose names or descriptions hold the words of QUERY, best first.
+
+    For words that you know, such as part of a name. For a task in your own words, use `pflow registry discover`.
+    """
     text = " ".join(query)
     return _show_list(console, console.workspace().node_types(text), text)
 
 
 @registry.command()
 @click.argument("node", shell_complete=complete_node)
+@click.argument("path", required=False, default="")
 @with_console
-def describe(console: Console, node: str) -> None:
-    """Show what NODE takes and gives."""
+def describe(console: Console, node: str, path: str) -> None:
+    """Show what NODE takes and gives, or only what stands at PATH inside a parameter, such as `body.items[]`."""
     entry = console.workspace().node_type(node)
-    console.reply(
-        {"name": entry.name, "interface": entry.data.get("interface"), **_observed(entry), "source": _source(entry)},
-        _describe(entry),
-    )
+    detail = console.workspace().describe_node(node, focus=path)
+    data = {"name": entry.name, "interface": detail.interface, **_observed(entry), "source": show_source(entry)}
+    if entry.tool:
+        data["input_schema"] = entry.tool.definition.get("inputSchema", {})
+    said = console.workspace().servers.instructions(entry.tool.server) if entry.tool and not path else ""
+    if said:
+        data["instructions"] = said
+    console.reply(data, render_field(entry, detail, path) if path else render_node(entry, detail, said))
 
 
 @registry.command(context_settings={"ignore_unknown_options": True})
@@ -117,40 +118,6 @@ def _show_list(console: Console, entries: Sequence[Entry], query: str) -> int:
     return 0
 
 
-def _describe(entry: Entry) -> str:
-    interface = entry.interface
-    blocks = [f"{escape(entry.name)}: {escape(interface.description)}"]
-    for title, fields in (("params", interface.params), ("reads", interface.reads), ("outputs", interface.outputs)):
-        rows = [(escape(field.name), field.type, _state(field, title), escape(field.description)) for field in fields]
-        if rows:
-            blocks.append("\n".join([title, *columns(rows)]))
-    result = interface.output("result")
-    if result is not None and result.schema is not None and entry.is_virtual:
-        lines = paths(result.schema)[1:]
-        if lines:
-            blocks.append("\n".join(["paths", *(f"  {escape(line)}" for line in lines)]))
-    if interface.open_params:
-        blocks.append("takes any other parameter as well" if interface.params else "takes any parameter")
-    actions = [action for action in interface.actions if action != "default"]
-    facts = [f"actions: {', '.join(escape(action) for action in actions)}"] if actions else []
-    facts += [_PURITY[interface.purity], f"from {_source(entry)}"]
-    blocks.append("\n".join(facts))
-    needed = " ".join(f"{field.name}=…" for field in required(entry))
-    blocks.append(f"try it: pflow registry run {escape(entry.name)} {needed}".rstrip())
-    return "\n\n".join(blocks)
-
-
-def _state(field: Field, title: str) -> str:
-    if title == "outputs":
-        calls = calls_seen(field.schema)
-        return f"seen in {count_calls(calls)}" if calls else ""
-    if field.required:
-        return "required"
-    if field.default is MISSING or field.default is None:
-        return ""
-    return f"= {shorten(orjson.dumps(field.default, default=str).decode(), 30)}"
-
-
 def _observed(entry: Entry) -> dict[str, object]:
     """What was seen of a tool that does not declare what it gives."""
     result = entry.interface.output("result")
@@ -158,9 +125,3 @@ def _observed(entry: Entry) -> dict[str, object]:
         return {}
     schema = {word: value for word, value in result.schema.items() if word != SEEN}
     return {"observed": {"calls": calls_seen(result.schema), "schema": schema}}
-
-
-def _source(entry: Entry) -> str:
-    if entry.tool:
-        return f"tool `{escape(entry.tool.tool)}` of server `{escape(entry.tool.server)}`"
-    return "pflow" if entry.module else escape(entry.file_path)

@@ -77,7 +77,8 @@ def validate(console: Console, workflow: str) -> None:
 def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFoundError:
     """A first word that is not a workflow may have been meant as a command or a node type."""
     # lazy: only an error needs them
-    from pflow.core.library.workflow_manager import is_path
+    from pflow.cli.other_command import OTHER_COMMANDS
+    from pflow.core.library.reference import is_path
     from pflow.core.suggest import nearest
 
     if is_path(word):
@@ -90,6 +91,8 @@ def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFou
             suggestions=[f"its parameters are flags: `pflow {word} --name=value`", *error.suggestions],
         )
     near = [f"did you mean `pflow {name}`?" for name in nearest(word, [*COMMANDS, *types], limit=2)]
+    if word in OTHER_COMMANDS:
+        near = [f"did you mean `{OTHER_COMMANDS[word]}`?"]
     return NotFoundError(
         f"`{word}` is not a command, a saved workflow or a node type",
         suggestions=[

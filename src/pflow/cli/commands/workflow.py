@@ -9,6 +9,7 @@ import click
 from pflow.cli.argument import check_workflow, find_workflow
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.discover import discover_workflows
+from pflow.cli.commands.workflow_text import TEXT_COMMANDS
 from pflow.cli.completion import complete_saved, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.picture import drawing_options, show_graph
@@ -24,10 +25,12 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 @click.group(cls=CommandGroup)
 def workflow() -> None:
-    """Save, list, describe and delete workflows."""
+    """Save, list, describe, edit and compare workflows."""
 
 
 workflow.add_command(discover_workflows)
+for command in TEXT_COMMANDS:
+    workflow.add_command(command)
 
 
 @workflow.command("list")

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from pflow.core.document.position import Issues, Path, show_path
 from pflow.core.json_type import describe
+from pflow.core.other_words import FIELD_HINTS, field_meant
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean, nearest
 
@@ -15,29 +16,6 @@ D = TypeVar("D")
 
 is_name = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}").fullmatch
 """Whether a string can be the id of a node or the name of an input."""
-
-_OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
-    "name": ("title",),
-    "ir_version": ("version",),
-    "nodes": ("steps", "tasks"),
-    "edges": ("connections", "links"),
-    "start_node": ("start", "entry"),
-    "inputs": ("params", "parameters", "arguments"),
-    "from": ("source", "src"),
-    "to": ("target", "dst"),
-    "action": ("condition", "label", "on", "when"),
-    "id": ("node_id", "name"),
-    "type": ("node_type", "uses", "tool"),
-    "params": ("args", "arguments", "config", "parameters", "inputs", "with"),
-    "batch": ("for_each", "foreach"),
-    "retry": ("retries",),
-    "attempts": ("max_retries",),
-    "wait": ("delay",),
-    "server_id": ("server",),
-    "source": ("value",),
-    "required": ("optional",),
-}
-"""What authors who know other formats write for a field."""
 
 _CARRIED = frozenset({"nodes", "edges", "inputs", "id", "type", "params", "from", "to", "items"})
 """Fields that other checks need: if they were not guessed, one typing mistake would cause many issues."""
@@ -117,7 +95,7 @@ class Fields:
             (*self.path, name),
             key=True,
             known=tuple(known),
-            hint=f"did you mean `{meant}`?" if meant else "",
+            hint=f"did you mean `{meant}`?" if meant else FIELD_HINTS.get(name.lower(), ""),
         )
         if meant in _CARRIED:
             self.values = {**self.values, meant: self.values[name]}
@@ -193,8 +171,10 @@ class Fields:
 
 def _guess(name: str, known: Collection[str]) -> str:
     """The field that a name was likely meant to be; "" if there is none."""
-    meant = [field for field in known if name.lower() in _OTHER_WORDS.get(field, ())]
-    return next(iter(meant or nearest(name, known, limit=1)), "")
+    meant = field_meant(name, known)
+    if meant or name.lower() in FIELD_HINTS:
+        return meant
+    return next(iter(nearest(name, known, limit=1)), "")
 
 
 def _unquoted(value: object) -> str:

@@ -69,11 +69,12 @@ def read_outputs(top: Fields) -> dict[str, Output]:
         if not name or name.startswith("__"):
             message = f"`{shorten(name)}` is reserved: names that begin with `__` belong to pflow"
             top.issues.add("reserved-name", message if name else "an output has no name", path, key=True)
+        if isinstance(value, str) and "${" in value:
+            outputs[name] = Output(source=value)
+            continue
         if not isinstance(value, dict):
-            template = isinstance(value, str) and "${" in value
-            hint = f'write {{"source": "{shorten(str(value))}"}}' if template else ""
-            wrong_type(top.issues, path, "an object", value, hint)
-            outputs[name] = Output()
+            wrong_type(top.issues, path, "an object or a template", value, 'write {"source": "${node.output}"}')
+            outputs[name] = Output(source="")
             continue
         fields = Fields(top.issues, value, path, _OUTPUT, what="an output")
         outputs[name] = Output(

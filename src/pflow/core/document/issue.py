@@ -8,6 +8,9 @@ from pflow.core.frozen import Frozen
 
 Severity = Literal["error", "warning"]
 
+CREDENTIAL = "credential"
+"""The code of an issue about a value that must not be shown."""
+
 
 class Issue(Frozen):
     """One finding about a document.

@@ -71,11 +71,12 @@ class Places:
     an issue can be shown with the value at its path.
     """
 
-    __slots__ = ("_scan", "_starts", "root", "text", "value")
+    __slots__ = ("_scan", "_starts", "is_json", "root", "text", "value")
 
     def __init__(self, text: str | None = None, scan: Callable[[str], Spot] | None = None) -> None:
         self.text = text
         self.value: object = None
+        self.is_json = scan is not None
         self._scan = scan
         self.root: Spot | None = None
         self._starts: list[int] | None = None

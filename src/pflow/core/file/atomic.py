@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from pflow.core.errors import NotFoundError, SecurityError, StorageError
+from pflow.core.errors import NotFoundError, StorageError
 from pflow.core.file.lock import hold_lock, open_lock
 from pflow.core.file.os_call import (
     BINARY,
@@ -29,12 +28,18 @@ from pflow.core.file.os_call import (
     read_up_to,
     storage_error,
 )
+from pflow.core.file.trust import check_trust
 
 _TEMP_SECONDS = 3600.0
 """Temporary files that are older were left behind by a write that was killed."""
 
 _TEMPS_LOOKED_AT = 512
 """Files; looking at thousands would slow every write down."""
+
+_STAMP = len("20260131-235959")
+_ASIDE = re.compile(r"\.corrupt-\d{8}-\d{6}(?:-(\d+))?(?:-wal|-shm|-journal)?$")
+_ASIDES_KEPT = 5
+"""Damaged files beside the newest; more would only pile up what nobody repaired."""
 
 JSON_LIMIT = 64 << 20
 """Bytes of one of our JSON files; more is a mistake or an attack."""
@@ -89,11 +94,15 @@ def remove(path: Path, *, calls: Calls = os) -> None:
 def make_folder(path: Path, *, calls: Calls = os) -> None:
     """Make a directory and its parents, for this user only; one that exists stays as it is.
 
-    A link to a directory is followed only if no other user could put files there.
+    One that other users could put files into is refused, also behind a link.
     """
-    if check_folder(path):
-        return
-    make_folder(path.parent, calls=calls)
+    if not check_folder(path):
+        _make_missing(path, calls)
+
+
+def _make_missing(path: Path, calls: Calls) -> None:
+    if not path.parent.exists():
+        _make_missing(path.parent, calls)
     try:
         calls.mkdir(path, 0o700)
         sync_folder(path.parent, calls)
@@ -104,20 +113,14 @@ def make_folder(path: Path, *, calls: Calls = os) -> None:
 
 
 def check_folder(path: Path) -> bool:
-    """Whether a directory is there; raises if it is a link to one where other users could put files."""
+    """Whether a directory is there; raises if other users could put files into it, also behind a link."""
     try:
-        if not stat.S_ISLNK(path.lstat().st_mode):
-            return True
-        target = path.stat()
+        found = path.stat()
     except FileNotFoundError:
         return False
     except OSError as error:
         raise storage_error("reach", path, error) from error
-    if sys.platform != "win32" and (target.st_uid != os.geteuid() or target.st_mode & 0o002):
-        raise SecurityError(
-            f"`{path.name}` in pflow's home is a link to a directory that other users can change",
-            suggestions=["link to a directory that you own and that is not world-writable"],
-        )
+    check_trust(path, found)
     return True
 
 
@@ -125,8 +128,10 @@ def read_private(path: Path, limit: int) -> bytes:
     """What one of our files holds. Links, pipes, devices and directories are refused, and never waited for."""
     try:
         with open_at_once(path, NOFOLLOW) as file:
-            if not is_own_file(os.fstat(file.fileno())):
+            found = os.fstat(file.fileno())
+            if not is_own_file(found):
                 raise not_regular(path)
+            check_trust(path, found)
             data = read_up_to(file, limit)
     except FileNotFoundError:
         raise NotFoundError(f"`{path.name}` does not exist") from None
@@ -176,9 +181,10 @@ def locked(path: Path, *, calls: Calls = os) -> Iterator[None]:
 
 
 def set_aside(path: Path, *, calls: Calls = os) -> Path:
-    """Move a damaged file to `NAME.corrupt-DATE`, where nothing else is."""
+    """Move a damaged file to `NAME.corrupt-DATE`, where nothing else is; of older ones the newest few are kept."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    number = 1
+    # Names that were pruned are not used again: the newest file must have the last name.
+    number = 1 + max((_number(file) for file in find_asides(path) if f".corrupt-{stamp}" in file.name), default=0)
     while True:
         aside = path.with_name(f"{path.name}.corrupt-{stamp}" + (f"-{number}" if number > 1 else ""))
         try:
@@ -196,7 +202,31 @@ def set_aside(path: Path, *, calls: Calls = os) -> Path:
             if aside.stat().st_size == 0:
                 quietly(calls.unlink, aside)
             raise storage_error("set aside", path, error) from error
+        _prune_asides(path, aside, calls)
         return aside
+
+
+def find_asides(path: Path) -> list[Path]:
+    """What a file was set aside as, oldest first, with the files that belong to a database that was."""
+    prefix = f"{path.name}.corrupt-"
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in entries if entry.name.startswith(prefix) and _ASIDE.search(entry.name)]
+    except OSError:
+        return []
+    return sorted(map(path.with_name, names), key=lambda file: (file.name[: len(prefix) + _STAMP], _number(file)))
+
+
+def _number(aside: Path) -> int:
+    """Which of the files that were set aside in the same second this is."""
+    match = _ASIDE.search(aside.name)
+    return int(match[1] or 1) if match else 0
+
+
+def _prune_asides(path: Path, newest: Path, calls: Calls) -> None:
+    asides = [file for file in find_asides(path) if not file.name.startswith(newest.name)]
+    for file in asides[: max(0, len(asides) - _ASIDES_KEPT)]:
+        quietly(calls.unlink, file)
 
 
 def parse_object(data: bytes) -> dict[str, object] | None:
@@ -250,9 +280,15 @@ def sync_folder(folder: Path, calls: Calls = os) -> None:
         return
     fd = calls.open(folder, os.O_RDONLY)
     try:
+        sync_names(fd, calls)
+    finally:
+        quietly(calls.close, fd)
+
+
+def sync_names(fd: int, calls: Calls = os) -> None:
+    """Make the names in an open directory durable."""
+    try:
         calls.fsync(fd)
     except OSError as error:
         if error.errno != errno.EINVAL:  # some file systems have no such call for directories
             raise
-    finally:
-        quietly(calls.close, fd)

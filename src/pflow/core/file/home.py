@@ -51,6 +51,9 @@ class Home:
         self.journal = root / "runs.db"
         """The journal of runs."""
 
+        self.key = root / "runs.key"
+        """The key to credentials that runs came by, which the journal holds only encrypted."""
+
 
 def find_home(environ: Mapping[str, str] | None = None) -> Home:
     """The home that `PFLOW_HOME` names, else `~/.pflow`."""

@@ -10,7 +10,16 @@ from pathlib import Path
 import orjson
 
 from pflow.core.errors import CorruptError, NotFoundError, StorageError
-from pflow.core.file.atomic import JSON_LIMIT, locked, make_private, parse_object, read_private, set_aside, write_atomic
+from pflow.core.file.atomic import (
+    JSON_LIMIT,
+    find_asides,
+    locked,
+    make_private,
+    parse_object,
+    read_private,
+    set_aside,
+    write_atomic,
+)
 from pflow.core.file.file_name import show
 from pflow.core.file.os_call import Calls
 from pflow.core.frozen import Frozen
@@ -121,11 +130,8 @@ class StateFile:
 
     def last_aside(self) -> str:
         """The name that the file was last set aside under; "" if it never was."""
-        prefix = f"{self.path.name}.corrupt-"
-        try:
-            return max((path.name for path in self.path.parent.iterdir() if path.name.startswith(prefix)), default="")
-        except OSError:
-            return ""
+        asides = find_asides(self.path)
+        return asides[-1].name if asides else ""
 
     def _load(self) -> tuple[Json | None, bool]:
         """The object in the file, None if there is no file, and whether all is well with it."""

@@ -1,39 +1,26 @@
-"""The library of saved workflows and the drafts beside it: files by name. Does not check what they mean."""
+"""The library of saved workflows and the drafts beside it: texts by name. Does not check what they mean."""
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
 from pflow.core.advice import Advice
-from pflow.core.errors import (
-    DocumentError,
-    ExistsError,
-    NotFoundError,
-    PflowError,
-    SecurityError,
-    StorageError,
-    UsageError,
-)
-from pflow.core.file.atomic import check_folder, locked, parse_object, read_private, remove, set_aside, write_atomic
-from pflow.core.file.file_name import check_name, is_name, show
-from pflow.core.file.home import Home, absolute, find_home
+from pflow.core.errors import DocumentError, ExistsError, NotFoundError, PflowError, StorageError, UsageError
+from pflow.core.file.atomic import check_folder, locked, read_private, remove, sync_folder, write_atomic
+from pflow.core.file.file_name import check_name, is_name
+from pflow.core.file.home import Home, find_home
 from pflow.core.file.os_call import Calls, is_own_file, storage_error
-from pflow.core.file.state_file import StateFile
-from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json, object_in
+from pflow.core.library.about import About
+from pflow.core.library.history import MAX_FILE, History, Version, pick_version
 from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
-from pflow.core.library.workflow_file import decode_file, encode_file, now_text
+from pflow.core.library.workflow_text import FORMS, WorkflowText, now_text, read_document, text_of_value
 from pflow.core.suggest import did_you_mean
-
-MAX_FILE = 32 << 20
-"""Bytes of a workflow's file."""
 
 MAX_DRAFTS = 100 << 20
 """Bytes that all drafts together may take, so that an agent in a loop cannot fill the disk."""
@@ -41,60 +28,64 @@ MAX_DRAFTS = 100 << 20
 PATH_SUFFIXES = (".json", ".yaml", ".yml", ".pflow.md")
 """Suffixes that make a reference a path; a name must not end in one."""
 
-_STATS = ".stats.json"
-
 Kind = Literal["library", "draft"]
 
 
 class WorkflowManager:
-    """Workflows of one directory of a home, by name. Holds no state of its own."""
+    """Workflows of one directory of a home, by name. Holds no state of its own.
+
+    A workflow is its text, in `NAME.json` or `NAME.yaml`. Where both are there, the newer one counts.
+    """
 
     def __init__(self, home: Home | None = None, *, kind: Kind = "library", calls: Calls = os) -> None:
         self.home = home or find_home()
         self.kind = kind
         self.folder = self.home.workflows if kind == "library" else self.home.drafts
         self._calls = calls
+        self._about = About(self.folder, calls=calls)
+        self._history = History(self.folder, calls=calls)
 
     @classmethod
     def for_drafts(cls, home: Home | None = None, *, calls: Calls = os) -> WorkflowManager:
         """The workflows that are still being worked on."""
         return cls(home, kind="draft", calls=calls)
 
+    # Reading
+
     def exists(self, name: str) -> bool:
         """Whether there is something under that name, readable or not."""
-        return os.path.lexists(self._path(name))
+        return bool(self._paths(name))
 
-    def save(
-        self, name: str, document: Mapping[str, object], description: str = "", *, overwrite: bool = False
-    ) -> Path:
-        """Store a document under a name; raises `ExistsError` if it is taken and may not be overwritten."""
-        path = self._path(name)
-        if self.kind == "draft":
-            check_name(name, what="draft", inside="-")
-        with self._locked():
-            self._store(name, document, {"description": description} if description else {}, overwrite)
-        return path
+    def path(self, name: str) -> Path:
+        """The file that holds the workflow, or would."""
+        return next(iter(self._paths(name)), self.folder / f"{name}.json")
+
+    def text(self, name: str) -> WorkflowText:
+        """The text that is saved under a name, as its author wrote it."""
+        return self._read(name).as_author()
+
+    def stored_text(self, name: str) -> WorkflowText:
+        """The text of the file: the same, unless an earlier version saved it."""
+        return self._read(name)
 
     def load(self, name: str) -> Json:
         """What is saved under a name: `workflow`, the document, and `metadata`, with its statistics."""
-        document, metadata = self._load(name)
-        return {"workflow": document, "metadata": {**metadata, **object_in(self._stats(), name)}}
+        document, metadata = read_document(name, self._read(name), strict=True)
+        return {"workflow": document, "metadata": self._known(name, metadata)}
 
     def describe(self, name: str) -> SavedWorkflow:
         """What is known of a workflow without its document."""
-        metadata = {**self._load(name)[1], **object_in(self._stats(), name)}
-        return read_metadata(metadata, is_draft=self.kind == "draft")
+        try:
+            info = self.path(name).lstat()
+        except FileNotFoundError:
+            raise self._missing(name) from None
+        metadata = self._metadata(name, info, self._about.all().get(name, {}))
+        statistics = object_in(self._about.statistics(), name)
+        return read_metadata({**metadata, **statistics}, is_draft=self.kind == "draft")
 
     def load_ir(self, name: str) -> Json:
         """The document that is saved under a name."""
-        return self._load(name)[0]
-
-    def delete(self, name: str) -> None:
-        """Forget what is saved under a name."""
-        self._path(name)
-        with self._locked():
-            self._remove(name)
-            self._forget([name])
+        return read_document(name, self._read(name), strict=True)[0]
 
     def list_all(self) -> list[Json]:
         """Metadata of everything that can be read, sorted by name."""
@@ -102,19 +93,26 @@ class WorkflowManager:
 
     def scan(self) -> tuple[list[Json], list[str]]:
         """What `list_all` gives, and what is wrong with the files that it leaves out."""
-        stats = self._stats()
+        about, stats = self._about.all(), self._about.statistics()
         listed: list[Json] = []
         notices: list[str] = []
-        for name in self.names():
+        for name, info in self._entries():
             try:
-                metadata = self._load(name, strict=False)[1]
+                listed.append({**self._metadata(name, info, about.get(name, {})), **object_in(stats, name)})
             except NotFoundError:
                 continue  # deleted since we looked
             except PflowError as error:
                 notices.append(error.message)
             else:
-                listed.append({**metadata, **object_in(stats, name)})
+                notices.extend(self._two_files(name))
         return listed, notices
+
+    def _metadata(self, name: str, info: os.stat_result, known: Json) -> Json:
+        """What is known of a workflow; its text is read only if it has changed since it was saved."""
+        read: Json = {"name": name, "description": known.get("summary", "")}
+        if known.get("stamp") != _stamp(info):
+            read = read_document(name, self._read(name), strict=False)[1]
+        return {**read, **_without_cache(known)}
 
     def search(self, query: str) -> list[Json]:
         """Metadata of what has every word of `query` in its name or description, names first."""
@@ -127,23 +125,79 @@ class WorkflowManager:
                 found.append((not all(word in name for word in words), metadata))
         return [metadata for _, metadata in sorted(found, key=lambda entry: entry[0])]
 
+    def names(self) -> list[str]:
+        """Every name that something is saved under, sorted."""
+        return [name for name, _ in self._entries()]
+
+    def stamps(self) -> dict[str, str]:
+        """Every name, with a value that changes whenever its file does."""
+        return {name: f"{_stamp(found)} {found.st_ino}" for name, found in self._entries()}
+
+    # Changing
+
+    def save(
+        self,
+        name: str,
+        document: Mapping[str, object] | WorkflowText,
+        description: str = "",
+        *,
+        overwrite: bool = False,
+        replaces: int | None = None,
+    ) -> Path:
+        """Store a document under a name; raises `ExistsError` if it is taken and may not be overwritten.
+
+        `replaces` is the version that the caller has seen: overwrites that one and no other.
+        """
+        self._check_new_name(name)
+        text = document if isinstance(document, WorkflowText) else text_of_value(document)
+        with self._locked():
+            return self._store(name, text, {"description": description} if description else {}, overwrite, replaces)
+
+    def delete(self, name: str) -> None:
+        """Forget what is saved under a name, earlier versions included."""
+        check_name(name)
+        with self._locked():
+            self._remove(name)
+            self._history.forget(name)
+            self._about.forget([name])
+
+    def rename(self, name: str, new_name: str) -> Path:
+        """Give a workflow another name, which must be free; its versions and statistics come along."""
+        self._check_new_name(new_name)
+        with self._locked():
+            text = self._read(name)
+            if self._paths(new_name):
+                raise self._taken(new_name)
+            self._history.rename(name, new_name)
+            self._about.rename(name, new_name)
+            path = self.folder / f"{new_name}{text.suffix}"
+            try:
+                self._calls.replace(self.path(name), path)
+                sync_folder(self.folder, self._calls)
+            except OSError as error:
+                raise storage_error("rename", path, error) from error
+        return path
+
     def promote(self, draft: str, name: str, description: str = "") -> Path:
         """Move a draft into the library. Never overwrites; doing it again finishes what a crash cut short."""
         library = WorkflowManager(self.home, calls=self._calls)
         drafts = WorkflowManager.for_drafts(self.home, calls=self._calls)
-        path = library._path(name)
-        drafts._path(draft)
+        library._check_new_name(name)
+        check_name(draft)
         # Always in this order, and no other method takes both: two moves cannot wait for each other.
         with drafts._locked(), library._locked():
-            document = drafts.load_ir(draft)
-            about = {"description": description, "draft": draft} if description else {"draft": draft}
+            text = drafts.text(draft)
+            described = description or drafts._about.all().get(draft, {}).get("description", "")
+            given: Json = {"description": described} if described else {}
             try:
-                library._store(name, document, about, overwrite=False)
+                path = library._store(name, text, given)
             except ExistsError:
-                if not library._holds(name, document, about):
+                if not library._holds(name, text):
                     raise
+                path = library.path(name)
+                library._note(name, text, library._about.all().get(name, {}), given)
             drafts._remove(draft)
-            drafts._forget([draft])
+            drafts._about.forget([draft])
         return path
 
     def clean(self, older_than_seconds: float, *, now: float | None = None) -> list[str]:
@@ -151,78 +205,147 @@ class WorkflowManager:
         deadline = (time.time() if now is None else now) - older_than_seconds
         gone = []
         with self._locked():
-            for name, found in self._entries():
+            for name, found in list(self._entries()):
                 if found.st_mtime < deadline:
                     self._remove(name)
                     gone.append(name)
-            self._forget(gone)
+            self._about.forget(gone)
+        return gone
+
+    def trim(self, most: int, *, keep: str) -> list[str]:
+        """Delete what was written longest ago, until no more than `most` are left; returns the names of what is gone.
+
+        `keep` stays in any case.
+        """
+        with self._locked():
+            others = [(found.st_mtime_ns, name) for name, found in self._entries() if name != keep]
+            gone = [name for _, name in sorted(others)[: max(0, len(others) + 1 - most)]]
+            for name in gone:
+                self._remove(name)
+            self._about.forget(gone)
         return gone
 
     def record_run(self, name: str, success: bool, duration_ms: float) -> None:
         """Count a run of a saved workflow. The workflow's own file does not change by being run."""
-        if not self.exists(name):
-            return
+        if self.exists(name):
+            self._about.count_run(name, success, duration_ms)
 
-        def count(stats: Json) -> Json:
-            before = object_in(stats, name).get("execution_count", 0)
-            entry = {
-                "execution_count": before + 1 if isinstance(before, int) else 1,
-                "last_execution_at": now_text(),
-                "last_execution_success": success,
-                "last_execution_ms": round(duration_ms, 3),
-            }
-            return {**stats, name: entry}
+    # Versions
 
-        self._stats_file().update(count)
+    def version(self, name: str) -> int:
+        """The number of the version that is saved now. A text that was changed by hand becomes a version, too."""
+        with self._locked():
+            return self._adopt(name)
 
-    def names(self) -> list[str]:
-        """Every name that something is saved under, sorted."""
-        return [name for name, _ in self._entries()]
+    def versions(self, name: str) -> list[Version]:
+        """Every version that is kept, newest first; the first one is what is saved now."""
+        with self._locked():
+            self._adopt(name)
+            return self._history.versions(name)
 
-    def stamps(self) -> dict[str, str]:
-        """Every name, with a value that changes whenever its file does."""
-        return {name: f"{found.st_mtime_ns} {found.st_size} {found.st_ino}" for name, found in self._entries()}
+    def version_text(self, name: str, number: int) -> WorkflowText:
+        """The text of a version."""
+        found = pick_version(name, self.versions(name), number)
+        return self._history.read(found).as_author()
 
-    def _store(self, name: str, document: Mapping[str, object], about: Mapping[str, str], overwrite: bool) -> None:
-        path = self._path(name)
-        if name.lower().endswith(PATH_SUFFIXES):
+    def restore(self, name: str, number: int) -> int:
+        """Save an earlier version again, as the newest one; returns its new number."""
+        with self._locked():
+            self._adopt(name)
+            found = pick_version(name, self._history.versions(name), number)
+            known = self._about.all().get(name, {})
+            given: Json = {"description": known["description"]} if "description" in known else {}
+            self._store(name, self._history.read(found).as_author(), given, overwrite=True)
+            return self._adopt(name)
+
+    def prune(self, name: str, keep: int) -> int:
+        """Delete all but the newest versions; says how many are gone."""
+        with self._locked():
+            self._adopt(name)
+            return self._history.prune(name, max(keep, 1))
+
+    def _adopt(self, name: str) -> int:
+        """The number of the present version, which is kept as one if it was not yet; the lock is held."""
+        text = self._read(name)
+        versions = self._history.versions(name)
+        if versions and self._history.read(versions[0]) == text:
+            return versions[0].number
+        number = self._next_number(name, text, versions)
+        self._history.add(name, number, text)
+        known = self._about.all().get(name, {})
+        if known:
+            self._about.note(name, {**known, "version": number})
+        return number
+
+    def _next_number(self, name: str, text: WorkflowText, versions: list[Version]) -> int:
+        if versions:
+            return versions[0].number + 1
+        try:
+            counted = read_document(name, text, strict=False)[1].get("version")
+        except DocumentError:
+            counted = None
+        return counted if isinstance(counted, int) and 0 < counted < 10**8 else 1
+
+    # Files
+
+    def _store(
+        self, name: str, text: WorkflowText, given: Json, overwrite: bool = False, replaces: int | None = None
+    ) -> Path:
+        """Write a text, its version and what is known of it. Cut short at any point, nothing that was there is lost."""
+        before, number = self._before(name, overwrite, replaces)
+        path = self.folder / f"{name}{text.suffix}"
+        if self.kind == "library":
+            self._history.add(name, number, text)
+        else:
+            self._check_room(name, len(text.data))
+        write_atomic(path, text.data, calls=self._calls)
+        for other in self._paths(name):
+            if other != path:
+                remove(other, calls=self._calls)
+        self._note(name, text, before, {**given, "version": number} if self.kind == "library" else given)
+        return path
+
+    def _note(self, name: str, text: WorkflowText, before: Json, given: Json) -> None:
+        """Keep what is known of a text that was just written, and what its document says: lists need not read it."""
+        now = now_text()
+        times: Json = {"created_at": before.get("created_at", now), "updated_at": now}
+        summary = _summary(name, text)
+        described: Json = {} if summary or "description" not in before else {"description": before["description"]}
+        read: Json = {"summary": summary, "stamp": _stamp(self.path(name).stat())}
+        self._about.note(name, {**times, **described, **given, **read})
+
+    def _before(self, name: str, overwrite: bool, replaces: int | None) -> tuple[Json, int]:
+        """What is known of the text that is about to be overwritten, and the number of the version that follows it."""
+        if not self._paths(name):
+            if replaces is not None:
+                raise self._missing(name)
+            left = self._history.versions(name)  # of a save that was cut short
+            return {}, left[0].number + 1 if left else 1
+        if not overwrite and replaces is None:
+            raise self._taken(name)
+        if self.kind == "draft":
+            return {}, 1
+        number = self._adopt(name)
+        if replaces is not None and replaces != number:
+            raise ExistsError(
+                f"`{name}` has changed: it is at version {number}, and version {replaces} was to be replaced",
+                details={"version": number},
+                suggestions=["read it again, and make your change to what it is now"],
+            )
+        try:
+            found = read_document(name, self._read(name), strict=False)[1]
+        except DocumentError:
+            found = {}
+        return {**found, **self._about.all().get(name, {})}, number + 1
+
+    def _check_new_name(self, name: str) -> None:
+        if self.kind == "draft":
+            check_name(name, what="draft", inside="-")
+        if check_name(name).lower().endswith(PATH_SUFFIXES):
             raise UsageError(
                 f"the name `{name}` would be taken for a file",
                 suggestions=[f"save it as `{name[: name.rindex('.')]}`"],
             )
-        before = self._before(name, path, overwrite)
-        now = now_text()
-        metadata: Json = {"updated_at": now}
-        if self.kind == "library":
-            version = before.get("version", 0)
-            described = document.get("description")
-            metadata = {
-                "name": name,
-                "description": described if isinstance(described, str) else "",
-                "created_at": before.get("created_at", now),
-                "updated_at": now,
-                "version": version + 1 if isinstance(version, int) else 1,
-                **about,
-            }
-        data = encode_file(document, metadata)
-        if self.kind == "draft":
-            self._check_room(name, len(data))
-        write_atomic(path, data, calls=self._calls)
-
-    def _before(self, name: str, path: Path, overwrite: bool) -> Json:
-        """Metadata of what is about to be overwritten; what cannot be read is set aside, not lost."""
-        if not os.path.lexists(path):
-            return {}
-        if not overwrite:
-            raise ExistsError(
-                f"there is already a {self._what()} `{name}`",
-                suggestions=["choose another name, or delete or overwrite it"],
-            )
-        try:
-            return self._load(name, strict=False)[1]
-        except DocumentError:
-            set_aside(path, calls=self._calls)
-            return {}
 
     def _check_room(self, name: str, size: int) -> None:
         taken = sum(found.st_size for other, found in self._entries() if other != name)
@@ -232,69 +355,74 @@ class WorkflowManager:
                 suggestions=[Advice("delete old ones with `{clean_drafts}`")],
             )
 
-    def _holds(self, name: str, document: Mapping[str, object], about: Mapping[str, str]) -> bool:
-        """Whether an earlier attempt at the same move stored the same document."""
+    def _holds(self, name: str, text: WorkflowText) -> bool:
+        """Whether the same text is saved already, such as by a move that was cut short."""
         try:
-            saved, metadata = self._load(name)
+            return self.text(name) == text
         except PflowError:
             return False
-        same = all(metadata.get(key) == value for key, value in about.items())
-        return same and encode_file(saved, {}) == encode_file(document, {})
-
-    def _forget(self, names: Collection[str]) -> None:
-        """Delete the statistics of workflows that are gone."""
-        if any(name in names for name in self._stats()):
-            self._stats_file().update(lambda stats: {key: value for key, value in stats.items() if key not in names})
 
     def _remove(self, name: str) -> None:
-        path = self._path(name)
-        if path.is_dir() and not path.is_symlink():
-            raise StorageError(f"`{name}` is a directory, not a workflow", suggestions=["remove it by hand"])
-        try:
+        found = self._paths(name)
+        if not found:
+            raise self._missing(name)
+        for path in found:
+            if path.is_dir() and not path.is_symlink():
+                raise StorageError(f"`{name}` is a directory, not a workflow", suggestions=["remove it by hand"])
             remove(path, calls=self._calls)
-        except NotFoundError:
-            raise self._missing(name) from None
 
-    def _load(self, name: str, *, strict: bool = True) -> tuple[Json, Json]:
-        path = self._path(name)
+    def _read(self, name: str) -> WorkflowText:
         check_folder(self.folder)
+        path = self.path(name)
         try:
             data = read_private(path, MAX_FILE)
         except NotFoundError:
             raise self._missing(name) from None
-        return decode_file(name, data, strict=strict)
+        return WorkflowText(data=data, form="yaml" if path.suffix == ".yaml" else "json")
 
-    def _stats_file(self) -> StateFile:
-        return StateFile(self.folder / _STATS, on_damage=lambda _: {}, calls=self._calls)
+    def _known(self, name: str, metadata: Json) -> Json:
+        """What the file says of a workflow, what is kept beside it, and its statistics."""
+        beside = _without_cache(self._about.all().get(name, {}))
+        return {**metadata, **beside, **object_in(self._about.statistics(), name)}
 
-    def _stats(self) -> Json:
-        try:
-            return parse_object(read_private(self.folder / _STATS, MAX_FILE)) or {}
-        except PflowError:
-            return {}  # statistics are worth less than what they stand beside
+    def _two_files(self, name: str) -> list[str]:
+        """That a name has two files, if it has."""
+        found = [path.name for path in self._paths(name)]
+        return [f"`{found[0]}` is used; there is also an older `{found[1]}`"] if len(found) > 1 else []
+
+    def _paths(self, name: str) -> list[Path]:
+        """The files of a name, the newest first."""
+        check_name(name)
+        found = []
+        for form in FORMS:
+            path = self.folder / f"{name}.{form}"
+            try:
+                found.append((-path.lstat().st_mtime_ns, path))
+            except OSError:
+                continue
+        return [path for _, path in sorted(found)]
 
     def _entries(self) -> Iterator[tuple[str, os.stat_result]]:
         check_folder(self.folder)
         try:
             with os.scandir(self.folder) as entries:
-                found = sorted(entries, key=lambda entry: entry.name)
+                found = list(entries)
         except FileNotFoundError:
             return
         except OSError as error:
             raise storage_error("read the directory", self.folder, error) from error
+        newest: dict[str, os.stat_result] = {}
         for entry in found:
-            name = entry.name.removesuffix(".json")
-            if name == entry.name or not is_name(name):
+            name, _, form = entry.name.rpartition(".")
+            if form not in FORMS or not is_name(name):
                 continue
             try:
                 info = entry.stat(follow_symlinks=False)
             except OSError:
                 continue
-            if is_own_file(info):
-                yield name, info
-
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{check_name(name)}.json"
+            if is_own_file(info) and (name not in newest or newest[name].st_mtime_ns < info.st_mtime_ns):
+                newest[name] = info
+        yield from sorted(newest.items())
 
     def _locked(self) -> AbstractContextManager[None]:
         return locked(self.folder / "workflows", calls=self._calls)
@@ -302,68 +430,36 @@ class WorkflowManager:
     def _what(self) -> str:
         return "workflow" if self.kind == "library" else "draft"
 
+    def _taken(self, name: str) -> ExistsError:
+        return ExistsError(
+            f"there is already a {self._what()} `{name}`",
+            suggestions=["choose another name, or delete or overwrite it"],
+        )
+
     def _missing(self, name: str) -> NotFoundError:
-        return _missing(f"there is no {self._what()} `{name}`", name, self.names())
+        return missing_workflow(f"there is no {self._what()} `{name}`", name, self.names())
 
 
-class Resolved(Frozen):
-    """What a reference to a workflow means. `path` is the file; `name` is that of a path's file, too."""
-
-    kind: Literal["library", "draft", "path"]
-    name: str
-    path: Path
+def _stamp(info: os.stat_result) -> str:
+    """Changes whenever a file does."""
+    return f"{info.st_mtime_ns} {info.st_size}"
 
 
-def resolve(reference: str, home: Home | None = None) -> Resolved:
-    """Find a workflow by library name, draft name or path, in this order.
-
-    A string is a path only if it has a separator, starts with `~` or has a document's suffix, so a bare name
-    never reads the current directory. A name ending in `.json` may be a draft as well, and is one first.
-    """
-    library = WorkflowManager(home)
-    drafts = WorkflowManager.for_drafts(library.home)
-    if not is_path(reference):
-        for manager in (library, drafts):
-            if manager.exists(reference):
-                return Resolved(kind=manager.kind, name=reference, path=manager._path(reference))
-        names = [*library.names(), *drafts.names()]
-        raise _missing(f"there is no workflow `{reference}`", reference, names)
-    name = reference.removesuffix(".json")
-    if name != reference and is_name(name) and drafts.exists(name):
-        return Resolved(kind="draft", name=name, path=drafts._path(name))
-    return _resolve_path(reference)
-
-
-def is_path(reference: str) -> bool:
-    """Whether a reference means a file, not a name."""
-    separated = "/" in reference or os.sep in reference
-    return separated or reference.startswith("~") or reference.lower().endswith(PATH_SUFFIXES)
-
-
-def _resolve_path(reference: str) -> Resolved:
-    if "\0" in reference:
-        raise SecurityError("a path to a workflow holds a NUL")
-    path = absolute(os.path.expanduser(reference))  # noqa: PTH111 - Path raises on an unknown user
+def _summary(name: str, text: WorkflowText) -> object:
+    """What a document says of itself."""
     try:
-        found = path.stat()
-    except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
-            raise storage_error("read", path, error) from error
-        raise NotFoundError(
-            f"there is no file `{show_path(reference)}`",
-            suggestions=[Advice("saved workflows are run by name; `{list_workflows}` shows them")],
-        ) from None
-    if not stat.S_ISREG(found.st_mode):
-        raise NotFoundError(f"`{show_path(reference)}` is not a file")
-    return Resolved(kind="path", name=path.name.split(".", 1)[0], path=path)
+        return read_document(name, text, strict=False)[1]["description"]
+    except DocumentError:
+        return ""
 
 
-def show_path(path: str) -> str:
-    """A path that its user typed, as one line of printable text."""
-    return path if path.isprintable() and len(path) < 200 else show(path, 200)
+def _without_cache(known: Json) -> Json:
+    """What is known of a workflow apart from what was read from its text."""
+    return {key: value for key, value in known.items() if key not in ("summary", "stamp")}
 
 
-def _missing(message: str, name: str, names: list[str]) -> NotFoundError:
+def missing_workflow(message: str, name: str, names: list[str]) -> NotFoundError:
+    """That there is no such workflow, and which there are."""
     advice = did_you_mean(name, names, limit=3) or "there are: " + ", ".join(f"`{other}`" for other in names[:10])
     if not names:
         advice = Advice("nothing is saved yet; `{save_workflow}` saves a document")

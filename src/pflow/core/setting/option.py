@@ -10,7 +10,7 @@ from pflow.core.suggest import did_you_mean
 class Option:
     """One option. `choices` are the words it may hold; without them its default tells switch from number.
 
-    A `policy` decides what workflows may reach; only a person sets it.
+    A `policy` decides what workflows may do or reach, or what is kept of what they did; only a person sets it.
     """
 
     __slots__ = ("choices", "default", "description", "policy")
@@ -45,16 +45,20 @@ class Option:
 
 OPTIONS = {
     "journal.sync": Option(
-        "normal", "`full` survives a power cut at the price of a disk flush per step", ("normal", "full")
+        "normal", "`full` survives a power cut at the price of a disk flush per step", ("normal", "full"), policy=True
     ),
-    "trace.keep_days": Option(30, "days after which traces are deleted"),
-    "trace.max_mb": Option(500, "megabytes of traces to keep"),
-    "runs.keep_days": Option(30, "days after which ended runs are deleted"),
-    "drafts.keep_days": Option(7, "days after which drafts are deleted"),
+    "trace.keep_days": Option(30, "days after which traces are deleted", policy=True),
+    "trace.max_mb": Option(500, "megabytes of traces to keep", policy=True),
+    "runs.keep_days": Option(30, "days after which ended runs are deleted", policy=True),
+    "drafts.keep_days": Option(7, "days after which drafts are deleted", policy=True),
     "output.limit_kb": Option(20, "kilobytes of a value that an agent gets to see at once"),
     "http.allow_private": Option(False, "whether steps may reach addresses in private networks", policy=True),
     "http.allow_hosts": Option(
         "", "hosts that steps may always reach: `host`, `host:port`, `10.0.0.0/8`, …", policy=True
+    ),
+    "shell.strict": Option(False, "whether values may stand only in commands that are lists", policy=True),
+    "files.allow_read": Option(
+        "", "protected places that steps may read: `~/.kube/config`, `/run/secrets/*`, …", policy=True
     ),
     "github.base_url": Option("", "the API of a GitHub Enterprise server", policy=True),
 }

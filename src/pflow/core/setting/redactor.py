@@ -1,36 +1,41 @@
 """Keeps secrets out of everything that is stored or shown, by value; the only place that knows how.
 
-A secret of eight or more characters is replaced wherever it stands: as it is, as JSON, Python, URLs, hex and
-base64 write it, and long lines of a multi-line secret one by one. A shorter one would take ordinary words
-with it, so it is replaced only where a whole string (not a key, not a number) equals it.
+A secret of eight or more characters is replaced wherever it stands: as it is, reversed, as JSON, Python, URLs, HTML,
+hex, base64 and base32 write it, in one piece or broken into lines, and long lines of a multi-line secret one by one.
+A shorter one would take ordinary words with it, so it is replaced only where a whole string (not a key, not a number)
+equals it.
 
-Encoded JSON can be restored exactly once the secret is known again: a marker names the secret and the form
-that it replaced, and text that looks like a marker is escaped, so that no data can ask for a secret.
+Encoded JSON can be restored exactly once the secret is known again: a marker names the secret, its fingerprint and the
+form that it replaced, so that no other value is ever put in its place. Text that looks like a marker is escaped: data
+cannot ask for a secret. A secret that nobody would give again (`keep`) is restored with the key of the home.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from operator import is_
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import orjson
 
 from pflow.core.frozen import Frozen
-from pflow.core.setting.secret_encoding import encodings
+from pflow.core.setting.secret_seal import Seal, fingerprint
+from pflow.core.setting.secret_search import Search, Secret
 
-F = TypeVar("F", bound=Frozen)
-
-MIN_SECRET = 8
-"""Characters; a shorter secret is only replaced where it is a whole string."""
+F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 _OPEN = "«secret"
 _OPEN_BYTES = _OPEN.encode()
 _CLOSE = "»"
 _ESCAPE = f"{_OPEN}!"
 _NUMBER = f"{_OPEN}#{_CLOSE}"
-_SMALL_BYTES = 4096
+_SEALED = "*"
+"""Before text that the secret itself opens: a form that has no name."""
+
+_KEPT = "+"
+"""Before text that the key of the home opens."""
+
 _PART = "«part of a secret»"
 _PART_CHARACTERS = 6
 """Of a secret that was cut; fewer could be ordinary text."""
@@ -39,129 +44,157 @@ _CUTS = ("…", "'", '"', "`")
 _DIGITS = frozenset("0123456789+-.eE")
 
 
+class Restored(NamedTuple):
+    """A value with its secrets, and the names of those that are not known now."""
+
+    value: object
+    missing: frozenset[str]
+
+
 class Redactor:
-    """Replaces the secrets it knows. Cheap where there is none to replace.
+    """Replaces the secrets it knows. Cheap where there is none to replace. `key` is that of the home."""
 
-    `unknown` collects the names of secrets that `restore` met and did not know.
-    """
-
-    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
-        self.unknown: set[str] = set()
-        self._secrets: dict[str, str] = {}
-        self._patterns: list[_Pattern] | None = None
-        self._needles: tuple[bytes, ...] = ()
-        self._words: tuple[str, ...] = ()
-        self._whole: dict[str, str] = {}
+    def __init__(self, secrets: Mapping[str, str] | None = None, *, key: Callable[[], bytes] | None = None) -> None:
+        self._secrets: dict[str, Secret] = {}
+        self._names: dict[tuple[str, str], Secret] = {}
+        self._compiled: _Known | None = None
+        self._seal = Seal() if key is None else Seal(key)
         for name, value in (secrets or {}).items():
             self.add(name, value)
 
     def add(self, name: str, value: str) -> None:
         """Know one more secret from now on; an empty one is ignored."""
-        free, number = name, 1
-        while free in self._secrets:
-            if self._secrets[free] == value:
-                return
-            number += 1
-            free = f"{name}#{number}"
-        if value:
-            self._secrets[free] = value
-            self._patterns = None
+        self._add(name, value, kept=False)
+
+    def keep(self, name: str, value: str) -> None:
+        """Know a secret that came up in a run, and that nobody is asked for when the run goes on."""
+        self._add(name, value, kept=True)
 
     def text(self, text: str) -> str:
         """Free text to be shown: each secret, in any form, becomes `«secret:NAME»`."""
-        return _Mask(self._compiled(), self._whole, exact=False).text(text)
+        return _Mask(self._known).text(text)
 
     def value(self, value: object) -> object:
         """A result or an error to be shown; the same object where nothing is secret."""
-        return _Mask(self._compiled(), self._whole, exact=False).walk(value)
+        known = self._known
+        try:
+            data = orjson.dumps(value, _fields_of, orjson.OPT_NON_STR_KEYS)
+        except (TypeError, ValueError):  # not JSON: read closely instead
+            return _Mask(known).walk(value)
+        return _Mask(known.narrowed(data)).walk(value) if known.search.may_hold(data) else value
+
+    def names_in(self, text: str) -> tuple[str, ...]:
+        """The secrets that text holds, without short ones."""
+        return tuple(dict.fromkeys(span.secret.name for span in self._known.search.spans(text)))
 
     def ends(self, value: object) -> object:
         """An error to be stored or shown, whose strings may have been cut: the rest of a cut secret is replaced.
 
         A cut is the end of a string, an ellipsis or a quote. Whole secrets are left to `value` and `data`.
         """
-        return _Ends(self._compiled(), self._whole).walk(value)
+        return _Ends(self._known).walk(value)
 
     def report(self, report: F) -> F:
-        """One of our values to be shown, without secrets or parts of them."""
+        """A message or one of our values to be shown, without secrets or parts of them."""
         shown = self.value(self.ends(report))
         assert isinstance(shown, type(report))
         return shown
 
     def data(self, data: bytes) -> bytes:
         """Encoded JSON (as orjson writes it) to be stored; the same object where nothing is secret."""
-        patterns = self._compiled()
-        if not self._is_hit(data):
+        known = self._known
+        if not (known.search.may_hold(data) or has_marker(data)):
             return data
-        hits = [pattern for pattern in patterns if pattern.needle in data]
-        return orjson.dumps(_Mask(hits, self._whole, exact=True).walk(orjson.loads(data)))
+        value = orjson.loads(data)
+        masked = _Exact(known.narrowed(data), self._seal).walk(value)
+        return data if masked is value else orjson.dumps(masked)
 
-    def restore(self, data: bytes) -> bytes:
-        """What `data` was given, as far as the secrets in it are known."""
-        if data.isascii() or _OPEN_BYTES not in data:
-            return data
-        return orjson.dumps(_unmask(orjson.loads(data), _forms(self._secrets), self.unknown))
+    def restore(self, value: object) -> Restored:
+        """What was given to `data`, decoded, as far as the secrets in it are known."""
+        missing: set[str] = set()
+        restored = _unmask(value, lambda marker: self._meaning(marker, missing))
+        return Restored(restored, frozenset(missing))
 
-    def _is_hit(self, data: bytes) -> bool:
-        """Whether encoded JSON may hold a secret, or text that looks like a marker."""
-        if len(data) < _SMALL_BYTES and data.isascii():
-            # Searching in str costs a third of searching in bytes, which counts for the many small events.
-            return any(map(data.decode().__contains__, self._words))
-        if any(map(data.__contains__, self._needles)):
-            return True
-        return not data.isascii() and _OPEN_BYTES in data
+    def _add(self, name: str, value: str, *, kept: bool) -> None:
+        known = self._names.get((name, value))
+        if not value or (known is not None and (kept or not known.kept)):
+            return
+        free, number = name, 1
+        while free in self._secrets and self._secrets[free].value != value:
+            number += 1
+            free = f"{name}#{number}"
+        self._secrets[free] = self._names[name, value] = Secret(free, value, kept=kept)
+        self._compiled = None
 
-    def _compiled(self) -> list[_Pattern]:
-        patterns = self._patterns
-        if patterns is None:
-            found: dict[str, _Pattern] = {}
-            whole: dict[str, str] = {}
-            for name, value in self._secrets.items():
-                label = _label(name, self._secrets.values())
-                whole.setdefault(value, label)
-                for form, text in _forms_of(value):
-                    found.setdefault(text, _Pattern(text, label, form))
-            patterns = sorted(found.values(), key=lambda pattern: -len(pattern.text))
-            self._needles = tuple(pattern.needle for pattern in patterns)
-            self._words = tuple(needle.decode() for needle in self._needles if needle.isascii())
-            self._whole, self._patterns = whole, patterns
-        return patterns
+    @property
+    def _known(self) -> _Known:
+        if self._compiled is None:
+            self._compiled = _Known(self._secrets.values())
+        return self._compiled
+
+    def _meaning(self, marker: str, missing: set[str]) -> str | None:
+        """What the inside of a marker stands for; None if it is not known."""
+        label, _, form = marker.partition(":")
+        found = self._seal.reveal(form[1:]) if form.startswith(_KEPT) else self._known.form(label, form)
+        if found is None:
+            missing.add(_name(label))
+        return found
 
 
-class _Pattern:
-    """One form of one secret: `text` in plain text, `needle` in encoded JSON."""
+class _Known:
+    """Secrets as masks need them."""
 
-    __slots__ = ("form", "label", "needle", "short", "text")
+    def __init__(self, secrets: Iterable[Secret]) -> None:
+        # The first name of a value counts; one that somebody gives again comes before what is only kept.
+        self._secrets = sorted(secrets, key=lambda secret: secret.kept)
+        self.whole: dict[str, Secret] = {}
+        for secret in self._secrets:
+            self.whole.setdefault(secret.value, secret)
+        self.search = Search(self.whole.values())
+        self._marks: dict[str, Secret] | None = None
 
-    def __init__(self, text: str, label: str, form: str) -> None:
-        self.text = text
-        self.label = label
-        self.form = form
-        self.short = len(text) < MIN_SECRET
-        try:
-            quoted = orjson.dumps(text)
-        except TypeError:  # half a surrogate pair, which JSON cannot hold, nor any UTF-8
-            quoted = b'"\xff"'
-        self.needle = quoted if self.short else quoted[1:-1]
+    def narrowed(self, data: bytes) -> _Known:
+        """Those only that encoded JSON may hold."""
+        found = self.search.narrowed(data)
+        known = _Known(found.secrets)
+        known._secrets = self._secrets  # labels depend on all of them
+        return known
+
+    def label(self, secret: Secret) -> str:
+        """How a marker names a secret: by a hash if the name would give a secret away."""
+        label = _plain_label(secret.name)
+        marker = f"{_OPEN}:{label}{_CLOSE}"
+        given_away = any(not other.is_short and other.value in marker for other in self._secrets)
+        return _hashed_label(secret.name) if given_away else label
+
+    def form(self, label: str, form: str) -> str | None:
+        """The text that a marker stands for."""
+        marks = self._marks
+        if marks is None:
+            marks = self._marks = {}
+            for secret in reversed(self._secrets):
+                # Without a fingerprint, as earlier releases wrote it, the name has to do.
+                for mark in (_plain_label(secret.name), _hashed_label(secret.name), fingerprint(secret.value)):
+                    marks[mark] = secret
+        name, _, print_ = label.partition("@")
+        found = marks.get(print_ or name)
+        if found is None:
+            return None
+        if form.startswith(_SEALED):
+            return Seal.of(found.value).reveal(form[1:])
+        return next((text for text, known in found.texts.items() if known == form), None)
 
 
 class _Mask:
-    """Replaces patterns in values: `exact` tells forms apart and escapes what looks like a marker."""
+    """Replaces secrets in values to be shown."""
 
-    __slots__ = ("_exact", "_fields", "_long", "_numeric", "_texts", "_whole")
-
-    def __init__(self, patterns: Iterable[_Pattern], whole: Mapping[str, str], *, exact: bool) -> None:
-        self._long = [pattern for pattern in patterns if not pattern.short]
-        self._texts = [pattern.text for pattern in self._long] + ([_OPEN] if exact else [])
-        self._numeric = any(_DIGITS.issuperset(pattern.text) for pattern in self._long)
-        self._whole = whole
-        self._exact = exact
-        # A journal whose own field names were masked could not be read without the secret.
-        self._fields = _event_fields() if exact else frozenset()
+    def __init__(self, known: _Known) -> None:
+        self._known = known
+        self._numeric = any(_DIGITS.issuperset(value) for value, secret in known.whole.items() if not secret.is_short)
 
     def text(self, text: str) -> str:
-        label = self._whole.get(text)
-        return self._inside(text) if label is None else f"{_OPEN}:{label}{_CLOSE}"
+        secret = self._known.whole.get(text)
+        return self._inside(text) if secret is None else self._marker(secret, text)
 
     def walk(self, value: object) -> object:
         """The value without secrets; parts that hold none are shared, not copied."""
@@ -199,40 +232,64 @@ class _Mask:
         return tuple(masked) if isinstance(part, tuple) and isinstance(masked, list) else masked
 
     def _inside(self, text: str) -> str:
-        for found in self._texts:
-            if found in text:
-                break
-        else:
-            return text
-        hits = [pattern for pattern in self._long if pattern.text in text]
-        # Even places hold text that may still hide a secret, odd ones what replaced one.
-        pieces = [text]
-        for hit in hits:
-            form = f":{hit.form}" if self._exact and hit.form else ""
-            pieces = _split(pieces, hit.text, f"{_OPEN}:{hit.label}{form}{_CLOSE}")
-        if self._exact:
-            pieces = _split(pieces, _OPEN, _ESCAPE)
-        return "".join(pieces)
+        parts: list[str] = []
+        at = 0
+        for span in self._known.search.spans(text):
+            parts += (self._between(text[at : span.start]), self._marker(span.secret, text[span.start : span.end]))
+            at = span.end
+        return "".join([*parts, self._between(text[at:])])
+
+    def _between(self, text: str) -> str:
+        return text
+
+    def _marker(self, secret: Secret, text: str) -> str:
+        return f"{_OPEN}:{self._known.label(secret)}{_CLOSE}"
 
     def _key(self, key: object) -> object:
-        return self._inside(key) if isinstance(key, str) and key not in self._fields else key
+        return self._inside(key) if isinstance(key, str) else key
 
     def _number(self, number: float) -> object:
         text = orjson.dumps(number).decode()
         masked = self._inside(text)
-        if masked == text:
-            return number
-        return f"{_NUMBER}{masked}" if self._exact else masked
+        return number if masked == text else masked
+
+
+class _Exact(_Mask):
+    """Replaces secrets in what is stored: markers say which text they replaced, and what looks like one is escaped."""
+
+    def __init__(self, known: _Known, seal: Seal) -> None:
+        super().__init__(known)
+        self._seal = seal
+        # A journal whose own field names were masked could not be read without the secret.
+        self._fields = _event_fields()
+
+    def _between(self, text: str) -> str:
+        return text.replace(_OPEN, _ESCAPE)
+
+    def _marker(self, secret: Secret, text: str) -> str:
+        label = self._known.label(secret)
+        if secret.kept:
+            return f"{_OPEN}:{label}:{_KEPT}{self._seal.hide(text)}{_CLOSE}"
+        form = secret.texts.get(text)
+        if form is None:
+            form = _SEALED + Seal.of(secret.value).hide(text)
+        return f"{_OPEN}:{label}@{fingerprint(secret.value)}{form and ':'}{form}{_CLOSE}"
+
+    def _key(self, key: object) -> object:
+        return key if key in self._fields else super()._key(key)
+
+    def _number(self, number: float) -> object:
+        masked = super()._number(number)
+        return f"{_NUMBER}{masked}" if isinstance(masked, str) else number
 
 
 class _Ends(_Mask):
-    """Replaces the rests of cut patterns: their last characters behind a cut, their first before one."""
+    """Replaces the rests of cut secrets: their last characters behind a cut, their first before one."""
 
-    __slots__ = ()
-
-    def __init__(self, patterns: Iterable[_Pattern], whole: Mapping[str, str]) -> None:
-        super().__init__(patterns, whole, exact=False)
-        self._texts = [pattern.text for pattern in self._long]
+    def __init__(self, known: _Known) -> None:
+        super().__init__(known)
+        long = [secret for secret in known.whole.values() if not secret.is_short]
+        self._texts = [text for secret in long for text in secret.texts]
         self._numeric = False
 
     def text(self, text: str) -> str:
@@ -267,66 +324,59 @@ def _rest(text: str, secret: str) -> int:
     return 0
 
 
-def _unmask(value: object, forms: Mapping[str, str], unknown: set[str]) -> object:
+def has_marker(data: bytes) -> bool:
+    """Whether encoded JSON holds a marker, or text that looks like one."""
+    return not data.isascii() and _OPEN_BYTES in data
+
+
+def show_markers(value: object) -> object:
+    """Stored JSON as it is shown: markers say which secret they stand for and no more."""
+    return _unmask(value, lambda marker: f"{_OPEN}:{marker.partition(':')[0].partition('@')[0]}{_CLOSE}", numbers=False)
+
+
+def _unmask(value: object, meaning: Callable[[str], str | None], *, numbers: bool = True) -> object:
     if isinstance(value, str):
         if value.startswith(_NUMBER):
-            text = _unmask_text(value[len(_NUMBER) :], forms, unknown)
+            text = _unmask_text(value[len(_NUMBER) :], meaning)
             # While the secret is unknown it stays a string, to be restored another time.
-            return value if _OPEN in text else orjson.loads(text)
-        return _unmask_text(value, forms, unknown)
+            if numbers:
+                return value if _OPEN in text else orjson.loads(text)
+            return text
+        return _unmask_text(value, meaning)
     if isinstance(value, dict):
-        return {_unmask_text(key, forms, unknown): _unmask(item, forms, unknown) for key, item in value.items()}
+        return {_unmask_text(key, meaning): _unmask(item, meaning, numbers=numbers) for key, item in value.items()}
     if isinstance(value, list):
-        return [_unmask(item, forms, unknown) for item in value]
+        return [_unmask(item, meaning, numbers=numbers) for item in value]
     return value
 
 
-def _unmask_text(text: str, forms: Mapping[str, str], unknown: set[str]) -> str:
+def _unmask_text(text: str, meaning: Callable[[str], str | None]) -> str:
     first, *rest = text.split(_OPEN)
     restored = [first]
     for piece in rest:
-        label, close, after = piece[1:].partition(_CLOSE)
+        marker, close, after = piece[1:].partition(_CLOSE)
         if piece.startswith("!"):
             restored += (_OPEN, piece[1:])
-        elif piece.startswith(":") and close and label in forms:
-            restored += (forms[label], after)
+        elif piece.startswith(":") and close and (found := meaning(marker)) is not None:
+            restored += (found, after)
         else:
             restored += (_OPEN, piece)
-            if piece.startswith(":") and close:
-                unknown.add(_name(label))
     return "".join(restored)
 
 
-def _forms(secrets: Mapping[str, str]) -> dict[str, str]:
-    """What each marker stands for."""
-    forms: dict[str, str] = {}
-    for name, value in secrets.items():
-        # Which of the two labels was used depends on the other secrets that were known then.
-        for label in (_plain_label(name), _hashed_label(name)):
-            for form, text in _forms_of(value):
-                forms[f"{label}:{form}" if form else label] = text
-    return forms
-
-
-def _forms_of(value: str) -> Iterable[tuple[str, str]]:
-    return (("", value),) if len(value) < MIN_SECRET else encodings(value)
+def _fields_of(value: object) -> object:
+    """What JSON shows of one of our values, for looking whether a secret is in it."""
+    if isinstance(value, Frozen):
+        return value._asdict()
+    if isinstance(value, bytes | bytearray):
+        return value.decode(errors="replace")
+    if isinstance(value, Mapping):
+        return dict(value)
+    return None
 
 
 def _same(new: Iterable[object], old: Iterable[object]) -> bool:
     return all(map(is_, new, old))
-
-
-def _split(pieces: list[str], pattern: str, tag: str) -> list[str]:
-    result: list[str] = []
-    for index, piece in enumerate(pieces):
-        if index % 2:
-            result.append(piece)
-            continue
-        first, *rest = piece.split(pattern)
-        result.append(first)
-        for part in rest:
-            result += (tag, part)
-    return result
 
 
 @cache
@@ -335,14 +385,6 @@ def _event_fields() -> frozenset[str]:
     from pflow.core.event import EVENTS
 
     return frozenset(name for event in EVENTS.values() for name in event._fields)
-
-
-def _label(name: str, values: Iterable[str]) -> str:
-    """How a marker names a secret: by a hash if the name would give a secret away."""
-    label = _plain_label(name)
-    marker = f"{_OPEN}:{label}{_CLOSE}"
-    given_away = any(len(value) >= MIN_SECRET and value in marker for value in values)
-    return _hashed_label(name) if given_away else label
 
 
 def _plain_label(name: str) -> str:
@@ -356,7 +398,7 @@ def _name(label: str) -> str:
     # lazy: only needed when a secret is not known any more
     from urllib.parse import unquote
 
-    return unquote(label.partition(":")[0])
+    return unquote(label.partition("@")[0])
 
 
 def _hashed_label(name: str) -> str:

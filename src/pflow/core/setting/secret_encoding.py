@@ -27,8 +27,25 @@ def encodings(value: str) -> Iterator[tuple[str, str]]:
             yield form, text
 
 
+def loose_forms(value: str) -> Iterator[tuple[str, str]]:
+    """Texts of a secret that may stand in pieces, each with what it is written in: as lines of text or in some code."""
+    yield value, "lines"
+    yield value[::-1], "lines"
+    try:
+        data = value.encode()
+    except UnicodeEncodeError:
+        return
+    yield data.hex(), "hex"
+    yield data.hex().upper(), "hex"
+    for offset in range(3):
+        yield _base64(data, offset), "base64"
+    for offset in range(5):
+        yield _base32(data, offset), "base32"
+
+
 def _all(value: str) -> Iterator[tuple[str, str]]:
     yield "", value
+    yield from _in_host(value)
     if not _PLAIN.issuperset(value):
         yield from _escaped(value)
     try:
@@ -41,6 +58,19 @@ def _all(value: str) -> Iterator[tuple[str, str]]:
         text = _base64(data, offset)
         yield f"base64-{offset}", text
         yield f"base64url-{offset}", text.replace("+", "-").replace("/", "_")
+    yield "reversed", value[::-1]
+    for offset in range(5):
+        yield f"base32-{offset}", _base32(data, offset)
+
+
+def _in_host(value: str) -> Iterator[tuple[str, str]]:
+    """Forms that a value has as part of a host name: in lower case, and in ASCII if it is a label of its own."""
+    yield "lower", value.lower()
+    if not value.isascii():
+        try:
+            yield "idna", value.encode("idna").decode("ascii")
+        except UnicodeError:  # too long for a label, or of letters that no host name has
+            return
 
 
 def _escaped(value: str) -> Iterator[tuple[str, str]]:
@@ -88,3 +118,12 @@ def _base64(data: bytes, offset: int) -> str:
 
     text = b2a_base64(b"\0" * offset + data, newline=False).decode()
     return text[(8 * offset + 5) // 6 : 8 * (offset + len(data)) // 6]
+
+
+def _base32(data: bytes, offset: int) -> str:
+    """The same for base32, whose groups have five bytes."""
+    # lazy: only needed once there is a secret
+    from base64 import b32encode
+
+    text = b32encode(b"\0" * offset + data).decode()
+    return text[(8 * offset + 4) // 5 : 8 * (offset + len(data)) // 5]

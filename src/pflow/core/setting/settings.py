@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from binascii import crc32
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping
 from typing import cast
+
+import orjson
 
 from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, NotFoundError, StorageError, UsageError
@@ -16,12 +19,17 @@ from pflow.core.file.state_file import StateFile
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json, JsonView
 from pflow.core.setting.option import OPTIONS, find_option, parse_option
-from pflow.core.setting.redactor import MIN_SECRET
 from pflow.core.setting.secret_name import is_secret_name
+from pflow.core.setting.secret_search import MIN_SECRET
 
 VERSION = 1
 MAX_VALUE = 64 << 10
 """Characters of a credential."""
+
+SERVER_TOKEN = "PFLOW_MCP_TOKEN"
+"""What clients of `pflow serve mcp --http` must have: a secret that no step is given."""
+
+_FIELDS = frozenset({"version", "env", "options", "checksum"})
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _NAME = _LETTERS | frozenset("0123456789_")
@@ -123,6 +131,17 @@ class Settings:
         # A ChainMap only writes to its first map, and is handed out as a Mapping.
         return ChainMap(self._read(), cast("MutableMapping[str, str]", self._environ))
 
+    def step_variables(self) -> Mapping[str, str]:
+        """The same for steps and the inputs of workflows, which are not given the token of our own server."""
+        variables = self.variables()
+        if SERVER_TOKEN in variables:
+            return {name: value for name, value in variables.items() if name != SERVER_TOKEN}
+        return variables
+
+    def server_token(self) -> str:
+        """The token of our own server, from the settings, else from the environment; "" without one."""
+        return self.variables().get(SERVER_TOKEN, "")
+
     def secrets(self) -> Mapping[str, str]:
         """Values to keep out of everything that is shown or stored: our credentials, and what the environment
         holds under names such as `GITHUB_TOKEN`."""
@@ -134,7 +153,7 @@ class Settings:
             content = self._content()
             self._env = _texts(content)
             self._options = _part(content, "options")
-            self._note_unknown()
+            self._note_oddities(content)
         return self._env
 
     def _content(self) -> Json:
@@ -156,10 +175,20 @@ class Settings:
                 ],
             )
 
-    def _note_unknown(self) -> None:
-        for key in self._options:
+    def _note_oddities(self, content: JsonView) -> None:
+        """Say what has no effect, and whether anything but pflow has changed the file: a flipped bit, or a person."""
+        name = self._file.path.name
+        for field in content:
+            if field not in _FIELDS:
+                self.notices.append(f"`{name}` holds an unknown field `{show(field)}`; it has no effect")
+        for key in _part(content, "options"):
             if key not in OPTIONS:
-                self.notices.append(f"`{self._file.path.name}` holds an unknown option `{show(key)}`; it has no effect")
+                self.notices.append(f"`{name}` holds an unknown option `{show(key)}`; it has no effect")
+        if content.get("checksum", _checksum(content)) != _checksum(content):
+            self.notices.append(
+                f"`{self._file.path}` was edited or damaged since pflow saved it; the next setting that is stored "
+                "accepts what it holds"
+            )
 
     def _change(self, part: str, key: str, value: object) -> None:
         def change(content: Json) -> Json:
@@ -169,7 +198,9 @@ class Settings:
                 values.pop(key, None)
             else:
                 values[key] = value
-            return {**content, "version": VERSION, part: dict(sorted(values.items()))}
+            self._note_oddities(content)
+            after = {**content, "version": VERSION, part: dict(sorted(values.items()))}
+            return {**after, "checksum": _checksum(after)}
 
         self._file.update(change)
         self._env = None
@@ -198,6 +229,12 @@ def _check_secret(key: str, value: str) -> None:
         raise UsageError(f"the value of `{key}` is longer than {MAX_VALUE} characters")
     if "\0" in value or value.encode(errors="ignore").decode() != value:
         raise UsageError(f"the value of `{key}` holds characters that no environment variable can hold")
+
+
+def _checksum(content: JsonView) -> str:
+    """A number for everything else in the file, however it is laid out. It finds damage, not deceit."""
+    rest = {field: value for field, value in content.items() if field != "checksum"}
+    return f"{crc32(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)):08x}"
 
 
 def _part(content: JsonView, part: str) -> Json:

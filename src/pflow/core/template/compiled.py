@@ -7,18 +7,22 @@ from typing import NamedTuple
 
 import orjson
 
+from pflow.core.conversion import convert
 from pflow.core.errors import StepError, UnresolvedError
 from pflow.core.interface import MISSING
 from pflow.core.json_type import type_of
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
 
+ValuePath = tuple[str | int, ...]
+"""Where something stands inside a value."""
+
 
 class Reference(NamedTuple):
     """One template: what it names, the path into it, and the default for when that is missing."""
 
     root: str
-    path: tuple[str | int, ...]
+    path: ValuePath
     default: object
     text: str
     offset: int
@@ -27,8 +31,22 @@ class Reference(NamedTuple):
 MOST_BUILT = 64_000_000
 """Characters, or bytes of JSON, that several templates may build in one place. One that passes a value on is free."""
 
+
+class Taken(NamedTuple):
+    """What a place takes: types of JSON, and how to read the text of a default as one of them."""
+
+    kinds: frozenset[str]
+    read: Callable[[str], object]
+
+
+KindsAt = Callable[[ValuePath], Taken | None]
+"""What the place at a path inside a value takes; None if it takes anything."""
+
 Lookup = Callable[[Reference], object]
 """Gives a reference's value; raises `UnresolvedError`."""
+
+JsonIn = Callable[[str], object | None]
+"""Gives the JSON object or array that a text holds, None if it holds none."""
 
 
 class Problem(NamedTuple):
@@ -39,15 +57,28 @@ class Problem(NamedTuple):
 
     message: str
     hint: str = ""
-    path: tuple[str | int, ...] = ()
+    path: ValuePath = ()
     offset: int = 0
     newer: bool = False
+
+
+class Given(NamedTuple):
+    """What a command gets besides its text: variables and standard input, by the templates that they hold.
+
+    `every` is the template that gives all variables, with names that only a run knows.
+    """
+
+    variables: Mapping[str, str] = {}
+    every: str = ""
+    stdin: str = ""
 
 
 class Compiled:
     """A value with its templates parsed. This one has no templates, and renders to the same object."""
 
     __slots__ = ("references", "value")
+    is_single = False
+    """Whether it is one template and nothing else, and so keeps the type of its value."""
 
     def __init__(self, value: object = None, references: Iterable[Reference] = ()) -> None:
         self.references = tuple(references)
@@ -61,6 +92,38 @@ class Compiled:
         """The parts of it that have names, such as the parameters of a node."""
         return {}
 
+    def places(self, path: ValuePath = ()) -> Iterator[tuple[ValuePath, Compiled]]:
+        """The strings with templates in them, each with the path to it inside the value."""
+        if self.references:
+            yield path, self
+
+    def converted(self, kinds: KindsAt, path: ValuePath = ()) -> Compiled:
+        """The same, with the value of each string with templates in it turned into what its place takes."""
+        taken = kinds(path) if self.references else None
+        return self if taken is None else Converted(self, taken)
+
+
+class Converted(Compiled):
+    """A string with templates in it, and the types that its place takes.
+
+    The default of a template is text of the document, and is read as a value of the place.
+    """
+
+    __slots__ = ("_default", "_kinds", "_written", "inner")
+
+    def __init__(self, inner: Compiled, taken: Taken) -> None:
+        super().__init__(references=inner.references)
+        self.inner = inner
+        self._kinds = taken.kinds
+        self._written = inner.references[0].default if inner.is_single else MISSING
+        self._default = self._written if self._written is MISSING else taken.read(str(self._written))
+
+    def render(self, lookup: Lookup) -> object:
+        value = self.inner.render(lookup)
+        if value is self._written:
+            return self._default
+        return convert(value, self._kinds)
+
 
 class Parts(Compiled):
     """Text around templates, in its order; subclasses say how it is put together."""
@@ -70,6 +133,15 @@ class Parts(Compiled):
     def __init__(self, parts: Sequence[str | Reference]) -> None:
         super().__init__(references=(part for part in parts if isinstance(part, Reference)))
         self._parts = tuple(parts)
+
+    @property
+    def literal(self) -> str:
+        """The text around the templates."""
+        return "".join(part for part in self._parts if isinstance(part, str))
+
+    def converted(self, kinds: KindsAt, path: ValuePath = ()) -> Compiled:
+        taken = kinds(path)
+        return self if taken is None or "string" in taken.kinds else Converted(self, taken)
 
 
 class Refused(Compiled):
@@ -83,6 +155,11 @@ class Refused(Compiled):
 
     def render(self, lookup: Lookup) -> object:
         raise StepError(self._problem.message, suggestions=[self._problem.hint])
+
+
+def refuse(references: Sequence[Reference], problems: list[Problem]) -> tuple[Compiled, list[Problem]]:
+    """A value that never is one, with its problems."""
+    return Refused(references, problems[0]), problems
 
 
 def as_text(value: object) -> str:
@@ -115,9 +192,15 @@ def too_large(what: str) -> UnresolvedError:
     )
 
 
-def descend(value: object, reference: Reference) -> object:
-    """What stands at the reference's path inside its root's value; raises `UnresolvedError`."""
+def descend(value: object, reference: Reference, opened: Mapping[int, JsonIn] = {}) -> object:
+    """What stands at the reference's path inside its root's value; raises `UnresolvedError`.
+
+    `opened` says at which depth text is read as the JSON that it holds, and how.
+    """
     for depth, key in enumerate(reference.path):
+        if isinstance(value, str) and depth in opened:
+            held = opened[depth](value)
+            value = value if held is None else held
         if isinstance(value, Mapping):
             name = key if isinstance(key, str) else str(key)
             if name in value:

@@ -1,7 +1,8 @@
-"""Reads POSIX shell text far enough to know what quotes each template stands in. It runs and rewrites nothing.
+"""Reads POSIX shell text far enough to know what quotes each template stands in, and where values go.
 
-Where shells differ, or where the text does not say enough, it gives up: a template that cannot be placed for
-certain is refused. A mistake here could at worst split a value into words, since values never become text.
+It runs and rewrites nothing. Where shells differ, or where the text does not say enough, it gives up: a template that
+cannot be placed for certain is refused. A mistake here could at worst split a value into words, since values never
+become text that the shell parses.
 """
 
 from __future__ import annotations
@@ -10,19 +11,10 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from pflow.core.printable import shorten
-from pflow.core.template.compiled import Problem, Reference
-from pflow.core.template.shell_code import (
-    DYNAMIC,
-    INSTEAD,
-    SLOT,
-    Refusal,
-    Word,
-    reads_code,
-    refused_words,
-    sets_integers,
-)
-from pflow.core.template.shell_word import Quotes, Unclear, WordReader, refusal_at
+from pflow.core.template.shell_code import DYNAMIC, INSTEAD, SLOT, Refusal, Word, names_stdin, sets_integers
+from pflow.core.template.shell_command import CLOSING, Command, CommandCheck, Here, Script
+from pflow.core.template.shell_flow import Flow, Slot
+from pflow.core.template.shell_word import Unclear, WordReader, refusal_at
 
 Closer = Literal["", ")", "esac"]
 
@@ -31,86 +23,97 @@ _REDIRECT = re.compile(r"<<<|<<-?|<&|<>|<\(|>\(|>>|>&|>\||[<>]")
 _EMPTY_PARENTHESES = re.compile(r"\([ \t]*\)")
 _DELIMITER = re.compile(r"(?:[^ \t\n;&|<>()'\"\\$`]|'[^']*'|\"[^\"\\$`]*\"|\\[^\n])+")
 _LEADING = frozenset(["if", "then", "else", "elif", "do", "while", "until", "!", "{", "coproc"])
-_CLOSING = frozenset(["}", "fi", "done", "esac", ")", "))", "]]"])
+_COMPOUND = frozenset(["if", "while", "until", "for", "select", "case", "{"])
+_COMPARES = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"])
+
+_DEEPEST_SCRIPT = 12
+_MOST_PASSES = 6
+"""Readings of one text, each of which knows the variables that the last one found to hold values."""
 
 
-class _Here:
-    """A here-document that was announced and whose body is still to come."""
-
-    __slots__ = ("delimiter", "fed", "quoted", "tabs")
-
-    def __init__(self, delimiter: str, *, quoted: bool, tabs: bool) -> None:
-        self.delimiter = delimiter
-        self.quoted = quoted
-        self.tabs = tabs
-        self.fed = False
-
-
-class _Command:
-    """The simple command being read, and the pipeline it is part of."""
-
-    __slots__ = ("fed", "frame", "heres", "piped", "start", "words")
-
-    def __init__(self, start: int) -> None:
-        self.frame = start
-        self.words: list[Word] = []
-        self.fed: list[Word] = []
-        self.heres: list[_Here] = []
-        self.piped = False
-        self.start = start
+def read_script(text: str, flow: Flow) -> list[Slot]:
+    """The places of values in a script, in their order. Raises `Unclear`."""
+    for _ in range(_MOST_PASSES):
+        slots: list[Slot] = []
+        flow.grew = False
+        try:
+            _Lexer(text, slots, flow, 0, None).read()
+        except Unclear as unclear:
+            unclear.passed = sum(not slot.variable for slot in slots)
+            raise
+        if not flow.grew:
+            return slots
+    raise Unclear("its variables depend on each other in too many ways")
 
 
-def place_slots(
-    parts: Sequence[str | Reference], references: Sequence[Reference]
-) -> tuple[list[Quotes], list[Problem]]:
-    """The quotes that each template stands in, or the problems with where they stand."""
-    slots: list[Quotes | Refusal] = []
-    try:
-        _Lexer("".join(part if isinstance(part, str) else SLOT for part in parts), slots, 0, None).read()
-        if len(slots) != len(references):
-            raise Unclear("the command has a form that is not understood")
-    except Unclear as unclear:
-        at = references[min(len(slots), len(references) - 1)]
-        message = f"cannot tell how the shell would read `{shorten(at.text)}`: {unclear}"
-        return [], [Problem(message, INSTEAD, (), at.offset)]
-    problems = [
-        Problem(f"`{shorten(reference.text)}` {slot.why}", slot.hint, (), reference.offset)
-        for reference, slot in zip(references, slots, strict=True)
-        if isinstance(slot, Refusal)
-    ]
-    return [slot for slot in slots if not isinstance(slot, Refusal)], problems
+def check_words(words: Sequence[Word], count: int, flow: Flow) -> list[Slot]:
+    """The same for a command that no shell reads: a slot for each of its templates, and those of a script in it."""
+    slots = [Slot() for _ in range(count)]
+    command = Command(count)
+    command.words = list(words)
+    lexer = _Lexer("", slots, flow, 0, None)
+    for script in lexer.check.check(command):
+        lexer.read_inner(script)
+    return slots
 
 
 class _Lexer(WordReader):
-    def __init__(self, text: str, slots: list[Quotes | Refusal], depth: int, refusal: Refusal | None) -> None:
-        super().__init__(text, slots, depth, refusal)
-        self.pending: list[_Here] = []
+    def __init__(self, text: str, slots: list[Slot], flow: Flow, depth: int, refusal: Refusal | None) -> None:
+        super().__init__(text, slots, flow, depth, refusal)
+        self.check = CommandCheck(slots, flow)
+        self.pending: list[Here] = []
         self.held = False
+        self.counts = False
 
     def read(self) -> None:
         self._commands("")
         if self.pending:
             raise Unclear("a here-document has no end")
 
-    def substitution(self) -> None:
+    def substitution(self) -> str:
+        first = len(self.slots)
         outer, self.pending = self.pending, []
         held, self.held = self.held, self.held or bool(outer)
         self._commands(")")
         if self.pending:
             raise Unclear("a here-document does not end inside its `$(…)`")
         self.pending, self.held = outer, held
+        return self._output(first)
 
-    def _refuse(self, first: int, last: int, refusal: Refusal) -> None:
-        for index in range(first, last):
-            if self.slots[index] != "comment" and not isinstance(self.slots[index], Refusal):
-                self.slots[index] = refusal
+    def nested(self, text: str) -> str:
+        first = len(self.slots)
+        inner = _Lexer(text, self.slots, self.flow, self.depth, self.refusal)
+        inner.template_refusal = self.template_refusal
+        inner.read()
+        self.counts = inner.counts
+        return self._output(first)
+
+    def _output(self, first: int) -> str:
+        """What stands for the output of commands: a value, if they were given one and do not only count."""
+        held = any(slot.quotes != "comment" for slot in self.slots[first:])
+        return SLOT if held and not self.counts else DYNAMIC
+
+    def read_inner(self, script: Script) -> None:
+        """Read a script that the command gives to a shell, for the variables in it."""
+        first = len(self.slots)
+        try:
+            if self.depth > _DEEPEST_SCRIPT:
+                raise Unclear("its scripts are nested too deeply")
+            with self._deeper():
+                _Lexer(script.text, self.slots, script.flow, self.depth, None).read()
+        except Unclear as unclear:
+            del self.slots[first:]
+            name = next((name for name in sorted(script.flow.names) if re.search(rf"\b{name}\b", script.text)), "")
+            if name:
+                refusal = Refusal(f"stands in a script that is not understood: {unclear}", INSTEAD)
+                self.slots.append(Slot("none", refusal, name))
 
     # Commands
 
     def _commands(self, closer: Closer) -> bool:
         """Read up to the closer and past it; whether that was the word `esac`."""
         with self._deeper():
-            command = _Command(len(self.slots))
+            command = Command(len(self.slots))
             while True:
                 self._blanks()
                 char = self._peek()
@@ -146,26 +149,27 @@ class _Lexer(WordReader):
                         raise Unclear("`esac` stands outside of `case`")
                     return True
 
-    def _add(self, command: _Command, word: Word) -> bool:
+    def _add(self, command: Command, word: Word) -> bool:
         """Take a word into the command; whether it is an `esac` that ends the commands instead."""
         if word.bare and word.text.isdigit() and self._peek() in ("<", ">"):
             return False  # the number of a file descriptor
         text = word.text if word.bare and not command.words else ""
         if text == "esac":
             return True
+        if text in _COMPOUND:
+            self._pipe_into(command)
         if text == "case":
             self._case()
             command.words.append(Word("esac"))
         elif text in ("for", "select"):
             self._blanks()
             with self._refusing("variable"):
-                if self._peek() != "(":
-                    self._word()
+                command.loop = self._word().text if self._peek() != "(" else ""
             command.words.append(Word("for"))
         elif text == "function":
             self._blanks()
             with self._refusing("variable"):
-                self._word()
+                self.flow.functions.add(self._word().text)
             self._blanks()
             if found := _EMPTY_PARENTHESES.match(self.text, self.position):
                 self.position = found.end()
@@ -176,65 +180,91 @@ class _Lexer(WordReader):
             command.words.append(word)
         return False
 
-    def _finish(self, command: _Command, operator: str) -> None:
+    def _finish(self, command: Command, operator: str) -> None:
         words = command.words
         if sets_integers(words):
             raise Unclear("with integer variables, the shell evaluates what is assigned")
-        for word, refusal in refused_words(words) if words and words[0].text != "for" else ():
-            self._refuse(word.first, word.last, refusal)
-        if words and reads_code(words):
-            fed = refusal_at("fed")
-            for word in command.fed:
-                self._refuse(word.first, word.last, fed)
-            for here in command.heres:
-                here.fed = True
-            if command.piped:
-                self._refuse(command.start, len(self.slots), fed)
-                command.start = command.frame = len(self.slots)
+        if words or command.fed or command.heres or command.files or command.inherits:
+            for script in self.check.check(command):
+                self.read_inner(script)
+            self.counts = command.counts
         if operator in ("|", "|&"):
-            if words and words[0].text in _CLOSING:
+            if words and words[0].text in CLOSING:
                 command.start = command.frame
+                command.said = [(command.frame, len(self.slots))]
             command.piped = True
         elif not (operator == "\n" and command.piped and not words):
             command.start = len(self.slots)
             command.heres = []
+            command.said = []
+            command.texts = []
             command.piped = False
         command.words = []
         command.fed = []
+        command.files = []
+        command.inherits = False
+        command.loop = ""
 
-    def _parenthesis(self, command: _Command) -> None:
+    def _pipe_into(self, command: Command) -> None:
+        """What is piped into a compound command reaches the commands in it."""
+        if command.piped and len(self.slots) > command.start:
+            self.flow.add_input()
+
+    def _parenthesis(self, command: Command) -> None:
         words = command.words
         if self.text.startswith("((", self.position) and (not words or words[-1].text == "for"):
             self.position += 2
             self._arithmetic()
             words.append(Word("))"))
-        elif not words or (words[-1].text.endswith("=") and self.text[self.position - 1] == "="):
+        elif not words:
+            self._pipe_into(command)
             self.position += 1
             self._commands(")")
-            if not words:
-                words.append(Word(")"))
+            words.append(Word(")"))
+        elif words[-1].text.endswith("=") and self.text[self.position - 1] == "=":
+            self.position += 1
+            words[-1] = self._array(words[-1])
         elif len(words) == 1 and (found := _EMPTY_PARENTHESES.match(self.text, self.position)):
             self.position = found.end()
+            self.flow.functions.add(words[0].text)
             words.clear()
         else:
             raise Unclear("a `(` stands where the shell expects none")
 
-    def _redirect(self, command: _Command) -> None:
+    def _array(self, assigned: Word) -> Word:
+        """Read the elements of an array; the assignment with what they hold."""
+        texts = [assigned.text]
+        while True:
+            self._lines()
+            if self._peek() == ")":
+                self.position += 1
+                return Word("".join(texts), assigned.first, len(self.slots), False)
+            first = len(self.slots)
+            word = self._word()
+            texts.append(word.text)
+            if word.text.startswith("[") and SLOT in word.text.partition("]=")[0]:
+                self.check.refuse(first, len(self.slots), refusal_at("operator"))
+
+    def _redirect(self, command: Command) -> None:
         operator = self._match(_REDIRECT)
         if self.text.startswith("\\\n", self.position) and operator in ("<", ">", "<<"):
             raise Unclear(f"a line break follows `{operator}`")
         first = len(self.slots)
         if operator in ("<(", ">("):
             self._commands(")")
-            command.words.append(Word(DYNAMIC, first, len(self.slots), False))
+            command.words.append(Word(self._output(first), first, len(self.slots), False))
             return
         self._blanks()
         if operator in ("<<", "<<-"):
             self._announce(command, tabs=operator == "<<-")
         elif self._peek() not in ("", "\n", *";&|<>()"):
             word = self._word()
-            if operator in ("<", "<<<"):
-                command.fed.append(word)
+            if operator == "<" and names_stdin(word.text):
+                command.inherits = True
+            elif operator.startswith(">") and operator != ">&":
+                command.files.append(word.text)
+            elif operator in ("<", "<<<"):
+                command.fed.append((operator, word))
 
     def _case(self) -> None:
         self._blanks()
@@ -263,7 +293,9 @@ class _Lexer(WordReader):
                 return
 
     def _test(self) -> None:
-        with self._refusing("test"):
+        first = len(self.slots)
+        words: list[str] = []
+        with self._refusing_templates("test"):
             while True:
                 self._lines()
                 if not self._peek():
@@ -273,7 +305,13 @@ class _Lexer(WordReader):
                     continue
                 word = self._word()
                 if word.bare and word.text == "]]":
-                    return
+                    break
+                words.append(word.text)
+        if not _COMPARES.isdisjoint(words):
+            for name in words:
+                if name.isidentifier():
+                    self._variable(name)
+            self.check.refuse(first, len(self.slots), refusal_at("test"))
 
     # Lines
 
@@ -291,7 +329,7 @@ class _Lexer(WordReader):
     def _comment(self) -> None:
         end = self.text.find("\n", self.position)
         end = len(self.text) if end < 0 else end
-        self.slots.extend(["comment"] * self.text.count(SLOT, self.position, end))
+        self.slots.extend(Slot("comment") for _ in range(self.text.count(SLOT, self.position, end)))
         self.position = end
 
     def _newline(self) -> None:
@@ -304,18 +342,18 @@ class _Lexer(WordReader):
 
     # Here-documents
 
-    def _announce(self, command: _Command, *, tabs: bool) -> None:
+    def _announce(self, command: Command, *, tabs: bool) -> None:
         raw = self._match(_DELIMITER)
         if SLOT in raw:
             raise Unclear("the delimiter of a here-document must be written out")
         if self._peek() in ("'", '"', "\\", "$", "`"):
             raise Unclear("the delimiter of a here-document has a form that is not understood")
         delimiter = re.sub(r"\\(.)|['\"]", r"\1", raw)
-        here = _Here(delimiter, quoted=delimiter != raw or raw[:1] in "'\"", tabs=tabs)
+        here = Here(delimiter, quoted=delimiter != raw or raw[:1] in "'\"", tabs=tabs)
         self.pending.append(here)
         command.heres.append(here)
 
-    def _body(self, here: _Here) -> None:
+    def _body(self, here: Here) -> None:
         start = self.position
         joined = False
         while True:
@@ -330,11 +368,22 @@ class _Lexer(WordReader):
                 break
             joined = not here.quoted and (len(line) - len(line.rstrip("\\"))) % 2 == 1
         body = self.text[start:line_start]
+        if here.script is not None and SLOT not in body:
+            written = body if here.quoted else re.sub(r"\\([$`\\])", r"\1", body)
+            self.read_inner(Script(written, here.script))
         if here.quoted:
-            self.slots.extend([self.refusal or refusal_at("here")] * body.count(SLOT))
+            self.slots.extend(Slot("none", self.refusal or refusal_at("here")) for _ in range(body.count(SLOT)))
             return
+        first = len(self.slots)
         refusal = self.refusal or (refusal_at("fed") if here.fed else None)
-        _Lexer(body, self.slots, self.depth, refusal).read_body()
+        _Lexer(body, self.slots, self.flow, self.depth, refusal).read_body()
+        if len(self.slots) > first:
+            for name in here.names:
+                self.flow.add_name(name)
+            for path in here.files:
+                self.flow.add_file(path)
+            if here.compound:
+                self.flow.add_input()
 
     def read_body(self) -> None:
         """Read the text as the body of a here-document."""

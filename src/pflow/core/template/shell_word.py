@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from pflow.core.template.shell_code import DYNAMIC, INSTEAD, SLOT, Refusal, Word
+from pflow.core.template.shell_code import DYNAMIC, INSTEAD, LATER, SLOT, Refusal, Word
+from pflow.core.template.shell_flow import Flow, Quotes, Slot
+from pflow.core.template.shell_program import LIST
 
-Quotes = Literal["none", "double", "single", "comment"]
 Inside = Literal["none", "double", "body"]
 """What a `$` or a backquote stands in: nothing, double quotes, or the body of a here-document."""
 
@@ -18,61 +19,91 @@ _DEEPEST_LEVELS = 40
 _BLANK = re.compile(r"(?:[ \t]|\\\n)+")
 _PLAIN = re.compile(r"[^ \t\n;&|<>()'\"\\$`\0]+")
 _PLAIN_QUOTED = re.compile(r'[^"\\$`\0]+')
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[-@*#?$!0-9]")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = re.compile(rf"{_NAME.pattern}|[-@*#?$!0-9]")
+_PARAMETER = re.compile(rf"([#!]?)({_NAME.pattern}|[0-9]+|[@*])")
 
+_FED = f"{LIST}; or write the script out and pass the value as an argument"
 _PLACES = {
     "arithmetic": ("stands in arithmetic, where its value would be evaluated", "compute it in a `code` step"),
     "test": ("stands in `[[ … ]]`, which can evaluate its value", "write `[ … ]`"),
+    "operator": ("stands where the shell evaluates its value", "compute it in a `code` step"),
     "expansion": ("stands inside another `${…}`", INSTEAD),
     "ansi": ("stands in `$'…'`, where nothing is filled in", "write plain quotes"),
     "locale": ('stands in `$"…"`, which the shell may translate', "write plain quotes"),
     "here": ("stands in a here-document with quotes around its delimiter", "write `<<EOF`, or use `stdin`"),
-    "fed": ("would become part of a script that a program reads", INSTEAD),
+    "fed": ("would become part of a script that a program reads", _FED),
     "backslash": ("follows a backslash", "for a shell variable write `$NAME` or `$${NAME}`; else drop the backslash"),
     "dollar": ("follows a `$`", 'write `"\\$"` before it for a dollar sign'),
     "variable": ("would name a variable", "write the name out"),
 }  # fmt: skip
 
 
+_NOT_FILLED_IN = frozenset(["expansion", "ansi", "locale", "here", "backslash", "dollar"])
+
+
 class Unclear(Exception):
-    """The text cannot be read for certain; the message says why."""
+    """The text cannot be read for certain; the message says why, `passed` how many templates were read."""
+
+    passed = 0
 
 
 def refusal_at(place: str) -> Refusal:
     """Why a template cannot stand in a place of this kind."""
-    return Refusal(*_PLACES[place])
+    return Refusal(*_PLACES[place], lint=place not in _NOT_FILLED_IN)
 
 
 class WordReader(ABC):
     """A text, how far it is read, and what is known of each slot so far."""
 
-    def __init__(self, text: str, slots: list[Quotes | Refusal], depth: int, refusal: Refusal | None) -> None:
+    def __init__(self, text: str, slots: list[Slot], flow: Flow, depth: int, refusal: Refusal | None) -> None:
         self.text = text
         self.position = 0
         self.slots = slots
+        self.flow = flow
         self.depth = depth
         self.refusal = refusal
+        self.template_refusal: Refusal | None = None
 
     @abstractmethod
     def read(self) -> None:
         """Read the whole text as commands."""
 
     @abstractmethod
-    def substitution(self) -> None:
-        """Read commands up to the `)` of a `$(`, and past it."""
+    def substitution(self) -> str:
+        """Read commands up to the `)` of a `$(`, and past it; what stands for their output."""
+
+    @abstractmethod
+    def nested(self, text: str) -> str:
+        """Read commands that stand in backquotes; what stands for their output."""
 
     def _peek(self) -> str:
         return self.text[self.position : self.position + 1]
 
     def _take(self, quotes: Quotes) -> None:
-        self.slots.append(self.refusal or quotes)
+        """Pass a template."""
+        self.slots.append(Slot(quotes, self.refusal or self.template_refusal))
         self.position += 1
+
+    def _variable(self, name: str, refusal: Refusal | None = None) -> str:
+        """What stands for a variable; one that holds a value has a slot."""
+        text = self.flow.read(name)
+        if text != DYNAMIC:
+            self.slots.append(Slot("none", self.refusal or refusal, name))
+        return text
 
     @contextmanager
     def _refusing(self, place: str) -> Iterator[None]:
         before, self.refusal = self.refusal, self.refusal or refusal_at(place)
         yield
         self.refusal = before
+
+    @contextmanager
+    def _refusing_templates(self, place: str) -> Iterator[None]:
+        """Refuse templates but not variables, which the shell itself fills in."""
+        before, self.template_refusal = self.template_refusal, self.template_refusal or refusal_at(place)
+        yield
+        self.template_refusal = before
 
     @contextmanager
     def _deeper(self) -> Iterator[None]:
@@ -169,15 +200,15 @@ class WordReader(ABC):
             self._arithmetic()
         elif rest.startswith("("):
             self.position += 1
-            self.substitution()
+            return self.substitution()
         elif rest.startswith("{"):
             self.position += 1
-            self._braces(inside)
+            return self._braces(inside)
         elif rest.startswith("'") and inside == "none":
-            self._ansi()
+            return self._ansi()
         elif rest.startswith('"') and inside == "none":
-            with self._refusing("locale"):
-                self._double()
+            with self._refusing_templates("locale"):
+                return self._double()
         elif rest.startswith(SLOT):
             with self._refusing("dollar"):
                 self._take("none")
@@ -187,6 +218,7 @@ class WordReader(ABC):
             raise Unclear("a line break follows `$`")
         elif found := _VARIABLE.match(self.text, self.position):
             self.position = found.end()
+            return self._variable(found[0])
         else:
             return "$"
         return DYNAMIC
@@ -199,11 +231,26 @@ class WordReader(ABC):
                 if not char or char == "'" or (char == ")" and not open_parentheses):
                     raise Unclear("`((` is not understood; for a subshell write `( (`")
                 open_parentheses += (char == "(") - (char == ")")
-                self._inner(char, "double")
+                if found := _NAME.match(self.text, self.position):
+                    self.position = found.end()
+                    self._variable(found[0])  # arithmetic evaluates what a name holds, without any `$`
+                else:
+                    self._inner(char, "double")
             self.position += 2
 
-    def _braces(self, inside: Inside) -> None:
-        with self._deeper(), self._refusing("expansion"):
+    def _braces(self, inside: Inside) -> str:
+        """Pass what follows `${`; what stands for its value."""
+        found = _PARAMETER.match(self.text, self.position)
+        first = len(self.slots)
+        prefix, name = (found[1], found[2]) if found else ("", "")
+        if found:
+            self.position = found.end()
+        operator = self.text[self.position : self.position + 2]
+        evaluates = operator[:1] in ("[", "@") or (operator[:1] == ":" and operator[1:] not in ("-", "=", "?", "+"))
+        if prefix != "#" or evaluates:
+            self._variable(name, refusal_at("variable") if prefix == "!" else None)
+        own = len(self.slots)
+        with self._deeper(), self._refusing_templates("expansion"):
             while (char := self._peek()) != "}":
                 if not char:
                     raise Unclear("`${` has no `}`")
@@ -211,6 +258,13 @@ class WordReader(ABC):
                     raise Unclear("quotes inside `${…}` mean different things to different shells")
                 self._inner(char, inside)
             self.position += 1
+        for slot in self.slots[first if operator[:1] == "@" else own :] if evaluates else ():
+            slot.refusal = slot.refusal or refusal_at("operator")
+        if operator.lstrip(":").startswith("=") and len(self.slots) > own:
+            self.flow.add_name(name)
+        if len(self.slots) == first:
+            return DYNAMIC
+        return LATER if len(self.slots) == own and self.flow.read(name) == LATER else SLOT
 
     def _inner(self, char: str, inside: Inside) -> None:
         """Pass one character, or what it opens, inside arithmetic or braces."""
@@ -221,11 +275,12 @@ class WordReader(ABC):
         elif self._special(char, "none", inside) is None:
             self.position += 1
 
-    def _ansi(self) -> None:
+    def _ansi(self) -> str:
         with self._refusing("ansi"):
-            self._single()
+            text = self._single()
             if self.text[self.position - 2] == "\\":
                 raise Unclear("`\\'` inside `$'…'` means different things to different shells")
+        return text
 
     def _backquotes(self, inside: Inside) -> str:
         end = self.position + 1
@@ -240,6 +295,6 @@ class WordReader(ABC):
             raise Unclear('`\\"` in backquotes in a here-document means different things to different shells')
         inner = re.sub(r'\\([$`\\"])' if inside == "double" else r"\\([$`\\])", r"\1", inner)
         with self._deeper():
-            type(self)(inner, self.slots, self.depth, self.refusal).read()
+            text = self.nested(inner)
         self.position = end + 1
-        return DYNAMIC
+        return text

@@ -7,13 +7,25 @@ There are no expressions, and a value that holds `${…}` is data. `$$${a}` is a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
 from pflow.core.interface import MISSING, Slot
+from pflow.core.json_type import describe
 from pflow.core.printable import cut
-from pflow.core.template.compiled import Compiled, Lookup, Parts, Problem, Reference, bounded
+from pflow.core.template.compiled import (
+    Compiled,
+    Given,
+    KindsAt,
+    Lookup,
+    Parts,
+    Problem,
+    Reference,
+    ValuePath,
+    as_text,
+    bounded,
+)
 
 _OPEN = re.compile(r"\$\$\{|\$\{")
 _BODY = re.compile(
@@ -27,6 +39,7 @@ _LITERAL = "write `$${` for a literal `${`"
 
 class _Single(Compiled):
     __slots__ = ()
+    is_single = True
 
     def render(self, lookup: Lookup) -> object:
         return lookup(self.references[0])
@@ -50,6 +63,13 @@ class _Object(Compiled):
     def render(self, lookup: Lookup) -> object:
         return {**self._fixed, **{key: part.render(lookup) for key, part in self._changing.items()}}
 
+    def places(self, path: ValuePath = ()) -> Iterator[tuple[ValuePath, Compiled]]:
+        for key, part in self._changing.items():
+            yield from part.places((*path, key))
+
+    def converted(self, kinds: KindsAt, path: ValuePath = ()) -> Compiled:
+        return _Object(self._fixed, {key: part.converted(kinds, (*path, key)) for key, part in self._changing.items()})
+
 
 class _Array(Compiled):
     __slots__ = ("_parts",)
@@ -61,24 +81,85 @@ class _Array(Compiled):
     def render(self, lookup: Lookup) -> object:
         return [part.render(lookup) for part in self._parts]
 
+    def places(self, path: ValuePath = ()) -> Iterator[tuple[ValuePath, Compiled]]:
+        for index, part in enumerate(self._parts):
+            yield from part.places((*path, index))
 
-def compile_value(value: object, slot: Slot = "value") -> tuple[Compiled, list[Problem]]:
-    """Parse the templates in a value, for the kind of place it stands in."""
+    def converted(self, kinds: KindsAt, path: ValuePath = ()) -> Compiled:
+        return _Array([part.converted(kinds, (*path, index)) for index, part in enumerate(self._parts)])
+
+
+def compile_value(
+    value: object, slot: Slot = "value", *, beside: Mapping[str, object] | None = None
+) -> tuple[Compiled, list[Problem]]:
+    """Parse the templates in a value, for the kind of place it stands in.
+
+    A command is checked with the params `beside` it: its variables and its standard input.
+    """
     problems: list[Problem] = []
-    if slot == "raw" or not isinstance(value, str) or slot == "value":
-        return (Compiled(value) if slot == "raw" else _compile(value, (), problems)), problems
-    if slot == "url" and "${" not in value:
+    if slot == "raw":
         return Compiled(value), problems
+    if slot == "shell" and isinstance(value, str | list):
+        return _compile_command(value, given_beside(beside or {}))
+    if slot == "env":
+        return _compile_env(value)
+    if slot != "url" or not isinstance(value, str):
+        return _compile(value, (), problems), problems
+    if "${" not in value:
+        return Compiled(value), problems
+    from pflow.core.template.url_text import compile_url  # lazy: only documents with http steps need it
+
     parts, problems = split_text(value)
-    if slot == "shell":
+    compiled, found = compile_url(parts)
+    return compiled, [*problems, *found]
+
+
+def _compile_command(value: str | list[object], given: Given) -> tuple[Compiled, list[Problem]]:
+    if isinstance(value, str):
         from pflow.core.template.shell_text import compile_shell  # lazy: only documents with shell steps need it
 
-        compiled, found = compile_shell(parts)
-    else:
-        from pflow.core.template.url_text import compile_url  # lazy: only documents with http steps need it
+        parts, problems = split_text(value)
+        compiled, found = compile_shell(parts, given)
+        return compiled, [*problems, *found]
+    from pflow.core.template.argument_list import compile_arguments  # lazy: only documents with shell steps need it
 
-        compiled, found = compile_url(parts)
+    items: list[list[str | Reference]] = []
+    problems = []
+    for index, item in enumerate(value):
+        if not isinstance(item, str | int | float):
+            message = f"an argument is a string, a number or a boolean, not {describe(item)}"
+            return Compiled(value), [Problem(message, "write each argument as an item of its own", (index,))]
+        parts, found = split_text(as_text(item))
+        items.append(parts)
+        problems.extend(p._replace(path=(index,)) for p in found)
+    compiled, found = compile_arguments(items, value, given)
     return compiled, [*problems, *found]
+
+
+def given_beside(beside: Mapping[str, object]) -> Given:
+    """Which variables of a command, and whether its standard input, hold values of templates."""
+    env = beside.get("env")
+    variables = {}
+    for name, item in env.items() if isinstance(env, Mapping) else ():
+        if found := _first_template(item):
+            variables[str(name)] = found
+    return Given(variables, _first_template(env) if isinstance(env, str) else "", _first_template(beside.get("stdin")))
+
+
+def _first_template(value: object) -> str:
+    references = _compile(value, (), []).references
+    return references[0].text if references else ""
+
+
+def _compile_env(value: object) -> tuple[Compiled, list[Problem]]:
+    problems: list[Problem] = []
+    compiled = _compile(value, (), problems)
+    if not compiled.references:
+        return compiled, problems
+    from pflow.core.template.env_text import check_env, check_later  # lazy: few commands have variables with templates
+
+    problems += check_env(given_beside({"env": value}))
+    return (compiled if isinstance(value, Mapping) else check_later(compiled)), problems
 
 
 def _compile(value: object, path: tuple[str | int, ...], problems: list[Problem]) -> Compiled:

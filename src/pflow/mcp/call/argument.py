@@ -5,7 +5,7 @@ The check is a courtesy to authors. What would take too long to check here is le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,9 @@ _DETAILED_BYTES = 1 << 15
 _MOST_PROBLEMS = 50
 _GENERAL = "the arguments do not fit the tool's input schema"
 _DIALECTS = frozenset(("draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12"))
+
+
+Place = tuple[str | int, ...]
 
 
 class ArgumentCheck:
@@ -62,6 +65,32 @@ class ArgumentCheck:
         except (TypeError, ValueError) as error:
             return [f"the arguments cannot be sent as JSON: {shorten(str(error), 200)}"]
         return self._explain(arguments, size)
+
+    def problems_of_literals(
+        self, arguments: Mapping[str, object], unknown: Collection[Place]
+    ) -> list[tuple[Place, str]]:
+        """What is wrong with arguments whatever the values at the `unknown` places will be, each with its place.
+
+        What is missing at the top is not a problem: it may still come from elsewhere.
+        """
+        # lazy: only wrong arguments need words, and they need the whole of jsonschema_rs
+        from pflow.mcp.call.argument_problem import describe
+        from pflow.mcp.call.literal_problem import is_certain
+
+        try:
+            size = len(orjson.dumps(arguments))
+            if size > _DETAILED_BYTES or self._cost.of(arguments) > _DETAILED or self._validator.is_valid(arguments):
+                return []
+        except (TypeError, ValueError):
+            return []
+        errors = islice(self._validator.iter_errors(arguments), _MOST_PROBLEMS)
+        found = {
+            (tuple(error.instance_path), shorten(text, 300)): None
+            for error in errors
+            if is_certain(error, unknown)
+            for text in describe(error, self._schema, arguments)
+        }
+        return list(found)
 
     def _explain(self, arguments: Mapping[str, object], size: int) -> list[str]:
         # lazy: only wrong arguments need words, and they need the whole of jsonschema_rs

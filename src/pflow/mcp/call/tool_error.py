@@ -38,50 +38,76 @@ _STATUS_TEXT = re.compile(
     r"(?:unauthori[sz]ed|forbidden|not found|gone|request time-?out|gateway time-?out|too many requests)",
     re.IGNORECASE,
 )
-_WORDS = (
-    (
-        "rate_limited",
-        re.compile(
-            r"\brate[ _-]?limit|too many requests|\bthrottl(?:ed|ing)"
-            r"|\bquota[ _]?(?:was |has been |is )?(?:exceeded|exhausted)"
-            r"|exceeded (?:your|the|its) [\w ]{0,30}quota|secondary rate|resource_exhausted",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "auth_failed",
-        re.compile(
-            r"\bunauthori[sz]ed\b|\bunauthenticated\b|\bforbidden\b|\bnot authenticated\b|\bnot logged in\b"
-            r"|\bauth(?:entication|orization)? (?:has )?(?:failed|failure|required|error|is required)"
-            r"|\b(?:login|sign[ -]?in) (?:is )?required|\bbad credentials"
-            r"|\b(?:invalid|bad|expired|missing|wrong|revoked|incorrect|no) (?:\w+ )?"
-            r"(?:api[ _-]?key|(?:access|auth|bearer|api|refresh)[ _-]token|token|credentials?|password)\b"
-            r"|\b(?:api[ _-]?key|token|credentials?|password) (?:\w+ ){0,3}"
-            r"(?:expired|invalid|revoked|required|missing|incorrect)"
-            r"|\binvalid_(?:grant|token|client|auth)\b|\binsufficient[_ ](?:scope|permission|privilege)",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "timeout",
-        re.compile(
-            r"\btimed[ -]?out\b|\bETIMEDOUT\b|\bdeadline exceeded"
-            r"|\btime[ -]?out (?:of|after|exceeded|expired|error|while|waiting)"
-            r"|\b\w*timeout(?:error|exception|expired)\b|\b(?:read|connect|request|gateway|operation)[ -]?timeout\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "resource_missing",
-        re.compile(
-            r"\bENOENT\b|\bno such (?!command|option|module|method|tool)\w+"
-            r"|\bnosuch(?:key|bucket|entity|file)|\bfilenotfound"
-            r"|(?<!command )(?<!module )(?<!executable )(?<!program )(?<!interpreter )(?<!method )\bnot[ _]found\b"
-            r"|\b\w+notfound(?:error|exception)?\b|\b(?:does not|doesn't|do not) exist\b|\bcould not be found\b",
-            re.IGNORECASE,
-        ),
-    ),
+_SECRET = r"(?:api[ _-]?key|(?:access|auth|bearer|api|refresh|security)[ _-]token|token|credentials?|password)"
+_RATE_LIMITED = re.compile(
+    r"\brate[ _-]?limit(?:ed|ing)?[ _](?:\w+ ){0,2}(?:exceeded|reached|hit|error)|too many requests"
+    r"|\brate[ _-]?limited\b|\bthrottl(?:ed|ing)|\bsecondary rate|resource_exhausted"
+    r"|(?<!disk )(?<!storage )\bquota[ _]?(?:was |has been |is )?(?:exceeded|exhausted)"
+    r"|exceeded (?:your|the|its) [\w ]{0,30}quota",
+    re.IGNORECASE,
 )
+_MAYBE_RATE_LIMITED = re.compile(r"\brate[ _-]?limits?\b", re.IGNORECASE)
+_AUTH_FAILED = re.compile(
+    r"\bunauthori[sz]ed\b|\bunauthenticated\b|\bforbidden\b|\bnot (?:authenticated|authori[sz]ed|logged in)\b"
+    r"|\bnot_authed\b|\bWRONGPASS\b|(?-i:\bAccessDenied)|\bbad credentials"
+    r"|\bauth(?:entication|orization)? (?:has )?(?:failed|failure|required|error|is required)"
+    r"|\b(?:login|sign[ -]?in) (?:is )?required"
+    # What follows a token that a parser complains of: where it stands, or the token itself.
+    rf"|\b(?:invalid|bad|expired|missing|wrong|revoked|incorrect|no) (?:\w+ )?{_SECRET}\b(?!\W{{0,2}}[`'\"(){{}}\[\]<>]"
+    r"|,? (?:in|at|near|on|was found)\b)"
+    rf"|\b{_SECRET} (?:\w+ ){{0,6}}"
+    r"(?:expired|invalid|revoked|required(?! to\b)|missing|incorrect|not (?:found|set|provided|configured))"
+    r"|\binvalid_(?:grant|token|client|auth)\b|\binsufficient[_ ](?:scope|permission|privilege)",
+    re.IGNORECASE,
+)
+_TIMEOUT = re.compile(
+    r"\btimed[ -]?out\b|\bETIMEDOUT\b|\bdeadline exceeded|\btime[ -]?out (?:after|exceeded|expired|error|while|waiting)"
+    r"|\btime[ -]?out (?:of )?[\d.,]+ ?m?s(?:ec\w*)? exceeded|\bdue to \w+ timeout\b"
+    r"|\b\w*timeout(?:error|exception|expired)\b",
+    re.IGNORECASE,
+)
+_MAYBE_TIMEOUT = re.compile(
+    r"\b(?:read|connect|request|gateway|operation)[ -]?timeout\b|\btime[ -]?out of\b", re.IGNORECASE
+)
+_RESOURCE_MISSING = re.compile(
+    r"\bENOENT\b|\bno such \w+|\bnosuch(?:key|bucket|entity|file)|\bfilenotfound|\bnot[ _]found\b|\w_not_found\b"
+    r"|(?-i:\b\w*NotFound(?:Error|Exception)?\b)|\b(?:does not|doesn't|do not) exist\b|\bcould not be found\b"
+    r"|\bcould not resolve to an? ",
+    re.IGNORECASE,
+)
+_ABOUT_ARGUMENTS = re.compile(
+    r"\b(?:unknown|unexpected|unrecogni[sz]ed|invalid|missing|unsupported)\b.{0,30}?"
+    r"\b(?:options?|arguments?|param(?:eter)?s?|fields?|flags?|values?|propert(?:y|ies))\b"
+    r"|\b(?:must|should|has to) (?:be|have)\b",
+    re.IGNORECASE,
+)
+"""Words about an argument, which may be called like a failure: `rate_limit must be a number`."""
+
+_PART = (
+    r"(?<![/\\.\w-])(?:executables?|binary|command|program|interpreter|module|package|library|browser|chrom(?:e|ium)"
+    r"|firefox|driver|plugin|dependency|ffmpeg|method|class|symbol|host(?:name)?|domain|server|proxy|option|tool)"
+)
+_PLACE = r"(?<![/\\.\w-])(?:string|text|substring|snippet|pattern|selector|element|match)(?: to \w+)?"
+_IS_MISSING = (
+    r"(?: file| distribution)?(?: ['\"`][^'\"`]{0,80}['\"`])?(?: was| is)? "
+    r"(?:not found|does(?: not|n't) exist|could not be found)"
+)
+_ABOUT_THE_SERVER = re.compile(
+    # A name that does not resolve, or an address that nobody is at.
+    r"\bgetaddrinfo\b|\bENOTFOUND\b|\bEAI_\w+|name ?resolution|name or service not known|nodename nor servname"
+    r"|could not resolve host|failed to resolve|unknown ?host|NXDOMAIN|NAME_NOT_RESOLVED"
+    r"|(?-i:\bE(?:CONN|HOST|NET)[A-Z]+\b)|connection refused"
+    # A program, or a part of one, that is not installed.
+    rf"|{_PART}{_IS_MISSING}|\bno such {_PART}|\bspawn \S+ ENOENT|\b(?:ba|z|da)?sh: .{{0,80}}\bnot found"
+    r"|(?-i:(?:Module|Class|Command|Executable|Driver|Package|Method|Host|Tool)NotFound|\bin \$?PATH\b)"
+    r"|\bno module named|\bcannot find (?:module|package)|\bshared (?:object|libraries)"
+    r"|\b(?:please|pip|pip3|npm|playwright) install|\bnot installed\b|\benvironment variable"
+    # A place in a text.
+    rf"|{_PLACE}{_IS_MISSING}",
+    re.IGNORECASE,
+)
+"""Words about what the server itself lacks. What the arguments name may be there all the same."""
+
 _WAIT = re.compile(
     r"(?:retry[ _-]?after|(?:try|retry|available|allowed)(?: it)?(?: again)? (?:in|after)|\bwait(?: for)?|resets? in)"
     r"""["']?\s*[:=]?\s*["']?(?:about |at least |another )?(\d{1,9}(?:\.\d{1,6})?)\s?"""
@@ -111,7 +137,7 @@ _SUFFIX = (
 def pick_action(text: str, number: int = 0) -> str:
     """The error edge for what a server said, and for the number of its error if it gave one."""
     shown = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
-    if _WORDS[0][1].search(shown):
+    if _RATE_LIMITED.search(shown):
         return "rate_limited"  # some use 403 for it
     told = (_number(fact.get(key)) for fact in _facts(text) for key in _CODE_KEYS)
     for code in (number, *told):
@@ -120,7 +146,21 @@ def pick_action(text: str, number: int = 0) -> str:
     found = _STATUS_TEXT.search(shown)
     if found is not None:
         return _STATUS[int(next(group for group in found.groups() if group))]
-    return next((action for action, words in _WORDS if words.search(shown)), "error")
+    return _pick_by_words(shown)
+
+
+def _pick_by_words(text: str) -> str:
+    if _AUTH_FAILED.search(text):
+        return "auth_failed"
+    if _TIMEOUT.search(text):
+        return "timeout"
+    if _MAYBE_RATE_LIMITED.search(text) or _MAYBE_TIMEOUT.search(text):
+        if _ABOUT_ARGUMENTS.search(text):
+            return "error"
+        return "rate_limited" if _MAYBE_RATE_LIMITED.search(text) else "timeout"
+    if _RESOURCE_MISSING.search(text) and not _ABOUT_THE_SERVER.search(text):
+        return "resource_missing"
+    return "error"
 
 
 def find_wait(text: str) -> float | None:

@@ -77,6 +77,19 @@ def read_result(result: Mapping[str, object], *, server: str, tool: str, tools: 
     return Reading(value=value, fields=fields, files=tuple(files))
 
 
+def json_in(text: str) -> object | None:
+    """The JSON object or array that a string holds; None for any other, and for what would not survive the reading."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    for position, number in enumerate(_LONG_NUMBER.finditer(text)):
+        if position > _MOST_LONG_NUMBERS or _is_inexact(text, *number.span()):
+            return None
+    try:
+        return decode(text.encode())
+    except ValueError:
+        return None
+
+
 def read_failure(error: ReplyError, *, server: str, tool: str, tools: Collection[str]) -> ServerError:
     """What an error means that a server answered a call with: its words kept, its action and its wait found."""
     from pflow.mcp.call.tool_error import find_wait, pick_action, says_unknown  # lazy: patterns, for failures only
@@ -199,23 +212,10 @@ def _media_type(value: object) -> str:
 
 
 def _read_texts(texts: list[str]) -> object:
-    parsed = [_parse(text) for text in texts]
+    parsed = [json_in(text) for text in texts]
     if len(texts) == 1:
         return texts[0] if parsed[0] is None else _unwrap(parsed[0])
     return "\n".join(texts) if None in parsed else parsed
-
-
-def _parse(text: str) -> object:
-    """The JSON object or array that a string holds; None for any other, and for what would not survive the reading."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return None
-    for position, number in enumerate(_LONG_NUMBER.finditer(text)):
-        if position > _MOST_LONG_NUMBERS or _is_inexact(text, *number.span()):
-            return None
-    try:
-        return decode(text.encode())
-    except ValueError:
-        return None
 
 
 def _is_inexact(text: str, start: int, end: int) -> bool:

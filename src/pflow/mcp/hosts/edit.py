@@ -1,9 +1,9 @@
-"""Puts a server into the text of another program's configuration, and leaves every other character as it was."""
+"""Puts a server into the text of another program's configuration or takes it out, and leaves all else as it was."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import orjson
 
@@ -42,19 +42,61 @@ class Span(Frozen):
     has_comma: bool
 
 
-def put_json(text: str, table: str, name: str, entry: Entry) -> str:
-    """The text with `entry` under `name` in the object `table`; raises `CannotEdit`."""
+def put_json(text: str, path: Sequence[str], entry: object) -> str:
+    """The text with `entry` under `path`, a name for each object on the way; raises `CannotEdit`."""
     if not text.strip("\ufeff \t\r\n"):
-        return _dump({table: {name: entry}}, "  ", "\n", "") + "\n"
+        return _dump(_nest(path, entry), "  ", "\n", "") + "\n"
+    span = _whole(text)
+    for depth, key in enumerate(path[:-1], 1):
+        found = _only(span, key)
+        if found is None:
+            return _put(text, span, key, _nest(path[depth:], entry))
+        span = _read_object(text, found.value)
+    return _put(text, span, path[-1], entry)
+
+
+def cut_json(text: str, path: Sequence[str]) -> str:
+    """The text without what is under `path`, and without its comma; raises `CannotEdit`."""
+    span = _whole(text)
+    for key in path[:-1]:
+        found = _only(span, key)
+        if found is None:
+            raise CannotEdit
+        span = _read_object(text, found.value)
+    member = _only(span, path[-1])
+    if member is None:
+        raise CannotEdit
+    cuts = [(_line_begin(text, member.start), member.end)]
+    comma = _skip(text, member.end)
+    before = [other for other in span.members if other.end <= member.start]
+    if text[comma] != "," and before:
+        comma = _skip(text, before[-1].end)
+    if text[comma] == ",":
+        cuts.append((comma, comma + 1))
+    for begin, end in sorted(cuts, reverse=True):
+        text = text[:begin] + text[end:]
+    return text
+
+
+def _line_begin(text: str, at: int) -> int:
+    """Where a line begins, its break before it included, if nothing but white space stands before `at`."""
+    begin = len(text[:at].rstrip(" \t"))
+    if text[:begin].endswith("\n"):
+        return begin - (2 if text[:begin].endswith("\r\n") else 1)
+    return at
+
+
+def _nest(path: Sequence[str], entry: object) -> object:
+    for key in reversed(path):
+        entry = {key: entry}
+    return entry
+
+
+def _whole(text: str) -> Span:
     top = _read_object(text, _skip(text, 0))
     if _skip(text, top.close + 1) != len(text):
         raise CannotEdit
-    found = _only(top, table)
-    if found is None:
-        return _put(text, top, table, {name: entry})
-    if text[found.value] != "{":
-        raise CannotEdit
-    return _put(text, _read_object(text, found.value), name, entry)
+    return top
 
 
 def _put(text: str, span: Span, key: str, value: object) -> str:
@@ -161,23 +203,68 @@ def _dump(value: object, unit: str, line_end: str, indent: str) -> str:
 def put_toml(text: str, table: str, name: str, entry: Entry) -> str:
     """The text with `[table.name]` holding `entry`; raises `CannotEdit`."""
     line_end = "\r\n" if "\r\n" in text else "\n"
-    header = f"[{table}.{name if _BARE.match(name) else _quote(name)}]"
-    lines = [header, *(f"{key} = {toml_value(value)}" for key, value in entry.items())]
+    header = f"[{table}.{toml_key(name)}]"
+    lines = [header, *(f"{toml_key(key)} = {toml_value(value)}" for key, value in entry.items())]
     block = line_end.join(lines) + line_end
-    headers = list(_HEADER.finditer(text))
-    places = [mark.start() for mark in headers if mark[0].partition("#")[0].strip() == header]
-    if not places:
+    sections = _sections(text, table, name)
+    if not sections:
         before = text.rstrip()
         return f"{before}{line_end * 2}{block}" if before else block
-    if len(places) > 1:
+    for begin, end in reversed(sections):
+        text = text[:begin] + (block if begin == sections[0][0] else "") + text[end:]
+    return text
+
+
+def cut_toml(text: str, table: str, name: str) -> str:
+    """The text without `[table.name]` and the tables in it; raises `CannotEdit`."""
+    sections = _sections(text, table, name)
+    if not sections:
         raise CannotEdit
-    begin = places[0]
-    after = [mark.start() for mark in headers if mark.start() > begin]
-    end = after[0] if after else len(text)
-    rest = text[begin:end]
-    if "#" in rest or '"""' in text or "'''" in text:
-        raise CannotEdit  # a comment, or what only looks like a header
-    return f"{text[:begin]}{block}{line_end if after else ''}{text[end:]}"
+    for begin, end in reversed(sections):
+        after = text[end:]
+        # The blank line that parts it from what stands before goes, too.
+        before = text[:begin] if after.strip() else text[:begin].rstrip() + "\n"
+        text = before.lstrip("\n") + (after.lstrip("\r\n") if after.strip() else "")
+    return text
+
+
+def _sections(text: str, table: str, name: str) -> list[tuple[int, int]]:
+    """Where the lines of `[table.name]` and of the tables in it stand, without comments and blank lines after them."""
+    headers = list(_HEADER.finditer(text))
+    ends = [*(mark.start() for mark in headers[1:]), len(text)]
+    found: list[tuple[int, int]] = []
+    for mark, end in zip(headers, ends, strict=False):
+        if _header_path(mark[0])[:2] != [table, name]:
+            continue
+        lines = text[mark.start() : end].splitlines(keepends=True)
+        while len(lines) > 1 and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
+            lines.pop()
+        if any("#" in line for line in lines):
+            raise CannotEdit  # a comment that would be lost
+        found.append((mark.start(), mark.start() + sum(len(line) for line in lines)))
+    if found and ('"""' in text or "'''" in text):
+        raise CannotEdit  # what looks like a header may be text
+    return found
+
+
+def _header_path(line: str) -> list[str]:
+    """The names in the header of a table; nothing if the line only looks like one."""
+    import tomllib  # lazy: one host alone writes TOML
+
+    try:
+        part: object = tomllib.loads(line)
+    except ValueError:
+        return []
+    names: list[str] = []
+    while isinstance(part, dict) and len(part) == 1:
+        [(key, part)] = part.items()
+        names.append(key)
+    return names
+
+
+def toml_key(name: str) -> str:
+    """A name as TOML writes it before `=` and in headers."""
+    return name if _BARE.match(name) else _quote(name)
 
 
 def toml_value(value: object) -> str:
@@ -187,7 +274,7 @@ def toml_value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(toml_value(item) for item in value)}]"
     if isinstance(value, Mapping):
-        pairs = ", ".join(f"{key if _BARE.match(key) else _quote(key)} = {toml_value(v)}" for key, v in value.items())
+        pairs = ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
     return orjson.dumps(value).decode()
 

@@ -21,7 +21,13 @@ _PLACES = re.compile(
 )
 _BARE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _RELATIVE = re.compile(r"\.\.?(?:[/\\]|\Z)")
-_SILENT = frozenset(["type", "transport", "disabled", "enabled", "httpUrl", "description", "name", "id"])
+_OPENCODE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_SILENT = frozenset(
+    [
+        *("type", "transport", "disabled", "enabled", "httpUrl", "serverUrl", "description", "name", "id"),
+        *("source", "environment"),
+    ]
+)
 _TAKEN = frozenset(FIELDS) - {"insecure", "trust_readonly", "trust_idempotent", "timeout"}
 """What a file may bring along. To trust a server is the person's own act."""
 
@@ -43,6 +49,7 @@ def translate(fields: object, origin: Origin) -> tuple[dict[str, object] | None,
     if fields.get("disabled") is True or fields.get("enabled") is False:
         return None, ["it is switched off there and not taken over"]
     remarks: list[str] = []
+    fields = _take_words(fields)
     found = {key: value for key, value in fields.items() if key in _TAKEN and value not in ("", [], {}, None)}
     if "env" in found:
         found["env"] = _texts(found["env"])
@@ -67,17 +74,48 @@ def translate(fields: object, origin: Origin) -> tuple[dict[str, object] | None,
     return found, remarks
 
 
+def _take_words(fields: dict[str, object]) -> dict[str, object]:
+    """The entry with its program, arguments and variables each in its place, as opencode and Zed do not write them."""
+    command = fields.get("command")
+    if isinstance(command, list) and command:
+        # opencode: one list of words, and variables in its own notation.
+        variables = fields.get("environment")
+        given = {"command": command[0], "args": command[1:], **({"env": variables} if variables else {})}
+        return {**fields, **{key: _own_notation(value) for key, value in given.items()}}
+    if isinstance(command, dict):
+        # Zed, as it was until 2025.
+        inner = {"command": command.get("path"), "args": command.get("args"), "env": command.get("env")}
+        return {**fields, **{key: value for key, value in inner.items() if value}}
+    if command is None and fields.get("source") == "extension":
+        raise UsageError("it comes with an extension of Zed")
+    if fields.get("type") == "remote" and "headers" in fields:
+        return {**fields, "headers": _own_notation(fields["headers"])}
+    return fields
+
+
+def _own_notation(value: object) -> object:
+    """What opencode writes as `{env:NAME}`."""
+    if isinstance(value, str):
+        return _OPENCODE.sub(r"${\1}", value)
+    if isinstance(value, list):
+        return [_own_notation(item) for item in value]
+    return {name: _own_notation(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+
 def _choose_transport(found: dict[str, object], fields: dict[str, object], origin: Origin) -> None:
     named = fields.get("transport") or fields.get("type")
     if fields.get("httpUrl"):
         found["url"] = fields["httpUrl"]
         named = "stream-http"
+    elif fields.get("serverUrl"):
+        found["url"] = address = fields["serverUrl"]
+        named = named or ("sse" if str(address).rstrip("/").endswith("/sse") else "stream-http")
     elif origin.gemini and "url" in found and not named:
         named = "sse"
     if isinstance(named, str):
         # `local` and the like say no more than that there is a command.
         named = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", named).lower()
-        found["transport"] = ALIASES.get(named, "stdio" if named == "local" else named)
+        found["transport"] = {"local": "stdio", "remote": "stream-http"}.get(named) or ALIASES.get(named, named)
 
 
 def _take_codex(found: dict[str, object], fields: dict[str, object]) -> None:

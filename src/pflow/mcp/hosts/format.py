@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import orjson
@@ -20,18 +19,19 @@ from pflow.core.json_type import object_in
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 from pflow.mcp.hosts.entry import Origin, translate
-from pflow.mcp.hosts.jsonc import strip_comments
+from pflow.mcp.hosts.host import HOSTS, host_files, starts_pflow
+from pflow.mcp.hosts.jsonc import Members, find_repeated, parse_members, strip_comments
 from pflow.mcp.server.config import ServerConfig, read_server
 from pflow.mcp.server.tool_name import MAX_PART, sanitise
 
-HOSTS = ("claude", "cursor", "vscode", "codex", "gemini")
 MAX_FILE = 64 << 20
 MAX_WRITTEN = 1 << 20
 """Bytes of a file that people write, with comments; programs write more, and plain JSON."""
 
 MAX_SERVERS = 1000
 
-_FORMS = "`mcpServers`, `servers` or `[mcp_servers.NAME]`"
+_FORMS = "`mcpServers`, `servers`, `context_servers`, `mcp` or `[mcp_servers.NAME]`"
+_TABLES = ("mcpServers", "servers", "mcp_servers", "context_servers")
 
 
 class Imported(Frozen):
@@ -56,7 +56,9 @@ def read_host(source: str, *, home: Path, environ: Mapping[str, str]) -> Importe
             )
         path = home / source[2:] if source.startswith("~/") else Path(source)
         return read_host_file(path, home=home)
-    places = host_files(source, home, environ)
+    # Claude Code and Claude Desktop were one name here, and people have both.
+    also = host_files("claude-desktop", home, environ) if source == "claude" else []
+    places = host_files(source, home, environ) + also
     found = [read_host_file(path, home=home, empty=True) for path in places if os.path.lexists(path)]
     if not found:
         raise NotFoundError(
@@ -67,23 +69,6 @@ def read_host(source: str, *, home: Path, environ: Mapping[str, str]) -> Importe
     notes = [note for part in found for note in part.notes]
     servers = _with_own_names([(config.name, config) for part in found for config in part.servers], notes)
     return Imported(servers=tuple(servers), notes=tuple(notes))
-
-
-def host_files(host: str, home: Path, environ: Mapping[str, str]) -> list[Path]:
-    """Where a host keeps what a person configured for all projects."""
-    if sys.platform == "darwin":
-        programs = home / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        programs = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
-    else:
-        programs = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-    return {
-        "claude": [home / ".claude.json", programs / "Claude" / "claude_desktop_config.json"],
-        "cursor": [home / ".cursor" / "mcp.json"],
-        "vscode": [programs / "Code" / "User" / "mcp.json"],
-        "codex": [Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"],
-        "gemini": [home / ".gemini" / "settings.json"],
-    }[host]
 
 
 def read_host_file(path: Path, *, home: Path, empty: bool = False) -> Imported:
@@ -98,6 +83,9 @@ def read_host_file(path: Path, *, home: Path, empty: bool = False) -> Imported:
         if len(entries) > MAX_SERVERS:
             raise UsageError(f"`{_shown(path)}` holds {len(entries)} servers; at most {MAX_SERVERS} are read")
         for raw, fields in entries.items():
+            if twice := raw if raw in _repeated(entries) else find_repeated(fields):
+                notes.append(f"`{show(raw)}` is not taken over: `{show(twice)}` stands there more than once")
+                continue
             found = _take(raw, {"disabled": True} if raw in off else fields, where, notes)
             if found is not None:
                 named.append((raw, found))
@@ -115,6 +103,9 @@ def _take(raw: str, fields: object, origin: Origin, notes: list[str]) -> ServerC
     shown = show(raw)
     try:
         translated, remarks = translate(fields, origin)
+        if translated is not None and starts_pflow(_words(translated)):
+            notes.append(f"`{shown}` is pflow itself and not taken over")
+            return None
         config = read_server(sanitise(raw, default="server"), translated) if translated is not None else None
     except PflowError as error:
         advice = f"; {error.suggestions[-1]}" if error.suggestions else ""
@@ -122,6 +113,15 @@ def _take(raw: str, fields: object, origin: Origin, notes: list[str]) -> ServerC
         return None
     notes.extend(f"`{shown}`: {remark}" for remark in remarks)
     return config
+
+
+def _words(fields: Mapping[str, object]) -> list[object]:
+    args = fields.get("args")
+    return [fields.get("command", ""), *(args if isinstance(args, list) else [])]
+
+
+def _repeated(table: Mapping[str, object]) -> frozenset[str]:
+    return table.repeated if isinstance(table, Members) else frozenset()
 
 
 def _with_own_names(named: list[tuple[str, ServerConfig]], notes: list[str]) -> list[ServerConfig]:
@@ -147,20 +147,43 @@ def _with_own_names(named: list[tuple[str, ServerConfig]], notes: list[str]) -> 
 
 def _tables(content: Mapping[str, object], origin: Origin) -> Iterator[tuple[dict[str, object], Origin, set[str]]]:
     """The tables of servers in a file, each with where it belongs and which of its servers are switched off."""
+    _check_once(content, (*_TABLES, "mcp", "projects"))
     host = object_in(content, "mcp")
-    tables = [(content.get(key), key) for key in ("mcpServers", "servers", "mcp_servers")]
-    for table, key in [*tables, (host.get("servers"), "mcp.servers")]:
+    _check_once(host, ("servers",))
+    tables = [(content.get(key), key) for key in _TABLES]
+    inner = None if _is_opencode(host.get("servers")) else host.get("servers")
+    for table, key in [*tables, (inner, "mcp.servers")]:
         if table is None:
             continue
         if not isinstance(table, dict):
             raise UsageError(f"`{key}` is not an object of servers by name")
         yield table, origin, _switched_off(table, host.get("excluded"), host.get("allowed"))
+    if own := [name for name in host if _is_opencode(host[name])]:
+        table = Members((name, host[name]) for name in own)
+        table.repeated = _repeated(host)
+        yield table, origin, set()
     projects = object_in(content, "projects")
     for folder in projects:
         project = object_in(projects, folder)
+        _check_once(project, _TABLES)
         if table := object_in(project, "mcpServers"):
             off = _switched_off(table, project.get("disabledMcpServers"), None)
             yield table, origin._replace(folder=Path(folder)), off
+
+
+def _check_once(part: Mapping[str, object], names: Sequence[str]) -> None:
+    """Raises for a part of a file that stands there more than once: programs differ in which one they take."""
+    twice = [name for name in names if name in _repeated(part)]
+    if twice:
+        raise UsageError(
+            f"`{twice[0]}` stands in the file more than once",
+            suggestions=["leave one of them; programs differ in which one they take"],
+        )
+
+
+def _is_opencode(entry: object) -> bool:
+    """Whether a member of `mcp` is a server; other programs keep something else there."""
+    return isinstance(entry, dict) and entry.get("type") in ("local", "remote")
 
 
 def _switched_off(table: Mapping[str, object], excluded: object, allowed: object) -> set[str]:
@@ -171,7 +194,7 @@ def _switched_off(table: Mapping[str, object], excluded: object, allowed: object
 def _project(path: Path) -> Path:
     """The directory that relative paths in a file start from: the project's, not that of the editor's settings."""
     folder = path.absolute().parent
-    return folder.parent if folder.name in (".vscode", ".cursor", ".gemini", ".codex") else folder
+    return folder.parent if folder.name in (".vscode", ".cursor", ".gemini", ".codex", ".zed", ".opencode") else folder
 
 
 def read_config(path: Path) -> bytes:
@@ -199,7 +222,7 @@ def parse_config(path: Path, data: bytes) -> dict[str, object]:
     """What a configuration holds, JSON with or without comments, or TOML; raises `UsageError`."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     toml = path.suffix == ".toml"
-    content = (None if toml else parse_object(data)) or _parse_written(data, toml=toml)
+    content = _parse_toml(data) if toml else _parse_json(data)
     if content is None:
         raise UsageError(
             f"`{_shown(path)}` is not {'TOML' if toml else 'a JSON object'}",
@@ -208,15 +231,21 @@ def parse_config(path: Path, data: bytes) -> dict[str, object]:
     return content
 
 
-def _parse_written(data: bytes, *, toml: bool) -> dict[str, object] | None:
-    """TOML, or JSON with comments: what people write."""
-    if len(data) > MAX_WRITTEN:
-        return None
-    try:
-        if toml:
-            import tomllib  # lazy: one host alone writes TOML
+def _parse_toml(data: bytes) -> dict[str, object] | None:
+    import tomllib  # lazy: one host alone writes TOML
 
-            return tomllib.loads(data.decode())
-        return parse_object(strip_comments(data.decode()).encode())
+    try:
+        return tomllib.loads(data.decode()) if len(data) <= MAX_WRITTEN else None
     except (ValueError, RecursionError):
         return None
+
+
+def _parse_json(data: bytes) -> dict[str, object] | None:
+    try:
+        if parse_object(data) is None:
+            # With comments, as people write it.
+            data = strip_comments(data.decode()).encode() if len(data) <= MAX_WRITTEN else b""
+        found = parse_members(data) if parse_object(data) is not None else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

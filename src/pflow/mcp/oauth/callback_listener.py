@@ -1,6 +1,7 @@
 """Hears, once, where a browser is sent after a person has logged in: a listener on this machine for one address.
 
-It tells the browser nothing of what it heard, and believes nothing that does not carry the expected state.
+It tells the browser nothing of what it heard. What does not carry the expected state, such as a request of a web page
+that guesses the port, is answered and ignored.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ PATH = "/callback"
 _HEAD_BYTES = 16 << 10
 _PATIENCE_SECONDS = 10.0
 """Seconds for a browser to say what it wants; some open connections that they never use."""
+
+_MOST_OPEN = 64
+_MOST_IGNORED = 10_000
+"""Requests that are not the answer; whoever sends more does nothing else, and the login is given up."""
 
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>pflow</title>
@@ -60,6 +65,7 @@ class Redirect:
     def __init__(self) -> None:
         self.url = ""
         self._state = ""
+        self._ignored = 0
         self._query: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
         self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
@@ -68,18 +74,20 @@ class Redirect:
         self._state = parse_qs(urlsplit(authorization_url).query).get("state", [""])[0]
 
     async def answer(self, server: str, timeout: float) -> Answer:
-        """What came. Raises a `StepError` if it is a refusal, is not meant for us, or is not there in time."""
+        """What came. Raises a `StepError` if it is a refusal, or is not there in time."""
         again = [Advice("try again with `{log_in}`", server=server)]
         try:
             async with asyncio.timeout(timeout):
                 query = await self._query
         except TimeoutError:
             raise auth_failed(
-                f"nobody has logged in to server `{server}` within {timeout:g} seconds", suggestions=again
+                f"nobody has logged in to server `{server}` within {timeout:g} seconds",
+                details={"ignored": f"{self._ignored:,} without the state of this login"} if self._ignored else {},
+                suggestions=again,
             ) from None
         details = {}
-        if not self._is_expected(query):
-            problem = "came back with another state than it was sent with; it may not be yours, and was not used"
+        if not query:
+            problem = f"was given up: {_MOST_IGNORED:,} requests came that do not belong to it"
         elif "error" in query:
             problem = f"was refused: `{show(query['error'])}`"
             if "error_description" in query:
@@ -94,6 +102,10 @@ class Redirect:
         """Answer one connection."""
         task = asyncio.current_task()
         assert task is not None
+        if len(self._open) >= _MOST_OPEN:
+            next(
+                iter(self._open.values())
+            ).transport.abort()  # a browser that says nothing makes room for one that does
         self._open[task] = writer
         try:
             with suppress(TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
@@ -125,8 +137,13 @@ class Redirect:
         except ValueError:
             pairs = {}
         query = {name: values[0] for name, values in pairs.items()}
+        if not self._is_expected(query):
+            self._ignored += 1
+            if self._ignored >= _MOST_IGNORED:
+                self._query.set_result({})
+            return _http("400 Bad Request", "This is not the answer to a login.")
         self._query.set_result(query)
-        if not self._is_expected(query) or "error" in query or not query.get("code"):
+        if "error" in query or not query.get("code"):
             return _http("400 Bad Request", "The login did not succeed. Your terminal says why.")
         return _http("200 OK", "Thank you. You can close this window and go back to your terminal.")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict, Unpack
 
 from pflow.core.errors import InputNeeded, ServerError, ServerGone, StepTimeout
 from pflow.core.json_type import JsonView
 from pflow.mcp.protocol.elicitation import DECLINE, Answer, respond, respond_to_one
+from pflow.mcp.protocol.favour import NO_MODEL, asked_in
 from pflow.mcp.protocol.handshake import Era, Peer, meet, request_meta
 from pflow.mcp.protocol.rpc import IDLE, Patience, Rpc, Served
 from pflow.mcp.protocol.rpc_reply import excerpt
@@ -44,6 +46,7 @@ class Link:
     def __init__(self, *, roots: Sequence[str] = (), answer: Answer | None = None, warn: Warn | None = None) -> None:
         self.legacy = True
         self.tools_changed = False
+        self.denied: Counter[str] = Counter()
         self._closing: tuple[asyncio.Task[None], asyncio.Task[None]] | None = None
         self.answer = answer
         self._questions = 0
@@ -98,9 +101,14 @@ class Link:
             case "ping":
                 return {"result": {}}
             case "roots/list":
+                self.denied[method] += not self._roots
                 return {"result": {"roots": self._roots}}
+            case "sampling/createMessage":
+                self.denied[method] += 1
+                return NO_MODEL
             case "elicitation/create":
                 if self.answer is None or self._questions >= _MOST_QUESTIONS:
+                    self.denied[method] += 1
                     return DECLINE
                 self._questions += 1
                 return self._ask(self.answer, params)
@@ -144,6 +152,11 @@ class Session:
     def tools_changed(self) -> bool:
         """Whether the server said that its tools changed since they were last listed."""
         return self._link.tools_changed
+
+    @property
+    def denied(self) -> Mapping[str, int]:
+        """How often the server asked for something that it did not get, by method."""
+        return dict(self._link.denied)
 
     @property
     def dropped(self) -> Mapping[str, int]:
@@ -232,6 +245,7 @@ class Session:
             added["requestState"] = result["requestState"]
         if isinstance(requests, dict) and requests:
             if self._answer is None:
+                self._link.denied.update(asked_in(requests))
                 raise InputNeeded(f"`{name}` needs input", details={"asked": excerpt(requests)})
             added["inputResponses"] = await respond(self._answer, requests)
         elif not added:

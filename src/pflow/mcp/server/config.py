@@ -19,6 +19,9 @@ from pflow.mcp.server.tool_name import MAX_PART, sanitise
 
 TRANSPORTS = ("stdio", "sse", "stream-http", "uds", "pipe")
 ALIASES = {"http": "stream-http", "streamable-http": "stream-http", "streamable_http": "stream-http"}
+COMPARISONS = ("everything", "schema")
+"""What of a tool's definition must be as it was synced."""
+
 TIMEOUT = 30.0
 """Seconds that a server may be silent."""
 
@@ -62,6 +65,9 @@ class ServerFields(Frozen):
     tools: tuple[str, ...] = ()
     """The tools that become node types, by their own names; all if none is named."""
 
+    compare: str = COMPARISONS[0]
+    """One of `COMPARISONS`."""
+
     unknown: Collection[str] = ()
 
 
@@ -88,7 +94,10 @@ class ServerConfig(ServerFields):
         return {**fields, **self.unknown}
 
     def fingerprint(self) -> str:
-        """Changes with everything that decides what runs or is talked to; not with secrets, limits, trust or tools."""
+        """Changes with everything that decides what runs or is talked to.
+
+        Not with secrets, limits, trust, the choice of tools, or what of them is compared.
+        """
         # lazy: the hash is only asked for where a server is consented to
         from hashlib import sha256
 
@@ -140,6 +149,9 @@ def check_server(config: ServerConfig) -> ServerConfig:
             config.transport == "pipe" or Path(path).is_absolute() or path[0] == "~" or has_reference(path)
         ):
             raise UsageError(f"`{field}` of server `{config.name}` is `{shorten(path)}`; give an absolute path")
+    if config.compare not in COMPARISONS:
+        known = " or ".join(f"`{word}`" for word in COMPARISONS)
+        raise UsageError(f"`compare` of server `{config.name}` is `{shorten(config.compare)}`; it should be {known}")
     if config.url:
         check_address(config.url, insecure=config.insecure)
     return config

@@ -36,7 +36,10 @@ def usable(launch: Sequence[str]) -> bool:
 def launch_environment(launch: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
     """`env` with the directory of the script first in `PATH`, as launchers do: a server finds its siblings there."""
     path = env.get("PATH") or os.environ.get("PATH") or os.defpath
-    return {**env, "PATH": f"{os.path.dirname(_script(launch))}{os.pathsep}{path}"}  # noqa: PTH120
+    script = _script(launch)
+    root, packaged, _ = script.partition("/lib/python")
+    folder = f"{root}/bin" if packaged and "/site-packages/" in script else os.path.dirname(script)  # noqa: PTH120
+    return {**env, "PATH": f"{folder}{os.pathsep}{path}"}
 
 
 async def find_launch(argv: Sequence[str], pid: int) -> tuple[str, ...]:

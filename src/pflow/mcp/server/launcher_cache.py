@@ -14,6 +14,7 @@ Cached = Callable[[str, str, Sequence[str]], bool]
 
 _LIMIT_BYTES = 4 << 20
 _IN_NPX = re.compile(r"(/.*/_npx/[0-9a-f]+)/node_modules/\.bin/[^/]+\Z", re.DOTALL)
+_IN_PACKAGE = re.compile(r"(/.+)/lib/python[^/]*/site-packages/[^/]+/.", re.DOTALL)
 _NPM_PIN = re.compile(r"(@?[^@]+)@v?(\d+\.\d+\.\d+[0-9A-Za-z.+-]*)\Z")
 _REQUIREMENT = re.compile(
     r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:\[[^\]]*\])?\s*(?:(?:==|@)\s*v?(\d[0-9A-Za-z.+!-]*)\Z|[<>=!~@;]|\Z)"
@@ -51,12 +52,16 @@ def _is_pinned(modules: Path, spec: str) -> bool:
 
 
 def _in_environment(script: str, interpreter: str, launcher: Sequence[str]) -> bool:
-    """uv and pipx keep an environment per set of requirements, and leave their mark in it."""
+    """uv and pipx keep an environment per set of requirements, and leave their mark in it.
+
+    A program that needs no interpreter may lie among the files of its package.
+    """
     folder = Path(script).parent
-    root = folder.parent
+    packaged = _IN_PACKAGE.match(script) if interpreter == script else None
+    root = Path(packaged[1]) if packaged else folder.parent
     own = Path(interpreter).parent == folder or interpreter == script
     moved = any(word.startswith("--directory") for word in launcher)  # uv goes there itself, which nobody can see
-    if not own or moved or folder.name != "bin" or not _is_marked(root):
+    if not own or moved or not (packaged or folder.name == "bin") or not _is_marked(root):
         return False
     installed = dict(_installed(root))
     asked = [_requirement(word.partition("=")[2] if word.startswith("--") else word) for word in launcher[1:]]

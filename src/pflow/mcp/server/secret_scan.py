@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pflow.core.advice import Advice
 from pflow.core.file.file_name import show
 from pflow.core.setting.secret_name import is_secret_name
+from pflow.core.setting.secret_search import MIN_SECRET
+from pflow.core.setting.token_shape import has_token
 from pflow.mcp.server.address import has_reference
 from pflow.mcp.server.config import ServerConfig, ServerFields
 
@@ -15,9 +17,6 @@ HIDDEN = "********"
 _LOOKED_AT = 4096
 """Characters of an argument; a secret starts sooner, and more would let a hostile file cost seconds."""
 
-_SECRET = re.compile(
-    r"(?<![\w-])(?:gh[opsur]_|github_pat_|glpat-|sk-|rk_live_|xox[abeprs]-|AKIA|ASIA|AIza|npm_|hf_|pypi-Ag|eyJ[\w-]+\.)[\w.-]{8,}"
-)
 _ASSIGNED = re.compile(r"([\w-]+)[=:](.+)\Z", re.DOTALL)
 _IN_URL = re.compile(r"(?<=://)[^/@\s]*:([^/@\s]+)(?=@)")
 _REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)")
@@ -54,14 +53,31 @@ class ServerView(ServerFields):
     warnings: tuple[str, ...] | None = None
     """What to know of a server that was just added."""
 
+    facts: tuple[str, ...] | None = None
+    """What was agreed to by adding it, beyond what is started or talked to."""
 
-def view(config: ServerConfig, warnings: Sequence[str] | None = None) -> ServerView:
+
+def hides_something(config: ServerConfig) -> bool:
+    """Whether a view shows what is started or talked to not whole, or in letters that can look like others."""
+    return (tuple(shown_args(config)), shown_url(config)) != (config.args, config.url) or not config.url.isascii()
+
+
+def shown_value(name: str, value: str) -> str | None:
+    """The value of a variable without a password in it; None if it is, or may be, a secret as a whole."""
+    if is_secret_name(name) or has_token(value):
+        return None
+    password = password_in(value)
+    return value.replace(password, HIDDEN) if password else value
+
+
+def view(config: ServerConfig, warnings: Sequence[str] | None = None, facts: Sequence[str] | None = None) -> ServerView:
     """The server as it may be shown."""
     shown = config._asdict()
     shown |= {"args": tuple(shown_args(config)), "url": shown_url(config), "unknown": tuple(_unknown(config))}
     shown |= {part: tuple(sorted(shown[part])) for part in ("env", "headers")}
     auth = config.auth._replace(unknown={}).as_dict() if config.auth else None
-    return ServerView(**{**shown, "auth": auth, "warnings": None if warnings is None else tuple(warnings)})
+    said = {"warnings": warnings, "facts": facts}
+    return ServerView(**shown | {"auth": auth} | {key: tuple(text) for key, text in said.items() if text is not None})
 
 
 def _advise(config: ServerConfig) -> Iterator[str]:
@@ -79,12 +95,18 @@ def _advise(config: ServerConfig) -> Iterator[str]:
         )
     for part, pairs in (("header", config.headers), ("variable", config.env)):
         for key, value in pairs.items():
-            secret = _SECRET.search(value[:_LOOKED_AT]) or is_secret_name(key)
+            secret = has_token(value) or is_secret_name(key)
             if secret and value and not has_reference(value):
                 yield (
                     f"the value of the {part} `{show(key)}` of server `{name}` is stored in plain text; "
                     + Advice("store it with `{set_setting}` and write `${NAME}` instead", name="NAME")
                 )
+                if is_secret_name(key) and len(value) < MIN_SECRET:
+                    yield (
+                        f"the {part} `{show(key)}` of server `{name}` has fewer than {MIN_SECRET} characters: it is "
+                        "hidden only where that server gives it, as a string of its own, and in what the same run "
+                        "makes of that"
+                    )
     if config.insecure:
         yield f"server `{name}` is insecure: its connection may be unencrypted, or to an impostor"
     if " " in config.command and not re.search(r"[/\\]", config.command):
@@ -105,7 +127,7 @@ def _secret_args(config: ServerConfig) -> set[int]:
         flag = config.args[index - 1] if index else ""
         follows = flag.startswith("-") and is_secret_name(flag) and "=" not in flag and not arg.startswith("-")
         begin = arg[:_LOOKED_AT]
-        if follows or _assigned(arg) or _SECRET.search(begin) or _IN_URL.search(begin):
+        if follows or _assigned(arg) or has_token(begin) or _IN_URL.search(begin):
             found.add(index)
     return found
 

@@ -15,31 +15,38 @@ from pflow.mcp.server.variable import expand, references
 
 
 def server_secrets(home: Home, variables: Mapping[str, str]) -> dict[str, str]:
-    """Values by a name each: variables that servers refer to and what stands in their places for secrets.
+    """Values by a name each: variables that servers refer to and what stands in their places for secrets."""
+    return {name: value for found in secrets_by_server(home, variables).values() for name, value in found.items()}
+
+
+def secrets_by_server(home: Home, variables: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The same for each server; what belongs to none of them in particular stands under ``.
 
     What is called like a secret is one. A configuration that cannot be read has none to give away.
     """
-    found: dict[str, str] = {}
     try:
         servers = ServerBook(home).servers()
     except PflowError:
-        return found
-    for server in servers:
-        for name in references(server):
-            is_token = server.auth is not None and name in (server.auth.token_env, server.auth.client_secret_env)
-            if variables.get(name) and (is_token or is_secret_name(name)):
-                found[name] = variables[name]
-        try:
-            found.update(_given(server, expand(server, variables).server))
-            if token := bearer(server, variables):
-                found[f"{server.name}.token"] = token  # as it is sent, without white space or scheme around it
-        except PflowError:
-            continue  # it cannot be connected to either
+        return {}
+    found = {server.name: dict(_known(server, variables)) for server in servers}
     if home.tokens.exists():
         from pflow.mcp.server.token_store import token_secrets  # lazy: only where someone has logged in
 
-        found.update((f"token-{number}", token) for number, token in enumerate(token_secrets(home), 1))
+        found[""] = {f"token-{number}": token for number, token in enumerate(token_secrets(home), 1)}
     return found
+
+
+def _known(server: ServerConfig, variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name in references(server):
+        is_token = server.auth is not None and name in (server.auth.token_env, server.auth.client_secret_env)
+        if variables.get(name) and (is_token or is_secret_name(name)):
+            yield name, variables[name]
+    try:
+        yield from _given(server, expand(server, variables).server)
+        if token := bearer(server, variables):
+            yield f"{server.name}.token", token  # as it is sent, without white space or scheme around it
+    except PflowError:
+        return  # it cannot be connected to either
 
 
 def _given(config: ServerConfig, server: ServerConfig) -> Iterator[tuple[str, str]]:

@@ -37,7 +37,15 @@ class ServerState(Frozen):
     version: str = ""
     synced_at: float = 0.0
     tools: int = 0
+    instructions: str = ""
+    """What the server says about all its tools."""
 
+    hash_seed: int = 0
+    """The order in which Python servers go through their sets; 0 before the first start."""
+
+
+_MOST_SEED = (1 << 32) - 1
+"""The largest value that Python takes for `PYTHONHASHSEED`."""
 
 _States = dict[str, ServerState]
 
@@ -66,6 +74,17 @@ class ServerStates:
             self._states = {} if stamp is None else _states_of(self._file.read() or {})
             self._stamp = stamp
         return self._states.get(name) or ServerState()
+
+    def hash_seed(self, name: str) -> int:
+        """The seed that a server gets at every start, random and kept. Raises `StorageError` or `SecurityError`."""
+        known = self.get(name).hash_seed
+        if 0 < known <= _MOST_SEED:
+            return known
+        import secrets  # lazy: once per server
+
+        made = 1 + secrets.randbelow(_MOST_SEED)
+        changed = self._change(lambda states: {**states, name: _seeded(states.get(name) or ServerState(), made)})
+        return changed[name].hash_seed
 
     def update(self, name: str, **fields: object) -> ServerState:
         """Keep what was learned, durably, beside what is known already."""
@@ -107,6 +126,11 @@ class ServerStates:
         except OSError:  # not there; or a write is about to say what is wrong
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _seeded(state: ServerState, seed: int) -> ServerState:
+    """The state with a seed; another process may have made one in the meantime."""
+    return state if 0 < state.hash_seed <= _MOST_SEED else state._replace(hash_seed=seed)
 
 
 def _states_of(content: JsonView) -> _States:

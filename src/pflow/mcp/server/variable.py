@@ -53,9 +53,9 @@ def references(config: ServerConfig) -> list[str]:
         *(config.command, *config.args, *config.env.values(), config.cwd),
         *(config.url, config.socket, *config.headers.values(), config.pin_file),
     ]
-    names = dict.fromkeys(found[1] for text in texts for found in REFERENCE.finditer(text))
+    names = [found[1] for text in texts for found in REFERENCE.finditer(text)]
     of_auth = (config.auth.token_env, config.auth.client_secret_env) if config.auth else ()
-    return [*names, *(name for name in of_auth if name)]
+    return list(dict.fromkeys([*names, *(name for name in of_auth if name)]))
 
 
 class _Expansion:

@@ -93,6 +93,20 @@ class SchemaReader:
         whole = {**self._target(schema), **schema} if "$ref" in schema else schema
         return describe_value(whole)
 
+    def find(self, reference: str) -> object:
+        """What a reference inside the document leads to; others are not followed."""
+        if reference != "#" and not reference.startswith("#/"):
+            return None
+        found: object = self.root
+        for part in reference[2:].split("/")[:_DEEPEST] if len(reference) > 1 else ():
+            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+        return found
+
+    def visit(self) -> bool:
+        """Count one more part that is looked at; False once there were too many."""
+        self._visits -= 1
+        return self._visits >= 0
+
     def cut_out(self, schema: object) -> Schema | None:
         """A part of the root that stands for itself, with the definitions it needs.
 
@@ -144,7 +158,7 @@ class SchemaReader:
             return _named(schema.get("type"))
         kinds = _ALL
         if isinstance(reference := schema.get("$ref"), str):
-            kinds &= self._kinds(self._find(reference), depth + 1)
+            kinds &= self._kinds(self.find(reference), depth + 1)
         kinds &= _named(schema.get("type"))
         if isinstance(values := schema.get("enum"), list) and 0 < len(values) <= _MOST_VALUES:
             self._visits -= len(values) // 10
@@ -177,7 +191,7 @@ class SchemaReader:
         )
         together = list(_parts(schema.get("allOf")))
         if isinstance(reference := schema.get("$ref"), str):
-            together.append(self._find(reference))
+            together.append(self.find(reference))
         for part in together:
             other = self._gather(part, depth + 1)
             own = own.join(other)._replace(required=own.required | other.required)
@@ -194,18 +208,9 @@ class SchemaReader:
         for _ in range(_DEEPEST):
             if not isinstance(reference := schema.get("$ref"), str):
                 break
-            found = self._find(reference)
+            found = self.find(reference)
             schema = found if isinstance(found, dict) else {}
         return schema
-
-    def _find(self, reference: str) -> object:
-        """What a reference inside the document leads to; others are not followed."""
-        if reference != "#" and not reference.startswith("#/"):
-            return None
-        found: object = self.root
-        for part in reference[2:].split("/")[:_DEEPEST] if len(reference) > 1 else ():
-            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        return found
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Literal
 
 import orjson
 
+from pflow.core.advice import Advice
 from pflow.core.errors import ServerError
 from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
@@ -18,6 +19,7 @@ from pflow.mcp.server.config import ServerConfig
 from pflow.mcp.server.tool_name import PREFIX, name_tools
 from pflow.mcp.tools.change import ToolChange, compare, source_of
 from pflow.mcp.tools.entry import definition_of, make_entry
+from pflow.mcp.tools.sameness import has_same_schema, is_same
 from pflow.registry.registry import Registry
 
 Entries = dict[str, dict[str, object]]
@@ -67,7 +69,7 @@ def plan_sync(
     Raises `ServerError` if the tools together are too large for the registry.
     """
     before = _entries_of(registry, server.name)
-    wanted, warnings = _wanted(server, tools, release, registry, servers)
+    wanted, warnings = _wanted(server, tools, release, registry, servers, before)
     if (size := len(orjson.dumps(wanted))) > MOST_BYTES:
         raise ServerError(
             f"the tools of server `{server.name}` take {size:,} bytes, and {MOST_BYTES:,} are the most",
@@ -93,7 +95,9 @@ def plan_sync(
             ),
         ),
         by_tool=_by_tool(before, wanted, names, changed),
-        warnings=_capped([*warnings, *_overwritten(server.name, list(changed))]),
+        warnings=_capped(
+            [*warnings, *_overwritten(server.name, list(changed)), *_reworded(server, before, entries, changed)]
+        ),
     )
 
 
@@ -112,6 +116,7 @@ def _wanted(
     release: str,
     registry: Registry,
     servers: Collection[str],
+    before: Mapping[str, Mapping[str, object]],
 ) -> tuple[Entries, list[str]]:
     """An entry for every tool that can be used, by node type, and what to say of the others."""
     listed: dict[str, Mapping[str, object]] = {}
@@ -139,10 +144,16 @@ def _wanted(
             if raw in twice:
                 raise ServerError(f"tool `{show(raw)}` cannot be used: its definitions differ")
             _check_free(name, raw, server.name, registry)
-            wanted[name] = make_entry(server, tool, release)
+            wanted[name] = make_entry(server, _kept(server, tool, before.get(name)), release)
         except ServerError as error:
             warnings.append(f"{error.message}; it is left out")
     return wanted, warnings
+
+
+def _kept(server: ServerConfig, tool: Mapping[str, object], old: Mapping[str, object] | None) -> Mapping[str, object]:
+    """The tool as it is listed, or as it was synced where what differs does not count for its server."""
+    synced = source_of(old).definition if old is not None else {}
+    return synced if synced and is_same(server, synced, tool) else tool
 
 
 def _chosen(server: ServerConfig, node_types: Mapping[str, str]) -> dict[str, str | None]:
@@ -193,6 +204,24 @@ def _overwritten(server: str, names: list[str]) -> list[str]:
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     shown = ", ".join(f"`{name}`" for name in names[:_MOST_NAMED])
     return [f"tools of server `{server}` changed since the last sync; the entries are replaced: {shown}{more}"]
+
+
+def _reworded(
+    server: ServerConfig,
+    before: Mapping[str, Mapping[str, object]],
+    entries: Entries,
+    changed: Collection[str],
+) -> list[str]:
+    """That a server words its tools anew, if the same release does."""
+    pairs = [(source_of(before[name]), source_of(entries[name])) for name in changed]
+    count = sum(old.version == new.version and has_same_schema(old.definition, new.definition) for old, new in pairs)
+    if not count:
+        return []
+    return [
+        f"{count:,} of them changed in wording only, in the same version of the server; if that happens at every sync, "
+        "the server words them anew at every start, and "
+        + Advice("`{compare_schema}` counts only names, types and values of parameters", server=server.name)
+    ]
 
 
 def _capped(warnings: list[str]) -> tuple[str, ...]:

@@ -28,9 +28,22 @@ def describe_value(schema: Mapping[str, object]) -> str:
     """What a schema says about its value, then its limits: `how many to give; 1 to 100`."""
     text = schema.get("description")
     parts = [one_line(text).rstrip(" ;")] if isinstance(text, str) else []
-    if not _SAID.isdisjoint(schema):
-        parts += _limits(schema)
+    parts += describe_limits(schema)
     return "; ".join(part for part in parts if part)
+
+
+def describe_limits(schema: Mapping[str, object]) -> list[str]:
+    """Which values a schema admits, each limit in a few words."""
+    if _SAID.isdisjoint(schema):
+        return []
+    found = []
+    values = schema.get("enum")
+    if isinstance(values, list) and values:
+        more = [f"… ({len(values):,} in all)"] if len(values) > _MOST_VALUES else []
+        found.append(f"one of {', '.join([*map(_value, values[:_MOST_VALUES]), *more])}")
+    if "const" in schema:
+        found.append(f"always {_value(schema['const'])}")
+    return [*found, *_ranges(schema), *_forms(schema)]
 
 
 def one_line(text: str, width: int = _LONGEST_PROSE) -> str:
@@ -80,17 +93,6 @@ def _python(field: Field) -> str:
 
 def _prose(field: Field) -> str:
     return f"  # {escape(field.description)}" if field.description else ""
-
-
-def _limits(schema: Mapping[str, object]) -> list[str]:
-    found = []
-    values = schema.get("enum")
-    if isinstance(values, list) and values:
-        more = [f"… ({len(values):,} in all)"] if len(values) > _MOST_VALUES else []
-        found.append(f"one of {', '.join([*map(_value, values[:_MOST_VALUES]), *more])}")
-    if "const" in schema:
-        found.append(f"always {_value(schema['const'])}")
-    return [*found, *_ranges(schema), *_forms(schema)]
 
 
 def _ranges(schema: Mapping[str, object]) -> list[str]:

@@ -17,7 +17,6 @@ from pflow.http.connection import Trust
 from pflow.http.failure import Failure, Kind
 from pflow.http.header import UNSAFE
 from pflow.mcp.protocol.session import Warn
-from pflow.mcp.server.address import is_inside, is_loopback
 
 _KEEP_METHOD = frozenset((307, 308))
 _SHORTEST_SECRET = 6
@@ -83,28 +82,24 @@ class Channel:
         content: bytes = b"",
         *,
         url: str = "",
-        session: tuple[str, str] | None = None,
+        session: str = "",
     ) -> Answer:
         """The answer to a request, its body yet to be read; it is to be closed.
 
-        Redirects are followed. What leaves the server's origin carries no credentials from then on: no configured
-        header, no cookie, no authorization; `session` is an origin and the id of a session that is sent to it alone.
+        Redirects within the server's origin are followed; one to any other origin is refused, so that neither what is
+        sent nor a credential ever goes elsewhere. `session` is the id of the session that a request belongs to.
         Raises `ServerError`, `ServerGone` when there is no exchange, `SecurityError` for a redirect not to be followed.
         """
+        sent = {**AGENT, **self._headers, **headers, **({"mcp-session-id": session} if session else {})}
 
-        def make(target: URL, own: bool) -> Hop:
-            here = origin(target)
-            own = own and here == self._origin
-            sent = {**AGENT, **(self._headers if own else {}), **headers}
-            if session is not None and session[0] == here:
-                sent["mcp-session-id"] = session[1]
-            return Hop(method=method, url=target, headers=sent, content=content or None, signed=own)
+        def make(target: URL) -> Hop:
+            return Hop(method=method, url=target, headers=sent, content=content or None, signed=True)
 
         def follow(hop: Hop, answer: Answer, target: URL) -> Hop:
             self._check_redirect(hop, answer, target)
-            return make(target, hop.signed)
+            return make(target)
 
-        return await self._client.send(make(self._url.join(url) if url else self._url, True), follow)
+        return await self._client.send(make(self._url.join(url) if url else self._url), follow)
 
     async def probe(self, method: str, headers: Mapping[str, str], content: bytes | None, patience: float) -> int:
         """The status that the server itself answers with; redirects are not followed."""
@@ -144,29 +139,20 @@ class Channel:
         there = shorten(place(target), 200)
         if target.scheme not in ("http", "https") or not target.host or target.userinfo:
             raise SecurityError(f"`{answer.place}` redirects to something other than a web address")
+        if origin(target) != self._origin:
+            raise SecurityError(
+                f"the MCP server at `{self._origin}` redirects to another origin, `{shorten(origin(target), 200)}`; "
+                "nothing was sent there",
+                suggestions=[f"if that is where the server is, use `{there}` as its URL"],
+            )
         if hop.method == "POST" and answer.status not in _KEEP_METHOD:
             raise ServerError(
                 f"`{answer.place}` redirects to `{there}` in a way that loses the request ({answer.status})",
                 suggestions=[f"if that is where the server is, use `{there}` as its URL"],
             )
-        if origin(target) != answer.origin:
-            check_move(hop.url, target)
         if self._warn is not None:
             self._warn(f"`{answer.place}` redirects every request to `{there}`: use that as the URL of the server")
             self._warn = None  # once is enough
-
-
-def check_move(url: URL, target: URL) -> None:
-    """A server on the network may send us elsewhere on the network, encrypted; never to this machine or its own net."""
-    if is_loopback(url.host):
-        if target.scheme == "https" or is_loopback(target.host):
-            return
-    elif target.scheme == "https" and not is_inside(target.host):
-        return
-    raise SecurityError(
-        f"`{origin(url)}` redirects to `{shorten(origin(target), 200)}`, which is not encrypted or not public",
-        suggestions=["if that is where the server is, use that address as its URL"],
-    )
 
 
 def _check_headers(headers: Mapping[str, str]) -> dict[str, str]:

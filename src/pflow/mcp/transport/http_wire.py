@@ -59,7 +59,7 @@ class HttpWire(Rpc):
         self._channel = channel
         self._limit = limit
         self._endpoint = ""
-        self._session: tuple[str, str] | None = None
+        self._session = ""
         self._version = ""
         self._greeted: asyncio.Task[None] | None = None
         self._exchanges: dict[int, asyncio.Task[None]] = {}
@@ -101,7 +101,7 @@ class HttpWire(Rpc):
 
     async def leave(self) -> None:
         """Tell the server that the session is over."""
-        if self._session is not None:
+        if self._session:
             reply = await self._channel.send("DELETE", self._legacy_headers(), session=self._session)
             await reply.aclose()
 
@@ -152,12 +152,12 @@ class HttpWire(Rpc):
 
     async def _exchange(self, number: int, call: Call, headers: Mapping[str, str], data: bytes, modern: bool) -> None:
         await self._wait_for_greeting()
-        session = None if modern or call.method == "initialize" else self._session
+        session = "" if modern or call.method == "initialize" else self._session
         events = Events(self._limit)
         try:
             async with aclosing(await self._channel.send("POST", headers, data, session=session)) as reply:
                 if not reply.succeeded:
-                    await self._take_refusal(number, reply, in_session=session is not None)
+                    await self._take_refusal(number, reply, in_session=bool(session))
                 elif reply.kind == JSON:
                     self._note_session(call, reply)
                     self._take(await self._read(reply), number)
@@ -195,7 +195,7 @@ class HttpWire(Rpc):
         if call.method == "initialize":
             number = reply.header("mcp-session-id")
             fits = 0 < len(number) <= _LONGEST_SESSION and number.isascii() and number.isprintable()
-            self._session = (reply.origin, number) if fits else None
+            self._session = number if fits else ""
 
     async def _read_events(self, number: int | None, reply: Answer, events: Events) -> None:
         """Take what a stream brings until it ends, or for a moment longer than the reply to `number` takes to come."""

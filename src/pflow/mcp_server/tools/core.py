@@ -13,7 +13,7 @@ from pflow.core.printable import shorten
 from pflow.mcp_server.call_context import CallContext
 from pflow.mcp_server.envelope import ToolReply, end_of
 from pflow.mcp_server.fit_list import entry_line, fit, pick
-from pflow.mcp_server.schema import BOOLEAN, ERROR, OBJECT, OBJECTS, Schema, takes, text
+from pflow.mcp_server.schema import ARRAY, BOOLEAN, ERROR, OBJECT, OPEN, Schema, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.tools.execution import show_outputs
 from pflow.mcp_server.tools.workflow import STATISTICS
@@ -135,7 +135,7 @@ TOOLS = (
         name="browse_components",
         description="Find nodes to build workflows with, and saved workflows, for a task in words.",
         input_schema=takes({"query": text(), "include_workflows": {**BOOLEAN, "default": True}}),
-        output_schema=_gives({"nodes": OBJECTS, "workflows": OBJECTS}),
+        output_schema=_gives({"nodes": ARRAY, "workflows": ARRAY}),
         annotations=reads(),
         handler=in_thread(browse),
         always=_ALWAYS,
@@ -153,7 +153,7 @@ TOOLS = (
         name="describe_workflow",
         description="Get the inputs, outputs, template variables and statistics of a saved workflow or draft.",
         input_schema=takes({"name": text()}, "name"),
-        output_schema=_gives({"inputs": OBJECT, "outputs": OBJECT}),
+        output_schema=_gives({"inputs": OPEN, "outputs": OPEN}),
         annotations=reads(),
         handler=in_thread(describe),
         always=_ALWAYS,
@@ -162,7 +162,7 @@ TOOLS = (
         name="execute",
         description="Run a saved workflow or draft by name and return its outputs, or a checkpoint if it fails.",
         input_schema=takes({"name": text(), "inputs": OBJECT}, "name"),
-        output_schema=_gives({"outputs": OBJECT, "checkpoint": _or_null(OBJECT)}),
+        output_schema=_gives({"outputs": OPEN, "checkpoint": _or_null(OPEN)}),
         annotations=changes(destructive=True, open_world=True),
         handler=execute,
         always={**_ALWAYS, "outputs": {}, "checkpoint": None},

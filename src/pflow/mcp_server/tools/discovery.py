@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pflow.core.json_type import Json
 from pflow.core.printable import shorten
 from pflow.mcp_server.envelope import ToolReply, in_tools, succeed
 from pflow.mcp_server.fit_list import within
-from pflow.mcp_server.schema import OBJECTS, gives, takes, text
-from pflow.mcp_server.signature import signature
+from pflow.mcp_server.node_text import interface_lines
+from pflow.mcp_server.schema import ARRAY, gives, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, in_thread, reads
 from pflow.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pflow.planning.discovery import Findings, Hit  # importing it takes longer than the whole of this package
+    from pflow.planning.discovery import Findings  # importing it takes longer than the whole of this package
 
 
 def discover_workflows(workspace: Workspace, arguments: Arguments) -> ToolReply:
@@ -29,18 +30,21 @@ def discover_nodes(workspace: Workspace, arguments: Arguments) -> ToolReply:
 
 def _found(workspace: Workspace, findings: Findings) -> ToolReply:
     data = findings.to_json()
-    data["matches"] = within([_lean(hit.to_json()) for hit in findings.hits], workspace.output_limit, _BRIEF)
+    shown = within([_lean(hit.to_json()) for hit in findings.hits], workspace.output_limit, _BRIEF)
+    data["matches"] = shown
     if findings.advice:
         data["suggestions"] = [in_tools(advice) for advice in findings.advice]
-    lines = [line for hit in findings.hits for line in _lines(hit)]
+    lines = [line for match in shown for line in _lines(match)]
     if not lines:
         lines = ["nothing matches", *(f"hint: {in_tools(advice)}" for advice in findings.advice)]
     return succeed(data, "\n".join(lines))
 
 
-def _lines(hit: Hit) -> tuple[str, str]:
-    """A hit in two lines: what it is, and what it takes and gives."""
-    return f"{hit.name}  {hit.score:.0%}  {shorten(hit.description, 100)}".rstrip(), f"  {signature(hit.about)}"
+def _lines(match: Json) -> list[str]:
+    """A match as programs get it, for those who read only text."""
+    head = f"{match['name']}  {match['score']:.0%}  {shorten(str(match['description']), _HEAD_CHARACTERS)}".rstrip()
+    more = [str(match["shortened"])] if "shortened" in match else []
+    return [head, *(f"  {line}" for line in (*interface_lines(match), *more))]
 
 
 def _lean(match: dict[str, object]) -> dict[str, object]:
@@ -57,9 +61,10 @@ def _telling(value: object) -> object:
     return [_telling(part) for part in value] if isinstance(value, list) else value
 
 
+_HEAD_CHARACTERS = 200
 _MUTE: tuple[tuple[str, object], ...] = (("description", ""), ("required", False), ("default", None))
 _BRIEF = ("name", "kind", "score", "description")
-_MATCHES = {"matches": OBJECTS, "ranking": text(), "suggestions": {"type": "array", "items": text()}}
+_MATCHES = {"matches": ARRAY, "ranking": text(), "suggestions": {"type": "array", "items": text()}}
 
 TOOLS = (
     ToolSpec(

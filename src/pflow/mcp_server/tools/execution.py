@@ -10,7 +10,7 @@ from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.printable import shorten
 from pflow.mcp_server.call_context import CallContext
 from pflow.mcp_server.envelope import ToolReply, end_of, issue_lines, issue_objects, succeed
-from pflow.mcp_server.schema import BOOLEAN, OBJECT, OBJECTS, Schema, flag, gives, takes, text
+from pflow.mcp_server.schema import ARRAY, BOOLEAN, OBJECT, OPEN, Schema, flag, gives, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.utils.resolver import read_workflow
 from pflow.workspace import Outcome, Workspace
@@ -86,7 +86,7 @@ def validate(workspace: Workspace, arguments: Arguments) -> ToolReply:
 
 
 _RUN: Schema = {
-    "outputs": OBJECT,
+    "outputs": OPEN,
     "run_id": text(),
     "status": text(),
     "duration_ms": {"type": "number"},
@@ -110,7 +110,7 @@ TOOLS = (
                 "detach": flag("Return at once; follow with trace_read"),
             }
         ),
-        output_schema=gives(_RUN, checkpoint=OBJECT, trace_path=text()),
+        output_schema=gives(_RUN, checkpoint=OPEN, trace_path=text()),
         annotations=changes(destructive=True, open_world=True),
         handler=execute,
     ),
@@ -118,7 +118,7 @@ TOOLS = (
         name="workflow_validate",
         description="Check a workflow without running anything. Returns every error with its place and a fix.",
         input_schema=takes({"workflow": WORKFLOW}, "workflow"),
-        output_schema=gives({"valid": BOOLEAN, "errors": OBJECTS, "warnings": OBJECTS}),
+        output_schema=gives({"valid": BOOLEAN, "errors": ARRAY, "warnings": ARRAY}),
         annotations=reads(),
         handler=in_thread(validate),
     ),

@@ -30,8 +30,8 @@ TOOLS = (
     ToolSpec(
         name="settings_set",
         description=(
-            "Store a credential (named like GITHUB_TOKEN; never shown again) or an option (like trace.keep_days). "
-            "What decides what workflows may reach is for people only."
+            "Store a credential (named like GITHUB_TOKEN; never shown again) or the option output.limit_kb. "
+            "What decides what workflows may reach or what is kept of them is for people only."
         ),
         input_schema=takes({"key": text(), "value": text()}, "key", "value"),
         output_schema=gives(_SETTING),

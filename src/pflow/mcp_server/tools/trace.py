@@ -11,7 +11,7 @@ from pflow.core.json_type import Json, JsonView, objects_in
 from pflow.core.printable import shorten
 from pflow.mcp_server.envelope import ToolReply, in_tools, succeed
 from pflow.mcp_server.fit_list import fit, pick
-from pflow.mcp_server.schema import gives, takes, text
+from pflow.mcp_server.schema import ARRAY, gives, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, in_thread, reads
 from pflow.workspace import Workspace
 from pflow.workspace.serving import shorten as preview
@@ -124,7 +124,7 @@ TOOLS = (
                 "limit": {"type": "integer", "minimum": 1, "maximum": 100000},
             }
         ),
-        output_schema=gives({"run_id": text(), "status": text(), "steps": {"type": "array"}}),
+        output_schema=gives({"run_id": text(), "status": text(), "steps": ARRAY}),
         annotations=reads(),
         handler=in_thread(read),
     ),

@@ -6,7 +6,7 @@ from pflow.core.errors import UsageError
 from pflow.core.library.saved_workflow import SavedWorkflow
 from pflow.mcp_server.envelope import ToolReply, issue_lines, issue_objects, succeed
 from pflow.mcp_server.fit_list import list_reply, pick
-from pflow.mcp_server.schema import BOOLEAN, OBJECTS, gives, takes, text
+from pflow.mcp_server.schema import ARRAY, BOOLEAN, gives, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.tools.execution import WORKFLOW
 from pflow.mcp_server.utils.resolver import read_workflow
@@ -20,22 +20,28 @@ def save(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Keep a workflow in the library, or as a draft."""
     workflow = read_workflow(arguments, purpose="save", advice="give a document, the name of a draft, or a path")
     name, description = str(arguments["name"]), str(arguments.get("description", ""))
+    warnings = issue_objects(workspace.check(workflow).warnings)
+    more = {"warnings": warnings} if warnings else {}
+    warned = ["warnings:", *issue_lines(warnings)] if warnings else []
     if arguments.get("is_temp"):
-        path, issues = workspace.drafts.save(workflow, name, description)
-        data: dict[str, object] = {"name": name, "path": str(path), "is_temp": True}
+        saved = workspace.drafts.save(workflow, name, description)
+        data: dict[str, object] = {"name": name, "path": str(saved.path), "is_temp": True}
         lines = [f"saved draft `{name}`; workflow_execute, workflow_validate and workflow_save find it by this name"]
-        if issues:
-            data["issues"] = found = issue_objects(issues)
-            lines += [f"it cannot run yet, {len(issues)} issue{'s' * (len(issues) != 1)}:", *issue_lines(found)]
-        return succeed(data, "\n".join(lines))
+        if saved.dropped:
+            data["dropped"] = list(saved.dropped)
+            lines.append(f"there were too many drafts; the oldest are gone: {', '.join(saved.dropped[:10])}")
+        if saved.issues:
+            data["issues"] = found = issue_objects(saved.issues)
+            lines += [f"it cannot run yet, {len(found)} issue{'s' * (len(found) != 1)}:", *issue_lines(found)]
+        return succeed({**data, **more}, "\n".join([*lines, *warned]))
     if not (description or workspace.describe(workflow).description):
         raise UsageError(
             "a workflow of the library needs a `description`",
             suggestions=["say in a sentence what it is for; workflow_discover finds it by that"],
         )
     path = workspace.save(workflow, name, description)
-    said = f"saved workflow `{name}`; run it with workflow_execute(workflow='{name}')"
-    return succeed({"name": name, "path": str(path), "is_temp": False}, said)
+    said = [f"saved workflow `{name}`; run it with workflow_execute(workflow='{name}')"]
+    return succeed({"name": name, "path": str(path), "is_temp": False, **more}, "\n".join([*said, *warned]))
 
 
 def list_workflows(workspace: Workspace, arguments: Arguments) -> ToolReply:
@@ -79,7 +85,7 @@ TOOLS = (
         input_schema=takes(
             {"filter": text("Words of a name or description"), "include_temp": {**BOOLEAN, "default": False}}
         ),
-        output_schema=gives({"workflows": OBJECTS}),
+        output_schema=gives({"workflows": ARRAY}),
         annotations=reads(),
         handler=in_thread(list_workflows),
     ),

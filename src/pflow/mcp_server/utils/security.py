@@ -1,4 +1,4 @@
-"""What an agent may set: credentials and options, but nothing that decides what runs or what it may reach."""
+"""What an agent may set: nothing that decides what runs, what it may reach, or what is kept of what it did."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_may_set(workspace: Workspace, key: str) -> None:
     """Raise `SecurityError` for a setting that only a person may change."""
     option = OPTIONS.get(key)
     if option is not None and option.policy:
-        raise _refusal(key, "it decides what workflows may reach")
+        raise _refusal(key, "it decides what workflows may do, or what is kept of what they did")
     if option is not None or not is_credential(key):
         return
     if check_env_name(key):

@@ -12,19 +12,20 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import orjson
 
-from pflow.core.errors import StepError
-from pflow.core.file.atomic import sync_folder
-from pflow.core.file.os_call import BINARY, NOFOLLOW, NONBLOCK
+from pflow.core.errors import SecurityError, StepError
 from pflow.nodes import param
-from pflow.nodes.file.path import check_file, file_error, file_errors, is_directory
-from pflow.nodes.file.policy import check_change, check_read, real_path
+from pflow.nodes.file.directory import Directory, open_to_change, open_to_read
+from pflow.nodes.file.git_place import could_make_repository, in_repository
+from pflow.nodes.file.path import check_file, file_errors, is_directory
+from pflow.nodes.file.policy import check_change, identity, real_path
 from pflow.nodes.file.read import unknown_encoding
 from pflow.nodes.output_node import OutputNode
 
@@ -53,12 +54,11 @@ class WriteFile(OutputNode):
             raise StepError("`content` is missing", suggestions=['give `content`, or "" for an empty file'])
         path, append = param.path(self.params, "path"), param.flag(self.params, "append")
         data = encode(self.params["content"], param.text(self.params, "encoding", "utf-8", such_as="utf-8"))
-        target = _target("write", path)
-        with file_errors("write", path):
+        with _target("write", path) as (directory, name):
             if append:
-                _append(path, target, data)
+                _append(path, directory, name, data)
             else:
-                _replace("write", path, target, lambda file: file.write(data))
+                _replace("write", path, directory, name, lambda file: file.write(data))
         return {"path": path, "size": len(data)}
 
 
@@ -89,9 +89,7 @@ class CopyFile(_FromTo):
     def exec(self, prep_res: tuple[str, str]) -> dict[str, Any]:
         """Copy."""
         source, path = prep_res
-        target = _check_pair("copy", source, path)
-        with file_errors("copy to", path):
-            _copy(source, path, target)
+        _copy("copy", source, path)
         return {"path": path}
 
 
@@ -103,18 +101,21 @@ class MoveFile(_FromTo):
     def exec(self, prep_res: tuple[str, str]) -> dict[str, Any]:
         """Move; between two file systems, copy and then delete."""
         source, path = prep_res
-        check_change("move", real_path(source, follow=False))
-        target = _check_pair("move", source, path)
-        with file_errors("move to", path):
-            _check_existing("move to", path, target)
-            try:
-                Path(source).replace(target)
-                sync_folder(target.parent)
-            except OSError as error:
-                if error.errno != errno.EXDEV:
-                    raise
-                _copy(source, path, target)
-                Path(source).unlink()
+        # Of a link, the link itself is moved; what it leads to must be a file that could be read.
+        with file_errors("move", source), open_to_change("move", real_path(source, follow=False)) as (here, name):
+            found = _check_source("move", source)
+            with _target("move to", path) as (there, new):
+                _check_other(source, path, found, there.look(new))
+                _check_existing("move to", path, there, new)
+                try:
+                    here.replace(name, there, new)
+                    there.sync()
+                    return {"path": path}
+                except OSError as error:
+                    if error.errno != errno.EXDEV:
+                        raise
+            _copy("move", source, path)
+            here.unlink(name)
         return {"path": path}
 
 
@@ -133,11 +134,11 @@ class DeleteFile(OutputNode):
     def exec(self, prep_res: object) -> dict[str, Any]:
         """Delete."""
         path = param.path(self.params, "path")
-        with file_errors("delete", path):
-            check_change("delete", real_path(path, follow=False))
-            if stat.S_ISDIR(Path(path).lstat().st_mode):
+        with file_errors("delete", path), open_to_change("delete", real_path(path, follow=False)) as (directory, name):
+            found = directory.look(name)
+            if found is not None and stat.S_ISDIR(found.st_mode):
                 raise is_directory("delete", path, "delete its files one by one, or use a `shell` step")
-            Path(path).unlink()
+            directory.unlink(name)
         return {"path": path}
 
 
@@ -160,85 +161,98 @@ def encode(content: object, encoding: str) -> bytes:
         raise unknown_encoding(encoding) from None
 
 
-def _target(doing: str, path: str) -> Path:
-    """The real path to write to, allowed, with its directory made."""
+@contextmanager
+def _target(doing: str, path: str) -> Iterator[tuple[Directory, str]]:
+    """The directory to write to, made if it is missing, and the name in it; both stay what they are until the end."""
     if path.endswith(("/", os.sep)):
         raise is_directory(doing, path, "add the name of the file")
-    with file_errors(doing, path):
-        target = Path(real_path(path))
-        check_change(doing, str(target))
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except FileExistsError as error:
-            raise file_error(doing, path, OSError(errno.ENOTDIR, error.strerror)) from error
-    return target
+    real = real_path(path)
+    with file_errors(doing, path), open_to_change(doing, real, make=True) as (directory, name):
+        yield directory, name
+        if could_make_repository(real):
+            try:
+                # Two steps at the same time could each write what is harmless without the other.
+                check_change(doing, real)
+            except SecurityError:
+                directory.unlink(name)
+                for folder in takewhile(in_repository, map(str, Path(real).parents)):
+                    with suppress(OSError):
+                        Path(folder).rmdir()
+                raise
 
 
-def _check_pair(doing: str, source: str, path: str) -> Path:
-    """The real path to write to, once `source` is known to be another file that may be read."""
-    check_read(doing, real_path(source))
-    with file_errors(doing, source):
-        mode = Path(source).stat().st_mode
-    check_file(doing, source, mode, "name the files one by one, or use a `shell` step")
-    with suppress(OSError):
-        if Path(source).samefile(path):
-            raise StepError(f"`{source}` and `{path}` are the same file")
-    return _target(f"{doing} to", path)
+def _check_source(doing: str, source: str) -> os.stat_result:
+    """What a file is that may be read, to be copied or moved."""
+    with file_errors(doing, source), open_to_read(doing, source) as fd:
+        found = os.fstat(fd)
+        check_file(doing, source, found.st_mode, "name the files one by one, or use a `shell` step")
+        return found
 
 
-def _check_existing(doing: str, path: str, target: Path) -> os.stat_result | None:
-    """What is at `target` already; raises if it is not a file that may be replaced."""
-    try:
-        found = target.lstat()
-    except FileNotFoundError:
+def _check_other(source: str, path: str, found: os.stat_result, there: os.stat_result | None) -> None:
+    if there is not None and identity(there) == identity(found):
+        raise StepError(f"`{source}` and `{path}` are the same file")
+
+
+def _check_existing(doing: str, path: str, directory: Directory, name: str) -> os.stat_result | None:
+    """What has that name already; raises if it is not a file that may be replaced."""
+    found = directory.look(name)
+    if found is None:
         return None
     check_file(doing, path, found.st_mode, "add the name of the file")
-    if not os.access(target, os.W_OK):
+    if not directory.is_writable(name):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return found
 
 
-def _replace(doing: str, path: str, target: Path, fill: Callable[[BinaryIO], object], mode: int | None = None) -> None:
-    """Put what `fill` writes at `target`, keeping the owner and mode of the file that was there."""
-    found = _check_existing(doing, path, target)
-    temp = target.parent / f".pflow.{os.urandom(8).hex()}.tmp"
-    fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | BINARY, 0o666)
+def _replace(
+    doing: str,
+    path: str,
+    directory: Directory,
+    name: str,
+    fill: Callable[[BinaryIO], object],
+    source: os.stat_result | None = None,
+) -> None:
+    """Put what `fill` writes into a file, keeping the owner and mode of the one that was there, or of its source."""
+    found = _check_existing(doing, path, directory, name)
+    temp = f".pflow.{os.urandom(8).hex()}.tmp"
+    fd = directory.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with os.fdopen(fd, "wb") as file:
             if sys.platform != "win32":
-                if found is not None:
-                    mode = stat.S_IMODE(found.st_mode) & 0o777
-                    if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
-                        # Only root may give files away; the content matters more than the owner.
-                        with suppress(PermissionError):
-                            os.fchown(fd, found.st_uid, found.st_gid)
-                if mode is not None:
-                    os.fchmod(fd, mode)
+                if found is not None and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+                    # Only root may give files away; the content matters more than the owner.
+                    with suppress(PermissionError):
+                        os.fchown(fd, found.st_uid, found.st_gid)
+                if model := found or source:
+                    os.fchmod(fd, stat.S_IMODE(model.st_mode) & 0o777)
             fill(file)
             _sync(file)
-        temp.replace(target)
+        directory.replace(temp, directory, name)
     except BaseException:
         with suppress(OSError):
-            temp.unlink()
+            directory.unlink(temp)
         raise
-    sync_folder(target.parent)
+    directory.sync()
 
 
-def _copy(source: str, path: str, target: Path) -> None:
-    with os.fdopen(os.open(source, os.O_RDONLY | NONBLOCK | BINARY), "rb") as file:
-        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o777
+def _copy(doing: str, source: str, path: str) -> None:
+    with file_errors(doing, source), open_to_read(doing, source) as fd:
+        found = os.fstat(fd)
+        check_file(doing, source, found.st_mode, "name the files one by one, or use a `shell` step")
 
         def fill(copy: BinaryIO) -> None:
-            while chunk := file.read(_CHUNK_BYTES):
+            while chunk := os.read(fd, _CHUNK_BYTES):
                 copy.write(chunk)
 
-        _replace("copy to", path, target, fill, mode)
+        with _target(f"{doing} to", path) as (directory, name):
+            _check_other(source, path, found, directory.look(name))
+            _replace(f"{doing} to", path, directory, name, fill, found)
 
 
-def _append(path: str, target: Path, data: bytes) -> None:
-    _check_existing("write", path, target)
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOFOLLOW | NONBLOCK | BINARY
-    with os.fdopen(os.open(target, flags, 0o666), "wb") as file:
+def _append(path: str, directory: Directory, name: str, data: bytes) -> None:
+    _check_existing("write", path, directory, name)
+    with os.fdopen(directory.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "wb") as file:
         found = os.fstat(file.fileno())
         check_file("write", path, found.st_mode, "add the name of the file")
         if found.st_nlink > 1:

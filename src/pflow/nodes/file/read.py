@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pflow.core.errors import StepError
-from pflow.core.file.os_call import BINARY, NONBLOCK
 from pflow.nodes import param
+from pflow.nodes.file.directory import open_to_read
 from pflow.nodes.file.path import check_file, file_errors
 from pflow.nodes.file.pattern import Pattern
-from pflow.nodes.file.policy import check_read, real_path
+from pflow.nodes.file.policy import check_list, closed_directories, is_readable, real_path
 from pflow.nodes.output_node import OutputNode
 
 MAX_SIZE = 10 * 1024 * 1024
@@ -78,26 +78,23 @@ class ListFiles(OutputNode):
             raise StepError(
                 f"cannot list `{root}`: it is a file", suggestions=["use `read-file` to read a single file"]
             )
+        with file_errors("list", root):
+            check_list("list", real_path(root))
         files, skipped = list_files(root, pattern)
         return {"files": files, "skipped": skipped}
 
 
 def read_bytes(path: str, limit: int) -> bytes:
     """What a regular file holds, never waiting for a pipe and never more than `limit` bytes."""
-    check_read("read", real_path(path))
-    with file_errors("read", path):
-        fd = os.open(path, os.O_RDONLY | NONBLOCK | BINARY)
-        try:
-            found = os.fstat(fd)
-            check_file("read", path, found.st_mode, "use `list-files` to see what it holds")
-            chunks: list[bytes] = []
-            left = limit + 1
-            # Files of the kernel have no size until they are read.
-            while found.st_size <= limit and left > 0 and (chunk := os.read(fd, min(left, 1 << 20))):
-                chunks.append(chunk)
-                left -= len(chunk)
-        finally:
-            os.close(fd)
+    with file_errors("read", path), open_to_read("read", path) as fd:
+        found = os.fstat(fd)
+        check_file("read", path, found.st_mode, "use `list-files` to see what it holds")
+        chunks: list[bytes] = []
+        left = limit + 1
+        # Files of the kernel have no size until they are read.
+        while found.st_size <= limit and left > 0 and (chunk := os.read(fd, min(left, 1 << 20))):
+            chunks.append(chunk)
+            left -= len(chunk)
     if left <= 0 or found.st_size > limit:
         raise StepError(
             f"`{path}` is larger than {limit:,} bytes",
@@ -136,9 +133,10 @@ def list_files(root: str, pattern: Pattern) -> tuple[list[str], int]:
     prefix = "" if root in (".", "./") else root.rstrip("/") + "/"
     files: list[str] = []
     skipped = visited = 0
-    waiting = [("", pattern.start())]
+    closed = closed_directories()
+    waiting = [("", real_path(root), pattern.start())]
     while waiting:
-        below, states = waiting.pop()
+        below, real, states = waiting.pop()
         try:
             with os.scandir(prefix + below or ".") as items:
                 entries = list(items)
@@ -153,7 +151,14 @@ def list_files(root: str, pattern: Pattern) -> tuple[list[str], int]:
                 skipped += bool(matches or deeper)
                 continue
             if deeper and _is(entry, os.DirEntry.is_dir):
-                waiting.append((f"{path}/", deeper))
+                inner = os.path.join(real, entry.name)  # noqa: PTH118
+                if entry.is_symlink():
+                    inner = real_path(inner)
+                # What is below a directory that may be listed is closed only if it is such a place itself.
+                if (inner in closed or entry.is_symlink() or entry.name.startswith(".")) and not is_readable(inner):
+                    skipped += 1
+                    continue
+                waiting.append((f"{path}/", inner, deeper))
             if matches and _is(entry, os.DirEntry.is_file):
                 files.append(prefix + path)
         if len(files) > MAX_FILES or visited > _MAX_VISITED:

@@ -2,19 +2,21 @@
 
 The user's git configuration applies. Commands that only read run no hook, monitor, pager, external diff or
 signature check and reach no network, whatever the configuration says; filters that the user configured for
-files (`filter.*`) do run, as git could not compare files without them.
+files (`filter.*`) do run, as git could not compare files without them. A repository without a working tree that lies
+inside another one may have come with that one's files: its configuration is nobody's choice, so it is refused.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pflow.core.errors import StepError
+from pflow.core.errors import SecurityError, StepError
 from pflow.core.printable import shorten
 from pflow.nodes import param
-from pflow.nodes.file.policy import check_change, real_path
+from pflow.nodes.file.git_place import find_bare
+from pflow.nodes.file.policy import check_change, check_read, real_path
 from pflow.process.command import Finished, child_environment, run_process
 
 _MOST_BYTES = 10 << 20
@@ -60,14 +62,18 @@ class Repository:
         self.path = param.path(params, "path", ".")
         self._timeout = param.seconds(params, "timeout", 60.0)
         self._changing = changing
+        self._real = real_path(self.path)
+        check_read("look at the repository", self._real)
         if changing:
-            check_change("change the repository", real_path(self.path))
+            check_change("change the repository", self._real)
+        self._bare = _check_bare(self.path, self._real)
 
     async def git(self, *argv: str, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> Finished:
         """Run one command. Raises `StepError` for an exit code that is not `ok` and for output that was cut."""
         for value in argv:
             _check_word(value)
-        command = ["git", "-C", self.path, "--no-pager", "--literal-pathspecs", *_ALWAYS]
+        command = ["git", "-C", self._real, "--no-pager", "--literal-pathspecs", *_ALWAYS]
+        command += ("-c", f"safe.bareRepository={'all' if self._bare else 'explicit'}")
         if not self._changing:
             command += _ONLY_LOOKING
         done = await run_process(
@@ -81,6 +87,13 @@ class Repository:
                 suggestions=["ask for less, for instance with `files`"],
             )
         return done
+
+    async def check_shown(self, files: Iterable[str]) -> None:
+        """Raise `SecurityError` if a file, named from the top of the working tree, is one that steps may not read."""
+        up = (await self.git("rev-parse", "--show-cdup")).stdout.decode(errors="replace").strip()
+        top = real_path(os.path.join(self._real, up))  # noqa: PTH118
+        for file in files:
+            check_read("show the difference", os.path.join(top, file))  # noqa: PTH118
 
     def failure(self, command: str, done: Finished) -> StepError:
         """What a failed command means."""
@@ -100,6 +113,17 @@ class Repository:
             return child_environment({**_QUIET, **_LOOKING})
         identity = {name: os.environ[name] for name in _IDENTITY if name in os.environ}
         return child_environment({**identity, **_QUIET, **_CHANGING})
+
+
+def _check_bare(path: str, real: str) -> bool:
+    """Whether git finds a repository without a working tree at a path; raises for one inside another repository."""
+    bare, outer = find_bare(real)
+    if outer:
+        raise SecurityError(
+            f"refused to use `{path}`: it is in a repository without a working tree inside another repository",
+            suggestions=["give a directory of the working tree as `path`, or use a `shell` step"],
+        )
+    return bool(bare)
 
 
 def revision(params: Mapping[str, Any], name: str) -> str:

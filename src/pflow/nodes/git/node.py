@@ -158,8 +158,9 @@ class GitDiff(_GitNode):
         # outside of a repository, git would compare any two files
         await repository.git("rev-parse", "--git-dir")
         numbers = await repository.git("diff", *_PLAIN_DIFF, "--numstat", "-z", *what)
-        patch = await repository.git("diff", *_PLAIN_DIFF, *_PATCH, f"--unified={context}", *what)
         files = parse_numstat(numbers.stdout)
+        await repository.check_shown(name for file in files for name in (file["path"], file.get("old_path", "")))
+        patch = await repository.git("diff", *_PLAIN_DIFF, *_PATCH, f"--unified={context}", *what)
         return {"diff": patch.stdout.decode(errors="replace"), "files": files, "changed": bool(files)}
 
 

@@ -7,7 +7,7 @@ All of them take the token from the setting or variable `GITHUB_TOKEN` and the a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from pflow.core.errors import StepError
 from pflow.nodes import param
@@ -96,7 +96,7 @@ class GithubListIssues(_GithubNode):
 
     class Params:
         repo: Annotated[str, "Repository as owner/name"]
-        state: Annotated[str, "open, closed or all"] = "open"
+        state: Annotated[Literal["open", "closed", "all"], "open, closed or all"] = "open"
         labels: Annotated[list[str] | None, "Only issues with all of these labels"] = None
         assignee: Annotated[str, "Only issues of this person; none for unassigned, * for any"] = ""
         since: Annotated[str, "Only issues that changed after this moment (ISO 8601)"] = ""
@@ -163,7 +163,7 @@ class GithubListPrs(_GithubNode):
 
     class Params:
         repo: Annotated[str, "Repository as owner/name"]
-        state: Annotated[str, "open, closed or all"] = "open"
+        state: Annotated[Literal["open", "closed", "all"], "open, closed or all"] = "open"
         head: Annotated[str, "Only those from this branch, as owner:branch"] = ""
         base: Annotated[str, "Only those into this branch"] = ""
         limit: Annotated[int, "Most pull requests to list, up to 1000"] = 30

@@ -108,7 +108,8 @@ def secrets_in(headers: Mapping[str, str], values: Sequence[str] = ()) -> tuple[
 
 def masked(text: str, secrets: Sequence[str]) -> str:
     """`text` without the secrets of a call, in whatever encoding a server repeats them."""
-    from pflow.core.setting.redactor import MIN_SECRET, Redactor  # lazy: only failures come here
+    from pflow.core.setting.redactor import Redactor  # lazy: only failures come here
+    from pflow.core.setting.secret_search import MIN_SECRET  # lazy: only failures come here
 
     redactor = Redactor()
     for secret in secrets:

@@ -1,0 +1,130 @@
+"""What authors who know other tools write, and what pflow calls it: one table for documents and commands.
+
+A hint names only what exists here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from pflow.core.advice import Advice
+from pflow.core.suggest import nearest
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "name": ("title",),
+    "ir_version": ("version",),
+    "nodes": ("steps", "tasks", "jobs", "states", "actions"),
+    "edges": ("connections", "links", "transitions", "flow"),
+    "start_node": ("start", "entry", "startat", "entrypoint"),
+    "inputs": ("params", "parameters", "arguments", "variables", "vars"),
+    "from": ("source", "src"),
+    "to": ("target", "dst", "goto", "next"),
+    "action": ("condition", "label", "on", "when", "if"),
+    "id": ("node_id", "name", "key"),
+    "type": ("node_type", "node", "uses", "tool", "kind"),
+    "params": ("args", "arguments", "config", "parameters", "inputs", "input", "with", "options"),
+    "batch": ("for_each", "foreach", "loop", "with_items", "matrix", "map"),
+    "retry": ("retries", "retry_policy"),
+    "attempts": ("max_retries", "max_attempts", "times"),
+    "wait": ("delay", "interval"),
+    "backoff": ("backoff_rate", "multiplier"),
+    "items": ("list", "over", "in", "items_path"),
+    "as": ("item", "var", "variable"),
+    "concurrency": ("max_concurrency", "parallel", "max_parallel"),
+    "server_id": ("server",),
+    "source": ("value", "from"),
+    "required": ("optional",),
+    "timeout": ("timeout_seconds", "timeout-minutes", "timeoutseconds"),
+}
+"""Names of other tools for a field. The field takes what they took."""
+
+_ORDER = (
+    "nodes run in the order in which they stand; for another order write `edges`, "
+    'or `"edges": "data"` to take it from the templates'
+)
+_CHOICE = "an `edges` entry leads on from each action of a node; the guide on `branching` shows how to choose"
+_ERRORS = 'write an edge for the failure: {"from": "…", "to": "…", "action": "error"}'
+
+FIELD_HINTS: Mapping[str, str] = {
+    **dict.fromkeys(("next", "then", "goto", "transition"), _ORDER),
+    **dict.fromkeys(("needs", "depends_on", "dependson", "depends", "after", "requires", "run_after"), _ORDER),
+    **dict.fromkeys(("if", "when", "condition", "unless", "choices", "switch"), _CHOICE),
+    **dict.fromkeys(("continue_on_error", "on_error", "catch", "on_failure", "ignore_errors", "rescue"), _ERRORS),
+    **dict.fromkeys(
+        ("run", "script", "cmd", "command", "bash", "shell"),
+        'write {"type": "shell", "params": {"command": "…"}}',
+    ),
+    **dict.fromkeys(("env", "environment"), "environment variables are the param `env` of a `shell` node"),
+    **dict.fromkeys(("url", "method", "headers", "body", "path", "prompt", "code"), "put it into `params`"),
+    **dict.fromkeys(("outputs", "output", "register", "result", "save_as"), "a node's outputs are named by its type"),
+}
+"""What to do instead of a field that a node does not have, where no other field takes its place."""
+
+TYPES: Mapping[str, tuple[str, ...]] = {
+    "shell": ("bash", "sh", "zsh", "cmd", "command", "exec", "execute", "run", "terminal", "process", "script"),
+    "code": (
+        "python",
+        "py",
+        "python3",
+        "function",
+        "lambda",
+        "javascript",
+        "js",
+        "transform",
+        "compute",
+        "eval",
+        "set",
+    ),
+    "http": ("fetch", "request", "requests", "curl", "api", "get", "post", "webhook", "rest", "download", "web"),
+    "read-file": ("read", "file", "load", "cat", "open"),
+    "write-file": ("write", "save", "output-file"),
+    "list-files": ("glob", "ls", "dir", "find"),
+    "echo": ("print", "log", "output", "return", "message", "pass", "noop"),
+    "workflow": ("subworkflow", "sub-workflow", "subflow", "call", "child", "task"),
+}
+"""Names of other tools for a node type."""
+
+TYPE_HINTS: Mapping[str, str] = {
+    **dict.fromkeys(("if", "condition", "branch", "switch", "case", "choice", "router", "decision"), _CHOICE),
+    **dict.fromkeys(
+        ("loop", "foreach", "for", "for-each", "map", "iterate", "split", "each"),
+        "`batch` on a node runs it once per item",
+    ),
+    **dict.fromkeys(("while", "until", "repeat"), "an edge may lead back to an earlier node; see the guide on `loops`"),
+    **dict.fromkeys(("parallel", "fork", "fanout"), "several edges from one node run in parallel"),
+    **dict.fromkeys(("join", "merge", "gather", "wait-all"), "a node that several edges reach waits for all of them"),
+    **dict.fromkeys(("sleep", "wait", "delay", "pause"), 'write {"type": "shell", "params": {"command": "sleep 5"}}'),
+    **dict.fromkeys(
+        ("llm", "ai", "prompt", "gpt", "openai", "anthropic", "claude", "chat", "agent", "model"),
+        "no step calls a model yet; call its API with `http`, or a tool of an MCP server",
+    ),
+    **dict.fromkeys(("mcp", "tool", "mcp-tool"), "a tool of an MCP server is the type `mcp-SERVER-TOOL`"),
+    **dict.fromkeys(
+        ("retry", "try", "catch"), "`retry` is a field of a node, and an edge for `error` handles a failure"
+    ),
+}
+"""What to do instead of a node type that has no counterpart."""
+
+
+def field_meant(name: str, known: Collection[str]) -> str:
+    """The field among `known` that another tool calls `name`; "" if there is none."""
+    return next((field for field in known if name.lower() in FIELDS.get(field, ())), "")
+
+
+def advise_type(name: str, known: Collection[str]) -> tuple[list[str], str]:
+    """Node types that an unknown one may have meant, the likeliest first, and what to do."""
+    word = name.lower().replace("_", "-")
+    meant = next((kind for kind, words in TYPES.items() if word in words and kind in known), "")
+    if meant:
+        return [meant], f"did you mean `{meant}`?"
+    if word in TYPE_HINTS:
+        return [], TYPE_HINTS[word]
+    is_tool = word.startswith("mcp-")
+    near = nearest(name, [each for each in known if each.startswith("mcp-")] if is_tool else known)
+    if near:
+        return near, f"did you mean `{near[0]}`?"
+    if is_tool:
+        return [], Advice(
+            "`{list_servers}` shows the servers there are, and `{sync_servers}` makes their tools node types"
+        )
+    return [], Advice("`{list_nodes}` shows the node types there are")

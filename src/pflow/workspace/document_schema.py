@@ -1,0 +1,138 @@
+"""The JSON Schema of documents, with the node types that are known here: for editors and for models.
+
+Checking does not use it: it finds more, and says it better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pflow.core.interface import MISSING, Field, Interface
+from pflow.core.json_type import Json
+from pflow.registry.entry import Entry
+
+_NAME: Json = {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"}
+_TEXT: Json = {"type": "string"}
+_TYPES: Json = {"enum": ["string", "integer", "number", "boolean", "array", "object", "any"], "default": "any"}
+_ANY: Json = {}
+_TEMPLATE: Json = {"type": "string", "pattern": r"\$\{", "description": "A template, such as ${node.output}"}
+
+
+def document_schema(entries: Iterable[Entry]) -> Json:
+    """The schema of a document whose nodes have one of these types."""
+    types = [_node(entry.name, entry.interface) for entry in entries]
+    untyped = _object({"id": {**_NAME, "description": "A node type, too, since there is no `type`"}, **_node_fields()})
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Workflow document",
+        **_object(_document_fields({"anyOf": [*types, {**untyped, "required": ["id"]}]})),
+        "required": ["nodes"],
+    }
+
+
+def _document_fields(node: Json) -> Json:
+    edge = _object({"from": _NAME, "to": _NAME, "action": {**_TEXT, "default": "default"}})
+    mapping = _object({"input_mappings": _by_name(_TEXT), "output_mappings": _by_name(_TEXT)})
+    return {
+        "nodes": _said({"type": "array", "minItems": 1, "items": node}, "The steps; without `edges` they run in order"),
+        "edges": _said(
+            {"anyOf": [{"const": "data"}, {"type": "array", "items": {**edge, "required": ["from", "to"]}}]},
+            "What leads to what; `data` derives the order from templates",
+        ),
+        "start_node": _said(_NAME, "Where a run begins, if not at the first node"),
+        "inputs": _said(_by_name(_input()), "What the workflow takes"),
+        "outputs": _said(_by_name({"anyOf": [_output(), _TEMPLATE]}), "What the workflow gives"),
+        "mappings": _said(_by_name(mapping), "Other names for natural keys, by node"),
+        "name": _said(_TEXT, "What runs and lists call it"),
+        "description": _said(_TEXT, "What it is for, in a sentence"),
+        "metadata": _said({"type": "object"}, "Anything; pflow does not read it"),
+        "ir_version": {"const": "0.1.0"},
+    }
+
+
+def _input() -> Json:
+    return _object(
+        {
+            "type": _TYPES,
+            "description": _TEXT,
+            "default": _said(_ANY, "The value when none is given; null makes the input optional"),
+            "required": {"type": "boolean"},
+            "secret": _said({"type": "boolean"}, "Keeps the value out of everything recorded and shown"),
+        }
+    )
+
+
+def _output() -> Json:
+    return _object({"source": _said(_ANY, "A template, such as ${node.output}"), "type": _TYPES, "description": _TEXT})
+
+
+def _node_fields() -> Json:
+    batch = _object(
+        {
+            "items": {"anyOf": [_TEMPLATE, {"type": "array"}]},
+            "as": _said(_NAME, "The name of the item in templates; `item` by default"),
+            "concurrency": {"type": "integer", "minimum": 1},
+            "on_error": {"enum": ["stop", "continue"], "default": "stop"},
+        }
+    )
+    retry = _object(
+        {
+            "attempts": {"type": "integer", "minimum": 1},
+            "wait": _said({"type": "number", "minimum": 0}, "Seconds"),
+            "backoff": _said({"type": "number", "minimum": 1}, "A factor for each further wait"),
+        }
+    )
+    return {
+        "params": {"type": "object"},
+        "batch": _said({**batch, "required": ["items"]}, "Runs the node once per item"),
+        "retry": _said(retry, "Tries it again when it fails"),
+        "timeout": _said({"type": "number", "exclusiveMinimum": 0}, "Seconds that one attempt may take"),
+        "max_visits": _said({"type": "integer", "minimum": 1}, "How often a loop may come to it"),
+        "description": _TEXT,
+    }
+
+
+def _node(name: str, interface: Interface) -> Json:
+    """The schema of a node of one type. Natural keys may fill a required param, so none is required here."""
+    fields: Json = {field.name: _param(field) for field in (*interface.reads, *interface.params)}
+    params = {**_object(fields), "additionalProperties": interface.open_params}
+    kind: Json = {"const": name}
+    return {
+        **_object({"id": _NAME, "type": kind, **_node_fields(), "params": params}),
+        "required": ["id", "type"],
+        "description": interface.description,
+    }
+
+
+def _param(field: Field) -> Json:
+    own = dict(field.schema) if field.schema and _is_closed(field.schema) else _typed(field.type)
+    schema: Json = {"anyOf": [own, _TEMPLATE]} if own and "string" not in field.type.split("|") else own
+    if field.default is not MISSING:
+        schema = {**schema, "default": field.default}
+    return _said(schema, field.description) if field.description else schema
+
+
+def _is_closed(schema: object) -> bool:
+    """Whether a schema means the same in another place: it refers to nothing around it."""
+    if isinstance(schema, Mapping):
+        return "$ref" not in schema and all(_is_closed(part) for part in schema.values())
+    return all(_is_closed(part) for part in schema) if isinstance(schema, list) else True
+
+
+def _typed(types: str) -> Json:
+    names = types.split("|")
+    if "any" in names:
+        return {}
+    return {"type": names[0]} if len(names) == 1 else {"type": names}
+
+
+def _object(properties: Json) -> Json:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _by_name(schema: Json) -> Json:
+    return {"type": "object", "additionalProperties": schema}
+
+
+def _said(schema: Json, description: str) -> Json:
+    return {**schema, "description": description}

@@ -1,0 +1,162 @@
+"""The use cases of a library that its owner reads, changes, compares and shares."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from pflow.core.advice import Advice
+from pflow.core.document.difference import Change, compare_documents
+from pflow.core.errors import DocumentError, ExistsError
+from pflow.core.file.atomic import make_folder, read_private, remove, write_atomic
+from pflow.core.file.home import Home
+from pflow.core.frozen import Frozen
+from pflow.core.library.history import MAX_FILE, Version
+from pflow.core.library.reference import is_path
+from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.library.workflow_text import WorkflowText, text_of_parsed
+from pflow.execution.check import Checked
+from pflow.execution.workflow_source import Workflow, find_source
+
+
+class SavedText(Frozen):
+    """A saved workflow as its author wrote it."""
+
+    name: str
+    text: WorkflowText
+    version: int
+    path: Path
+
+    def as_dict(self) -> dict[str, object]:
+        """The workflow as JSON."""
+        text = self.text.data.decode(errors="replace")
+        form, path = self.text.form, str(self.path)
+        return {"name": self.name, "version": self.version, "form": form, "path": path, "text": text}
+
+
+class Comparison(Frozen):
+    """How two workflows differ: in meaning, and line by line. `changes` is None where one of them cannot be read."""
+
+    before: str
+    after: str
+    changes: tuple[Change, ...] | None
+    lines: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """The comparison as JSON."""
+        changes = None if self.changes is None else [change.as_dict() for change in self.changes]
+        return {"before": self.before, "after": self.after, "changes": changes}
+
+
+class Edit(Frozen):
+    """A copy of a saved text that a person is working on. It stays until it was saved or is of no use."""
+
+    name: str
+    base: SavedText
+    path: Path
+
+
+class Library:
+    """The saved workflows of a home. What is saved is checked; what is read, compared or restored need not be valid."""
+
+    def __init__(self, home: Home, check: Callable[[Workflow], Checked]) -> None:
+        self._home = home
+        self._check = check
+        self._manager = WorkflowManager(home)
+
+    def read(self, name: str, version: int | None = None) -> SavedText:
+        """What is saved under a name, or an earlier version of it."""
+        current = self._manager.version(name)
+        text = self._manager.text(name) if version is None else self._manager.version_text(name, version)
+        return SavedText(name=name, text=text, version=version or current, path=self._manager.path(name))
+
+    def versions(self, name: str) -> list[Version]:
+        """Every version that is kept, newest first."""
+        return self._manager.versions(name)
+
+    def restore(self, name: str, version: int) -> int:
+        """Save an earlier version again; returns the number that it has now."""
+        return self._manager.restore(name, version)
+
+    def prune(self, name: str, keep: int) -> int:
+        """Delete all but the newest versions; says how many are gone."""
+        return self._manager.prune(name, keep)
+
+    def rename(self, name: str, new_name: str) -> Path:
+        """Give a workflow another name."""
+        return self._manager.rename(name, new_name)
+
+    def replace(self, workflow: Workflow, name: str, version: int, description: str = "") -> int:
+        """Save a checked workflow in place of the version that the caller has read; returns the new version."""
+        checked = self._check(workflow)
+        checked.ready()
+        self._manager.save(name, text_of_parsed(checked.source.parsed), description, replaces=version)
+        return self._manager.version(name)
+
+    def compare(self, name: str, *others: str) -> Comparison:
+        """How a workflow differs from what it was, from a version, between two versions, or from another workflow.
+
+        Each of `others` is the number of a version, or a name or path. Without any, the last two versions differ.
+        """
+        sides = others
+        if not others:
+            sides = (str(self.versions(name)[:2][-1].number), name)
+        elif len(others) == 1:
+            sides = (others[0], name) if others[0].isdecimal() else (name, others[0])
+        return _compare(self._side(name, sides[0]), self._side(name, sides[1]))
+
+    def begin_edit(self, name: str, start: Path | None = None) -> Edit:
+        """A copy of what is saved, or of the text at `start`, to be changed in a file of its own."""
+        base = self.read(name)
+        folder = self._home.workflows / ".edits"
+        if start is not None and start.parent == folder:
+            return Edit(name=name, base=base, path=start)
+        make_folder(folder)
+        path = folder / f"{name}-{os.urandom(4).hex()}{base.text.suffix}"
+        write_atomic(path, base.text.data if start is None else start.read_bytes())
+        return Edit(name=name, base=base, path=path)
+
+    def finish_edit(self, edit: Edit) -> int | None:
+        """Save an edited text; returns the new version, None if nothing changed.
+
+        A text that is not valid, or whose workflow someone else has changed meanwhile, is kept where it is.
+        """
+        data = read_private(edit.path, MAX_FILE)
+        if data == edit.base.text.data:
+            remove(edit.path)
+            return None
+        try:
+            self._check(str(edit.path)).ready()
+            text = WorkflowText(data=data, form="json" if edit.path.suffix == ".json" else "yaml")
+            self._manager.save(edit.name, text, replaces=edit.base.version)
+        except (DocumentError, ExistsError) as error:
+            kept = Advice(
+                "your text is kept; go on with `{edit_workflow_from}`", workflow=edit.name, file=str(edit.path)
+            )
+            error.suggestions = (*error.suggestions, kept)
+            raise
+        remove(edit.path)
+        return self._manager.version(edit.name)
+
+    def _side(self, name: str, side: str) -> tuple[str, WorkflowText]:
+        if side.isdecimal():
+            return f"{name}, version {side}", self._manager.version_text(name, int(side))
+        if is_path(side) or not self._manager.exists(side):
+            return side, text_of_parsed(find_source(side, self._home).parsed)
+        return f"{side}, version {self._manager.version(side)}", self._manager.text(side)
+
+
+def _compare(before: tuple[str, WorkflowText], after: tuple[str, WorkflowText]) -> Comparison:
+    (old_label, old), (new_label, new) = before, after
+    documents = old.parse().document, new.parse().document
+    changes = None
+    if documents[0] is not None and documents[1] is not None:
+        changes = tuple(compare_documents(documents[0], documents[1]))
+    lines = difflib.unified_diff(_lines(old), _lines(new), fromfile=old_label, tofile=new_label, lineterm="")
+    return Comparison(before=old_label, after=new_label, changes=changes, lines=tuple(lines))
+
+
+def _lines(text: WorkflowText) -> list[str]:
+    return text.data.decode(errors="replace").splitlines()

@@ -1,0 +1,172 @@
+"""What real servers say when they fail, and the edge that it takes: what is not sure stays `error`."""
+
+import pytest
+
+from tests.mcp.call.test_failure import fail, reply
+
+MESSAGES = [
+    # the network, not the resource
+    ("getaddrinfo ENOTFOUND api.notion.com", "error"),
+    ("request to https://api.tavily.com/search failed, reason: getaddrinfo ENOTFOUND api.tavily.com", "error"),
+    ("getaddrinfo EAI_AGAIN registry.npmjs.org", "error"),
+    ("AxiosError: getaddrinfo ENOTFOUND chart.example (code ENOTFOUND)", "error"),
+    ('{"errno":-3008,"code":"ENOTFOUND","syscall":"getaddrinfo","hostname":"api.notion.com"}', "error"),
+    ("[Errno -2] Name or service not known", "error"),
+    ("[Errno -3] Temporary failure in name resolution", "error"),
+    ("[Errno 8] nodename nor servname provided, or not known", "error"),
+    ("[Errno 11001] getaddrinfo failed", "error"),
+    (
+        "Max retries exceeded (Caused by NameResolutionError(\"Failed to resolve 'nope.example'\"))",
+        "error",
+    ),
+    ("dial tcp: lookup nope.example on 127.0.0.11:53: no such host", "error"),
+    ("Could not resolve host: nope.example", "error"),
+    ("curl: (6) Could not resolve host: nope.example", "error"),
+    ("ssh: Could not resolve hostname box: Name or service not known", "error"),
+    ("UnknownHostException: nope.example", "error"),
+    ("net::ERR_NAME_NOT_RESOLVED at https://nope.example/", "error"),
+    ("DNS_PROBE_FINISHED_NXDOMAIN", "error"),
+    ("Host not found: nope.example", "error"),
+    ("server not found: nope.example", "error"),
+    ("connect ECONNREFUSED 127.0.0.1:5432", "error"),
+    ("Connection refused", "error"),
+    ("dial tcp 127.0.0.1:3000: connect: connection refused", "error"),
+    ("connect EHOSTUNREACH 10.0.0.1:443", "error"),
+    # what the server lacks to work, not what the arguments name
+    ("browserType.launch: Executable doesn't exist at /root/.cache/ms-playwright/chromium-1148/chrome", "error"),
+    (
+        "browserType.launchPersistentContext: Chromium distribution 'chrome' is not found at /opt/google/chrome/chrome",
+        "error",
+    ),
+    ("spawn git ENOENT", "error"),
+    ("Error: spawn /usr/bin/rg ENOENT", "error"),
+    ("/bin/sh: 1: rg: not found", "error"),
+    ("bash: kubectl: command not found", "error"),
+    ('exec: "kubectl": executable file not found in $PATH', "error"),
+    ("ModuleNotFoundError: No module named 'pandas'", "error"),
+    ("ImportError: libGL.so.1: cannot open shared object file: No such file or directory", "error"),
+    (
+        "error while loading shared libraries: libnss3.so: cannot open shared object file: No such file or directory",
+        "error",
+    ),
+    ("Error: Cannot find module 'sharp'", "error"),
+    ("Cannot find package 'zod' imported from /srv/index.js", "error"),
+    ("ffmpeg not found. Please install ffmpeg", "error"),
+    ("Binary not found: rg", "error"),
+    ("FileNotFoundError: [Errno 2] No such file or directory: 'docker'", "resource_missing"),
+    ("Chrome not found, please install it", "error"),
+    ("Could not find Chrome (ver. 131.0.6778.204). This can occur if the browser was not installed", "error"),
+    ("java.lang.ClassNotFoundException: org.postgresql.Driver", "error"),
+    ("Driver not found: ODBC Driver 18", "error"),
+    ("MCP error -32601: Method not found", "error"),
+    ("Method not found", "error"),
+    ("environment variable GITHUB_TOKEN not found", "error"),
+    ("API key not found. Set TAVILY_API_KEY", "auth_failed"),
+    ("NOTION_TOKEN is not set", "error"),
+    # what the arguments name
+    ("ENOENT: no such file or directory, stat '/home/ada/x'", "resource_missing"),
+    ("Error: Not Found", "resource_missing"),
+    ("Not Found", "resource_missing"),
+    (
+        'Error: {"object":"error","status":404,"code":"object_not_found","message":"Could not find page with ID: 1"}',
+        "resource_missing",
+    ),
+    ("Could not find page with ID: 2f. Make sure the relevant pages are shared with your integration", "error"),
+    ("Issue Does Not Exist", "resource_missing"),
+    ("Issue does not exist or you do not have permission to see it.", "resource_missing"),
+    ("GraphQL: Could not resolve to a Repository with the name 'a/b'.", "resource_missing"),
+    ('relation "users" does not exist', "resource_missing"),
+    ("Collection users does not exist.", "resource_missing"),
+    ("NoSuchKey: The specified key does not exist.", "resource_missing"),
+    ("NoSuchBucket", "resource_missing"),
+    ("channel_not_found", "resource_missing"),
+    ('Error from server (NotFound): pods "web" not found', "resource_missing"),
+    ("google.api_core.exceptions.NotFound: 404 GET https://storage.googleapis.com/x", "resource_missing"),
+    ("Unknown database 'shop'", "error"),
+    ("fatal: pathspec 'x' did not match any files", "error"),
+    ("ValueError: Repository not found: /srv/x", "resource_missing"),
+    ("File not found: /tmp/x.xlsx", "resource_missing"),
+    ("The file /tmp/x does not exist", "resource_missing"),
+    ("Sheet 'Q3' not found", "resource_missing"),
+    ("UserNotFoundError: nobody", "resource_missing"),
+    ("404 page not found", "resource_missing"),
+    ("No such container: web", "resource_missing"),
+    ("File text.md not found", "resource_missing"),
+    ("File not found in path /srv/chrome/data", "resource_missing"),
+    ("/srv/driver does not exist", "resource_missing"),
+    ('Sheet "match" not found', "resource_missing"),
+    ("notes/package.json not found", "resource_missing"),
+    # who asks
+    ("Request failed with status code 401", "auth_failed"),
+    ("API token is invalid.", "auth_failed"),
+    ('{"object":"error","status":401,"code":"unauthorized","message":"API token is invalid."}', "auth_failed"),
+    ("invalid_auth", "auth_failed"),
+    ("not_authed", "auth_failed"),
+    ("Unauthorized; scope does not match", "auth_failed"),
+    ("Resource not accessible by integration (403 Forbidden)", "auth_failed"),
+    ("Authentication failed for user 'ada'", "auth_failed"),
+    ('FATAL: password authentication failed for user "postgres"', "auth_failed"),
+    ("MongoServerError: Authentication failed.", "auth_failed"),
+    ("NOAUTH Authentication required.", "auth_failed"),
+    ("WRONGPASS invalid username-password pair or user is disabled.", "auth_failed"),
+    ("Incorrect API key provided: sk-xxxx", "auth_failed"),
+    ("The security token included in the request is invalid", "auth_failed"),
+    ("AccessDeniedException: User is not authorized to perform: s3:GetObject", "auth_failed"),
+    ("EACCES: permission denied, open '/etc/shadow'", "error"),
+    ("Permission denied: /root", "error"),
+    ("Access denied - path outside allowed directories: /etc", "error"),
+    ("Unexpected token < in JSON at position 0", "error"),
+    ("SyntaxError: Invalid token in line 3", "error"),
+    ("invalid token `)` in expression", "error"),
+    ("This model's maximum context length is 8192 tokens", "error"),
+    ("`password` must have at least 8 characters; the password is required to have a digit", "error"),
+    ("missing required argument: token_count", "error"),
+    # too often
+    ("API rate limit exceeded for 1.2.3.4", "rate_limited"),
+    ("You have exceeded a secondary rate limit", "rate_limited"),
+    ("ratelimited", "rate_limited"),
+    ("ThrottlingException: Rate exceeded", "rate_limited"),
+    ("Error code: 429 - {'error': {'message': 'slow down'}}", "rate_limited"),
+    ("You exceeded your current quota, please check your plan", "rate_limited"),
+    ("Quota exceeded for quota metric 'Read requests'", "rate_limited"),
+    ("rate_limit_per_minute must be a number", "error"),
+    ("Unknown option: rate-limit", "error"),
+    ("EDQUOT: disk quota exceeded, write", "error"),
+    ("Disk quota exceeded", "error"),
+    # too late
+    ("TimeoutError: page.goto: Timeout 30000ms exceeded.", "timeout"),
+    ("locator.click: Timeout 5000ms exceeded.", "timeout"),
+    ("asyncio.exceptions.TimeoutError", "timeout"),
+    ("context deadline exceeded", "timeout"),
+    ("canceling statement due to statement timeout", "timeout"),
+    ("Command timed out after 120 seconds", "timeout"),
+    ("Navigation timeout of 30000 ms exceeded", "timeout"),
+    ("Lock wait timeout exceeded; try restarting transaction", "timeout"),
+    ("timeout must be a positive integer", "error"),
+    ("Invalid request timeout: must be below 60", "error"),
+    ("Unknown parameter: connect-timeout", "error"),
+    # anything else
+    ("Error: something went wrong", "error"),
+    ("duplicate key value violates unique constraint", "error"),
+    ("Unexpected end of JSON input", "error"),
+    ('column "nmae" does not exist', "resource_missing"),
+    ("String to replace not found in file", "error"),
+    ("No matches found", "error"),
+    ("Invalid arguments: unknown tool option", "error"),
+    ("500 Internal Server Error", "error"),
+    ("self-signed certificate in certificate chain", "error"),
+]
+
+
+@pytest.mark.parametrize(("said", "action"), MESSAGES)
+def test_what_a_server_says_picks_an_edge_only_where_it_is_sure(said: str, action: str) -> None:
+    assert fail(said).action == action
+    assert reply(-32000, said).action == action
+
+
+def test_a_status_counts_more_than_words() -> None:
+    assert fail("Request failed with status code 404: host not found in the inventory").action == "resource_missing"
+
+
+def test_a_server_without_a_network_is_not_told_to_check_its_arguments() -> None:
+    assert not [hint for hint in fail("getaddrinfo ENOTFOUND api.notion.com").suggestions if "exists" in hint]
