@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import dev_conformance
+import dev_needs
 import dev_servers
 from dev_install import (
     EXE,
@@ -43,7 +44,7 @@ STAGES = {
     "types": ("mypy",),
     "layers": ("lint-imports", "--no-cache", "--no-logo"),
     "wheel": ("python", "dev_wheel.py"),
-    "servers": ("python", "dev_servers.py"),
+    "needs": ("python", "dev_needs.py"),
     "tests": ("pytest", *PARALLEL),
 }
 
@@ -136,8 +137,9 @@ def run(args: list[str]) -> int:
 
 
 def test(args: list[str]) -> int:
-    """test [--slow] [ARGS…]   run the tests on all cores, with --slow all of them; arguments go to pytest"""
+    """test [--slow] [ARGS…]   install what tests need and run them, with --slow all; arguments go to pytest"""
     os.chdir(ROOT)
+    os.environ.setdefault(dev_needs.MODE, "install")
     return become([str(PYTHON), "-m", "pytest", *pytest_arguments(args)])
 
 
@@ -151,17 +153,18 @@ def pytest_arguments(args: list[str]) -> list[str]:
 
 
 def check(args: list[str]) -> int:
-    """check [STAGES…]    lint, format, types, layers, wheel, servers, tests: all of them, or those named"""
+    """check [STAGES…]    lint, format, types, layers, wheel, needs, tests: all of them, or those named"""
     unknown = [name for name in args if name not in STAGES]
     if unknown:
         say(f"no stage `{unknown[0]}`; there are: {', '.join(STAGES)}")
         return 2
+    environment = {**os.environ, dev_needs.MODE: "strict"}
     results = []
     for name in args or STAGES:
         tool, *rest = STAGES[name]
         say(f"── {name}: {' '.join(STAGES[name])}")
         began = time.monotonic()
-        code = subprocess.call([str(BIN / f"{tool}{EXE}"), *rest], cwd=ROOT)
+        code = subprocess.call([str(BIN / f"{tool}{EXE}"), *rest], cwd=ROOT, env=environment)
         results.append((name, code, time.monotonic() - began))
     say("──")
     for name, code, seconds in results:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -135,16 +133,8 @@ def install_python(folder: Path, wanted: Sequence[str]) -> None:
         raise SetupError(failure)
 
 
-def main() -> int:
-    """Install what can be; only in CI is it a failure that something cannot."""
+def install_missing() -> None:
+    """Install what is missing. Raises `SetupError` with all that went wrong."""
     failures = ensure()
-    for failure in failures:
-        say(f"error: {failure}")
-    if failures and "CI" not in os.environ:
-        say("tests that need these servers will be skipped")
-        return 0
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    if failures:
+        raise SetupError("\n".join(failures))

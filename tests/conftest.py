@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.needs import Needs
 from tests.spec.manifest import load_entries
 
 settings.register_profile(
@@ -19,6 +20,10 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("pflow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Needs(), "needs")
 
 
 @pytest.fixture(autouse=True)

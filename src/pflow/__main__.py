@@ -21,9 +21,9 @@ def main() -> None:
     # Loading the program makes many objects and no garbage; by default, looking for it takes a tenth of the start.
     gc.set_threshold(50_000, 20, 100)
     try:
-        from pflow.cli.main import run_command  # lazy: `--version` must stay within twice an empty program
+        from pflow.cli.main import run_program  # lazy: `--version` must stay within twice an empty program
 
-        code = run_command(words)
+        code = run_program(words)
     except KeyboardInterrupt:
         code = 130
     gc.freeze()  # the end of the process frees everything; going through it all first takes longer than a short run

@@ -61,19 +61,20 @@ def pflow(
     monkeypatch: pytest.MonkeyPatch,
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> Pflow:
-    """Runs the command line in this process, in an empty folder, with `stdin` as its input."""
+    """Runs the command line in this process, in an empty folder, with `stdin` as its input, `/dev/null` without one."""
     monkeypatch.chdir(tmp_path)
     home.mkdir(mode=0o700)
     shutil.copy(registry_file, home)
 
-    def run(*words: str, stdin: str | bytes = "") -> Said:
+    def run(*words: str, stdin: str | bytes | None = None) -> Said:
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         capfdbinary.readouterr()
-        try:
-            code = run_command(words)
-        except SystemExit as end:  # completion ends the program by itself
-            code = int(end.code or 0)
+        with open(os.devnull, "rb") if data is None else io.BytesIO(data) as source:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(source))
+            try:
+                code = run_command(words)
+            except SystemExit as end:  # completion ends the program by itself
+                code = int(end.code or 0)
         sys.stdout.flush()
         out, err = capfdbinary.readouterr()
         return Said(code, out.decode(), err.decode())

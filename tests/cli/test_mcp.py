@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from tests.cli.conftest import Pflow
 
+PYTHON = shlex.quote(sys.executable)
+"""As messages show it."""
 _FOUND, _FILE = Path(sys.executable), Path(sys.executable).resolve()
 PROGRAM = str(_FOUND) if _FOUND == _FILE else f"{_FOUND}, which is {_FILE}"
 
@@ -29,7 +32,7 @@ def test_a_command_behind_two_dashes_is_a_server(pflow: Pflow, servers: Callable
     said = pflow("mcp", "add", "files", "--env", "TOKEN=${FILES_TOKEN}", "--", sys.executable, "-m", "files", "--json")
     assert (said.code, said.err) == (0, "")
     assert said.out.splitlines() == [
-        f"added server `files`: {sys.executable} -m files --json",
+        f"added server `files`: {PYTHON} -m files --json",
         f"  program: {PROGRAM}",
         "  variables: TOKEN from ${FILES_TOKEN}",
         "  gives: `FILES_TOKEN` (not set now) to the program",
@@ -93,7 +96,7 @@ def test_a_program_that_is_not_there_is_a_note(pflow: Pflow) -> None:
 def test_a_secret_among_the_arguments_is_a_note_and_never_shown(pflow: Pflow) -> None:
     said = pflow("mcp", "add", "a", "--", sys.executable, "--api-key", "abcdef123456")
     listed = pflow("mcp", "list", "--json")
-    assert said.out == f"added server `a`: {sys.executable} --api-key '********'\n  program: {PROGRAM}\n"
+    assert said.out == f"added server `a`: {PYTHON} --api-key '********'\n  program: {PROGRAM}\n"
     assert said.err.startswith("note: argument 2 of server `a` looks like a secret")
     assert "abcdef123456" not in said.out + said.err + listed.out + listed.err
 
@@ -149,7 +152,7 @@ def test_a_taken_name_is_kept_unless_told(pflow: Pflow, servers: Callable[..., A
 def test_servers_are_listed_and_removed(pflow: Pflow) -> None:
     assert pflow("mcp", "list").err == "no server is configured\n\nhint: pflow mcp add NAME -- COMMAND\n"
     pflow("mcp", "add", "github", "--", sys.executable, "\x1b[2J")
-    assert pflow("mcp", "list").out == f"github  stdio  {sys.executable} '\\x1b[2J'\n"
+    assert pflow("mcp", "list").out == f"github  stdio  {PYTHON} '\\x1b[2J'\n"
     assert pflow("mcp", "list", "--json").json["data"]["servers"][0]["name"] == "github"
     said = pflow("mcp", "remove", "githb")
     assert (said.code, said.err) == (
@@ -176,10 +179,10 @@ def test_the_servers_of_another_program_are_taken_over(
         json.dumps({"mcpServers": {"Git Hub": {"command": sys.executable}, "far": {"url": "http://x.org"}}})
     )
     said = pflow("mcp", "import", "cursor", "--dry-run")
-    assert said.out == f"would add server `git-hub`: {sys.executable}\n  program: {PROGRAM}\n"
+    assert said.out == f"would add server `git-hub`: {PYTHON}\n  program: {PROGRAM}\n"
     assert pflow("mcp", "list", "--json").json["data"] == {"servers": []}
     said = pflow("mcp", "import", "cursor")
-    assert said.out == f"added server `git-hub`: {sys.executable}\n  program: {PROGRAM}\n"
+    assert said.out == f"added server `git-hub`: {PYTHON}\n  program: {PROGRAM}\n"
     assert said.err.splitlines() == [
         "note: `far` is not taken over: `http://x.org` is not encrypted: others could read and change what is sent; "
         "or allow it with `pflow mcp add … --insecure`, for testing",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +44,35 @@ def test_what_one_command_prints_the_next_one_reads(pflow: Pflow) -> None:
     assert pflow("shell --command='printf abc' >> shell --command=rev >> shell --command='tr a-z A-Z'").out == "CBA\n"
 
 
-def test_an_empty_stdin_is_no_input(pflow: Pflow) -> None:
-    assert pflow("write-file", "--path=x", stdin="").err == (
+def piped(tmp_path: Path, words: list[str], stdin: str) -> tuple[int, str, str]:
+    """How a command line of a shell ends, which begins with where its stdin comes from."""
+    line = ["sh", "-c", f'{stdin} "$0" -m pflow "$@"', sys.executable, *words]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("stdin", ["printf '' |", "< empty"])
+def test_an_empty_stdin_is_an_empty_input_where_one_is_needed(tmp_path: Path, stdin: str) -> None:
+    (tmp_path / "empty").touch()
+    assert piped(tmp_path, ["write-file --path=e.txt"], stdin)[0] == 0
+    assert (tmp_path / "e.txt").read_text() == ""
+    assert piped(tmp_path, ["shell --command='echo ran; cat'"], stdin)[:2] == (0, "ran\n")
+
+
+@pytest.mark.parametrize("stdin", ["< /dev/null", "<&-"])
+def test_a_stdin_that_says_nothing_is_no_input(tmp_path: Path, stdin: str) -> None:
+    code, _, err = piped(tmp_path, ["write-file", "--path=x"], stdin)
+    assert (code, err) == (
+        2,
         "error: `write-file` needs `--content` (any, What to write; anything but text as JSON)\n"
         "\n"
-        "hint: write `write-file --content=…`\n"
+        "hint: write `write-file --content=…`\n",
     )
+    assert piped(tmp_path, ["shell --command='echo ran; cat'"], stdin)[:2] == (0, "ran\n")
+
+
+def test_empty_text_is_no_path(pflow: Pflow) -> None:
+    assert pflow("read-file", stdin="").err.startswith("error: `read-file` needs `--path`")
 
 
 def test_code_finds_what_came_before_under_its_name(pflow: Pflow, tmp_path: Path) -> None:

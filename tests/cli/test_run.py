@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,6 +98,29 @@ def test_an_input_named_stdin_takes_what_is_piped_in(pflow: Pflow, write: Callab
     document = write("a.json", {"id": "echo", "params": {"x": "<${stdin}>"}}, inputs={"stdin": {"default": "nothing"}})
     assert pflow("run", document, stdin="piped é\n").out == "<piped é\n>\n"
     assert pflow("run", document, "stdin=given", stdin="piped").out == "<given>\n"
+
+
+@pytest.mark.parametrize(("stdin", "printed"), [("printf '' |", "<>\n"), ("< /dev/null", "<nothing>\n")])
+def test_an_empty_stdin_is_given_and_dev_null_is_not(
+    tmp_path: Path, write: Callable[..., str], stdin: str, printed: str
+) -> None:
+    document = write("a.json", {"id": "echo", "params": {"x": "<${stdin}>"}}, inputs={"stdin": {"default": "nothing"}})
+    line = ["sh", "-c", f'{stdin} "$0" -m pflow run {document}', sys.executable]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout) == (0, printed), done.stderr
+
+
+def test_an_empty_file_of_inputs_gives_none(pflow: Pflow, write: Callable[..., str], tmp_path: Path) -> None:
+    document = write("a.json", {"id": "echo", "params": {"x": "${a}"}}, inputs={"a": {"default": "default"}})
+    (tmp_path / "empty.yaml").write_text("\n")
+    assert pflow("run", document, "-i", "-", stdin="").out == "default\n"
+    assert pflow("run", document, "-i", "empty.yaml").out == "default\n"
+
+
+def test_a_closed_stdin_is_named(tmp_path: Path) -> None:
+    line = ["sh", "-c", 'exec "$0" -m pflow run - <&-', sys.executable]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr) == (2, "error: stdin is closed; the document cannot be read from it\n")
 
 
 def test_stdin_that_is_not_text_is_refused(pflow: Pflow, write: Callable[..., str]) -> None:

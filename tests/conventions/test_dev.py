@@ -117,7 +117,7 @@ def test_a_check_runs_every_stage_and_sums_up(
         "ran mypy",
         "ran lint-imports --no-cache --no-logo",
         "ran python dev_wheel.py",
-        "ran python dev_servers.py",
+        "ran python dev_needs.py",
         "ran pytest -n auto --dist worksteal",
     ]
     summary = [line.split()[:2] for line in err.split("──\n")[1].splitlines()]
@@ -127,7 +127,7 @@ def test_a_check_runs_every_stage_and_sums_up(
         ["types", "FAILED"],
         ["layers", "ok"],
         ["wheel", "ok"],
-        ["servers", "ok"],
+        ["needs", "ok"],
         ["tests", "ok"],
     ]
     assert dev.check(["lint", "tests"]) == 0

@@ -13,7 +13,7 @@ import pytest
 from tests.conventions.source import ROOT
 
 # A stand-in for node and the suite in it: it lists two scenarios, and says of each what it was told to.
-NODE = f"""#!{sys.executable}
+NODE = f"""#!{os.path.realpath(sys.executable)}
 import json, os, pathlib, sys
 if sys.argv[1] == "--version":
     print(os.environ["NODE_IS"])

@@ -25,7 +25,8 @@ from pflow.planning.ranking import Match, Ranked
 from pflow.registry.registry import Registry
 from pflow.workspace import Workspace
 from tests.discovery.recall import entries
-from tests.robust.world import become_nobody, pflow
+from tests.robust.world import pflow
+from tests.unprivileged import obey_permissions
 
 requirement = pytest.mark.requirement
 
@@ -360,7 +361,6 @@ def test_a_busy_index_is_not_waited_for_in_vain(place: Home, monkeypatch: pytest
 
 
 def test_a_home_that_cannot_be_written_can_be_searched(builtin_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # pytest's own folders are closed to everybody else, also to the user that root's children become.
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "home"
         root.mkdir()
@@ -369,7 +369,7 @@ def test_a_home_that_cannot_be_written_can_be_searched(builtin_file: Path, monke
         (root / "registry.json").chmod(0o444)
         for path in (Path(folder), root):
             path.chmod(0o555)
-        done = pflow("registry", "discover", "read", "file", "--json", before=become_nobody)
+        done = pflow("registry", "discover", "read", "file", "--json", before=obey_permissions)
         for path in (Path(folder), root):
             path.chmod(0o700)
         assert done.json["data"]["matches"][0]["name"] == "read-file", done.err

@@ -34,8 +34,8 @@ class Kind:
             actions=getattr(node_class, "actions", ("default", "error")),
         )
 
-    def node_class(self) -> type:
-        return self._class
+    def make(self) -> object:
+        return self._class()
 
 
 class Kinds(dict[str, Kind]):

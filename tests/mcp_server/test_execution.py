@@ -267,7 +267,8 @@ def test_a_detached_run_goes_on_and_tells_how_it_stands(client: Client, tmp_path
     run_id = answer.data["run_id"]
     assert answer.data["status"] == "running"
     wait_until(lambda: client.call("trace_read", trace_file=run_id).data["steps"] != [])
-    assert client.call("trace_read", trace_file=run_id).data["status"] == "running"
+    found = client.call("trace_read", trace_file=run_id).data
+    assert (found["status"], [step["status"] for step in found["steps"]]) == ("running", ["running"])
     fifo.write_text("news")
     wait_until(lambda: client.call("trace_read", trace_file=run_id).data["status"] == "completed")
     assert client.call("trace_read", trace_file=run_id, field="outputs.stdout").data["value"] == "news"

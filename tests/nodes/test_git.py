@@ -19,7 +19,7 @@ from pflow.nodes.git.node import GitCheckout, GitCommit, GitDiff, GitLog, GitSta
 from pflow.nodes.git.output import parse_commits, parse_numstat, parse_status
 from tests.nodes.local_http import Step
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+pytestmark = pytest.mark.needs("git")
 
 ODD_NAMES = ["-rf", "a b", "ü", "new\nline", "tab\t", ":(top)x", "*", "quote\"'", "--help", "$(id)", "a -> b"]
 

@@ -1,7 +1,6 @@
 """TLS: verified by the name in the address, pinned to the checked address, off only where a node says so."""
 
 import asyncio
-import shutil
 import ssl
 import subprocess
 from collections.abc import Callable
@@ -17,8 +16,7 @@ from pflow.nodes.http.node import Http
 from pflow.nodes.http.step_client import StepClient
 from tests.nodes.local_http import LocalServer, Step, answer
 
-openssl = shutil.which("openssl") or ""
-pytestmark = pytest.mark.skipif(not openssl, reason="certificates are made with the openssl program")
+pytestmark = pytest.mark.needs("openssl")
 
 LOOPBACK = NetworkPolicy(allow_private=True)
 
@@ -33,7 +31,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]
         if not certificate.exists():
             subprocess.run(
                 [
-                    *(openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+                    *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
                     *("-nodes", "-keyout", key, "-out", certificate, "-subj", f"/CN={name}", "-days", "3650"),
                     *("-addext", f"subjectAltName=DNS:{name},IP:127.0.0.1", *extra),
                 ],
@@ -118,13 +116,13 @@ def test_an_expired_certificate_is_refused(
         "[x]\nsubjectAltName=DNS:pinned.test\nbasicConstraints=CA:TRUE\n"
     )
     subprocess.run(
-        [openssl, "req", "-new", "-key", key, "-out", request, "-subj", "/CN=pinned.test"],
+        ["openssl", "req", "-new", "-key", key, "-out", request, "-subj", "/CN=pinned.test"],
         check=True,
         capture_output=True,
     )
     subprocess.run(
         [
-            *(openssl, "ca", "-batch", "-selfsign", "-config", config, "-keyfile", key, "-in", request),
+            *("openssl", "ca", "-batch", "-selfsign", "-config", config, "-keyfile", key, "-in", request),
             *("-out", expired, "-startdate", "20200101000000Z", "-enddate", "20200201000000Z", "-notext"),
         ],
         check=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,19 +21,7 @@ DEADLINE = 60.0
 
 
 @pytest.fixture(scope="session")
-def servers() -> None:
-    """That the servers are installed. CI must have them; a person's machine may lack node or a network."""
-    missing = dev_servers.missing()
-    if not missing:
-        return
-    reason = f"not installed: {', '.join(missing)}; `python3 dev.py servers` installs them"
-    if "CI" in os.environ:
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="session")
-def folder(servers: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the tasks work on, and `mcp.json`."""
     made = fixtures.make(tmp_path_factory.mktemp("tasks"))
     fixtures.configure(made)

@@ -17,6 +17,8 @@ from examples.tasks import raw
 from tests.docs.page import blocks_of, read_page
 from tests.real.program import Program
 
+pytestmark = pytest.mark.needs("mcp-servers")
+
 
 class Done(NamedTuple):
     """The agent, and what it printed."""

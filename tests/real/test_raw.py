@@ -10,6 +10,8 @@ import pytest
 
 from examples.tasks import raw
 
+pytestmark = pytest.mark.needs("mcp-servers")
+
 
 @pytest.mark.parametrize(
     ("task", "calls", "results", "biggest", "definitions"),

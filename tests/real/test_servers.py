@@ -10,6 +10,8 @@ from pflow.mcp.protocol.handshake import Era
 from pflow.mcp.protocol.session import Session
 from tests.real.conftest import Talk
 
+pytestmark = pytest.mark.needs("mcp-servers")
+
 
 def names(tools: Any) -> set[str]:
     return {tool["name"] for tool in tools}

@@ -12,6 +12,8 @@ from examples.tasks import raw
 from tests.conventions.source import ROOT
 from tests.real.program import Program
 
+pytestmark = pytest.mark.needs("mcp-servers")
+
 
 @pytest.fixture
 def pflow(fresh: Program, synced: Any) -> Program:

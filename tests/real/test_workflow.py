@@ -11,6 +11,8 @@ import pytest
 import dev_servers
 from tests.real.program import Program
 
+pytestmark = pytest.mark.needs("mcp-servers")
+
 ENTITY = {"name": "pflow", "entityType": "program", "observations": ["runs workflows"]}
 
 DOCUMENT = {
@@ -49,7 +51,7 @@ DOCUMENT = {
 
 
 @pytest.fixture(scope="module")
-def outputs(servers: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     home = tmp_path_factory.mktemp("home")
     pflow = Program(home)
     pflow("mcp", "add", "everything", "--", *dev_servers.command("everything"))

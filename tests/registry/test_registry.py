@@ -188,7 +188,7 @@ def test_files_that_cannot_be_used_are_told_each_time(place: Home) -> None:
     first = Registry.load(place)
     assert first.notices == [
         "`a_broken.py` line 1: invalid syntax; its nodes are left out",
-        "`b_binary.py`: source code string cannot contain null bytes; its nodes are left out",
+        "`b_binary.py` is not Python source; its nodes are left out",
         "`c_big.py` is larger than 1024 KiB; its nodes are left out",
         "`d_taken.py`: node type `echo` is left out; a built-in node has that name",
         "`e_again.py`: node type `fine` is left out; `d_taken.py` has that name",

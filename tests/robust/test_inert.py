@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -166,9 +165,8 @@ def test_a_document_with_every_kind_of_mistake_starts_nothing_either(
     assert not (tmp_path / "touched").exists()
 
 
+@pytest.mark.needs("strace")
 def test_the_kernel_sees_neither_an_exec_nor_a_connection(home: Path, tmp_path: Path, active: str) -> None:
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed; the watch inside Python has looked already")
     log = tmp_path / "strace.log"
     looks = [
         [active if word == "DOC" else word for word in LOOKING[way]]

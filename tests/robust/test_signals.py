@@ -92,6 +92,45 @@ def statuses() -> dict[str, str]:
     return {step["step"]: step["status"] for step in latest()["steps"]}
 
 
+def test_a_step_is_running_while_its_process_lives_and_in_doubt_from_its_death_on(home: Path, tmp_path: Path) -> None:
+    run = Forked(["run", hanging(tmp_path)])
+    until((tmp_path / "started").exists, "the second step")
+    assert latest()["status"] == "running"
+    assert statuses() == {"first": "completed", "hang": "running"}
+    assert pflow("trace", "--step", "hang", "--json").json["data"]["status"] == "running"
+    assert "in doubt" not in pflow("runs", "show", "latest").out
+    run.kill(signal.SIGKILL)
+    run.wait()
+    assert latest()["status"] == "interrupted"
+    assert pflow("trace", "--json").json["data"]["status"] == "interrupted"
+    assert statuses() == {"first": "completed", "hang": "in_doubt"}
+    assert pflow("trace", "--step", "hang", "--json").json["data"]["status"] == "in_doubt"
+    all_gone(tmp_path)
+
+
+def test_what_an_earlier_process_left_stays_in_doubt_until_a_resume_runs_it_again(home: Path, tmp_path: Path) -> None:
+    batch = {"items": [0, 1, 2], "concurrency": 2}
+    command = "touch began-$N; test -e go-$N || { touch waits-$N; cat fifo; }"
+    step = {"id": "b", "type": "shell", "params": {"command": command, "env": {"N": "${item}"}, "cwd": str(tmp_path)}}
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "go-0").touch()
+    file = tmp_path / "batch.json"
+    file.write_text(document({**step, "batch": batch}))
+    run = Forked(["run", str(file)])
+    until(lambda: (tmp_path / "waits-1").exists() and (tmp_path / "waits-2").exists(), "two items")
+    assert statuses() == {"b": "running"}
+    run.kill(signal.SIGKILL)
+    run.wait()
+    assert statuses() == {"b": "in_doubt"}
+    (tmp_path / "waits-1").unlink()
+    again = Forked(["runs", "resume", "latest", "--rerun-in-doubt"])
+    until((tmp_path / "waits-1").exists, "an item of the resumed run")
+    assert statuses() == {"b": "running"}
+    again.kill(signal.SIGTERM)
+    assert again.wait().code == 143
+    assert statuses() == {"b": "in_doubt"}
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["INT", "TERM", "HUP"]
 )

@@ -9,7 +9,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,8 @@ from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from tests.robust.conftest import TOKEN
 from tests.robust.world import (
-    NOBODY,
     Ended,
     Forked,
-    become_nobody,
     document,
     environment,
     mounted,
@@ -33,6 +30,7 @@ from tests.robust.world import (
     remount,
     snapshot,
 )
+from tests.unprivileged import obey_permissions
 
 READING = [
     ("validate", "greet"),
@@ -521,11 +519,11 @@ REFUSED = [
 
 @pytest.fixture(params=["read-only disk", "no permission"])
 def unwritable(
-    request: pytest.FixtureRequest, pattern: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, pattern: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Path, Callable[[], object] | None]]:
     """A home that can be read and not written, and who must look at it."""
-    # pytest's own folders are closed to everybody else, also to the user that root's children become.
-    folder = Path(tempfile.mkdtemp())
+    folder = tmp_path / "unwritable"
+    folder.mkdir()
     monkeypatch.setenv("PFLOW_HOME", str(folder / "home"))
     monkeypatch.setenv("HOME", str(folder))
     try:
@@ -536,15 +534,10 @@ def unwritable(
                 yield folder / "home", None
         else:
             shutil.copytree(pattern, folder / "home")
-            folders = []
-            for path in [folder, *folder.rglob("*")]:
-                if os.geteuid() == 0:
-                    os.chown(path, NOBODY, NOBODY)
-                if path.is_dir():
-                    folders.append(path)
+            folders = [path for path in [folder, *folder.rglob("*")] if path.is_dir()]
             for path in folders:
                 path.chmod(0o500)
-            yield folder / "home", become_nobody
+            yield folder / "home", obey_permissions
             for path in folders:
                 path.chmod(0o700)
     finally:

@@ -29,7 +29,6 @@ for _module in (
 ):
     import_module(_module)  # a command line imports what it needs; a fork of this process need not do so again
 
-NOBODY = 65534
 PATIENCE = 60.0
 """Seconds after which something that should happen counts as never happening; far more than it takes."""
 
@@ -170,14 +169,6 @@ def _set_environment(changes: Mapping[str, str | None]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-
-
-def become_nobody() -> None:
-    """Give up root's power to ignore permissions; without that power there is nothing to give up."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
 
 
 @contextmanager

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from pathlib import Path
+
+import pytest
 
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.file.home import Home
@@ -13,8 +17,40 @@ DOCUMENT = {"nodes": [{"id": "say", "type": "echo", "params": {"text": "hello"}}
 OLD = "20200101-000000-0123456789abcdef"
 
 
+DAY = 86_400
+YEARS = 10 * 365 * DAY
+
+
 def a_day_later(home: Path) -> None:
-    os.utime(home / ".cleaned", (0, 0))
+    """Make a home look as if it was in use until yesterday."""
+    now = time.time()
+    (home / ".clock").write_text(json.dumps([now - 3 * DAY, now - 2 * DAY, now - DAY]))
+    os.utime(home / ".cleaned", (now - DAY, now - DAY))
+
+
+class Clock:
+    """The clock of this machine, which the tests turn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ahead = 0.0
+        real, gmtime = time.time, time.gmtime
+        monkeypatch.setattr(time, "time", lambda: real() + self.ahead)
+        monkeypatch.setattr(time, "gmtime", lambda at=None: gmtime(time.time() if at is None else at))
+
+    def use(self, home: Path, days: int = 1) -> list[str]:
+        """Use pflow on so many days, each a day after the other; what it said."""
+        said: list[str] = []
+        for _ in range(days):
+            with Workspace(Home(home)) as workspace:
+                workspace.run(DOCUMENT)
+                said += workspace.notices
+            self.ahead += DAY
+        return said
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
 
 
 def ids(workspace: Workspace) -> list[str]:
@@ -71,6 +107,8 @@ def test_drafts_go_after_their_own_time(home: Path) -> None:
         for file in (path, kept):
             os.utime(file, (0, 0))
         workspace.run(DOCUMENT)
+        a_day_later(home)
+        workspace.run(DOCUMENT)
         assert not path.exists() and kept.exists()
 
 
@@ -80,3 +118,52 @@ def test_a_home_is_cleaned_once_a_day(home: Path) -> None:
         workspace.run(DOCUMENT, run_id=OLD)
         workspace.run(DOCUMENT)
         assert OLD in ids(workspace)
+
+
+def kept(home: Path) -> tuple[int, bool, int]:
+    """How many runs and traces there are, and whether the draft is there."""
+    draft = (home / "temp-workflows" / "sketch.json").exists()
+    with Workspace(Home(home)) as workspace:
+        return len(workspace.runs(1000)), draft, len(list((home / "debug").iterdir()))
+
+
+def test_a_clock_that_leaps_ahead_deletes_nothing(home: Path, clock: Clock) -> None:
+    with Workspace(Home(home)) as workspace:
+        workspace.save(DOCUMENT, "sketch", draft=True)
+        failed = workspace.run({"nodes": [{"id": "f", "type": "shell", "params": {"command": "false"}}]})
+        for _ in range(131):  # traces are looked at when there are 140
+            workspace.run(DOCUMENT)
+    clock.use(home, days=4)
+    before = kept(home)
+    for leap in (YEARS, 2 * YEARS, 0, YEARS, 60 * DAY):
+        clock.ahead = leap
+        said = clock.use(home)
+        assert leap != YEARS or "days since the last use" in said[0]
+        clock.ahead = leap
+        with Workspace(Home(home)) as workspace:
+            assert workspace.drafts.clean_old() == []
+            assert workspace.show_run(failed.run_id)["status"] == "failed"
+    runs, draft, traces = kept(home)
+    assert (runs, draft, traces) == (before[0] + 5, True, before[2] + 5)
+
+
+def test_a_clock_that_stays_ahead_is_believed_on_the_third_day(home: Path, clock: Clock) -> None:
+    clock.use(home, days=3)
+    old = kept(home)[0]
+    clock.ahead += 90 * DAY
+    clock.use(home, days=2)
+    assert kept(home)[0] == old + 2
+    clock.use(home, days=1)
+    assert kept(home)[0] == 3, "those since the gap"
+
+
+def test_after_a_leap_that_was_undone_cleaning_goes_on(home: Path, clock: Clock) -> None:
+    clock.use(home, days=3)
+    clock.ahead += YEARS
+    clock.use(home)
+    clock.ahead -= YEARS
+    with Workspace(Home(home)) as workspace:
+        workspace.run(DOCUMENT, run_id=OLD)
+    clock.use(home, days=3)
+    with Workspace(Home(home)) as workspace:
+        assert OLD not in ids(workspace)

@@ -23,7 +23,6 @@ from pflow.adapters.sqlite_row import (
     event_ids,
     find_run,
     insert,
-    is_text,
     last_record,
     run_info,
     select_runs,
@@ -42,6 +41,7 @@ from pflow.core.errors import (
     UsageError,
 )
 from pflow.core.file.file_name import show
+from pflow.core.printable import is_text
 from pflow.engine.codec import mentions
 from pflow.engine.ports import ALL_RUNS, Record, RunInfo, RunQuery, Status
 

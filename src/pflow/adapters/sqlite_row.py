@@ -11,6 +11,7 @@ from typing import get_args
 from pflow.core.advice import Advice
 from pflow.core.errors import ConflictError, NotFoundError
 from pflow.core.file.file_name import show
+from pflow.core.printable import is_text
 from pflow.engine.ports import Record, RunInfo, RunQuery, Status
 
 _STATUSES: dict[object, Status] = {status: status for status in get_args(Status)}
@@ -161,12 +162,3 @@ def count_events(database: sqlite3.Connection, key: int) -> int:
     """How many events a run has, which is the number of the next one."""
     last = database.execute("SELECT max(id) FROM events WHERE id BETWEEN ? AND ?", event_ids(key, 0)).fetchone()[0]
     return 0 if last is None else (last & _LAST_SEQ) + 1
-
-
-def is_text(text: str) -> bool:
-    """Whether SQLite can take it: half a surrogate pair from a command line it cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

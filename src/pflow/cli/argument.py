@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pflow.cli.console import Console
 from pflow.core.errors import DocumentError, NotFoundError, StorageError, UsageError
+from pflow.core.printable import is_text, shorten
 
 if TYPE_CHECKING:
     from pflow.workspace import Checked, Workflow
@@ -43,34 +46,42 @@ def read_params(words: Iterable[str]) -> dict[str, str]:
     params: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
+        shown = shorten(word)
+        if not is_text(key):
+            raise UsageError(f"the name of the input in `{shown}` is not UTF-8 text")
+        if not is_text(value):
+            raise UsageError(
+                f"input `{shorten(key)}` is not UTF-8 text", suggestions=["pass the path of a file instead"]
+            )
         if not equals:
             raise UsageError(
-                f"`{word}` is not an input", suggestions=[f"inputs are written `key=value`, for example `{word}=…`"]
+                f"`{shown}` is not an input", suggestions=[f"inputs are written `key=value`, for example `{shown}=…`"]
             )
         if not key:
-            raise UsageError(f"`{word}` has no name before the `=`", suggestions=["write `key=value`"])
+            raise UsageError(f"`{shown}` has no name before the `=`", suggestions=["write `key=value`"])
         if key in params:
-            raise UsageError(f"input `{key}` is given twice")
+            raise UsageError(f"input `{shorten(key)}` is given twice")
         params[key] = value
     return params
 
 
 def read_inputs(console: Console, path: str) -> dict[str, object]:
     """Inputs from a JSON or YAML file that holds an object; `-` is stdin."""
-    from pathlib import Path  # lazy: only with `--inputs`
-
+    # lazy: only with `--inputs`
     from pflow.core.document.json_text import load_json, scan_json
     from pflow.core.document.position import Issues, Places
     from pflow.core.document.yaml_text import load_yaml
 
     try:
-        text = read_stdin(console, what="inputs") if path == "-" else Path(path).read_text("utf-8")
+        text = read_stdin(console, what="inputs") if path == "-" else _read_file(path)
     except FileNotFoundError:
         raise NotFoundError(f"there is no file `{path}`", suggestions=["check the path"]) from None
     except OSError as error:
         raise StorageError(f"`{path}` cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"`{path}` is not UTF-8 text") from error
+    if not text.strip():
+        return {}
     is_json = text.lstrip()[:1] in ("{", "[")
     issues = Issues(Places(text, scan_json if is_json else None))
     value = load_json(text, issues) if is_json else load_yaml(text, issues)
@@ -82,18 +93,43 @@ def read_inputs(console: Console, path: str) -> dict[str, object]:
     return value
 
 
+def _read_file(path: str) -> str:
+    """A file of inputs, a pipe such as `<(command)` as well; raises `OSError`, and `ValueError` if it is not UTF-8."""
+    with Path(path).open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise UsageError(
+            f"`{shorten(path)}` holds more than {_MOST_BYTES >> 20} MiB, the most that inputs may take",
+            suggestions=["pass the paths of large files as inputs, and read them in the workflow"],
+        )
+    return data.decode()
+
+
 def has_stdin() -> bool:
-    """Whether something other than a person may write to stdin."""
+    """Whether stdin is there to be read without being asked to: no terminal, nor `/dev/null`, which says "nothing"."""
+    return sys.stdin is not None and not _is_terminal() and not _is_null()
+
+
+def _is_terminal() -> bool:
     try:
-        return sys.stdin is not None and not sys.stdin.isatty()
+        return sys.stdin.isatty()
     except ValueError:
+        return False  # closed
+
+
+def _is_null() -> bool:
+    try:
+        return os.path.samestat(os.fstat(sys.stdin.fileno()), Path(os.devnull).stat())
+    except (OSError, ValueError):
         return False
 
 
 def read_stdin(console: Console, *, what: str) -> str:
     """All of stdin as text. On a terminal, and when nothing comes for a while, says what it waits for."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError(f"stdin is closed; {what} cannot be read from it")
     stream: Any = sys.stdin.buffer  # a buffered reader, which typeshed calls a plain one
-    if not has_stdin():
+    if _is_terminal():
         console.say(f"reading {what} from the terminal; end it with Ctrl-D")
     elif not _has_data(_PATIENCE_SECONDS):
         console.say(f"waiting for {what} on stdin (`< /dev/null` if there is none)")
@@ -101,7 +137,10 @@ def read_stdin(console: Console, *, what: str) -> str:
     while len(data) <= _MOST_BYTES:
         while not _has_data(_GLANCE_SECONDS):
             pass
-        chunk = stream.read1(1 << 16)
+        try:
+            chunk = stream.read1(1 << 16)
+        except OSError as error:
+            raise StorageError(f"stdin cannot be read: {error.strerror}") from error
         if not chunk:
             break
         data += chunk

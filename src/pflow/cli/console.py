@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
@@ -41,6 +42,36 @@ class Console:
         self._discreet: Workspace | None = None
         self._told: set[str] = set()
         self._deaf = False
+        self._kept: TextIO | None = None
+
+    @property
+    def stdout(self) -> TextIO | None:
+        """Where data goes; nothing if it is closed."""
+        return self._kept or sys.stdout
+
+    def keep_stdout(self) -> None:
+        """Keep stdout for data before code of others runs in this process: what that prints goes to stderr."""
+        stream = sys.stdout
+        if self._kept is not None or not isinstance(stream, io.TextIOWrapper) or not _is_first_output(stream):
+            return
+        from pflow.core.stdout import take_stdout  # lazy: only runs and imports of nodes
+
+        stream.flush()
+        kept = os.fdopen(take_stdout(), "w", encoding=stream.encoding, errors=stream.errors, newline="")
+        stream.reconfigure(line_buffering=True)  # or what is printed would stand behind what stderr said later
+        self._kept = kept
+
+    def return_stdout(self) -> None:
+        """Undo `keep_stdout`."""
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            pass  # a node may have closed it
+        os.dup2(kept.fileno(), 1)
+        kept.close()
 
     def workspace(self) -> Workspace:
         """The workspace that the environment names, opened on first use and watched where someone looks."""
@@ -70,7 +101,7 @@ class Console:
         if isinstance(value, str):
             self.text(value)
         elif value is not None:
-            self._write(_json(self.hide(value), indent=_is_terminal(sys.stdout)))
+            self._write(_json(self.hide(value), indent=_is_terminal(self.stdout)))
 
     def text(self, text: str) -> None:
         """Print text as a result, with a line end if it lacks one."""
@@ -86,7 +117,7 @@ class Console:
 
     def envelope(self, envelope: Mapping[str, object]) -> None:
         """Print the one object that a program gets."""
-        self._write(_json(self.hide(envelope), indent=_is_terminal(sys.stdout)))
+        self._write(_json(self.hide(envelope), indent=_is_terminal(self.stdout)))
 
     def fail(self, error: PflowError) -> None:
         """Say why the command failed; a document's issues where they stand in its text."""
@@ -126,7 +157,7 @@ class Console:
 
     def raw(self, data: bytes) -> None:
         """Print bytes as they are; on a terminal, as text that does no harm."""
-        if _is_terminal(sys.stdout):
+        if _is_terminal(self.stdout):
             self._write(data.decode(errors="backslashreplace"))
         else:
             self._send(data)
@@ -147,13 +178,13 @@ class Console:
 
     def _write(self, text: str) -> None:
         encoding = "utf-8"
-        if _is_terminal(sys.stdout):
+        if self.stdout is not None and _is_terminal(self.stdout):
             text = "\n".join(_visible(line) for line in text.split("\n"))
-            encoding = sys.stdout.encoding or "utf-8"
+            encoding = self.stdout.encoding or "utf-8"
         self._send(text.encode(encoding, "backslashreplace"))
 
     def _send(self, data: bytes) -> None:
-        stream = sys.stdout
+        stream = self.stdout
         if stream is None:
             self._deaf = True
             raise StorageError("the result cannot be printed: stdout is closed")
@@ -162,20 +193,28 @@ class Console:
             stream.buffer.write(data)
             stream.buffer.flush()
         except BrokenPipeError as error:
-            drop_stdout()
+            drop_output(stream)
             raise click.exceptions.Exit(BROKEN_PIPE) from error
         except OSError as error:
-            drop_stdout()
+            drop_output(stream)
             self._deaf = True
             raise StorageError(f"the result cannot be printed: {error.strerror}") from error
 
 
-def drop_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush of what cannot be written does not fail."""
+def drop_output(stream: TextIO) -> None:
+    """Point a stream at nothing, so that the interpreter's last flush of what cannot be written does not fail."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):
         pass
+
+
+def _is_first_output(stream: TextIO) -> bool:
+    """Whether a stream writes where other languages, too, have their stdout; within a program it may be replaced."""
+    try:
+        return stream.fileno() == 1
+    except (OSError, ValueError):
+        return False
 
 
 def _without_echo(error: PflowError) -> PflowError:

@@ -12,7 +12,7 @@ from pflow.cli.command_group import SHORTHAND, CommandGroup, json_option
 from pflow.cli.command_table import COMMANDS
 from pflow.cli.console import BROKEN_PIPE, Console
 from pflow.core.errors import PflowError, StorageError, UsageError
-from pflow.core.printable import escape
+from pflow.core.printable import escape, is_text, shorten
 
 LEADING = {"--dry-run": 0, "--no-cache": 0, "--mermaid": 0, "--svg": 1}
 """Options of `run` that may also stand before a short form, and how many words they take."""
@@ -100,6 +100,18 @@ def root(ctx: click.Context, version: bool) -> None:
 def run_command(words: Sequence[str]) -> int:
     """Run one command line and return its exit code. Nothing escapes but a bug under PFLOW_DEBUG."""
     console = Console()
+    try:
+        return _run(console, words)
+    finally:
+        console.return_stdout()
+
+
+def run_program(words: Sequence[str]) -> int:
+    """`run_command` as all that this process does: threads that nodes left behind never get its stdout back."""
+    return _run(Console(), words)
+
+
+def _run(console: Console, words: Sequence[str]) -> int:
     args = _move_options(console, [_as_text(word) for word in words])
     try:
         try:
@@ -123,6 +135,9 @@ def run_command(words: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("PFLOW_DEBUG"):
             raise
+        odd = next((word for word in words if not is_text(word)), None)
+        if odd is not None and isinstance(error, TypeError | UnicodeError):
+            return _report(console, UsageError(f"`{shorten(odd)}` is not UTF-8 text"), words)
         bug = PflowError(
             f"pflow has a bug: {type(error).__name__}: {error}",
             suggestions=["set PFLOW_DEBUG=1 to see where, and report it"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,7 +35,7 @@ def show_graph(console: Console, plan: Plan, *, svg: str | None, mermaid: bool, 
         text = console.hide_parts(draw_mermaid(plan))
         console.reply({"mermaid": text}, text)
     else:
-        text = console.hide_parts(draw_text(plan, ascii_only=not speaks_unicode(sys.stdout)))
+        text = console.hide_parts(draw_text(plan, ascii_only=not speaks_unicode(console.stdout)))
         console.reply({"valid": True, "graph": text}, f"{about}\n\n{text}" if about else text)
 
 

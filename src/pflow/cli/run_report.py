@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from pflow.workspace.serving import LiveRun
 
 
+_LONGEST_WORD = 200
+
+
 def run_watched(console: Console, begin: Callable[[Workspace], LiveRun]) -> Outcome:
     """See a run through, which signals stop; on a terminal, show how it goes."""
     workspace = console.workspace()
+    console.keep_stdout()
     run = begin(workspace)
     if run.warnings:
         console.warn(run.warnings)
@@ -96,9 +100,10 @@ def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence
 
 
 def _unless_secret(plan: Plan, word: str) -> str:
-    """A word as a shell takes it; of a secret input only its name."""
+    """A word as a shell takes it; of a secret or long input only its name."""
     name = word.partition("=")[0]
-    return f"{name}=…" if name in plan.inputs and plan.inputs[name].secret else quote(word)
+    is_secret = name in plan.inputs and plan.inputs[name].secret
+    return f"{name}=…" if is_secret or len(word) > _LONGEST_WORD else quote(word)
 
 
 def _changes(outcome: Outcome) -> list[str]:

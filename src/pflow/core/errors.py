@@ -179,7 +179,7 @@ class StepTimeout(StepError):
 
 
 class UnresolvedError(StepError):
-    """A template names something that does not exist when its step starts."""
+    """A template that cannot be filled in when its step starts: what it names does not exist, or is too large."""
 
     code = "template_error"
 

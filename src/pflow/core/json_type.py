@@ -33,6 +33,8 @@ TYPES: Mapping[str, str] = {
 }
 """Every way to write a type, and the word that pflow uses for it."""
 
+JSON_TYPES = frozenset({*TYPES.values(), "null"} - {"any"})
+"""What `type_of` says of values that JSON can hold."""
 
 TYPE_NAMES: Mapping[str, str] = {
     **TYPES,

@@ -31,6 +31,17 @@ def shorten(text: str, width: int = _SHOWN_CHARACTERS) -> str:
     return escape(cut(text, width))
 
 
+def is_text(text: str) -> bool:
+    """Whether it is Unicode: half a surrogate pair, as for a byte of a command line that is not UTF-8, is not."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def columns(rows: Sequence[Sequence[str]], *, indent: str = "  ", widest: int = 48) -> list[str]:
     """Rows with their cells below each other; a cell that is wider than `widest` does not widen its column."""
     widths = [

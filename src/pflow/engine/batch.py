@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pflow.core.advice import to_text
 from pflow.core.errors import StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
-from pflow.core.template.compiled import Reference
+from pflow.core.json_type import describe
+from pflow.core.template.compiled import Lookup, Reference
 from pflow.engine.credential import learn_item, learn_params
 from pflow.engine.failure import Halted, retry_wait, within
 from pflow.engine.history import same_work, withheld_item
-from pflow.engine.value import ITEMS_JSON, withheld_error
+from pflow.engine.template_size import check_sizes
+from pflow.engine.value import INLINE_BYTES, ITEMS_JSON, MOST_BYTES, withheld_error
 
 if TYPE_CHECKING:
+    from pflow.engine.plan import PlanNode
     from pflow.engine.scope import Launch, Result, Scope
+
+
+def batch_items(node: PlanNode, lookup: Lookup) -> Sequence[object]:
+    """What a batch node goes through: a list, or an object's keys with their values."""
+    assert node.batch is not None
+    items = node.batch.items.render(lookup)
+    if isinstance(items, Mapping):
+        return [{"key": key, "value": value} for key, value in items.items()]
+    if not isinstance(items, list | tuple):
+        raise StepError(
+            f"the items of batch node `{node.id}` must be a list, not {describe(items)}",
+            details={"items": str(items)[:200]},
+        )
+    return items
 
 
 async def run_batch(scope: Scope, launch: Launch) -> Result:
@@ -51,6 +68,7 @@ class _Batch:
         history = scope.run.history
         past = history.past.get(launch.step)
         same = past is not None and same_work(past.started, launch.definition, launch.inputs)
+        self._held = 0
         self._past = history.items.get(launch.step, {}) if same else {}
         if held := withheld_item(self._past.values()):
             raise withheld_error(f"`{launch.step}.results`", held)
@@ -63,6 +81,7 @@ class _Batch:
         item = self._past.get(index)
         if isinstance(item, ItemCompleted):
             self.results[index] = item.writes
+            self._held += self.scope.run.values.recorded_size(item.writes.values())
             return True
         return False
 
@@ -90,6 +109,7 @@ class _Batch:
                 writes = await self._once(index)
                 learn_item(self.scope.plan, node, writes, run.shared.redactor.keep)
                 done = run.encode(ItemCompleted(step=step, item=index, writes=writes))
+                self._hold(writes)
                 self.results[index] = writes
                 run.steps += 1
                 return done
@@ -113,15 +133,32 @@ class _Batch:
         scope, node = self.scope, self.node
         item = {self.batch.name: self.launch.items[index], f"{self.batch.name}_index": index}
 
+        sizes: list[tuple[Reference, int]] = []
+
         def lookup(reference: Reference) -> object:
-            return scope.names.lookup(node.number, reference, item)
+            value = scope.names.lookup(node.number, reference, item)
+            if (size := scope.run.values.size(value)) > INLINE_BYTES:
+                sizes.append((reference, size))
+            return value
 
         params: Any = node.params.render(lookup)
+        if sizes:
+            check_sizes(node, sizes)
         learn_params(node, params, scope.run.shared.redactor.keep)
         step = f"{self.launch.step}[{index}]"
         run = scope.run_child if node.child is not None else scope.run_node
         _, writes, _ = await within(node.timeout, run(node, params, step), f"item {index} of `{node.id}`")
         return writes
+
+    def _hold(self, writes: Mapping[str, object]) -> None:
+        """Count what the items gave: together they are one value of the run."""
+        self._held += self.scope.run.values.recorded_size(writes.values())
+        if self._held > MOST_BYTES:
+            raise StepError(
+                f"the results of `{self.node.id}` are larger than {MOST_BYTES // 1_000_000} MB together, "
+                "the most that a run can hold in one value",
+                suggestions=["have each item write a file and give its path"],
+            )
 
     def _done_count(self) -> int:
         return sum(result is not None for result in self.results)

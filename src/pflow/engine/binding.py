@@ -10,6 +10,7 @@ import orjson
 from pflow.core.document.document import Input
 from pflow.core.errors import InputError
 from pflow.core.json_type import describe, fits, with_article
+from pflow.core.printable import is_text, shorten
 from pflow.core.suggest import did_you_mean
 from pflow.engine.plan import Plan
 
@@ -35,7 +36,9 @@ def bind_inputs(
     bound: dict[str, object] = {}
     for name in params:
         if name not in plan.inputs:
-            problems.append(f"unknown input `{name}`" + (f", it has: {', '.join(plan.inputs)}" if plan.inputs else ""))
+            problems.append(
+                f"unknown input `{shorten(name)}`" + (f", it has: {', '.join(plan.inputs)}" if plan.inputs else "")
+            )
             hints.append(did_you_mean(name, plan.inputs))
     for name, declared in plan.inputs.items():
         found = _looked_up(name, secrets or {}) if declared.secret else None
@@ -54,6 +57,8 @@ def bind_inputs(
             missing.append(name)
         else:
             bound[name] = None
+        if name in bound and not _is_unicode(bound[name]):
+            problems.append(f"input `{name}` holds text that is not Unicode")
     wrong = tuple(problems)
     problems.extend(f"missing input `{name}` ({_describe(plan.inputs[name])})" for name in missing)
     if problems:
@@ -111,8 +116,17 @@ def _coerce(value: object, kind: str) -> object:
         if kind in ("array", "object"):
             return _fit(orjson.loads(value), kind)
     except (ValueError, KeyError) as error:
-        raise ValueError(f"must be {with_article(kind)}, not `{value}`") from error
+        raise ValueError(f"must be {with_article(kind)}, not `{shorten(value)}`") from error
     return value
+
+
+def _is_unicode(value: object) -> bool:
+    """Whether all text in a value is; what is not JSON at all is for others to judge."""
+    if isinstance(value, str):
+        return is_text(value)
+    if isinstance(value, Mapping):
+        return all(map(_is_unicode, (*value, *value.values())))
+    return not isinstance(value, list | tuple) or all(map(_is_unicode, value))
 
 
 def _number(value: str, *, whole: bool) -> float:

@@ -243,7 +243,7 @@ class Executor:
             run.emit(RunFailed(error=error, at=now), status="failed")
         else:
             try:
-                outputs = scope.names.outputs()
+                outputs = scope.names.outputs(run.values.size)
                 status = "completed"
                 run.emit(RunCompleted(outputs=outputs, at=now), status="completed")
             except PflowError as problem:

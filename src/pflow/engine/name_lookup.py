@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
-from pflow.core.template.compiled import JsonIn, Reference, descend
+from pflow.core.template.compiled import MOST_BUILT, Compiled, JsonIn, Reference, descend, too_large
 from pflow.engine.state import END, ScopeState
 from pflow.engine.value import Opaque, Withheld, withheld_error
 
@@ -99,17 +99,31 @@ class Names:
             self._last_text, self._last_json = text, read(text)
         return self._last_json
 
-    def outputs(self) -> dict[str, object]:
-        """The declared outputs; without any, what the last steps wrote."""
+    def outputs(self, size: Callable[[object], int]) -> dict[str, object]:
+        """The declared outputs; without any, what the last steps wrote. `size` gives that of a value."""
         plan, state = self._plan, self._state
         if plan.outputs:
-            return {name: source.render(lambda ref: self.lookup(END, ref)) for name, source in plan.outputs.items()}
+            return {name: self._output(name, source, size) for name, source in plan.outputs.items()}
         ended = {number: plan.nodes[number].id for number in state.ended}
         found = {
             name: {key: _known(value, f"{name}.{key}") for key, value in state.outputs[number].items()}
             for number, name in sorted(ended.items())
         }
         return next(iter(found.values())) if len(found) == 1 else dict(found)
+
+    def _output(self, name: str, source: Compiled, size: Callable[[object], int]) -> object:
+        built = 0
+
+        def lookup(reference: Reference) -> object:
+            nonlocal built
+            value = self.lookup(END, reference)
+            built += size(value)
+            return value
+
+        output = source.render(lookup)
+        if len(source.references) > 1 and built > MOST_BUILT:
+            raise too_large(f"output `{name}`")
+        return output
 
     def store(self) -> dict[str, object]:
         """The shared store as a flow in Python leaves it: its seed, and the last writes over it."""

@@ -37,8 +37,9 @@ class PlanNode(Frozen):
     `make` imports and builds the PocketFlow node. `definition` identifies what would run: type, code, params
     as written, batch, mapping; `former` gives the definitions under which earlier releases recorded the same work,
     and is asked only where there is such a record. `trusted` nodes are known not to change values in place. `reads`
-    are natural keys that count as inputs. A sub-workflow has a `child` and no `make`. `server` is the MCP server it
-    calls. `json_in` reads the JSON in a `result` that is text, for templates whose path leads into it.
+    are natural keys that count as inputs. `outputs` are declared types that what it writes is held to. A
+    sub-workflow has a `child` and no `make`. `server` is the MCP server it calls. `json_in` reads the JSON in a
+    `result` that is text, for templates whose path leads into it.
     """
 
     id: str
@@ -54,6 +55,7 @@ class PlanNode(Frozen):
     purity: Purity = "impure"
     trusted: bool = False
     reads: tuple[str, ...] = ()
+    outputs: Mapping[str, str] = {}
     batch: PlanBatch | None = None
     retry: Retry | None = None
     timeout: float | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pflow.core.errors import PflowError
@@ -167,3 +167,12 @@ class Run:
             self._broken = error
             raise
         self.seq += len(records)
+
+
+def own_defaults(instance: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The params that a node has by itself and that are not given, as copies that the step may change."""
+    return {
+        name: copy.deepcopy(value) if isinstance(value, dict | list) else value
+        for name, value in getattr(instance, "params", {}).items()
+        if name not in given
+    }

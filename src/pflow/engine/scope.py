@@ -13,18 +13,19 @@ from pocketflow import AsyncNode
 
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
-from pflow.core.json_type import describe
 from pflow.core.setting.redactor import has_marker
-from pflow.core.template.compiled import Lookup, Reference
-from pflow.engine.batch import run_batch
+from pflow.core.template.compiled import Reference
+from pflow.engine.batch import batch_items, run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
+from pflow.engine.declared_output import check_outputs
 from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
 from pflow.engine.name_lookup import Names
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
-from pflow.engine.run import Run
+from pflow.engine.run import Run, own_defaults
 from pflow.engine.state import ScopeState
 from pflow.engine.store import NodeAwareSharedStore, StepStore
+from pflow.engine.template_size import check_sizes
 from pflow.engine.value import Withheld, digest_all
 
 Result = tuple[str, Mapping[str, object], Mapping[str, str]]
@@ -198,23 +199,27 @@ class Scope:
             launch.params = node.params.render(self._never)  # type: ignore[assignment]
             launch.inputs = node.definition
             return  # credentials that stand in the document are known already
-        seen: list[object] = []
+        seen: list[tuple[Reference, object]] = []
 
         def lookup(reference: Reference) -> object:
             value = self.names.lookup(node.number, reference)
-            seen.append(value)
+            seen.append((reference, value))
             return value
 
         if node.batch is None:
-            launch.params = node.params.render(lookup)  # type: ignore[assignment]
-            learn_params(node, launch.params, self.run.shared.redactor.keep)
+            params: Any = node.params.render(lookup)
+            learn_params(node, params, self.run.shared.redactor.keep)
+            launch.params = params
         else:
-            launch.items = self._items(node, lookup)
+            launch.items = batch_items(node, lookup)
             own = (node.batch.name, f"{node.batch.name}_index")
             for reference in node.params.references:
                 if reference.root not in own:
                     lookup(reference)
-        keys = [*map(self.run.values.key, seen)]
+        # Only now: a credential must be known before the value that holds it is encoded.
+        measured = [(reference, *self.run.values.measure(value)) for reference, value in seen]
+        check_sizes(node, [(reference, size) for reference, _, size in measured])
+        keys = [key for _, key, _ in measured]
         for name in node.reads:
             try:
                 keys.append(self.run.values.key(self.names.read(node.number, name)))
@@ -225,18 +230,6 @@ class Scope:
 
     def _never(self, reference: Reference) -> object:
         raise AssertionError(reference)
-
-    def _items(self, node: PlanNode, lookup: Lookup) -> Sequence[object]:
-        assert node.batch is not None
-        items = node.batch.items.render(lookup)
-        if isinstance(items, Mapping):
-            return [{"key": key, "value": value} for key, value in items.items()]
-        if not isinstance(items, list | tuple):
-            raise StepError(
-                f"the items of batch node `{node.id}` must be a list, not {describe(items)}",
-                details={"items": str(items)[:200]},
-            )
-        return items
 
     def _recognise(self, launch: Launch) -> None:
         """Go on under the definition that an earlier release recorded for the same work, if there is one."""
@@ -348,15 +341,16 @@ class Scope:
         """One execution of a node's code, as a transaction."""
         run = self.run
         instance = run.instance(node)
-        instance.set_params(params)
+        defaults = {} if node.trusted else own_defaults(instance, params)
+        instance.set_params({**defaults, **params} if defaults else params)
         store = StepStore(self.names, node.number, trusted=node.trusted)
         shared: Any = store
         if node.mapping is not None:
             shared = NodeAwareSharedStore(
-                store, node.mapping.input_mappings, node.mapping.output_mappings, params=params
+                store, node.mapping.input_mappings, node.mapping.output_mappings, params=params, defaults=defaults
             )
-        elif not node.trusted and params:
-            shared = NodeAwareSharedStore(store, params=params)
+        elif not node.trusted and (params or defaults):
+            shared = NodeAwareSharedStore(store, params=params, defaults=defaults)
         run.enter(node.id, step)
         if isinstance(instance, AsyncNode):
             action = await instance._run_async(shared)
@@ -367,6 +361,8 @@ class Scope:
             for name, key in node.mapping.output_mappings.items():
                 if key in writes:
                     writes[name] = writes[key]
+        if node.outputs:
+            check_outputs(node.id, node.outputs, writes)
         reads = {}
         if store.reads:
             reads = {key: digest_all([run.values.key(value)]) for key, value in store.reads.items()}
@@ -390,7 +386,7 @@ class Scope:
             )
         if self.run.stopping and (scope.state.waiting or scope.state.running):
             raise Halted
-        return "default", scope.names.outputs(), {}
+        return "default", scope.names.outputs(self.run.values.size), {}
 
     def _remember(self, launch: Launch, action: str, writes: Mapping[str, object]) -> None:
         if self.run.shared.cache is None:

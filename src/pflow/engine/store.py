@@ -15,7 +15,7 @@ class NodeAwareSharedStore(MutableMapping[str, Any]):
     """A store seen through one node's key names.
 
     The node reads and writes its natural keys; `input_mappings` and `output_mappings` give the store's names
-    for them. `params` win over the store, as everywhere.
+    for them. `params` win over the store, as everywhere; `defaults` stand in for what the store does not have.
     """
 
     def __init__(
@@ -24,11 +24,13 @@ class NodeAwareSharedStore(MutableMapping[str, Any]):
         input_mappings: Mapping[str, str] | None = None,
         output_mappings: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
+        defaults: Mapping[str, Any] | None = None,
     ) -> None:
         self._shared = shared
         self._inputs = input_mappings or {}
         self._outputs = output_mappings or {}
         self._params = params or {}
+        self._defaults = defaults or {}
         self._written: set[str] = set()
 
     def __getitem__(self, key: str) -> Any:
@@ -36,7 +38,12 @@ class NodeAwareSharedStore(MutableMapping[str, Any]):
             return self._shared[self._outputs.get(key, key)]
         if key in self._params:
             return self._params[key]
-        return self._shared[self._inputs.get(key, key)]
+        try:
+            return self._shared[self._inputs.get(key, key)]
+        except KeyError:
+            if key in self._defaults:
+                return self._defaults[key]
+            raise
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._written.add(key)
@@ -48,7 +55,7 @@ class NodeAwareSharedStore(MutableMapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         names = {store: node for node, store in self._inputs.items()}
-        seen = dict.fromkeys(self._params)
+        seen = dict.fromkeys((*self._params, *self._defaults))
         seen.update(dict.fromkeys(names.get(key, key) for key in self._shared))
         return iter(seen)
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from pflow.core.setting.redactor import Redactor
 
 INLINE_BYTES = 1024
+MOST_BYTES = 256_000_000
+"""Of JSON, for one value of a run: SQLite holds no more than four times as much in one place."""
+
 _DIGITS = 40  # hexadecimal, of a digest
 EXACT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 """Options under which only what JSON really has is written."""
@@ -75,13 +78,14 @@ def withheld_error(what: str, value: Withheld) -> InputError:
 
 
 class Encoded:
-    """A value ready for an event: the JSON that stands for it, its identity, and bytes to store, if any."""
+    """A value ready for an event: the JSON that stands for it, its identity and size, and bytes to store, if any."""
 
-    __slots__ = ("blob", "json", "key")
+    __slots__ = ("blob", "json", "key", "size")
 
-    def __init__(self, json: bytes, key: bytes, blob: tuple[str, bytes] | None = None) -> None:
+    def __init__(self, json: bytes, key: bytes, size: int = 0, blob: tuple[str, bytes] | None = None) -> None:
         self.json = json
         self.key = key
+        self.size = size
         self.blob = blob
 
 
@@ -149,12 +153,19 @@ class ValueTable:
             raise StepError("the result holds a number that JSON does not have (NaN or Infinity)")
         if len(plain) <= INLINE_BYTES:
             return Encoded(b'{"tagged":%b}' % plain if tagged else b"[%b]" % plain, plain)
+        if len(plain) > MOST_BYTES:
+            raise StepError(
+                f"a value of {len(plain) // 1_000_000} MB is larger than {MOST_BYTES // 1_000_000} MB, "
+                "the most that a run can hold",
+                suggestions=["write it to a file and pass the path on"],
+            )
         data = self.seal(plain)
         sha = digest(data)
         shown = {"sha": sha, "size": len(data), **({"tagged": True} if tagged else {})}
         # What holds a secret is known by what it is, not by what is left of it: another secret is another value.
         key = sha if data is plain else digest(plain)
-        encoded = Encoded(orjson.dumps(shown), key.encode(), None if sha in self._stored else (sha, data))
+        blob = None if sha in self._stored else (sha, data)
+        encoded = Encoded(orjson.dumps(shown), key.encode(), len(plain), blob)
         self._large[id(value)] = (value, encoded)
         return encoded
 
@@ -167,20 +178,40 @@ class ValueTable:
 
     def adopt(self, value: object, json: bytes) -> None:
         """Let `json` stand for a value that is recorded elsewhere."""
-        self._large[id(value)] = (value, Encoded(json, digest(orjson.dumps(value, _tag, EXACT)).encode()))
+        data = orjson.dumps(value, _tag, EXACT)
+        self._large[id(value)] = (value, Encoded(json, digest(data).encode(), len(data)))
 
     def key(self, value: object) -> bytes:
         """What identifies `value` in a hash of inputs."""
+        return self.measure(value)[0]
+
+    def measure(self, value: object) -> tuple[bytes, int]:
+        """What identifies `value` in a hash of inputs, and its size."""
         known = self._large.get(id(value))
         if known is not None and known[0] is value:
-            return known[1].key
+            return known[1].key, known[1].size
         try:
             data = orjson.dumps(value, _tag, EXACT)
         except TypeError:
-            return b"opaque:%d" % id(value)
+            return b"opaque:%d" % id(value), 0
         if len(data) <= INLINE_BYTES:
-            return data
-        return digest(data).encode()
+            return data, len(data)
+        return digest(data).encode(), len(data)
+
+    def size(self, value: object) -> int:
+        """About how much `value` takes; nothing for what is always small."""
+        if isinstance(value, str):
+            return len(value)
+        return self.measure(value)[1] if isinstance(value, dict | list | tuple) else 0
+
+    def recorded_size(self, values: Iterable[object]) -> int:
+        """How much values that were encoded take together; those that stand inside their event do not count."""
+        size = 0
+        for value in values:
+            known = self._large.get(id(value))
+            if known is not None:
+                size += known[1].size
+        return size
 
     def decode(self, encoded: object, *, marked: bool = False) -> object:
         """The value that `encoded` stands for; `marked` if there are markers in it."""
@@ -208,7 +239,7 @@ class ValueTable:
                 value = _untag(value)
             self._decoded[sha] = value
             self._stored.add(sha)
-            self._large[id(value)] = (value, Encoded(orjson.dumps(encoded), key.encode()))
+            self._large[id(value)] = (value, Encoded(orjson.dumps(encoded), key.encode(), len(data)))
         return self._decoded[sha]
 
 

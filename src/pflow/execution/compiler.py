@@ -388,12 +388,15 @@ class _Compiler:
             definition=definition,
             node_hash=node_hash,
             edges=node.edges,
-            make=None if child is not None else (lambda: entry.node_class()()),
+            make=None if child is not None else entry.make,
             former=former,
             child=child,
             purity=entry.interface.purity,
             trusted=not entry.is_user,
             reads=tuple(field.name for field in entry.interface.reads),
+            outputs={field.name: field.type for field in entry.interface.outputs if field.type != "any"}
+            if entry.is_user
+            else {},
             batch=node.batch,
             retry=spec.retry,
             timeout=spec.timeout,

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pflow.core.errors import PflowError
+from pflow.core.file.home_clock import note_day, sure_now
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.engine.executor import RunResult
 from pflow.engine.plan import Plan
@@ -32,6 +33,8 @@ def conclude(
     code = signalled or _EXIT_CODES.get(str((error or {}).get("type")), 1)
     outputs: Any = redactor.value(dict(result.outputs))
     trace_path: str | None = None
+    with _noted("the day was not noted", notices):
+        notices += filter(None, [note_day(wiring.home)])
     with _noted("the trace was not written", notices):
         trace_path = _write_trace(wiring, result.run_id)
     if "registry" in wiring.__dict__:
@@ -63,7 +66,11 @@ def _write_trace(wiring: Wiring, run_id: str) -> str:
     settings = wiring.settings
     keep_days, max_mb = settings.number("trace.keep_days"), settings.number("trace.max_mb")
     records = wiring.journal.read(run_id)
-    return str(write_trace(wiring.home.debug, run_id, records, keep_days=keep_days, max_mb=max_mb))
+    return str(
+        write_trace(
+            wiring.home.debug, run_id, records, keep_days=keep_days, max_mb=max_mb, now=lambda: sure_now(wiring.home)
+        )
+    )
 
 
 def _clean(wiring: Wiring, run_id: str) -> None:

@@ -25,6 +25,9 @@ class NodeParams(Compiled):
         self._params = params
         self._added = added
 
+    def named(self) -> Mapping[str, Compiled]:
+        return self._params
+
     def render(self, lookup: Any) -> object:
         rendered = {name: part.render(lookup) for name, part in self._params.items()}
         return {**rendered, **self._added} if self._added else rendered

@@ -8,10 +8,8 @@ import time
 from pflow.core.errors import StorageError
 from pflow.core.file.atomic import write_atomic
 from pflow.core.file.home import Home
+from pflow.core.file.home_clock import DAY, sure_now
 from pflow.engine.ports import Journal, RunQuery
-
-DAY = 86_400
-"""Seconds."""
 
 _DATED = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]+")
 _AT_ONCE = 1000
@@ -19,9 +17,9 @@ _AT_ONCE = 1000
 
 
 def is_due(home: Home) -> bool:
-    """Whether a day has passed since the last time."""
+    """Whether it was not done within a day, whichever way the clock went since."""
     try:
-        return time.time() - (home.root / ".cleaned").stat().st_mtime >= DAY
+        return abs(time.time() - (home.root / ".cleaned").stat().st_mtime) >= DAY
     except OSError:
         return True
 
@@ -32,12 +30,15 @@ def clean_home(home: Home, journal: Journal, *, runs_days: int, drafts_days: int
     The run `keep` stays. Raises `StorageError`.
     """
     write_atomic(home.root / ".cleaned", b"")  # first, so that what cannot be deleted is not tried after every run
+    now = sure_now(home)
+    if now is None:
+        return []
     if home.drafts.is_dir():
         from pflow.core.library.workflow_manager import WorkflowManager  # lazy: once a day at most
 
-        WorkflowManager.for_drafts(home).clean(drafts_days * DAY)
+        WorkflowManager.for_drafts(home).clean(drafts_days * DAY, now=now)
     # A run's id begins with the moment it began. Ids that a program chose say nothing, so those runs stay.
-    oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(time.time() - runs_days * DAY))
+    oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now - runs_days * DAY))
     ended = [run.run_id for run in journal.runs(RunQuery(limit=None)) if not run.alive and run.run_id != keep]
     gone = [run_id for run_id in ended if run_id < oldest and _DATED.fullmatch(run_id)][-_AT_ONCE:]
     if gone:

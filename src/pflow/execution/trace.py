@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import orjson
@@ -31,6 +30,9 @@ from pflow.engine.ports import Journal, Record
 from pflow.engine.value import ShownValues
 from pflow.execution.run_lookup import find_run
 
+Clock = Callable[[], float | None]
+"""Gives the moment up to which ages count, if that is known."""
+
 _SHOWN = ShownValues()
 _ENDS = {RunCompleted: "completed", RunFailed: "failed", RunStopped: "stopped", RunCancelled: "cancelled"}
 _PREFIX = "workflow-trace-"
@@ -40,8 +42,17 @@ _EVERY_TRACES = 20
 """Looking at all traces takes longer than a short run; a few too many do no harm."""
 
 
-def build_trace(run_id: str, records: Sequence[Record]) -> dict[str, object]:
-    """The trace of a run. Large values appear as `{"$value": digest, "size": bytes}`."""
+def read_trace(journal: Journal, run_id: str) -> dict[str, object]:
+    """The trace of a run as it stands now."""
+    info = journal.info(run_id)
+    trace = build_trace(run_id, journal.read(run_id), alive=info.alive)
+    if trace["status"] == "running" or info.status == "damaged":  # else its end is newer than what was looked up first
+        trace["status"] = info.state
+    return trace
+
+
+def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) -> dict[str, object]:
+    """The trace of a run, whose process is `alive` or not. Large values are `{"$value": digest, "size": bytes}`."""
     trace: dict[str, object] = {"trace_version": 1, "run_id": run_id, "status": "running"}
     steps: dict[str, dict[str, object]] = {}
     done: dict[str, int] = {}
@@ -56,8 +67,17 @@ def build_trace(run_id: str, records: Sequence[Record]) -> dict[str, object]:
             raise DamagedError(f"the journal of run `{run_id}` cannot be read to its end") from error
     for step, count in done.items():
         steps.setdefault(step, {"step": step})["items_completed"] = count
+    if trace["status"] != "running" or not alive:
+        _cut_off(steps)
     trace["steps"] = list(steps.values())
     return trace
+
+
+def _cut_off(steps: dict[str, dict[str, object]]) -> None:
+    """Whoever ran the steps has gone: what had begun may have happened or not."""
+    for entry in steps.values():
+        if entry.get("status") == "running":
+            entry["status"] = "in_doubt"
 
 
 def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], event: Event) -> None:
@@ -67,6 +87,7 @@ def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], event: E
         case RunStarted():
             trace.update(workflow=event.workflow, started_at=event.at, inputs=event.inputs)
         case RunResumed():
+            _cut_off(steps)
             trace["resumed"] = [*_list(trace.get("resumed")), event.at]
             trace["status"] = "running"
             trace.pop("error", None)
@@ -90,7 +111,7 @@ def _add_step(
     entry = steps.setdefault(event.step, {"step": event.step})
     match event:
         case StepStarted():
-            entry.update(node=event.node, status="in_doubt", started_at=event.at, attempt=event.attempt)
+            entry.update(node=event.node, status="running", started_at=event.at, attempt=event.attempt)
         case StepCompleted():
             entry.update(status="completed", ms=event.ms, action=event.action, source=event.source)
             entry["outputs"] = event.writes
@@ -109,19 +130,21 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def write_trace(folder: Path, run_id: str, records: Sequence[Record], *, keep_days: float, max_mb: float) -> Path:
+def write_trace(
+    folder: Path, run_id: str, records: Sequence[Record], *, keep_days: float, max_mb: float, now: Clock
+) -> Path:
     """Write the run's trace file, replacing an earlier one of the same run, and delete old ones."""
     trace = build_trace(run_id, records)
     path = folder / f"{_PREFIX}{run_id}.json"
     write_atomic(path, orjson.dumps(trace, option=orjson.OPT_INDENT_2), durable=False)
-    prune_traces(folder, keep_days=keep_days, max_mb=max_mb, keep=path.name)
+    prune_traces(folder, keep_days=keep_days, max_mb=max_mb, keep=path.name, now=now)
     return path
 
 
-def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "") -> list[str]:
+def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str, now: Clock) -> list[str]:
     """Delete traces that are too old, then the oldest until the directory is small enough."""
     names = [name for name in _trace_names(folder) if name != keep]
-    if keep and (len(names) < _FEW_TRACES or len(names) % _EVERY_TRACES):
+    if len(names) < _FEW_TRACES or len(names) % _EVERY_TRACES:
         return []
     sweep_temps(folder, limit=len(names) + _FEW_TRACES)
     found = []
@@ -132,7 +155,7 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "
             continue
         found.append((facts.st_mtime, facts.st_size, name))
     found.sort(reverse=True)
-    oldest = time.time() - keep_days * 86400
+    oldest = (now() or 0.0) - keep_days * 86400
     room = max_mb * (1 << 20)
     gone = []
     for at, size, name in found:
@@ -149,8 +172,7 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str = "
 def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, object]:
     """The trace that `reference` means: `latest`, a run id or its beginning, or a path inside the trace directory."""
     if re.fullmatch(r"[0-9a-f-]{1,64}|latest", reference):
-        run_id = find_run(journal, reference)
-        return build_trace(run_id, journal.read(run_id))
+        return read_trace(journal, find_run(journal, reference))
     name = Path(reference).expanduser()
     if folder / name.name != (name if name.is_absolute() else folder / name):
         raise SecurityError("a trace is `latest`, a run id, or a file in the trace directory")

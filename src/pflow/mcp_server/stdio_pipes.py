@@ -11,6 +11,7 @@ import os
 from collections import deque
 
 from pflow.core.json_type import Json
+from pflow.core.stdout import take_stdout
 from pflow.mcp_server.message import END_BYTES, Refused, read_message, refuse_long
 from pflow.workspace.serving import LINE_LIMIT
 
@@ -25,12 +26,11 @@ def take_stdio() -> tuple[Input, Output]:
 
     Other code that reads stdin finds it at its end, and what other code writes to stdout goes to stderr.
     """
-    source, target = os.dup(0), os.dup(1)
+    source = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
-    os.dup2(2, 1)
-    output = Output(target)
+    output = Output(take_stdout())
     return Input(source, output), output
 
 

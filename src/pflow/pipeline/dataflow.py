@@ -71,8 +71,10 @@ class Connector:
 
     def _feed(self, step: Step, stdin: Stdin) -> None:
         target = _entrance(step)
-        text = "" if target is None else stdin if isinstance(stdin, str) else stdin()
-        if target is None or not text:
+        if target is None:
+            return
+        text = stdin if isinstance(stdin, str) else stdin()
+        if not text and not _takes_nothing(target):
             return
         step.params[target.name] = "${stdin}"
         kind = "string" if overlaps("string", target.type) else kinds(target)[0]
@@ -144,6 +146,11 @@ def _missing(step: Step, want: Field, before: Sequence[Step]) -> Issue:
     sources = tuple(f"${{{source.id}.{name}}}" for source in before for name in source.outputs())
     message = f"`{step.type}` needs `{flag}` ({about})"
     return Issue(code="missing-flag", message=message, known=sources, hint=f"write `{step.type} {flag}=…`")
+
+
+def _takes_nothing(target: Field) -> bool:
+    """Whether empty text is an answer to what a node asks for, as an empty file is; no option, number or path is."""
+    return target.required and target.name not in _PLACES and overlaps("string", target.type)
 
 
 def _entrance(step: Step) -> Field | None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING, Field, Interface, named_fields
-from pflow.core.json_type import canonical, object_in
+from pflow.core.json_type import JSON_TYPES, canonical, object_in, type_of
 from pflow.core.schema_path import CONTENT, SEEN, Schema, kind_of
+
+if TYPE_CHECKING:
+    from pocketflow import BaseNode
 
 VIRTUAL = "virtual://"
 """How the `file_path` of an entry without a source file starts, such as that of an MCP tool."""
@@ -157,6 +161,27 @@ class Entry:
         if self._class is None:
             self._class = self._import()
         return self._class
+
+    def make(self) -> BaseNode:
+        """A node of the class; one of a person's own has the declared defaults as its params."""
+        node: BaseNode = self.node_class()()
+        if self.is_user:
+            fields = (*self.interface.params, *self.interface.reads)
+            declared = {field.name: value for field in fields if (value := self._default(field)) is not MISSING}
+            node.params = {**declared, **getattr(node, "params", {})}  # not all call PocketFlow's constructor
+        return node
+
+    def _default(self, field: Field) -> object:
+        """A field's default; one that is not a constant is known only to the class, once it is imported."""
+        if field.required or field.default is not MISSING:
+            return field.default
+        for holder in ("Params", "Reads"):
+            declaring = getattr(self._class, holder, None)
+            for name in (field.name, f"{field.name}_"):
+                value = getattr(declaring, name, MISSING)
+                if value is not MISSING and type_of(value) in JSON_TYPES:
+                    return value
+        return MISSING
 
     def _import(self) -> type:
         if not self.module:

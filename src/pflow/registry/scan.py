@@ -61,7 +61,9 @@ def scan_file(path: Path, module: str | None) -> Scan:
     try:
         source = path.read_bytes()
         problem = f" is larger than {MAX_SOURCE // 1024} KiB"
-        if len(source) <= MAX_SOURCE:
+        if b"\0" in source:  # the versions of Python say this differently
+            problem = " is not Python source"
+        elif len(source) <= MAX_SOURCE:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 tree = ast.parse(source, path.name)

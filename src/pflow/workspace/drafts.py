@@ -8,6 +8,7 @@ from pathlib import Path
 from pflow.core.document.issue import Issue
 from pflow.core.errors import DocumentError
 from pflow.core.file.home import Home
+from pflow.core.file.home_clock import DAY, note_day, sure_now
 from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import text_of_parsed
@@ -17,8 +18,6 @@ from pflow.execution.workflow_source import Workflow
 
 MOST_DRAFTS = 500
 """Drafts that are kept; an agent in a loop makes any number."""
-
-_DAY_SECONDS = 86400
 
 
 class SavedDraft(Frozen):
@@ -58,4 +57,7 @@ class Drafts:
         """Delete drafts that are older than the settings allow."""
         if not self._home.drafts.is_dir():
             return []
-        return self._manager.clean(Settings.load(self._home).number("drafts.keep_days") * _DAY_SECONDS)
+        note_day(self._home)
+        now = sure_now(self._home)
+        keep_days = Settings.load(self._home).number("drafts.keep_days")
+        return [] if now is None else self._manager.clean(keep_days * DAY, now=now)

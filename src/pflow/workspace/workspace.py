@@ -20,7 +20,7 @@ from pflow.execution.begin import begin_resume, begin_run
 from pflow.execution.check import Checked, check_source
 from pflow.execution.outcome import Outcome
 from pflow.execution.run_lookup import find_run
-from pflow.execution.trace import build_trace, find_trace
+from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
 from pflow.execution.workflow_source import Workflow, find_source
 from pflow.registry.entry import Entry
@@ -191,9 +191,8 @@ class Workspace:
     def show_run(self, run_id: str) -> dict[str, object]:
         """One run: its state, its steps and what each wrote."""
         run_id = self.find_run(run_id)
-        info = self._wiring.journal.info(run_id)
-        trace = build_trace(run_id, self._wiring.journal.read(run_id))
-        return {**trace, "status": info.state, "alive": info.alive}
+        alive = self._wiring.journal.info(run_id).alive
+        return {**read_trace(self._wiring.journal, run_id), "alive": alive}
 
     def trace(
         self,

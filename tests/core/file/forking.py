@@ -9,8 +9,7 @@ import traceback
 from collections.abc import Callable
 
 from pflow.core.errors import PflowError
-
-NOBODY = 65534
+from tests.unprivileged import obey_permissions
 
 
 def together(count: int, work: Callable[[int], object]) -> list[object]:
@@ -45,10 +44,8 @@ def in_child(work: Callable[[], object], *, unprivileged: bool = False) -> objec
     pid = os.fork()
     if pid == 0:
         os.close(read)
-        if unprivileged and os.geteuid() == 0:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+        if unprivileged:
+            obey_permissions()
         _finish(write, work)
     os.close(write)
     return _collect(pid, _receive(read))

@@ -63,7 +63,7 @@ def fake_npx(
 ) -> Launcher:
     root = folder / "npm" / "_npx" / "5b2dd62b9d0bddd4"
     package = root / "node_modules" / "@x" / "hostile"
-    write_program(package / "dist" / "index.py", f"#!{sys.executable}\n{Path(SCRIPT).read_text()}")
+    write_program(package / "dist" / "index.py", f"#!{os.path.realpath(sys.executable)}\n{Path(SCRIPT).read_text()}")
     (package / "package.json").write_text(json.dumps({"name": "@x/hostile", "version": version}))
     (root / "package.json").write_text(json.dumps({"dependencies": {}, "_npx": {"packages": [spec]}}))
     links = root / "node_modules" / ".bin"

@@ -248,7 +248,7 @@ def test_no_two_command_lines_look_the_same(one: list[Any], other: list[Any]) ->
     assert first.isprintable()
 
 
-@pytest.mark.skipif(not os.path.exists("/bin/bash"), reason="needs bash")
+@pytest.mark.needs("bash")
 def test_what_is_shown_can_be_pasted(tmp_path: Path) -> None:
     args = (*HOSTILE, "plain", "", "a b", "'", '"', "$HOME")
     server = ServerConfig(
@@ -256,5 +256,5 @@ def test_what_is_shown_can_be_pasted(tmp_path: Path) -> None:
     )
     line = shown(server, ServerState())[1].removeprefix("  command: ")
     env = {**os.environ, "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(["/bin/bash", "-c", line], capture_output=True, text=True, check=True, env=env)
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, env=env)
     assert done.stdout == f"{list(args)}\n"

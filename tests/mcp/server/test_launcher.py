@@ -21,7 +21,7 @@ from tests.mcp.server.launching import STYLES, Launcher, fake_npx, fake_uvx, wri
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes can be seen in /proc only")
 
 ARGS = ("legacy", "well-behaved")
-PYTHON = sys.executable
+PYTHON = os.path.realpath(sys.executable)  # the first line of a script cannot name a path with spaces
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -283,13 +284,13 @@ def test_a_person_sees_everything_before_agreeing(edited: Server, home: Path) ->
     code, shown = ask(home, b"n\n", "mcp", "sync", "a")
     asked = shown.partition("agree?")[0]
     python = os.path.realpath(sys.executable)
-    words = " ".join(edited.argv)
+    words, arguments = shlex.join(edited.argv), shlex.join(edited.argv[1:])
     assert asked == (
         "server `a` changed since it was agreed to; it would start this program:\n"
         f"  command: {words} $'\\x1b[2J\\n--evil'\n"
-        f"  program: {sys.executable}, which is {python}\n"
+        f"  program: {shlex.quote(sys.executable)}, which is {python}\n"
         "changed:\n"
-        f"  args: {' '.join(edited.argv[1:])} → {' '.join(edited.argv[1:])} $'\\x1b[2J\\n--evil'\n"
+        f"  args: {arguments} → {arguments} $'\\x1b[2J\\n--evil'\n"
     )
     assert code == 3
     assert "error: a: server `a` was not agreed to" in shown

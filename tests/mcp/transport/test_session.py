@@ -181,7 +181,6 @@ def test_a_login_that_fails_is_not_begun_again_for_the_handshake(kit: Kit) -> No
 
 
 def test_a_login_that_does_not_suffice_is_told_from_a_missing_token(kit: Kit) -> None:
-    httpx2 = pytest.importorskip("httpx2")
     for auth, advice in ((None, "`pflow mcp add NAME"), (httpx2.Auth(), "`pflow mcp login NAME`")):
         with pytest.raises(ServerError) as caught:
             kit.talk("legacy", "any:forbidden", nothing, auth=auth)

@@ -92,6 +92,7 @@ def scan(console: Console) -> None:
 @with_console
 def validate(console: Console, everything: bool, mcp_wrappers: bool) -> int:
     """Load every node type and report those that cannot be used."""
+    console.keep_stdout()
     count, issues = console.workspace().validate_registry(tools_only=mcp_wrappers and not everything)
     if issues:
         message = f"{len(issues):,} of {count:,} node types cannot be used"

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from pflow.cli.argument import read_stdin
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.completion import complete_setting
 from pflow.cli.console import Console
@@ -28,7 +29,7 @@ def settings() -> None:
 def set_setting(console: Console, key: str, value: str | None) -> None:
     """Store VALUE under KEY. Without VALUE, or with `-`, it is read from the terminal or stdin."""
     asked = value in (None, "-")
-    console.workspace().set_setting(key, _ask(key) if value is None or value == "-" else value)
+    console.workspace().set_setting(key, _ask(console, key) if value is None or value == "-" else value)
     found = console.workspace().setting(key)
     console.reply(found.as_dict(), f"{escape(key)} = {escape(found.shown)}")
     if is_credential(key) and not asked:
@@ -64,8 +65,8 @@ def unset_setting(console: Console, key: str) -> None:
     console.reply({"key": key, "set": False}, f"{escape(key)} is not set any more")
 
 
-def _ask(key: str) -> str:
-    if sys.stdin.isatty():
+def _ask(console: Console, key: str) -> str:
+    if sys.stdin is not None and sys.stdin.isatty():
         answer: str = click.prompt(f"value of {key}", hide_input=is_credential(key), err=True)
         return answer
-    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    return read_stdin(console, what=f"the value of {escape(key)}").removesuffix("\n").removesuffix("\r")

@@ -11,6 +11,7 @@ from pflow.core.conversion import convert
 from pflow.core.errors import StepError, UnresolvedError
 from pflow.core.interface import MISSING
 from pflow.core.json_type import type_of
+from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
 
 ValuePath = tuple[str | int, ...]
@@ -25,6 +26,10 @@ class Reference(NamedTuple):
     default: object
     text: str
     offset: int
+
+
+MOST_BUILT = 64_000_000
+"""Characters, or bytes of JSON, that several templates may build in one place. One that passes a value on is free."""
 
 
 class Taken(NamedTuple):
@@ -82,6 +87,10 @@ class Compiled:
     def render(self, lookup: Lookup) -> object:
         """The value with every template filled in."""
         return self.value
+
+    def named(self) -> Mapping[str, Compiled]:
+        """The parts of it that have names, such as the parameters of a node."""
+        return {}
 
     def places(self, path: ValuePath = ()) -> Iterator[tuple[ValuePath, Compiled]]:
         """The strings with templates in them, each with the path to it inside the value."""
@@ -161,6 +170,26 @@ def as_text(value: object) -> str:
         return orjson.dumps(value).decode()
     except TypeError as error:
         raise StepError(f"a value of type `{type(value).__name__}` cannot become text") from error
+
+
+def bounded(parts: Sequence[str | Reference], lookup: Lookup) -> Iterator[str]:
+    """Each part as text; raises `UnresolvedError` before there is more than templates may build."""
+    built = 0
+    for part in parts:
+        text = part if isinstance(part, str) else as_text(lookup(part))
+        built += len(text)
+        if built > MOST_BUILT:
+            written = "".join(part if isinstance(part, str) else part.text for part in parts)
+            raise too_large(f"the text `{shorten(written)}`")
+        yield text
+
+
+def too_large(what: str) -> UnresolvedError:
+    """What several templates build would be too large."""
+    return UnresolvedError(
+        f"{what} would be larger than {MOST_BUILT // 1_000_000} MB, the most that templates may build",
+        suggestions=["pass large values on by themselves, or through files"],
+    )
 
 
 def descend(value: object, reference: Reference, opened: Mapping[int, JsonIn] = {}) -> object:

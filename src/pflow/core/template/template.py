@@ -24,6 +24,7 @@ from pflow.core.template.compiled import (
     Reference,
     ValuePath,
     as_text,
+    bounded,
 )
 
 _OPEN = re.compile(r"\$\$\{|\$\{")
@@ -48,7 +49,7 @@ class _Text(Parts):
     __slots__ = ()
 
     def render(self, lookup: Lookup) -> object:
-        return "".join(part if isinstance(part, str) else as_text(lookup(part)) for part in self._parts)
+        return "".join(bounded(self._parts, lookup))
 
 
 class _Object(Compiled):

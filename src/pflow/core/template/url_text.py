@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from pflow.core.errors import StepError
 from pflow.core.printable import shorten
-from pflow.core.template.compiled import Compiled, Lookup, Parts, Problem, Reference, Refused, as_text
+from pflow.core.template.compiled import Compiled, Lookup, Parts, Problem, Reference, Refused, bounded
 
 Region = Literal["host", "path", "query", "fragment"]
 
@@ -38,15 +38,15 @@ class _Url(Parts):
 
     def render(self, lookup: Lookup) -> object:
         writer = _Writer()
-        for index, part in enumerate(self._parts):
+        for index, (part, text) in enumerate(zip(self._parts, bounded(self._parts, lookup), strict=True)):
             if isinstance(part, str):
                 writer.write(part)
             elif index == 0:
-                writer.write_base(part, as_text(lookup(part)))
+                writer.write_base(part, text)
             else:
                 after = self._parts[index + 1] if index + 1 < len(self._parts) else "/"
                 ends_host = not isinstance(after, str) or after[0] in _AFTER
-                writer.fill(part, as_text(lookup(part)), ends_host=ends_host)
+                writer.fill(part, text, ends_host=ends_host)
         return writer.finish()
 
 

@@ -1,0 +1,105 @@
+"""What tests need beyond the environment: whether it is there, how it is installed, and why it cannot be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import dev_servers
+from dev_install import ROOT, SetupError, exclusive, quietly, report, say
+
+MODE = "PFLOW_TEST_NEEDS"
+"""The variable that says what happens to a test whose need is not there.
+
+`install`: it is installed, and the test is skipped only where that fails. `strict`: the test fails then.
+Without the variable the test is skipped with the reason.
+"""
+
+FAILURES = ROOT / ".cache" / "needs"
+
+
+class Need(NamedTuple):
+    """Something that tests name with `@pytest.mark.needs(NAME)`."""
+
+    name: str
+    is_there: Callable[[], bool]
+    install: Callable[[], None]
+    """Raises `SetupError` with the reason where it cannot be installed."""
+
+
+def program(name: str) -> Need:
+    """A program of the system that has the name of its package in Debian."""
+    return Need(name, lambda: shutil.which(name) is not None, lambda: apt(name))
+
+
+def apt(package: str) -> None:
+    """Install a package of Debian and its kin, which only root may do."""
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        raise SetupError(f"`{package}` is not installed; install it with the package manager of your system")
+    os.environ.setdefault("DEBIAN_FRONTEND", "noninteractive")
+    line = ["apt-get", "install", "--yes", "--no-install-recommends", package]
+    done = quietly(line)
+    if done.returncode:  # the lists of a fresh machine or image are empty
+        quietly(["apt-get", "update"])
+        done = quietly(line)
+    if done.returncode:
+        raise SetupError(f"apt-get could not install `{package}`\n" + report(line, done))
+
+
+NEEDS = {
+    need.name: need
+    for need in (
+        Need("mcp-servers", lambda: not dev_servers.missing(), dev_servers.install_missing),
+        program("bash"),
+        program("git"),
+        program("openssl"),
+        program("strace"),
+    )
+}
+
+
+def missing(names: Iterable[str]) -> list[str]:
+    """Which of these are not there."""
+    return [name for name in sorted(set(names)) if not NEEDS[name].is_there()]
+
+
+def ensure(names: Iterable[str], *, session: str) -> dict[str, str]:
+    """Install what is missing; the reason for each that cannot be.
+
+    A session tries each only once, in one of its processes.
+    """
+    wanted = missing(names)
+    if not wanted:
+        return {}
+    with exclusive("needs"):
+        FAILURES.mkdir(parents=True, exist_ok=True)
+        reasons = {name: attempt(NEEDS[name], FAILURES / name, session) for name in missing(wanted)}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def attempt(need: Need, failure: Path, session: str) -> str:
+    """Install one; why that failed now, or earlier in this session, or nothing."""
+    if failure.exists() and failure.read_text().startswith(f"{session}\n"):
+        return failure.read_text().partition("\n")[2]
+    say(f"installing {need.name} for the tests …")
+    try:
+        need.install()
+    except SetupError as error:
+        say(f"error: {need.name} cannot be installed: {error}")
+        failure.write_text(f"{session}\n{error}")
+        return str(error)
+    failure.unlink(missing_ok=True)
+    return ""
+
+
+def main() -> int:
+    """Install everything; 1 if something cannot be."""
+    return 1 if ensure(NEEDS, session=f"process {os.getpid()}") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
