@@ -27,6 +27,7 @@ def test_an_option_is_set_and_read_in_clear(client: Client) -> None:
     client.call("settings_set", key="output.limit_kb", value="12")
     data = client.call("settings_get", key="output.limit_kb").data
     assert (data["value"], data["set"], data["default"]) == (12, True, 20)
+    client.call("settings_set", key="output.limit_kb", value="20")  # other tests use this server, too
 
 
 def test_what_is_not_set_is_said_to_be_so(client: Client) -> None:

@@ -182,7 +182,8 @@ def test_a_damaged_workflow_is_named_and_others_are_listed(lived_in: Path, damag
     held = bad.read_bytes()
     done = pflow("run", "bad")
     assert done.code == 2 and "bad" in done.err and quiet(done)
-    assert pflow("run", "bad", "--json").json["error"]["message"].startswith("`bad` cannot be read: ")
+    refused = pflow("run", "bad", "--json").json["error"]
+    assert refused["type"] == "validation" and refused["details"]["issues"]
     listed = pflow("workflow", "list")
     assert listed.code == 0 and "greet" in listed.out
     assert bad.read_bytes() == held
@@ -415,8 +416,8 @@ def noted(disk: Path) -> str:
 
 @pytest.fixture
 def small_disk(tmp_path: Path, pattern: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home that was lived in, on a disk of 2 MB of its own."""
-    with mounted(tmp_path / "disk", "size=2m", "mode=0700") as disk:
+    """A home that was lived in, on a disk of 3 MB of its own."""
+    with mounted(tmp_path / "disk", "size=3m", "mode=0700") as disk:
         shutil.copytree(pattern, disk / "home")
         monkeypatch.setenv("PFLOW_HOME", str(disk / "home"))
         (disk / "big.json").write_text(noted(disk))
@@ -482,7 +483,8 @@ def test_a_disk_that_fills_up_under_a_run_loses_no_completed_step(small_disk: Pa
     asked = pflow("runs", "resume", run_id)
     assert asked.code == (4 if len(did) > len(completed) else 0)
     if asked.code == 4:
-        assert pflow("runs", "resume", run_id, "--rerun-in-doubt").out == "done\n"
+        again = pflow("runs", "resume", run_id, "--rerun-in-doubt")
+        assert again.out == "done\n", again
     counts = {step: (small_disk / "did").read_text().split().count(step) for step in ("first", "grow", "last")}
     assert all(count == 1 or (count == 2 and step not in completed) for step, count in counts.items())
 
@@ -528,7 +530,7 @@ def unwritable(
     monkeypatch.setenv("HOME", str(folder))
     try:
         if request.param == "read-only disk":
-            with mounted(folder, "size=2m", "mode=0700"):
+            with mounted(folder, "size=3m", "mode=0700"):
                 shutil.copytree(pattern, folder / "home")
                 remount(folder, "ro")
                 yield folder / "home", None

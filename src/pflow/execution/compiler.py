@@ -14,8 +14,6 @@ from pflow.core.document.position import Path
 from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.interface import MCP_SERVER, Interface
 from pflow.core.other_words import advise_type
-from pflow.core.printable import shorten
-from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
@@ -28,8 +26,8 @@ from pflow.execution.fit.given import GivenTypes
 from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
-from pflow.execution.foreign_syntax import foreign_templates
-from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant
+from pflow.execution.foreign_syntax import warn_of_foreign
+from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
 from pflow.execution.node_param import NodeParams, find_tool, tool_params
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
@@ -240,14 +238,7 @@ class _Compiler:
             if field is not None:
                 node.fields[name] = field
             if interface and field is None and not interface.open_params:
-                fields = (*interface.params, *interface.reads)
-                self._report(
-                    "unknown-param",
-                    f"node `{spec.id}` ({spec.type}) has no parameter `{name}`",
-                    path,
-                    known=tuple(f"{f.name} ({f.type})" for f in fields),
-                    hint=did_you_mean(name, [f.name for f in fields]),
-                )
+                report_unknown(spec, interface, name, path, self._report)
             if "${" in name:
                 self._report("template-here", f"templates do not apply in names of parameters: `{name}`", path)
                 continue
@@ -262,7 +253,7 @@ class _Compiler:
             if field and not compiled[name].references:
                 check_constant(spec, field, value, path, self._report)
             if field is None or field.slot != "raw":
-                self._warn_of_foreign(value, path)
+                warn_of_foreign(value, self.names, path, self._report)
         check_child_inputs(node, self._report)
         return compiled
 
@@ -278,16 +269,6 @@ class _Compiler:
         compiled, problems = compile_value(command, "shell", beside=beside)
         found = check_strict(command, beside)
         return compiled, [*problems, *(found if found and self.strict() else ())]
-
-    def _warn_of_foreign(self, value: object, path: Path) -> None:
-        for place, written, meant in foreign_templates(value, self.names, path):
-            self._report(
-                "foreign-template",
-                f"`{shorten(written)}` is not a template, and stays as it is",
-                place,
-                hint=f"write `{meant}` for the value",
-                severity="warning",
-            )
 
     def _batch(self, node: CheckedNode) -> PlanBatch | None:
         batch = node.spec.batch
@@ -371,7 +352,7 @@ class _Compiler:
         for name, output in document.outputs.items():
             source = output.source if output.source is not None else f"${{{name}}}"
             outputs[name] = self._template(source, ("outputs", name, "source"))
-            self._warn_of_foreign(source, ("outputs", name, "source"))
+            warn_of_foreign(source, self.names, ("outputs", name, "source"), self._report)
         return outputs
 
     def _node(self, node: CheckedNode, entry: Entry) -> PlanNode:

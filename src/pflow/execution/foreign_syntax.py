@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 
 from pflow.core.document.position import Path
+from pflow.core.printable import shorten
 from pflow.core.template.compiled import Reference
 
 _BRACES = re.compile(r"\{\{\s*(?:(?:inputs|steps|nodes)\.)?([A-Za-z_][\w-]*)((?:\.[\w-]+)*)\s*\}\}")
@@ -18,7 +19,19 @@ _ENVIRONMENT = frozenset({"env", "environ", "environment", "secrets", "secret", 
 """Roots under which other tools keep what a template can name."""
 
 
-def foreign_templates(value: object, names: Container[str], path: Path = ()) -> Iterator[tuple[Path, str, str]]:
+def warn_of_foreign(value: object, names: Container[str], path: Path, report: Callable[..., None]) -> None:
+    """Report every constant that names something of the document in another tool's syntax."""
+    for place, written, meant in _foreign_templates(value, names, path):
+        report(
+            "foreign-template",
+            f"`{shorten(written)}` is not a template, and stays as it is",
+            place,
+            hint=f"write `{meant}` for the value",
+            severity="warning",
+        )
+
+
+def _foreign_templates(value: object, names: Container[str], path: Path = ()) -> Iterator[tuple[Path, str, str]]:
     """Where a value names something of the document in another tool's syntax, what it says, and what to write."""
     if isinstance(value, str):
         for found in _BRACES.finditer(value) if "{{" in value else ():
@@ -29,10 +42,10 @@ def foreign_templates(value: object, names: Container[str], path: Path = ()) -> 
             yield path, value, f"${{{whole[1]}{whole[2]}}}"
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from foreign_templates(item, names, (*path, key))
+            yield from _foreign_templates(item, names, (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from foreign_templates(item, names, (*path, index))
+            yield from _foreign_templates(item, names, (*path, index))
 
 
 def other_reference(reference: Reference, inputs: Container[str], nodes: Container[str], *, in_shell: bool) -> str:

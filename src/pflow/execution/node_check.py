@@ -85,6 +85,18 @@ class CheckedNode:
         return Interface(outputs=outputs, open_outputs=opened)
 
 
+def report_unknown(spec: NodeSpec, interface: Interface, name: str, path: Path, report: Report) -> None:
+    """Report a parameter that the node type does not have."""
+    fields = (*interface.params, *interface.reads)
+    report(
+        "unknown-param",
+        f"node `{spec.id}` ({spec.type}) has no parameter `{name}`",
+        path,
+        known=tuple(f"{field.name} ({field.type})" for field in fields),
+        hint=did_you_mean(name, [field.name for field in fields]),
+    )
+
+
 def check_constant(spec: NodeSpec, field: Field, value: object, path: Path, report: Report) -> None:
     """A parameter without templates must fit its type; Python code must parse."""
     if not _fits(value, field):

@@ -14,7 +14,8 @@ from pflow.core.file.file_name import is_name, show
 from pflow.core.file.home import Home, absolute
 from pflow.core.file.os_call import storage_error
 from pflow.core.frozen import Frozen
-from pflow.core.library.workflow_manager import PATH_SUFFIXES, WorkflowManager, missing_workflow
+from pflow.core.library.saved_workflow import missing_workflow
+from pflow.core.library.workflow_manager import PATH_SUFFIXES, WorkflowManager
 
 
 class Resolved(Frozen):

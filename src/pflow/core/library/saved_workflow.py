@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pflow.core.advice import Advice
+from pflow.core.errors import NotFoundError
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json, JsonView
+from pflow.core.suggest import did_you_mean
 
 
 class SavedWorkflow(Frozen):
@@ -32,3 +35,11 @@ def read_metadata(metadata: JsonView, *, is_draft: bool = False) -> SavedWorkflo
         metadata=metadata,
         is_draft=is_draft,
     )
+
+
+def missing_workflow(message: str, name: str, names: list[str]) -> NotFoundError:
+    """That there is no such workflow, and which there are."""
+    advice = did_you_mean(name, names, limit=3) or "there are: " + ", ".join(f"`{other}`" for other in names[:10])
+    if not names:
+        advice = Advice("nothing is saved yet; `{save_workflow}` saves a document")
+    return NotFoundError(message, details={"available": names[:100]}, suggestions=[advice])

@@ -18,9 +18,8 @@ from pflow.core.file.os_call import Calls, is_own_file, storage_error
 from pflow.core.json_type import Json, object_in
 from pflow.core.library.about import About
 from pflow.core.library.history import MAX_FILE, History, Version, pick_version
-from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
+from pflow.core.library.saved_workflow import SavedWorkflow, missing_workflow, read_metadata
 from pflow.core.library.workflow_text import FORMS, WorkflowText, now_text, read_document, text_of_value
-from pflow.core.suggest import did_you_mean
 
 MAX_DRAFTS = 100 << 20
 """Bytes that all drafts together may take, so that an agent in a loop cannot fill the disk."""
@@ -456,11 +455,3 @@ def _summary(name: str, text: WorkflowText) -> object:
 def _without_cache(known: Json) -> Json:
     """What is known of a workflow apart from what was read from its text."""
     return {key: value for key, value in known.items() if key not in ("summary", "stamp")}
-
-
-def missing_workflow(message: str, name: str, names: list[str]) -> NotFoundError:
-    """That there is no such workflow, and which there are."""
-    advice = did_you_mean(name, names, limit=3) or "there are: " + ", ".join(f"`{other}`" for other in names[:10])
-    if not names:
-        advice = Advice("nothing is saved yet; `{save_workflow}` saves a document")
-    return NotFoundError(message, details={"available": names[:100]}, suggestions=[advice])
