@@ -116,6 +116,9 @@ RUN = [
     'docker exec c awk ${n}', 'psql -qtAXc "select \'$NAME\'"', 'psql -tAc "select \'$NAME\'"',
     'redis-cli eval "$NAME" 0', 'ex -sc "$NAME|x" f', 'emacs --batch -l "$NAME"', 'go run "$NAME"',
     'at now -f "$NAME"', '(crontab -l; echo "* * * * * $NAME") | crontab -', '(echo begin; echo "$NAME") | psql db',
+    'hyperfine ${n}', 'valgrind ${n}', 'perf stat ${n}', 'xvfb-run ${n}', 'wsl ${n}', 'yq ${n} f',
+    'vagrant ssh -c ${n}', 'cmake -P ${n}', 'cmd.exe /c ${n}', 'hg --config alias.x=${n} x',
+    'torsocks ${n}', 'bwrap ${n}', 'less +!${n} f',
     'systemd-run --user "$NAME"', 'nsenter -t 1 -m "$NAME"', 'unshare -r "$NAME"', 'sh -c \'echo "$NAME" > f; sh f\'',
     'mysql -uroot -e"select $NAME"', 'clickhouse-client -q "$NAME"', 'mongosh --eval "$NAME"',
 ]  # fmt: skip
@@ -190,6 +193,7 @@ ORDINARY = [
     'docker exec -i c cat < ${n}', 'kubectl get pods -n ${n} -o yaml', 'docker cp ${n} c:/x', 'docker logs ${n}',
     'docker pull ${n}', 'docker tag ${n} "$NAME"', 'kubectl logs ${n} | grep x', 'go test ./${n}',
     'go build -o ${n} .', 'redis-cli get ${n}', 'redis-cli set key ${n}', "psql -h ${n} -c 'select 1'",
+    "yq '.a' ${n}", "cmake -B ${n}", "less ${n}", "perf report -i ${n}", "valgrind ./a ${n}", "vagrant up ${n}",
     "mysql -u ${n} -e 'select 1' db", 'at -l; echo ${n}', 'systemd-run --unit ${n} ls', 'tee ${n} < f',
     'cat f | tee ${n}', 'echo "$NAME" | tee out.txt | wc -c',
     "python3 -c 'import sys; print(sys.stdin.read())' <<< ${n}", 'jq . <<< ${n}', 'psql db < ${n}',

@@ -438,8 +438,8 @@ def fill(disk: Path, left: int) -> Path:
     ("command", "file"),
     [
         (("run", "greet"), "runs.db"),
-        (("workflow", "save", "big.json", "big"), "workflows/big.json"),
-        (("workflow", "save", "big.json", "greet", "--overwrite"), "workflows/greet.json"),
+        (("workflow", "save", "big.json", "big"), "workflows/.versions"),
+        (("workflow", "save", "big.json", "greet", "--overwrite"), "workflows/.versions/greet/2.json"),
         (("workflow", "save", "big.json", "sketch", "--draft", "--overwrite"), "temp-workflows/sketch.json"),
         (("settings", "set", "trace.max_mb", "7"), "settings.json"),
         (("settings", "unset", "trace.keep_days"), "settings.json"),

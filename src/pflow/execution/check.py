@@ -80,7 +80,7 @@ def _credentials(wiring: Wiring, parsed: Parsed) -> Iterator[Issue]:
             what = f"the value of `{known[0]}`" if known else "what looks like a credential"
             issue = parsed.places.issue(
                 CREDENTIAL,
-                f"the document holds {what}; whoever can read the document can read it",
+                f"the document holds {what}; anyone who can read the document can read it",
                 path,
                 hint="declare an input with `secret: true` and write its template here",
             )
