@@ -41,10 +41,11 @@ IN_TOOLS = {
 
 
 class ToolReply(Frozen):
-    """An answer: the structured content, and what a reader sees."""
+    """An answer: the structured content, and what a reader sees. One that `is_discreet` holds no secrets."""
 
     envelope: Mapping[str, object]
     text: str
+    is_discreet: bool = False
 
     @property
     def is_error(self) -> bool:
@@ -101,7 +102,7 @@ def issue_lines(issues: Sequence[Mapping[str, object]]) -> list[str]:
 def end_of(outcome: Outcome, text: str) -> ToolReply:
     """The answer for a run that ended: `text` for one that completed, why it did not for any other."""
     if outcome.success:
-        return ToolReply(envelope=outcome.envelope(), text=text)
+        return ToolReply(envelope=outcome.envelope(), text=text, is_discreet=True)
     reply = fail(outcome.error or {})
     done = ", ".join(f"`{escape(step)}`" for step in outcome.completed[-5:]) or "nothing"
     again = f"after a fix, workflow_execute(resume='{outcome.run_id}') goes on from there"

@@ -81,7 +81,8 @@ class PflowServer(LibraryServer):
         given = _without_null(spec, arguments)
         try:
             self._check(spec, given)
-            return self.discreet(await spec.handler(CallContext(self.engine, context), given))
+            reply = await spec.handler(CallContext(self.engine, context), given)
+            return reply if reply.is_discreet else self.discreet(reply)
         except PflowError as error:
             return await asyncio.to_thread(self.refuse, error)
         except Exception as error:  # noqa: BLE001 the edge: whatever a tool meets, the server goes on

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 _PARTS = ("token", "secret", "password", "passwd", "passphrase", "credential", "cookie", "signature", "key", "auth")
 _WHOLE = frozenset({"pat", "pats"})
 _ORDINARY = frozenset(
@@ -16,6 +18,7 @@ _COUNTS = frozenset({"max", "min", "limit", "count", "num"})
 """Beside these, `tokens` are counted, not kept secret."""
 
 
+@lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Whether a value of this name is to be hidden: `GITHUB_TOKEN`, `x-api-key`; not `MAX_TOKENS`."""
     words = name.lower().replace("-", "_").replace(".", "_").split("_")
