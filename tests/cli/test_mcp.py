@@ -18,7 +18,7 @@ from tests.cli.conftest import Pflow
 PYTHON = shlex.quote(sys.executable)
 """As messages show it."""
 _FOUND, _FILE = Path(sys.executable), Path(sys.executable).resolve()
-PROGRAM = str(_FOUND) if _FOUND == _FILE else f"{_FOUND}, which is {_FILE}"
+PROGRAM = PYTHON if _FOUND == _FILE else f"{PYTHON}, which is {shlex.quote(str(_FILE))}"
 
 
 @pytest.fixture

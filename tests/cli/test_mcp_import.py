@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +61,7 @@ def test_everything_that_is_agreed_to_is_shown(
     remote = {"url": "https://x.example/${PART}?key=abcdef", "headers": {"Authorization": "Bearer ${T:-none}"}}
     said = pflow("mcp", "import", file(program=program, remote={**remote, "pin_file": "/ca.pem"}), "--dry-run")
     shown = said.out
-    assert f"command: {sys.executable} -c 'KEY=1; import evil'" in shown
+    assert f"command: {shlex.quote(sys.executable)} -c 'KEY=1; import evil'" in shown
     assert f"  folder: {tmp_path}\n" in shown
     assert "  variables: A from ${OUR_PLACE} and ${HOME}, PLAIN\n" in shown
     assert "  gives: the environment variable `OUR_PLACE`, the environment variable `HOME` to the program\n" in shown

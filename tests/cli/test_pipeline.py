@@ -145,7 +145,7 @@ def test_a_dry_run_says_how_the_nodes_are_connected(pflow: Pflow, tmp_path: Path
         ),
         (
             ("shell", "--command"),
-            "error: `--command` of `shell` needs a value (string)\n\nhint: write `--command=…`\n",
+            "error: `--command` of `shell` needs a value (string|array)\n\nhint: write `--command=…`\n",
         ),
         (("shell", "--command=a", "--command=b"), "error: `--command` of `shell` is given twice\n"),
         (("shell", "--command=a", "--timeout=soon"), "error: `--timeout` must be a number, not `soon`, in `shell`\n"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def editor(monkeypatch: pytest.MonkeyPatch, folder: Path, source: str) -> None:
     """Makes a program the editor that gets the path of a file in `path`."""
     script = folder / "editor.py"
     script.write_text(f"import sys; from pathlib import Path; path = Path(sys.argv[1])\n{source}\n")
-    monkeypatch.setenv("VISUAL", f"{sys.executable} {script}")
+    monkeypatch.setenv("VISUAL", shlex.join([sys.executable, str(script)]))
 
 
 def replacing(old: str, new: str) -> str:

@@ -89,7 +89,7 @@ def test_a_second_signal_ends_it_at_once(raw: Callable[..., Raw], tmp_path: Path
     script.write_text(f"{stubborn}open({str(ready)!r}, 'w').close()\nsignal.pause()\n")
     server = raw()
     server.meet()
-    command = {"command": f"{COMMAND[0]} {script}"}
+    command = {"command": [COMMAND[0], str(script)]}
     server.call(1, "workflow_execute", {"workflow": {"nodes": [{"id": "a", "type": "shell", "params": command}]}})
     wait_until(ready.exists)
     server.process.send_signal(signal.SIGINT)

@@ -438,7 +438,7 @@ def fill(disk: Path, left: int) -> Path:
     ("command", "file"),
     [
         (("run", "greet"), "runs.db"),
-        (("workflow", "save", "big.json", "big"), "workflows/.versions"),
+        (("workflow", "save", "big.json", "big"), "workflows/.versions/big/1.json"),
         (("workflow", "save", "big.json", "greet", "--overwrite"), "workflows/.versions/greet/2.json"),
         (("workflow", "save", "big.json", "sketch", "--draft", "--overwrite"), "temp-workflows/sketch.json"),
         (("settings", "set", "trace.max_mb", "7"), "settings.json"),

@@ -34,6 +34,11 @@ def kinds(field: Field) -> list[str]:
     return field.type.split("|")
 
 
+def takes_several(field: Field) -> bool:
+    """Whether a flag may be given once per item. What takes text as well is given once, as that."""
+    return "array" in kinds(field) and "string" not in kinds(field)
+
+
 def read_flag(field: Field, texts: Sequence[str]) -> object:
     """What the words of a flag mean for the field; raises `InputError`.
 
@@ -42,7 +47,7 @@ def read_flag(field: Field, texts: Sequence[str]) -> object:
     """
     name = f"--{flag_name(field.name)}"
     is_list = len(texts) > 1 or not texts[0].lstrip().startswith(("[", "${"))
-    if "array" in kinds(field) and is_list and "string" not in kinds(field):
+    if is_list and takes_several(field):
         return [_word(text, _item_type(field), name) for text in texts]
     return _word(texts[0], field.type, name)
 

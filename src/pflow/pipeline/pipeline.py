@@ -14,7 +14,7 @@ from pflow.core.interface import Field, Interface
 from pflow.core.other_words import advise_type
 from pflow.core.suggest import nearest
 from pflow.pipeline.dataflow import Connector, Stdin, Step
-from pflow.pipeline.flag import find_field, flag_name, is_open, kinds, read_flag
+from pflow.pipeline.flag import find_field, flag_name, is_open, kinds, read_flag, takes_several
 
 Lookup = Callable[[str], Interface | None]
 
@@ -143,7 +143,7 @@ class _Reader:
                     continue
                 value = taken
             texts = given.setdefault(target.name, (target, is_data, []))[-1]
-            if texts and "array" not in kinds(target):
+            if texts and not takes_several(target):
                 self._issue("duplicate", f"`--{name}` of `{step.type}` is given twice")
             texts.append(value)
         for name, (target, is_data, texts) in given.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 from pflow.core.file.trust import distrust
@@ -18,7 +19,23 @@ FOLDER = Path(__file__).parent.parent / "nodes"
 
 def fingerprints(user_folder: Path) -> dict[str, Fingerprint]:
     """Every file that may hold nodes, built-in ones first, in a stable order."""
-    return _files(str(FOLDER), PACKAGE) | _files(str(user_folder), "")
+    return _files(str(FOLDER), PACKAGE) | own_fingerprints(user_folder)
+
+
+def own_fingerprints(user_folder: Path) -> dict[str, Fingerprint]:
+    """A person's own files that may hold nodes."""
+    return _files(str(user_folder), "")
+
+
+def builtin_stamp() -> list[int]:
+    """Changes when pflow is installed anew, which replaces files; looking at each of them takes longer."""
+    return [os.stat(room).st_mtime_ns for room in _rooms()]  # noqa: PTH116
+
+
+@cache
+def _rooms() -> tuple[str, ...]:
+    """The directories of the built-in nodes."""
+    return tuple(sorted({os.path.dirname(path) for path in _files(str(FOLDER), PACKAGE)}))  # noqa: PTH120
 
 
 def why_unused(fingerprint: Fingerprint) -> str:

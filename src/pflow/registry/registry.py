@@ -14,11 +14,11 @@ from pflow.core.errors import NotFoundError, StorageError, UsageError
 from pflow.core.file.atomic import JSON_LIMIT, write_atomic
 from pflow.core.file.home import Home
 from pflow.core.file.state_file import Damage, StateFile
-from pflow.core.json_type import Json
+from pflow.core.json_type import Json, object_in
 from pflow.core.other_words import advise_type
 from pflow.core.schema_path import Schema
 from pflow.registry.entry import VIRTUAL, Entry
-from pflow.registry.node_file import fingerprints, why_unused
+from pflow.registry.node_file import builtin_stamp, fingerprints, own_fingerprints, why_unused
 from pflow.registry.search import search_names
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Registry:
         self._head: dict[str, object] = {}
         self._changes: dict[str, dict[str, object] | None] = {}
         self._stamp: object = None
+        self._builtin: list[int] = []
         self.notices: list[str] = []
 
     @classmethod
@@ -55,6 +56,7 @@ class Registry:
         registry._stamp = _stamp(home.registry)
         registry._nodes = _nodes_of(registry._read())
         registry._head = registry._nodes.pop(HEAD, {})
+        registry._builtin = builtin_stamp()
         if registry._is_current():
             registry.notices.extend(_strings(registry._head.get("notices")))
             return registry
@@ -68,10 +70,11 @@ class Registry:
     def afresh(self) -> Registry:
         """What `load` gives now, sharing nothing that changes with this one; an unchanged file is not read again."""
         is_same = self._stamp is not None and not self._changes and self._stamp == _stamp(self._file.path)
-        if not is_same or not self._is_current():
+        if not is_same or not self._is_still_current():
             return Registry.load(self._home)
         registry = Registry(self._home)
         registry._stamp, registry._head, registry._nodes = self._stamp, self._head, dict(self._nodes)
+        registry._builtin = self._builtin
         registry.notices.extend(_strings(self._head.get("notices")))
         return registry
 
@@ -188,6 +191,15 @@ class Registry:
     def _is_current(self) -> bool:
         """Whether this version of pflow scanned the source files as they are now."""
         return self._head.get("made_by") == MAKER and self._head.get("sources") == fingerprints(self._folder)
+
+    def _is_still_current(self) -> bool:
+        """Whether the source files are as they were when this was loaded."""
+        known = object_in(self._head, "sources")
+        own = own_fingerprints(self._folder)
+        mine = str(self._folder)
+        return self._builtin == builtin_stamp() and own == {
+            path: found for path, found in known.items() if path.startswith(mine)
+        }
 
     def _observations(self, name: str, manifest_hash: str) -> tuple[Schema, int] | None:
         return self.observed.schema(name, manifest_hash)
