@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -184,3 +185,11 @@ def test_a_saved_text_that_no_longer_validates_is_shown_and_compared_and_refused
     assert pflow("run", "hi").code == 2
     assert pflow("workflow", "restore", "hi", "1").code == 0
     assert pflow("run", "hi").code == 0
+
+
+def test_two_files_of_one_name_are_reported(pflow: Pflow, saved: Path, home: Path) -> None:
+    older = home / "workflows" / "hi.json"
+    older.write_text('{"nodes": [{"id": "a", "type": "echo"}]}')
+    os.utime(older, (1, 1))
+    assert pflow("workflow", "list").err == "note: `hi.yaml` is used; there is also an older `hi.json`\n"
+    assert pflow("workflow", "show", "hi").out == TEXT

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.mcp_server.client import Client
+from tests.mcp_server.raw import Raw
 
 
 def _starting(folders: pytest.TempPathFactory) -> Iterator[Callable[..., Client]]:
@@ -48,3 +49,17 @@ def either(request: pytest.FixtureRequest, start_shared: Callable[..., Client]) 
 def client(start_shared: Callable[..., Client]) -> Client:
     """A server with all tools."""
     return start_shared()
+
+
+@pytest.fixture
+def raw(home: Path) -> Iterator[Callable[..., Raw]]:
+    """Starts servers whose messages a test writes and reads itself."""
+    made: list[Raw] = []
+
+    def make(*words: str) -> Raw:
+        made.append(Raw(home, *words))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.kill()

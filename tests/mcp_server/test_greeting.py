@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,29 +42,16 @@ def lines(messages: list[Json]) -> bytes:
     return b"".join(orjson.dumps({"jsonrpc": "2.0", **message}) + b"\n" for message in messages)
 
 
-@pytest.fixture
-def start(home: Path) -> Iterator[Callable[..., Raw]]:
-    made: list[Raw] = []
-
-    def make(*words: str) -> Raw:
-        made.append(Raw(home, *words))
-        return made[-1]
-
-    yield make
-    for server in made:
-        server.kill()
-
-
 @pytest.mark.parametrize("toolset", ["full", "core"])
 @pytest.mark.parametrize("messages", [LEGACY_START, MODERN_START], ids=["legacy", "modern"])
 def test_the_first_questions_are_answered_by_a_process_that_cannot_load_the_sdk(
-    start: Callable[..., Raw], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, messages: list[Json], toolset: str
+    raw: Callable[..., Raw], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, messages: list[Json], toolset: str
 ) -> None:
     for package in ("mcp", "mcp_types", "pydantic", "pydantic_core", "starlette", "anyio", "httpx2", "uvicorn"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("raise ImportError('this is not installed')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    server = start("--toolset", toolset)
+    server = raw("--toolset", toolset)
     server.write(lines(messages))
     asked = [message["id"] for message in messages if "id" in message]
     answers = [server.receive() for _ in asked]
@@ -213,8 +200,8 @@ def test_whatever_is_answered_without_the_sdk_is_what_the_sdk_answers(home: Path
 # ---- the SDK goes on
 
 
-def test_everything_in_one_write_is_answered_once_and_under_its_id(start: Callable[..., Raw]) -> None:
-    server = start()
+def test_everything_in_one_write_is_answered_once_and_under_its_id(raw: Callable[..., Raw]) -> None:
+    server = raw()
     call = {"id": 1, "method": "tools/call", "params": CALL}  # the id of the handshake, used again
     server.write(lines([*LEGACY_START, call, {"id": 4, "method": "prompts/list"}, {"id": "x", "method": "ping"}]))
     answers = [server.receive() for _ in range(6)]
@@ -226,8 +213,8 @@ def test_everything_in_one_write_is_answered_once_and_under_its_id(start: Callab
     assert server.receive() == {"jsonrpc": "2.0", "id": "last", "result": {}}
 
 
-def test_the_stateless_protocol_goes_on_with_the_sdk(start: Callable[..., Raw]) -> None:
-    server = start()
+def test_the_stateless_protocol_goes_on_with_the_sdk(raw: Callable[..., Raw]) -> None:
+    server = raw()
     server.write(lines([*MODERN_START, {"id": 3, "method": "tools/call", "params": {**CALL, **MODERN}}]))
     assert [server.receive()["id"] for _ in range(2)] == [1, 2]
     called = server.receive()
@@ -238,16 +225,16 @@ def test_the_stateless_protocol_goes_on_with_the_sdk(start: Callable[..., Raw]) 
     assert server.receive()["error"]["code"] == -32601
 
 
-def test_a_client_that_shook_hands_speaks_no_other_protocol(start: Callable[..., Raw]) -> None:
-    server = start()
+def test_a_client_that_shook_hands_speaks_no_other_protocol(raw: Callable[..., Raw]) -> None:
+    server = raw()
     server.meet()
     for method in ("tools/list", "server/discover", "ping"):
         server.send(1, method, MODERN)
         assert server.receive()["error"]["code"] in (-32600, -32601)
 
 
-def test_tools_are_not_listed_before_the_handshake(start: Callable[..., Raw]) -> None:
-    server = start()
+def test_tools_are_not_listed_before_the_handshake(raw: Callable[..., Raw]) -> None:
+    server = raw()
     server.send(1, "ping")
     assert server.receive()["result"] == {}
     server.send(2, "tools/list")
@@ -257,8 +244,8 @@ def test_tools_are_not_listed_before_the_handshake(start: Callable[..., Raw]) ->
     assert len(server.receive()["result"]["tools"]) == 13
 
 
-def test_the_client_that_was_greeted_hears_of_changes(start: Callable[..., Raw]) -> None:
-    server = start()
+def test_the_client_that_was_greeted_hears_of_changes(raw: Callable[..., Raw]) -> None:
+    server = raw()
     document = {"nodes": [{"id": "echo"}]}
     save = {"name": "workflow_save", "arguments": {"workflow": document, "name": "new", "description": "Says nothing"}}
     server.write(lines([*LEGACY_START, {"id": 4, "method": "tools/call", "params": save}]))
@@ -266,10 +253,8 @@ def test_the_client_that_was_greeted_hears_of_changes(start: Callable[..., Raw])
     assert heard == {"answer", "notifications/resources/list_changed", "notifications/prompts/list_changed"}
 
 
-def test_a_call_that_is_cancelled_while_the_sdk_loads_is_not_answered(
-    start: Callable[..., Raw], tmp_path: Path
-) -> None:
-    server = start()
+def test_a_call_that_is_cancelled_while_the_sdk_loads_is_not_answered(raw: Callable[..., Raw], tmp_path: Path) -> None:
+    server = raw()
     command = {"command": f"touch {tmp_path / 'ran'}; exec sleep 300"}
     document = {"nodes": [{"id": "wait", "type": "shell", "params": command}]}
     call = {"name": "workflow_execute", "arguments": {"workflow": document}}
@@ -295,8 +280,8 @@ def test_what_is_asked_from_a_file_is_answered_before_the_end(home: Path, tmp_pa
     assert answers[3]["result"]["isError"] is False
 
 
-def test_a_client_that_only_looks_can_leave_at_once(start: Callable[..., Raw]) -> None:
-    server = start()
+def test_a_client_that_only_looks_can_leave_at_once(raw: Callable[..., Raw]) -> None:
+    server = raw()
     server.write(lines(LEGACY_START))
     assert [server.receive()["id"] for _ in range(3)] == [1, 2, 3]
     server.stdin.close()
@@ -314,31 +299,31 @@ def test_what_comes_after_many_long_answers_is_answered_though_the_client_has_cl
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_ends_a_server_that_still_loads_the_sdk(start: Callable[..., Raw], name: str, code: int) -> None:
-    server = start()
+def test_a_signal_ends_a_server_that_still_loads_the_sdk(raw: Callable[..., Raw], name: str, code: int) -> None:
+    server = raw()
     server.write(lines([*LEGACY_START, {"id": 4, "method": "tools/call", "params": CALL}]))
     assert [server.receive()["id"] for _ in range(3)] == [1, 2, 3]
     server.process.send_signal(getattr(signal, name))
     assert server.end() == (code, b"")
 
 
-def test_hundreds_of_requests_that_wait_for_the_sdk_are_all_answered(start: Callable[..., Raw]) -> None:
-    server = start()
+def test_hundreds_of_requests_that_wait_for_the_sdk_are_all_answered(raw: Callable[..., Raw]) -> None:
+    server = raw()
     calls = [{"id": number, "method": "resources/templates/list"} for number in range(4, 1004)]
     server.write(lines([*LEGACY_START, *calls]))
     found = [server.receive()["id"] for _ in range(1003)]
     assert sorted(found) == list(range(1, 1004))
 
 
-def test_a_flood_of_notifications_does_not_stop_the_answers(start: Callable[..., Raw]) -> None:
-    server = start()
+def test_a_flood_of_notifications_does_not_stop_the_answers(raw: Callable[..., Raw]) -> None:
+    server = raw()
     noise = [{"method": "notifications/roots/list_changed"}] * 2_000
     server.write(lines([*noise, *LEGACY_START, {"id": 4, "method": "tools/call", "params": CALL}]))
     assert [server.receive()["id"] for _ in range(4)] == [1, 2, 3, 4]
 
 
-def test_a_client_may_ask_very_often_before_it_reads(start: Callable[..., Raw]) -> None:
-    server = start()
+def test_a_client_may_ask_very_often_before_it_reads(raw: Callable[..., Raw]) -> None:
+    server = raw()
     pings = [{"id": number, "method": "ping"} for number in range(20_000)]
     server.write(lines([*LEGACY_START, *pings, {"id": "last", "method": "tools/call", "params": CALL}]))
     assert [server.receive()["id"] for _ in range(3)] == [1, 2, 3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,6 @@ from pflow.workspace import Workspace
 from tests.mcp.protocol.kit import alive, wait_until
 from tests.mcp_server.client import COMMAND
 from tests.mcp_server.raw import INITIALIZE, Raw
-
-
-@pytest.fixture
-def raw(home: Path) -> Iterator[Callable[..., Raw]]:
-    made: list[Raw] = []
-
-    def make(*words: str) -> Raw:
-        made.append(Raw(home, *words))
-        return made[-1]
-
-    yield make
-    for server in made:
-        server.kill()
 
 
 def blocking(folder: Path) -> tuple[dict[str, Any], Path, Path]:

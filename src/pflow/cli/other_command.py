@@ -56,4 +56,4 @@ OTHER_COMMANDS: Mapping[str, str] = {
     "graph": "pflow describe WORKFLOW",
     "draw": "pflow describe WORKFLOW --svg FILE",
 }
-"""What a first word that is no command was meant to do."""
+"""What a first word that is not a command was meant to do."""

@@ -75,7 +75,7 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
 
 
 def _cut_off(steps: dict[str, dict[str, object]]) -> None:
-    """Whoever ran the steps has gone: what had begun may have happened or not."""
+    """The process that ran the steps is gone: what had begun may have happened or not."""
     for entry in steps.values():
         if entry.get("status") == "running":
             entry["status"] = "in_doubt"

@@ -173,7 +173,7 @@ class Wiring:
                     self._short.setdefault(server, {})[name] = value
 
     def _heard(self, server: str, result: object) -> None:
-        """Hide a short secret of a server from when the server gives it: elsewhere the same word is no secret."""
+        """Hide a short secret of a server from when the server gives it: elsewhere the same word is not a secret."""
         if server in self._short:
             # lazy: few servers have short secrets
             from pflow.engine.credential import leaves

@@ -59,7 +59,7 @@ def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> S
 
 
 def _check_shown(path: Path) -> None:
-    """Raise `SecurityError` if steps may not read a file: issues would show its lines to whoever named it."""
+    """Raise `SecurityError` if steps may not read a file: issues would show its lines to the caller."""
     from pflow.nodes.file.policy import is_readable, real_path  # lazy: a document without issues shows nothing
 
     if not is_readable(real_path(str(path))):

@@ -43,7 +43,7 @@ class Incoming(ObjectReceiveStream[SessionMessage]):
         raise EndOfStream
 
     async def aclose(self) -> None:
-        """Whoever fills the queue ends by itself."""
+        """The side that fills the queue ends by itself."""
 
 
 class Outgoing(ObjectSendStream[SessionMessage]):

@@ -60,7 +60,7 @@ def _files(folder: str, package: str) -> dict[str, Fingerprint]:
                 stat = item.stat()
                 module = f"{package}.{name[:-3]}" if package else ""
                 found[item.path] = [module, stat.st_mtime_ns, stat.st_size]
-                # Whoever could install pflow could also change its own nodes.
+                # A user who could install pflow could also change its own nodes.
                 if not package and (unused := reason or _reason(stat)):
                     found[item.path].append(unused)
             elif package and item.is_dir():

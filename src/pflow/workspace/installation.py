@@ -33,7 +33,7 @@ _INLINE = re.compile(r"^[ \t]*mcp_servers[ \t]*=", re.MULTILINE)
 
 
 class Installation(Frozen):
-    """A change of a host's file, from `before` to `after`; None is no file, or nothing that can be written."""
+    """A change of a host's file, from `before` to `after`; None: there is no file, or nothing to write."""
 
     host: str
     name: str

@@ -257,6 +257,8 @@ class Workspace:
     def workflows(self, query: str = "", *, drafts: bool = False) -> list[SavedWorkflow]:
         """Saved workflows, those that match `query`."""
         managers = [self._library(), *([WorkflowManager.for_drafts(self.home)] if drafts else [])]
+        for manager in managers:
+            self._own_notices.extend(manager.two_files())
         return [
             read_metadata(found, is_draft=manager.kind == "draft")
             for manager in managers

@@ -33,7 +33,7 @@ MESSAGES = [
     ("dial tcp 127.0.0.1:3000: connect: connection refused", "error"),
     ("connect EHOSTUNREACH 10.0.0.1:443", "error"),
     # what the server lacks to work, not what the arguments name
-    ("browserType.launch: Executable doesn't exist at /root/.cache/ms-playwright/chromium-1148/chrome", "error"),
+    ("browserType.launch: Executable doesn't exist at /opt/ms-playwright/chromium-1148/chrome", "error"),
     (
         "browserType.launchPersistentContext: Chromium distribution 'chrome' is not found at /opt/google/chrome/chrome",
         "error",

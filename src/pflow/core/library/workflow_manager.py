@@ -102,9 +102,7 @@ class WorkflowManager:
                 continue  # deleted since we looked
             except PflowError as error:
                 notices.append(error.message)
-            else:
-                notices.extend(self._two_files(name))
-        return listed, notices
+        return listed, [*notices, *self.two_files()]
 
     def _metadata(self, name: str, info: os.stat_result, known: Json) -> Json:
         """What is known of a workflow; its text is read only if it has changed since it was saved."""
@@ -384,10 +382,10 @@ class WorkflowManager:
         beside = _without_cache(self._about.all().get(name, {}))
         return {**metadata, **beside, **object_in(self._about.statistics(), name)}
 
-    def _two_files(self, name: str) -> list[str]:
-        """That a name has two files, if it has."""
-        found = [path.name for path in self._paths(name)]
-        return [f"`{found[0]}` is used; there is also an older `{found[1]}`"] if len(found) > 1 else []
+    def two_files(self) -> list[str]:
+        """Which names have two files, and which of them is used."""
+        found = [[path.name for path in self._paths(name)] for name in self.names()]
+        return [f"`{both[0]}` is used; there is also an older `{both[1]}`" for both in found if len(both) > 1]
 
     def _paths(self, name: str) -> list[Path]:
         """The files of a name, the newest first."""

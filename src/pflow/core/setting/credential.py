@@ -73,7 +73,7 @@ def credentials_in(
 
 
 def without_short_credentials(params: Mapping[str, object]) -> dict[str, object]:
-    """Params to be shown. Longer credentials are replaced wherever they stand, by whoever shows this."""
+    """Params to be shown. Longer credentials are replaced wherever they stand, by the callers that show this."""
     return {name: _shown(value, name, inside=is_credential_name(name)) for name, value in params.items()}
 
 

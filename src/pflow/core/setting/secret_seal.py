@@ -1,4 +1,4 @@
-"""Hides text so that whoever has the key gets it back exactly, and tells secrets apart without showing them."""
+"""Hides text so that the key brings it back exactly, and tells secrets apart without showing them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Seal:
 
     @classmethod
     def of(cls, secret: str) -> Seal:
-        """A seal that only whoever knows the secret can open."""
+        """A seal that only the secret itself opens."""
         # lazy: only needed once a secret stands in text in an unusual form
         from hashlib import blake2b
 

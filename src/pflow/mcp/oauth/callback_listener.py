@@ -25,7 +25,7 @@ _PATIENCE_SECONDS = 10.0
 
 _MOST_OPEN = 64
 _MOST_IGNORED = 10_000
-"""Requests that are not the answer; whoever sends more does nothing else, and the login is given up."""
+"""Requests that are not the answer; after more of them the login is given up."""
 
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>pflow</title>

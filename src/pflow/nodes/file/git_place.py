@@ -1,6 +1,6 @@
 """Which paths git takes its settings, hooks and history from: by name, by what lies beside them, and by git's settings.
 
-Whoever writes there decides what git runs. Nothing here starts git.
+What is written there decides what git runs. Nothing here starts git.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the protected places are, for whoever runs pflow: the table of names laid out over home directories."""
+"""Where the protected places are, for the user who runs pflow: the table of names laid out over home directories."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _lay_out(values: tuple[str | None, ...], step_home: str | None) -> Layout:
 
 
 def _homes(given: Mapping[str, str]) -> list[str]:
-    """The home directories of whoever runs pflow: what `HOME` says, what the system says, and behind `sudo`."""
+    """The home directories of the user who runs pflow: what `HOME` says, what the system says, and behind `sudo`."""
     names = ("~", *(f"~{name}" for name in (_user(), given.get("SUDO_USER")) if name))
     found = [os.path.expanduser(name) for name in names]  # noqa: PTH111
     return list(dict.fromkeys(os.path.realpath(home) for home in found if _is_absolute(home)))
