@@ -44,6 +44,9 @@ class Load(Protocol):
         """Raises `NotFoundError`."""
 
 
+PROGRAMS = "programs"
+"""Where a recorded document names what its program brought, by node type."""
+
 Strict = Callable[[], bool]
 """Whether the policy refuses values in command lines; asked only where there are any."""
 
@@ -104,6 +107,7 @@ class _Compiler:
         self.name = name
         self.trail = trail
         self.children: dict[str, object] = {}
+        self.programs: dict[str, str] = {}
         self.output_types: dict[str, ValueType] = {}
         self.literals = literals or LiteralFit()
         declared = (*self.document.inputs, *(spec.id for spec in self.document.nodes)) if self.document else ()
@@ -146,7 +150,7 @@ class _Compiler:
             name=self.name or document.name,
             inputs=document.inputs,
             outputs=outputs,
-            raw={"document": document.raw, "children": self.children},
+            raw={"document": document.raw, "children": self.children} | self._programs(nodes),
         )
 
     def _report(
@@ -220,6 +224,7 @@ class _Compiler:
         )
         plan = inner.compile()
         node.child_types = inner.output_types
+        self.programs |= inner.programs
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
             self.children[key] = {**written, "children": inner.children}
@@ -354,6 +359,12 @@ class _Compiler:
             outputs[name] = self._template(source, ("outputs", name, "source"))
             warn_of_foreign(source, self.names, ("outputs", name, "source"), self._report)
         return outputs
+
+    def _programs(self, nodes: list[CheckedNode]) -> dict[str, object]:
+        """What the nodes of the running program are, so that a run without the program can say what is missing."""
+        self.programs |= {node.spec.type: node.entry.program for node in nodes if node.entry and node.entry.program}
+        # Not in what is inside: a sub-workflow is the same work in whichever program it is.
+        return {PROGRAMS: self.programs} if self.programs and not self.trail else {}
 
     def _node(self, node: CheckedNode, entry: Entry) -> PlanNode:
         spec, child = node.spec, node.child

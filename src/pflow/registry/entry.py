@@ -21,6 +21,12 @@ VIRTUAL = "virtual://"
 """How the `file_path` of an entry without a source file starts, such as that of an MCP tool."""
 
 
+BUILT_IN = "pflow."
+"""How the modules of pflow's own nodes start."""
+
+PROGRAM = "program"
+"""The key of an entry that says which object of the running program it is."""
+
 Observations = Callable[[str, str], tuple[Schema, int] | None]
 """Gives the observed schema of a tool's results and the number of calls, by node type and definition hash."""
 
@@ -60,7 +66,13 @@ class Entry:
     __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "_tool", "data", "name")
 
     def __init__(
-        self, name: str, data: Mapping[str, object], folder: Path, observations: Observations | None = None
+        self,
+        name: str,
+        data: Mapping[str, object],
+        folder: Path,
+        observations: Observations | None = None,
+        *,
+        made: type | None = None,
     ) -> None:
         self.name = name
         self.data = data
@@ -69,7 +81,7 @@ class Entry:
         self._interface: Interface | None = None
         self._observations = observations
         self._observed: tuple[Schema, int] | None = None
-        self._class: type | None = None
+        self._class = made
 
     def __repr__(self) -> str:
         return f"Entry({self.name!r})"
@@ -96,8 +108,18 @@ class Entry:
 
     @property
     def is_user(self) -> bool:
-        """Whether this is a user's own node, from the `nodes` directory."""
-        return not self.module
+        """Whether this is neither built in nor a tool: code of the person, of a package, or of the program."""
+        return not self.module.startswith(BUILT_IN)
+
+    @property
+    def program(self) -> str:
+        """The object of the running program that this is, as `module.name`; empty for what is found by itself."""
+        return str(self.data.get(PROGRAM, ""))
+
+    @property
+    def function(self) -> str:
+        """The name of the function that runs this node type; empty for a class."""
+        return str(self.data.get("function", ""))
 
     @property
     def interface(self) -> Interface:
@@ -186,7 +208,7 @@ class Entry:
     def _import(self) -> type:
         if not self.module:
             module = self._import_file()
-        elif self.module.startswith("pflow."):
+        elif self.module.startswith(BUILT_IN):
             import importlib  # lazy: importing the registry imports no node
 
             try:
@@ -195,10 +217,19 @@ class Entry:
                 raise self._unusable(f"`{error.name}` is not installed") from error
         else:
             raise self._outside()
+        if self.function:
+            return self._function_class(getattr(module, self.function, None))
         node_class = getattr(module, self.class_name, None)
         if not isinstance(node_class, type):
             raise self._unusable(f"it defines no class `{self.class_name}`")
         return node_class
+
+    def _function_class(self, function: object) -> type:
+        if not callable(function):
+            raise self._unusable(f"it defines no function `{self.function}`")
+        from pflow.registry.function_node import function_class  # lazy: importing the registry imports no node
+
+        return function_class(function, object_in(self.data, "interface"))
 
     def _import_file(self) -> object:
         path = Path(self.file_path)

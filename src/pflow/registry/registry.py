@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HEAD = "__registry__"
 """The one key of `registry.json` that is not a node type: what the scanned entries were made from."""
 
-MAKER = f"pflow {__version__}, format 2"
+MAKER = f"pflow {__version__}, format 3"
 """Entries that another version made are made again."""
 
 Nodes = dict[str, dict[str, object]]
@@ -43,6 +43,7 @@ class Registry:
         self._observed: Observed | None = None
         self._nodes: Nodes = {}
         self._entries: dict[str, Entry] = {}
+        self._brought: dict[str, Entry] = {}
         self._head: dict[str, object] = {}
         self._changes: dict[str, dict[str, object] | None] = {}
         self._stamp: object = None
@@ -143,28 +144,43 @@ class Registry:
         self._nodes, self._entries = nodes, {}
         self._changes.clear()
 
+    def bring(self, entries: Mapping[str, Entry]) -> None:
+        """Add the node types of the running program, which are not kept. Raises `UsageError` for a built-in name."""
+        for name, entry in entries.items():
+            if name in self._nodes and not _is_virtual(self._nodes[name]):
+                if not self.get(name).is_user:
+                    raise UsageError(
+                        f"`{entry.program}` cannot be the node type `{name}`, which is built in",
+                        suggestions=['give it another name: `@pflow.node(name="…")`'],
+                    )
+                self.notices.append(f"node type `{name}` is `{entry.program}` of this program, not the installed one")
+            self._brought[name] = entry
+
     def get(self, name: str) -> Entry:
         """The node type of that name. Raises `NotFoundError` with the names it may have meant."""
+        if name in self._brought:
+            return self._brought[name]
         if name not in self._nodes:
-            near, hint = advise_type(name, self._nodes)
+            near, hint = advise_type(name, self.names())
             raise NotFoundError(f"there is no node type `{name}`", details={"similar": near}, suggestions=[hint])
         if name not in self._entries:
             self._entries[name] = Entry(name, self._nodes[name], self._folder, self._observations)
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._nodes
+        return name in self._nodes or name in self._brought
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return len(self._nodes.keys() | self._brought.keys())
 
     def names(self) -> list[str]:
         """All node types, sorted."""
-        return sorted(self._nodes)
+        return sorted(self._nodes.keys() | self._brought.keys())
 
     def search(self, query: str) -> list[Entry]:
         """Node types that match the words of `query`, best first; an empty query lists all."""
-        return [self.get(name) for name in search_names(self._nodes, query)]
+        nodes = {**self._nodes, **{name: entry.data for name, entry in self._brought.items()}}
+        return [self.get(name) for name in search_names(nodes, query)]
 
     def set_entry(self, name: str, data: Mapping[str, object]) -> None:
         """Add or replace a virtual entry; `save` makes it last.

@@ -39,7 +39,10 @@ F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
 class Workspace:
-    """pflow over one home. Cheap to make; parts are loaded when they are needed."""
+    """pflow over one home. Cheap to make; parts are loaded when they are needed.
+
+    `nodes` are functions, PocketFlow classes and modules that are node types in this workspace only.
+    """
 
     def __init__(self, home: Home, *, observer: Observer | None = None, **parts: Unpack[Parts]) -> None:
         self.home = home
@@ -48,9 +51,9 @@ class Workspace:
         self._own_notices: list[str] = []
 
     @classmethod
-    def open(cls, *, observer: Observer | None = None) -> Workspace:
+    def open(cls, *, observer: Observer | None = None, **parts: Unpack[Parts]) -> Workspace:
         """The workspace that the environment names: `PFLOW_HOME`, else `~/.pflow`."""
-        return cls(find_home(), observer=observer)
+        return cls(find_home(), observer=observer, **parts)
 
     def close(self) -> None:
         """Close the journal."""
