@@ -84,6 +84,8 @@ def show_source(entry: Entry) -> str:
         return f"tool `{escape(entry.tool.tool)}` of server `{escape(entry.tool.server)}`"
     if entry.program:
         return escape(f"`{entry.program}` of this program")
+    if entry.package:
+        return escape(f"package `{entry.package}`")
     return escape(entry.file_path) if entry.is_user else "pflow"
 
 

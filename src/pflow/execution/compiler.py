@@ -13,7 +13,6 @@ from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.interface import MCP_SERVER, Interface
-from pflow.core.other_words import advise_type
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
@@ -175,10 +174,11 @@ class _Compiler:
             return find_tool(index, spec, self.types, self._report)
         try:
             return self.types.get(spec.type)
-        except NotFoundError:
-            near, hint = advise_type(spec.type, self.types.names())
-            message = f"there is no node type `{spec.type}`"
-            self._report("unknown-type", message, ("nodes", index, "type"), known=tuple(near), hint=hint)
+        except NotFoundError as error:
+            near = error.details.get("similar")
+            known = tuple(map(str, near)) if isinstance(near, list | tuple) else ()
+            hint = (error.suggestions or ("",))[0]
+            self._report("unknown-type", error.message, ("nodes", index, "type"), known=known, hint=hint)
             return None
 
     def _child(self, node: CheckedNode) -> Plan | None:

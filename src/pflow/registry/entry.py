@@ -13,6 +13,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING, Field, Interface, named_fields
 from pflow.core.json_type import JSON_TYPES, canonical, object_in, type_of
 from pflow.core.schema_path import CONTENT, SEEN, Schema, kind_of
+from pflow.registry.package import METADATA, PACKAGE, is_declared
 
 if TYPE_CHECKING:
     from pocketflow import BaseNode
@@ -117,6 +118,11 @@ class Entry:
         return str(self.data.get(PROGRAM, ""))
 
     @property
+    def package(self) -> str:
+        """The installed package that this is from, with its version; empty for what no package brought."""
+        return _text(self.data.get(PACKAGE))
+
+    @property
     def function(self) -> str:
         """The name of the function that runs this node type; empty for a class."""
         return str(self.data.get("function", ""))
@@ -216,7 +222,7 @@ class Entry:
             except ModuleNotFoundError as error:
                 raise self._unusable(f"`{error.name}` is not installed") from error
         else:
-            raise self._outside()
+            module = self._import_package()
         if self.function:
             return self._function_class(getattr(module, self.function, None))
         node_class = getattr(module, self.class_name, None)
@@ -230,6 +236,16 @@ class Entry:
         from pflow.registry.function_node import function_class  # lazy: importing the registry imports no node
 
         return function_class(function, object_in(self.data, "interface"))
+
+    def _import_package(self) -> object:
+        if not is_declared(self.module, self.function or self.class_name, _text(self.data.get(METADATA))):
+            raise self._outside()  # registry.json is data: what is imported is what packages declare
+        import importlib  # lazy: importing the registry imports no node
+
+        try:
+            return importlib.import_module(self.module)
+        except (Exception, SystemExit) as error:  # a package may raise anything while it is imported
+            raise self._unusable(f"{type(error).__name__}: {error}") from error
 
     def _import_file(self) -> object:
         path = Path(self.file_path)
@@ -264,10 +280,10 @@ class Entry:
         return SecurityError(Advice("node type `{node}` points outside of pflow; run `{scan_nodes}`", node=self.name))
 
     def _unusable(self, cause: str) -> NotFoundError:
-        where = Path(self.file_path).name if self.file_path else self.module
+        where = f"package {self.package}" if self.package else Path(self.file_path).name or self.module
         return NotFoundError(
             f"node type `{self.name}` cannot be loaded from `{where}`: {cause}",
-            suggestions=[Advice("correct the file, then run `{scan_nodes}`")] if self.is_user else (),
+            suggestions=[Advice("correct the file, then run `{scan_nodes}`")] if not self.module else (),
         )
 
 

@@ -18,7 +18,9 @@ from pflow.core.json_type import Json, object_in
 from pflow.core.other_words import advise_type
 from pflow.core.schema_path import Schema
 from pflow.registry.entry import VIRTUAL, Entry
+from pflow.registry.name_order import FIRST_BUILT_IN, NameOrder, Nodes
 from pflow.registry.node_file import builtin_stamp, fingerprints, own_fingerprints, why_unused
+from pflow.registry.package import PACKAGE, file_stamps, folder_stamps
 from pflow.registry.search import search_names
 
 if TYPE_CHECKING:
@@ -29,8 +31,6 @@ HEAD = "__registry__"
 
 MAKER = f"pflow {__version__}, format 3"
 """Entries that another version made are made again."""
-
-Nodes = dict[str, dict[str, object]]
 
 
 class Registry:
@@ -95,29 +95,38 @@ class Registry:
 
     def rescan(self) -> None:
         """Read all source files again. Virtual entries stay; a file that cannot be used becomes a notice."""
+        from pflow.registry.package_scan import scan_packages
         from pflow.registry.scan import scan_file  # lazy: parsing Python costs 10 ms of imports
 
         sources = fingerprints(self._folder)
-        found: Nodes = {}
-        notices: list[str] = []
-
-        def add(source: str, entries: Nodes) -> None:
-            taken = entries.keys() & found.keys()
-            notices.extend(_collision(name, source, found[name]) for name in entries if name in taken)
-            found.update((name, data) for name, data in entries.items() if name not in taken)
-
+        later: Nodes = {}
+        order = NameOrder()
         for path, fingerprint in sources.items():
             if reason := why_unused(fingerprint):
-                notices.append(f"`{Path(path).name}` {reason}; its nodes are left out")
+                order.notices.append(f"`{Path(path).name}` {reason}; its nodes are left out")
                 continue
             scan = scan_file(Path(path), str(fingerprint[0]) or None)
-            notices.extend(scan.notices)
-            add(Path(path).name, scan.entries)
+            order.notices.extend(scan.notices)
+            if fingerprint[0]:
+                later |= {name: scan.entries.pop(name) for name in scan.entries.keys() - FIRST_BUILT_IN}
+            order.add(f"`{Path(path).name}`", scan.entries)
+        packages = scan_packages()
+        order.notices.extend(packages.notices)
+        for name, data in packages.entries.items():
+            order.add(f"package `{data[PACKAGE]}`", {name: data})
+        order.add("pflow", later)
         for name, data in _virtual(self._nodes).items():
-            add(str(data["file_path"]), {name: data})
-        self._nodes, self._entries = found, {}
-        self._head = {"made_by": MAKER, "sources": sources, "notices": notices}
-        self.notices.extend(notice for notice in notices if notice not in self.notices)
+            order.add(f"`{data['file_path']}`", {name: data})
+        self._nodes, self._entries = order.nodes, {}
+        self._head = {
+            "made_by": MAKER,
+            "sources": sources,
+            "folders": folder_stamps(),
+            "files": file_stamps(packages.files),
+            "shared": packages.shared,
+            "notices": order.notices,
+        }
+        self.notices.extend(notice for notice in order.notices if notice not in self.notices)
 
     def save(self, *, backup: bool = False) -> None:
         """Write `registry.json`, keeping virtual entries that other processes added in the meantime.
@@ -161,6 +170,7 @@ class Registry:
         if name in self._brought:
             return self._brought[name]
         if name not in self._nodes:
+            self._check_shared(name)
             near, hint = advise_type(name, self.names())
             raise NotFoundError(f"there is no node type `{name}`", details={"similar": near}, suggestions=[hint])
         if name not in self._entries:
@@ -206,16 +216,34 @@ class Registry:
 
     def _is_current(self) -> bool:
         """Whether this version of pflow scanned the source files as they are now."""
-        return self._head.get("made_by") == MAKER and self._head.get("sources") == fingerprints(self._folder)
+        return (
+            self._head.get("made_by") == MAKER
+            and self._head.get("sources") == fingerprints(self._folder)
+            and self._has_same_packages()
+        )
+
+    def _has_same_packages(self) -> bool:
+        files = object_in(self._head, "files")
+        return self._head.get("folders") == folder_stamps() and files == file_stamps(files)
+
+    def _check_shared(self, name: str) -> None:
+        """Raise `NotFoundError` for a name that several packages have: which one is meant cannot be known."""
+        owners = _strings(object_in(self._head, "shared").get(name))
+        if owners:
+            listed = " and ".join(f"`{owner}`" for owner in owners)
+            raise NotFoundError(
+                f"node type `{name}` is in several packages: {listed}",
+                details={"similar": []},
+                suggestions=["uninstall all but one of them"],
+            )
 
     def _is_still_current(self) -> bool:
         """Whether the source files are as they were when this was loaded."""
         known = object_in(self._head, "sources")
         own = own_fingerprints(self._folder)
         mine = str(self._folder)
-        return self._builtin == builtin_stamp() and own == {
-            path: found for path, found in known.items() if path.startswith(mine)
-        }
+        kept = {path: found for path, found in known.items() if path.startswith(mine)}
+        return self._builtin == builtin_stamp() and own == kept and self._has_same_packages()
 
     def _observations(self, name: str, manifest_hash: str) -> tuple[Schema, int] | None:
         return self.observed.schema(name, manifest_hash)
@@ -262,11 +290,6 @@ def _is_virtual(data: Mapping[str, object]) -> bool:
 
 def _virtual(nodes: Nodes) -> Nodes:
     return {name: data for name, data in nodes.items() if _is_virtual(data)}
-
-
-def _collision(name: str, source: str, owner: Mapping[str, object]) -> str:
-    holder = "a built-in node" if owner.get("module") else f"`{Path(str(owner.get('file_path'))).name}`"
-    return f"`{source}`: node type `{name}` is left out; {holder} has that name"
 
 
 def _stamp(path: Path) -> object:
