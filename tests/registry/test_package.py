@@ -172,6 +172,7 @@ def test_entry_points_that_cannot_be_used_are_notices(packages: Packages) -> Non
         "the source of module `sky.missing` was not found",
         "no class or `@pflow.node` function `nothing` was found in `sky.nodes`",
         "a node type's name has only a-z, 0-9 and -",
+        "a node type's name has only a-z, 0-9 and -",
         "`broken.py` line 1: invalid syntax",
         "the source of module `nowhere.at.all` was not found",
         "no class or `@pflow.node` function `node` was found in `sky.plain`",

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from pflow.registry.package import PACKAGE
 
-Nodes = dict[str, dict[str, object]]
-
 FIRST_BUILT_IN = frozenset(
     {
         *("code", "echo", "http", "shell", "workflow"),
@@ -25,7 +23,7 @@ class NameOrder:
     """Node types by name, as they are added; `notices` says what was left out."""
 
     def __init__(self) -> None:
-        self.nodes: Nodes = {}
+        self.nodes: dict[str, dict[str, object]] = {}
         self.notices: list[str] = []
 
     def add(self, source: str, entries: Mapping[str, dict[str, object]]) -> None:

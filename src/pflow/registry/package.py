@@ -7,7 +7,6 @@ anybody's files may lie. The metadata is read here since `importlib.metadata` ta
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,7 +23,6 @@ METADATA = "metadata"
 _INSTALLED = ("site-packages", "dist-packages")
 _METADATA = (".dist-info", ".egg-info")
 _MOST_BYTES = 1 << 20
-_LINE = re.compile(r"([^=\s]+)\s*=\s*([\w.]+)\s*(?::\s*([\w.]+))?\s*(?:\[[^\]]*\])?\s*$")
 
 
 class EntryPoint(Frozen):
@@ -91,10 +89,13 @@ def read_metadata(path: Path) -> Iterator[EntryPoint]:
     for line in text.decode(errors="replace").splitlines():
         if line.startswith("["):
             is_ours = line.strip() == f"[{GROUP}]"
-        elif is_ours and (found := _LINE.match(line.strip())):
-            yield EntryPoint(
-                package=package, name=found[1], module=found[2], attribute=found[3] or "", metadata=str(path)
-            )
+        elif is_ours and "=" in line and not line.startswith(("#", ";")):
+            point, _, target = line.partition("=")
+            module, _, attribute = (part.strip() for part in target.partition("[")[0].partition(":"))
+            if all(word.isidentifier() for word in module.split(".")):
+                yield EntryPoint(
+                    package=package, name=point.strip(), module=module, attribute=attribute, metadata=str(path)
+                )
 
 
 def is_declared(module: str, attribute: str, metadata: str) -> bool:

@@ -18,7 +18,6 @@ from pflow.core.json_type import Json, object_in
 from pflow.core.other_words import advise_type
 from pflow.core.schema_path import Schema
 from pflow.registry.entry import VIRTUAL, Entry
-from pflow.registry.name_order import FIRST_BUILT_IN, NameOrder, Nodes
 from pflow.registry.node_file import builtin_stamp, fingerprints, own_fingerprints, why_unused
 from pflow.registry.package import PACKAGE, file_stamps, folder_stamps
 from pflow.registry.search import search_names
@@ -31,6 +30,9 @@ HEAD = "__registry__"
 
 MAKER = f"pflow {__version__}, format 3"
 """Entries that another version made are made again."""
+
+
+Nodes = dict[str, dict[str, object]]
 
 
 class Registry:
@@ -95,6 +97,7 @@ class Registry:
 
     def rescan(self) -> None:
         """Read all source files again. Virtual entries stay; a file that cannot be used becomes a notice."""
+        from pflow.registry.name_order import FIRST_BUILT_IN, NameOrder
         from pflow.registry.package_scan import scan_packages
         from pflow.registry.scan import scan_file  # lazy: parsing Python costs 10 ms of imports
 
