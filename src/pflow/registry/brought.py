@@ -79,7 +79,9 @@ def _class_entry(node_class: type) -> Entry:
         tree = ast.parse(source).body[0]
         assert isinstance(tree, ast.ClassDef)
         interface = SourceModule(ast.parse(_module_source(node_class) or source)).interface(tree)
-    return _entry(name, shown, interface, source_hash(source.encode(), node_class.__qualname__), node_class, node_class)
+    methods = (item.__code__ for item in vars(node_class).values() if inspect.isfunction(item))
+    identity = source_hash((source or "".join(map(_code_text, methods))).encode(), node_class.__qualname__)
+    return _entry(name, shown, interface, identity, node_class, node_class)
 
 
 def _function_entry(function: object) -> Entry:
