@@ -56,4 +56,4 @@ DOCUMENT = {
 if __name__ == "__main__":
     with pflow.Workspace.open(nodes=[read_page, find_headings, count_links]) as workspace:
         outcome = pflow.load(DOCUMENT, workspace).run(path=sys.argv[1])
-    print(json.dumps(outcome.raise_for_status().outputs))
+    sys.stdout.write(json.dumps(outcome.raise_for_status().outputs) + "\n")

@@ -11,7 +11,7 @@ from pflow.core.document.document import Document, NodeSpec
 from pflow.core.document.issue import Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
-from pflow.core.errors import NotFoundError, PflowError
+from pflow.core.errors import PflowError
 from pflow.core.interface import MCP_SERVER, Interface
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
@@ -27,7 +27,7 @@ from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
-from pflow.execution.node_param import NodeParams, find_tool, tool_params
+from pflow.execution.node_param import NodeParams, find_entry, tool_params
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 
@@ -116,7 +116,10 @@ class _Compiler:
         document = self.document
         if document is None:
             return None
-        nodes = [CheckedNode(index, spec, self._entry(index, spec)) for index, spec in enumerate(document.nodes)]
+        nodes = [
+            CheckedNode(index, spec, find_entry(index, spec, self.types, self._report))
+            for index, spec in enumerate(document.nodes)
+        ]
         for node in nodes:
             node.child = self._child(node)
         for node in nodes:
@@ -168,18 +171,6 @@ class _Compiler:
 
     def _add(self, issue: Issue) -> None:
         self.issues.append(issue.for_recorded() if self.recorded else issue)
-
-    def _entry(self, index: int, spec: NodeSpec) -> Entry | None:
-        if spec.mcp_server and spec.mcp_tool:
-            return find_tool(index, spec, self.types, self._report)
-        try:
-            return self.types.get(spec.type)
-        except NotFoundError as error:
-            near = error.details.get("similar")
-            known = tuple(map(str, near)) if isinstance(near, list | tuple) else ()
-            hint = (error.suggestions or ("",))[0]
-            self._report("unknown-type", error.message, ("nodes", index, "type"), known=known, hint=hint)
-            return None
 
     def _child(self, node: CheckedNode) -> Plan | None:
         index, spec = node.index, node.spec

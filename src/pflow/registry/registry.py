@@ -97,8 +97,8 @@ class Registry:
 
     def rescan(self) -> None:
         """Read all source files again. Virtual entries stay; a file that cannot be used becomes a notice."""
-        from pflow.registry.name_order import FIRST_BUILT_IN, NameOrder
-        from pflow.registry.package_scan import scan_packages
+        from pflow.registry.name_order import FIRST_BUILT_IN, NameOrder  # lazy: most loads read no source
+        from pflow.registry.package_scan import scan_packages  # lazy: most loads read no source
         from pflow.registry.scan import scan_file  # lazy: parsing Python costs 10 ms of imports
 
         sources = fingerprints(self._folder)
