@@ -26,7 +26,9 @@ def join(steps: Steps, items: List, separator: str = "") -> str:
     texts = [item for item in items if isinstance(item, str)]
     if len(texts) != len(items):
         other = next(item for item in items if not isinstance(item, str))
-        raise Fault("type", f"`join` takes a list of strings; in this one is {describe(other)}", "`x.map(i, string(i))`")
+        raise Fault(
+            "type", f"`join` takes a list of strings; in this one is {describe(other)}", "`x.map(i, string(i))`"
+        )
     steps.spend(len(items) + (sum(map(len, texts)) + len(separator) * len(items)) // CHARACTERS_A_STEP)
     return separator.join(texts)
 
@@ -36,7 +38,9 @@ def total(steps: Steps, items: List) -> object:
     steps.spend(len(items))
     for item in items:
         if kind_of(item) not in ("integer", "number", "duration"):
-            raise Fault("type", f"`sum` takes a list of numbers; in this one is {describe(item)}", *_field_hint("sum", item))
+            raise Fault(
+                "type", f"`sum` takes a list of numbers; in this one is {describe(item)}", *_field_hint("sum", item)
+            )
     if not items:
         return 0
     found = items[0]
@@ -122,7 +126,9 @@ def flatten(steps: Steps, items: List, depth: int = 1) -> list[object]:
 def cut(steps: Steps, items: List, start: int, end: int) -> list[object]:
     """The elements from `start` up to `end`; past the end of the list there are none, which CEL calls an error."""
     if start < 0 or end < start:
-        raise Fault("value", "`slice` goes from a lower index to a higher one, counted from 0", "`x.last(2)` are the last")
+        raise Fault(
+            "value", "`slice` goes from a lower index to a higher one, counted from 0", "`x.last(2)` are the last"
+        )
     steps.spend(max(0, min(end, len(items)) - start))
     return [*items[start:end]]
 

@@ -43,7 +43,25 @@ MOST_LEVELS = 100
 """Nodes inside one another: the operators between two brackets are several."""
 
 RESERVED = frozenset(
-    "as break const continue else for function if import let loop package namespace return var void while".split()
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">=", "in"))
 
@@ -272,7 +290,9 @@ class _Parser:
         function = FUNCTIONS[name.text]
         if not function.fewest <= len(arguments) <= len(function.takes):
             raise Fault(
-                "syntax", _wrong_count(name.text, function.fewest - is_method, len(function.takes) - is_method), at=name.at
+                "syntax",
+                _wrong_count(name.text, function.fewest - is_method, len(function.takes) - is_method),
+                at=name.at,
             )
         pattern = arguments[-1]
         if name.text == "matches" and isinstance(pattern, Literal) and isinstance(pattern.value, str):
@@ -384,9 +404,13 @@ class _Parser:
     def unknown_function(self, name: Token) -> Fault:
         text = name.text
         if text in FUNCTIONS or text in MACROS:
-            inner = "i, …" if text in MACROS else ", ".join("…" for _ in FUNCTIONS[text].takes[1 : FUNCTIONS[text].fewest])
+            inner = (
+                "i, …" if text in MACROS else ", ".join("…" for _ in FUNCTIONS[text].takes[1 : FUNCTIONS[text].fewest])
+            )
             receiver = "[a, b]" if text in ("min", "max") else "x"
-            return Fault("syntax", f"`{text}` is written behind a value", f"write `{receiver}.{text}({inner})`", at=name.at)
+            return Fault(
+                "syntax", f"`{text}` is written behind a value", f"write `{receiver}.{text}({inner})`", at=name.at
+            )
         known = [one for one, function in FUNCTIONS.items() if function.is_function]
         hint = function_hint(text) or did_you_mean(text, [*known, "has"]) or method_hint(text)
         return Fault("syntax", f"there is no function `{shorten(text)}`", hint or _all_of(known), at=name.at)

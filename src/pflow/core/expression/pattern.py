@@ -134,7 +134,9 @@ class Reader:
             return None  # then it is the character `{`, as in RE2
         bounds = int(least), (int(most) if most else None) if comma else int(least)
         if max(bounds[0], bounds[1] or 0) > MOST_REPEATS or (bounds[1] is not None and bounds[1] < bounds[0]):
-            raise self.wrong(f"`{self.text[self.at : close + 1]}` repeats at most {MOST_REPEATS} times, from less to more")
+            raise self.wrong(
+                f"`{self.text[self.at : close + 1]}` repeats at most {MOST_REPEATS} times, from less to more"
+            )
         self.at = close + 1
         return bounds
 
@@ -165,7 +167,9 @@ class Reader:
             raise self.wrong(f"groups are at most {MOST_GROUPS} deep")
         self.at += 1
         if self.take("?"):
-            if self.take("P<") or (self.text[self.at : self.at + 1] == "<" and self.text[self.at + 1 : self.at + 2] not in "=!"):
+            if self.take("P<") or (
+                self.text[self.at : self.at + 1] == "<" and self.text[self.at + 1 : self.at + 2] not in "=!"
+            ):
                 close = self.text.find(">", self.at)
                 self.at = close + 1 if close >= 0 else len(self.text)
             elif self.text[self.at : self.at + 1] in ("=", "!", "<"):
@@ -289,9 +293,7 @@ class Reader:
     def asserting(self, what: str) -> Part:
         return lambda after: self.add(leads=(after,), asserts=what)
 
-    def add(
-        self, *, takes: Callable[[str], bool] | None = None, leads: tuple[int, ...] = (), asserts: str = ""
-    ) -> int:
+    def add(self, *, takes: Callable[[str], bool] | None = None, leads: tuple[int, ...] = (), asserts: str = "") -> int:
         self.count()
         self.states.append(State(takes, leads, asserts))
         return len(self.states) - 1
@@ -309,7 +311,9 @@ class Reader:
         return False
 
     def wrong(self, message: str, hint: str = "") -> Fault:
-        return Fault("value", f"the pattern is not valid at character {min(self.at, len(self.text)) + 1}: {message}", hint)
+        return Fault(
+            "value", f"the pattern is not valid at character {min(self.at, len(self.text)) + 1}: {message}", hint
+        )
 
 
 Part = Callable[[int], int]

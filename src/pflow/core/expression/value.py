@@ -108,7 +108,9 @@ def compare(operator: str, left: object, right: object) -> bool:
     kinds = kind_of(left), kind_of(right)
     if not comparable(*kinds):
         message = f"`{operator}` needs two numbers, strings, booleans, timestamps or durations"
-        raise Fault("type", f"{message}, not {with_article(kinds[0])} and {with_article(kinds[1])}", *conversions(kinds))
+        raise Fault(
+            "type", f"{message}, not {with_article(kinds[0])} and {with_article(kinds[1])}", *conversions(kinds)
+        )
     return bool(_ORDER[operator](left, right))
 
 
