@@ -47,7 +47,7 @@ from pflow.core.suggest import did_you_mean
 class Evaluated(Frozen):
     """What an expression gave, and what it read to get there.
 
-    `reads` has every path that was read with its value, as it is written in `Path.text`; `has(PATH)` with whether it was
+    `reads` has every path that was read with its value, spelled as in `Path.text`, and `has(PATH)` with whether it was
     there. `absent` are the paths that were asked for in vain, and whose error did not matter to the result.
     """
 
@@ -262,7 +262,10 @@ def _object(scope: _Scope, node: Object) -> dict[str, object]:
         key = scope.value(entry.key)
         if not isinstance(key, str):
             raise Fault(
-                "type", f"the keys of an object are strings, not {describe(key)}", "`string(x)`", at=entry.key.at
+                "type",
+                f"the keys of an object are strings, not {describe(key)}",
+                "convert it: `string(x)`",
+                at=entry.key.at,
             )
         if key in found:
             raise Fault("value", "a key of the object is there twice", at=entry.key.at)
@@ -396,6 +399,9 @@ def _scalar(value: object) -> object:
         return write_duration(value)
     if is_odd(value):
         raise Fault(
-            "value", "the result is infinite, or not a number, which JSON cannot hold", "ask for a zero first", at=0
+            "value",
+            "the result is infinite or not a number, which JSON cannot hold",
+            "ask first whether a divisor is zero",
+            at=0,
         )
     return value

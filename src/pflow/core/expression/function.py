@@ -106,7 +106,8 @@ def _upper_ascii(steps: Steps, text: str) -> str:
     return text.translate(_UPPER)
 
 
-_BLANK = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_BLANK = "\t\n\v\f\r \u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""White space of Unicode; Python's `strip` takes some control characters as well."""
 
 
 def _trim(steps: Steps, text: str) -> str:

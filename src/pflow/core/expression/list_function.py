@@ -27,7 +27,9 @@ def join(steps: Steps, items: List, separator: str = "") -> str:
     if len(texts) != len(items):
         other = next(item for item in items if not isinstance(item, str))
         raise Fault(
-            "type", f"`join` takes a list of strings; in this one is {describe(other)}", "`x.map(i, string(i))`"
+            "type",
+            f"`join` takes a list of strings; in this one is {describe(other)}",
+            "convert them: `x.map(i, string(i)).join(', ')`",
         )
     steps.spend(len(items) + (sum(map(len, texts)) + len(separator) * len(items)) // CHARACTERS_A_STEP)
     return separator.join(texts)
@@ -127,7 +129,7 @@ def cut(steps: Steps, items: List, start: int, end: int) -> list[object]:
     """The elements from `start` up to `end`; past the end of the list there are none, which CEL calls an error."""
     if start < 0 or end < start:
         raise Fault(
-            "value", "`slice` goes from a lower index to a higher one, counted from 0", "`x.last(2)` are the last"
+            "value", "`slice` goes from a lower index to a higher one, counted from 0", "the last two are `x.last(2)`"
         )
     steps.spend(max(0, min(end, len(items)) - start))
     return [*items[start:end]]

@@ -1,4 +1,4 @@
-"""Makes a tree of the text of an expression: one pass, one token ahead. Names of functions are known, names of values not."""
+"""Makes a tree of the text of an expression, in one pass. It knows the functions by name, but not the values."""
 
 from __future__ import annotations
 
@@ -43,31 +43,16 @@ MOST_LEVELS = 100
 """Nodes inside one another: the operators between two brackets are several."""
 
 RESERVED = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
+    ("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop")
+    + ("namespace", "package", "return", "var", "void", "while")
 )
+"""Words that CEL keeps for itself."""
+
 _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">=", "in"))
 
 
 def parse(text: str) -> Expression:
-    """The expression that a text holds; an `ExpressionError` of kind `syntax` says where it is wrong and what to write."""
+    """The expression that a text holds; an `ExpressionError` says where the text is wrong and what to write."""
     try:
         return Expression(text=text, tree=_Parser(text).whole())
     except Fault as fault:
@@ -75,7 +60,7 @@ def parse(text: str) -> Expression:
 
 
 class _Parser:
-    """Reads tokens from left to right. Each method reads one rank of operators and leaves the next token to its caller."""
+    """Reads tokens from left to right; each method reads one rank of operators, and what follows is its caller's."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""Reads a regular expression of RE2's kind into a program of states; knows no backtracking and so no back-references."""
+"""Reads a regular expression, in the language of RE2, into states; there are no back-references and no looking around."""
 
 from __future__ import annotations
 
@@ -123,20 +123,18 @@ class Reader:
         return build
 
     def times(self) -> tuple[int, int | None] | None:
-        for mark, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+        for mark, least, most in (("*", 0, None), ("+", 1, None), ("?", 0, 1)):
             if self.take(mark):
-                return bounds
+                return least, most
         close = self.text.find("}", self.at)
         if not self.text.startswith("{", self.at) or close < 0:
             return None
-        least, comma, most = self.text[self.at + 1 : close].partition(",")
-        if not (_is_number(least) and (not most or _is_number(most))):
+        low, comma, high = self.text[self.at + 1 : close].partition(",")
+        if not (_is_number(low) and (not high or _is_number(high))):
             return None  # then it is the character `{`, as in RE2
-        bounds = int(least), (int(most) if most else None) if comma else int(least)
+        bounds = int(low), int(high or low) if high or not comma else None
         if max(bounds[0], bounds[1] or 0) > MOST_REPEATS or (bounds[1] is not None and bounds[1] < bounds[0]):
-            raise self.wrong(
-                f"`{self.text[self.at : close + 1]}` repeats at most {MOST_REPEATS} times, from less to more"
-            )
+            raise self.wrong(f"`{{m,n}}` goes from less to more, at most {MOST_REPEATS:,} times")
         self.at = close + 1
         return bounds
 

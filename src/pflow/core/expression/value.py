@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import copysign, inf, isfinite, nan
 from operator import ge, gt, le, lt
 
@@ -55,7 +55,7 @@ _KINDS: Mapping[type, str] = {
 
 ORDERED = frozenset(("integer", "number", "string", "boolean", "timestamp", "duration"))
 NUMBERS = frozenset(("integer", "number"))
-_ORDER = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_ORDER: Mapping[str, Callable[..., bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def kind_of(value: object) -> str:
@@ -111,7 +111,7 @@ def compare(operator: str, left: object, right: object) -> bool:
         raise Fault(
             "type", f"{message}, not {with_article(kinds[0])} and {with_article(kinds[1])}", *conversions(kinds)
         )
-    return bool(_ORDER[operator](left, right))
+    return _ORDER[operator](left, right)
 
 
 def comparable(left: str, right: str) -> bool:
