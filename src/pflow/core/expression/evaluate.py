@@ -215,9 +215,9 @@ def _in(item: object, container: object, steps: Steps) -> bool:
     if isinstance(container, list | tuple):
         return any(equal(item, other, steps) for other in container)
     if isinstance(container, Mapping):
-        if not isinstance(item, str):
+        if not isinstance(item, str | int | float):
             raise Fault("type", f"the keys of an object are strings; this asks for {describe(item)}")
-        return not isinstance(container.get(item, ABSENT), Absent)
+        return isinstance(item, str) and not isinstance(container.get(item, ABSENT), Absent)
     hint = "for a part of a string write `x.contains('part')`" if isinstance(container, str) else ""
     raise Fault("type", f"`in` asks a list or an object, not {describe(container)}", hint)
 

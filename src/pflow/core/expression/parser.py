@@ -42,9 +42,9 @@ MOST_DEPTH = 32
 MOST_LEVELS = 100
 """Nodes inside one another: the operators between two brackets are several."""
 
+_LOOPS = ("break", "continue", "for", "loop", "while")
 RESERVED = frozenset(
-    ("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop")
-    + ("namespace", "package", "return", "var", "void", "while")
+    (*_LOOPS, "as", "const", "else", "function", "if", "import", "let", "namespace", "package", "return", "var", "void")
 )
 """Words that CEL keeps for itself."""
 
@@ -67,7 +67,7 @@ class _Parser:
         self.tokens = tokens(text)
         self.next = self.tokens[0]
         self.place = 0
-        self.depth = 0
+        self.depth = -1  # the whole is not inside anything
         self.variables: list[str] = []
 
     def whole(self) -> Node:

@@ -1,4 +1,4 @@
-"""Reads a regular expression, in the language of RE2, into states; there are no back-references and no looking around."""
+"""Reads a regular expression, in the language of RE2, into states: no back-references, no looking around."""
 
 from __future__ import annotations
 

@@ -111,6 +111,8 @@ def compare(operator: str, left: object, right: object) -> bool:
         raise Fault(
             "type", f"{message}, not {with_article(kinds[0])} and {with_article(kinds[1])}", *conversions(kinds)
         )
+    if kinds[0] != kinds[1] and isinstance(left, int | float) and isinstance(right, int | float):
+        left, right = _double(left), _double(right)  # as CEL compares an integer with a double
     return _ORDER[operator](left, right)
 
 
