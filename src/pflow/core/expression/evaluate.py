@@ -187,11 +187,10 @@ def _negative(scope: _Scope, node: Negative) -> int | float:
 
 def _arithmetic(scope: _Scope, node: Arithmetic) -> object:
     value = scope.value(node.first)
-    doubles = node.at in scope.doubles
     for term in node.rest:
         other = scope.value(term.operand)
         try:
-            value = arithmetic(term.operator, value, other, scope.steps, doubles=doubles)
+            value = arithmetic(term.operator, value, other, scope.steps, doubles=term.at in scope.doubles)
         except Fault as fault:
             fault.at = term.at
             raise

@@ -213,7 +213,7 @@ class Macro(Node):
 class Expression(Frozen):
     """A parsed expression.
 
-    `doubles` are the offsets of arithmetic that types declared as `number` take part in; checking fills it in.
+    `doubles` are the offsets of operators with an operand that is declared as `number`; checking fills it in.
     """
 
     text: str
