@@ -142,9 +142,12 @@ def _followed(checker: _Checker, node: Path, count: int) -> StaticType:
 
 
 def _unknown_name(checker: _Checker, node: Path) -> StaticType:
-    dashed = next((word[0] for word in _WORD.finditer(checker.text) if word.start() == node.at), "")
+    word = next(word for word in _WORD.finditer(checker.text) if word.start() <= node.at < word.end())
+    dashed = word[0]
     while dashed and dashed not in checker.types:
         dashed = dashed.rpartition("-")[0]
+    if dashed and word.start() < node.at < word.start() + len(dashed):
+        return ANY  # the part behind the `-` of a name that was reported
     hint = f'write `steps["{dashed}"]`: a `-` is a minus' if dashed else did_you_mean(node.name, checker.types)
     message = f"there is no input or node `{node.name}`"
     checker.report("unknown-name", message, node.at, hint, known=sorted(checker.types))

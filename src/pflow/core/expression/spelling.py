@@ -79,7 +79,7 @@ def _prefix_hint(prefix: str) -> str:
         return "join strings with `+`: `'Hello ' + name`, and `string(x)` for other values"
     if prefix.lower() in ("b", "rb", "br"):
         return "there are no bytes; leave the prefix out"
-    return "leave it out, or write an operator between the two"
+    return "write `\\'` for a quote inside a string, or an operator between two values"
 
 
 def _number_hint(word: str) -> str:
