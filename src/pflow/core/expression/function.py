@@ -125,7 +125,7 @@ def _split(steps: Steps, text: str, separator: str, count: int = -1) -> list[str
     if count == 0:
         return []
     if not separator:
-        return [*text] if count < 0 or count >= len(text) else [*text[: count - 1], text[count - 1 :]]
+        return [*text] or [""] if count < 0 or count >= len(text) else [*text[: count - 1], text[count - 1 :]]
     return text.split(separator, count - 1 if count > 0 else -1)
 
 
