@@ -61,9 +61,9 @@ class Generator:
         self.own = own
         self.variables: list[tuple[str, str]] = []
 
-    def text(self, kind: str, depth: int) -> str:
-        """An expression of a kind."""
-        if self.wrong and self.random.random() < self.wrong:
+    def text(self, kind: str, depth: int, *, exact: bool = False) -> str:
+        """An expression of a kind; an exact one never has another, so that two of them have the same."""
+        if self.wrong and not exact and self.random.random() < self.wrong:
             kind = self.random.choice(KINDS)
         locals_ = [name for name, of in self.variables if of == kind]
         if locals_ and self.random.random() < 0.4:
@@ -87,11 +87,14 @@ class Generator:
         def sub(of: str) -> str:
             return self.text(of, depth)
 
+        def exact(of: str) -> str:
+            return self.text(of, depth, exact=True)
+
         def op(of: str, *marks: str) -> str:
             return f"({sub(of)} {self.random.choice(marks)} {sub(of)})"
 
         def choice() -> str:
-            return f"({sub('bool')} ? {sub(kind)} : {sub(kind)})"
+            return f"({sub('bool')} ? {exact(kind)} : {exact(kind)})"
 
         found: dict[str, list[Callable[[], str]]] = {
             "int": [
@@ -121,7 +124,7 @@ class Generator:
             "bool": [
                 lambda: op("bool", "&&", "||"),
                 lambda: op("bool", "&&", "||", "==", "!="),
-                lambda: f"!({sub('bool')})",
+                lambda: f"(!({sub('bool')}))",
                 lambda: op(self.random.choice(("int", "double", "string", "bool")), "<", "<=", ">", ">="),
                 lambda: op(self.random.choice(KINDS), "==", "!="),
                 lambda: f"({sub('int')} < {sub('double')})",
@@ -135,15 +138,15 @@ class Generator:
                 lambda: f"{sub('ints')}.{self.macro('int', 'bool', depth, ('all', 'exists', 'exists_one'))}",
             ],
             "ints": [
-                lambda: f"[{sub('int')}, {sub('int')}]",
-                lambda: op("ints", "+"),
+                lambda: f"[{exact('int')}, {exact('int')}]",
+                lambda: f"({exact('ints')} + {exact('ints')})",
                 lambda: f"{sub('ints')}.{self.macro('int', 'bool', depth, ('filter',))}",
                 lambda: f"{sub('ints')}.{self.macro('int', 'int', depth, ('map',))}",
                 lambda: f"{sub('strings')}.{self.macro('string', 'int', depth, ('map',))}",
             ],
             "strings": [
-                lambda: f"[{sub('string')}, {sub('string')}]",
-                lambda: op("strings", "+"),
+                lambda: f"[{exact('string')}, {exact('string')}]",
+                lambda: f"({exact('strings')} + {exact('strings')})",
                 lambda: f"{sub('string')}.split({sub('string')})",
                 lambda: f"{sub('strings')}.{self.macro('string', 'bool', depth, ('filter',))}",
                 lambda: f"{sub('ints')}.{self.macro('int', 'string', depth, ('map',))}",

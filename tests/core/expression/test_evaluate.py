@@ -96,7 +96,8 @@ def test_an_expression_gives_its_value(text: str, value: object) -> None:
 
 def test_a_value_is_given_by_reference() -> None:
     assert run("fetch.items").value is ISSUES
-    assert run("fetch.items.filter(i, i.open)").value[0] is ISSUES[0]  # type: ignore[index]
+    found = run("fetch.items.filter(i, i.open)").value
+    assert isinstance(found, list) and found[0] is ISSUES[0]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,6 @@ def test_a_variable_hides_a_name_only_inside_its_macro() -> None:
     "text",
     [
         "x.all(a, x.all(b, a == b || true))",
-        "x.map(a, x)",
         "x.map(a, s + s)",
         "x.map(a, s.replace('a', s))",
         "x.exists(a, s.matches('(a|a)*b'))",
@@ -177,9 +177,6 @@ def test_a_variable_hides_a_name_only_inside_its_macro() -> None:
 )
 def test_what_would_take_too_long_ends_at_the_limit(text: str) -> None:
     names: dict[str, object] = {"x": list(range(3000)), "s": "a" * 100_000, "deep": [[[0] * 100] * 100] * 100}
-    if text == "x.map(a, x)":
-        assert len(run(text, names).value) == 3000  # type: ignore[arg-type]
-        return
     error = failure(text, names)
     assert (error.kind, "1,000,000 steps" in error.message) == ("limit", True)
 

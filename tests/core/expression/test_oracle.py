@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 import sysconfig
@@ -25,13 +26,15 @@ Outcome = tuple[str, object]
 MIXED = ("(int64, double)", "(double, int64)")
 """Arithmetic between the two, which CEL refuses and pflow allows."""
 
+BOOLEAN = "`int` takes a string or an integer or a number or a timestamp, not a boolean"
+"""What the specification of CEL does not have either, but its implementation in C++ does."""
+
 
 @cache
 def oracle() -> Callable[[str, dict[str, object]], Outcome]:
     sys.path.append(sysconfig.get_path("purelib", vars={"base": str(dev_needs.ORACLE)}))
-    from cel_expr_python import cel
-    from cel_expr_python.ext import ext_strings
-
+    cel = importlib.import_module("cel_expr_python.cel")
+    ext_strings = importlib.import_module("cel_expr_python.ext.ext_strings")
     names = dict.fromkeys(("i", "d", "s", "b", "li", "ls", "m"), cel.Type.DYN)
     environment = cel.NewEnv(variables=names, extensions=[ext_strings.ExtStrings()])
 
@@ -65,6 +68,8 @@ def differs(seed: int | Random) -> tuple[object, ...] | None:
     if got[0] == wanted[0] == "error" or (got[0] == wanted[0] and same(got[1], wanted[1])):
         return None
     if wanted[0] == "error" and any(mark in str(wanted[1]) for mark in MIXED):
+        return None
+    if got[0] == "error" and BOOLEAN in str(got[1]):
         return None
     if wanted[0] == "value" and is_odd(wanted[1]) and "JSON cannot hold" in str(got[1]):
         return None

@@ -45,6 +45,8 @@ def steps_of(text: str, subject: str) -> int:
 @given(st.randoms(use_true_random=False), st.text("abcABX1_ .-\n", max_size=12))
 def test_a_pattern_finds_what_python_finds(random: Random, subject: str) -> None:
     text = pattern(random)
+    if not subject and "\\B" in text:
+        return  # Python finds no `\B` in an empty text, RE2 does
     # Outside of (?m), `$` of Python also matches before a last line break; `\Z` does not, as RE2's `$`.
     expected = re.search(re.sub(r"(?<!\\)\$", r"(?!\\n\\Z)$", text), subject, re.ASCII) if "(?m" not in text else None
     if "(?m" in text:
