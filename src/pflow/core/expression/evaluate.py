@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from pflow.core.expression.fault import Fault, located
 from pflow.core.expression.function import FUNCTIONS, call
@@ -40,11 +41,10 @@ from pflow.core.expression.value import (
     is_odd,
     negative,
 )
-from pflow.core.frozen import Frozen
 from pflow.core.suggest import did_you_mean
 
 
-class Evaluated(Frozen):
+class Evaluated(NamedTuple):
     """What an expression gave, and what it read to get there.
 
     `reads` has every path that was read with its value, spelled as in `Path.text`, and `has(PATH)` with whether it was
@@ -53,7 +53,10 @@ class Evaluated(Frozen):
 
     value: object
     reads: Mapping[str, object]
-    absent: frozenset[str] = frozenset()
+    absent: frozenset[str]
+
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 def evaluate(expression: Expression, names: Mapping[str, object]) -> Evaluated:
@@ -65,7 +68,7 @@ def evaluate(expression: Expression, names: Mapping[str, object]) -> Evaluated:
             value = _plain(value)
     except Fault as fault:
         raise located(fault, expression.text) from None
-    return Evaluated(value=value, reads=scope.reads, absent=frozenset(scope.absent))
+    return Evaluated(value, scope.reads, frozenset(scope.absent) if scope.absent else _NOTHING)
 
 
 class _Scope:

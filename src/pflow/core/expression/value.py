@@ -55,6 +55,9 @@ _KINDS: Mapping[type, str] = {
 
 ORDERED = frozenset(("integer", "number", "string", "boolean", "timestamp", "duration"))
 NUMBERS = frozenset(("integer", "number"))
+_SIMPLE = frozenset((int, str, float, bool))
+"""Types whose values compare as Python compares them, when both are of the same."""
+
 _ORDER: Mapping[str, Callable[..., bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
@@ -76,6 +79,8 @@ def describe(value: object) -> str:
 
 def equal(one: object, other: object, steps: Steps) -> bool:
     """Deep equality. Values of different kinds are never equal, except that an integer may equal a double."""
+    if type(one) is type(other) and type(one) in _SIMPLE and not isinstance(one, str):
+        return one == other
     waiting = [(one, other)]
     while waiting:
         left, right = waiting.pop()
@@ -105,6 +110,8 @@ def equal(one: object, other: object, steps: Steps) -> bool:
 
 def compare(operator: str, left: object, right: object) -> bool:
     """`<`, `<=`, `>` or `>=`."""
+    if type(left) is type(right) and type(left) in _SIMPLE:
+        return _ORDER[operator](left, right)
     kinds = kind_of(left), kind_of(right)
     if not comparable(*kinds):
         message = f"`{operator}` needs two numbers, strings, booleans, timestamps or durations"
