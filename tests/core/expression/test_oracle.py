@@ -83,6 +83,9 @@ def same(one: object, other: object) -> bool:
 
 
 def is_odd(value: object) -> bool:
+    """Whether a number in it is one that JSON cannot hold."""
+    if isinstance(value, list):
+        return any(map(is_odd, value))
     return isinstance(value, float) and not math.isfinite(value)
 
 

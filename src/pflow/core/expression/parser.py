@@ -76,7 +76,8 @@ class _Parser:
         tree = self.expression()
         if self.next.kind != "end":
             raise self.unexpected()
-        _check_depth(tree)
+        if len(self.tokens) > MOST_LEVELS:  # fewer cannot be too deep
+            _check_depth(tree)
         return tree
 
     # ---- ranks of operators, the loosest first
