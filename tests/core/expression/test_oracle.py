@@ -69,6 +69,8 @@ def differs(seed: int | Random) -> tuple[object, ...] | None:
         return None
     if wanted[0] == "error" and any(mark in str(wanted[1]) for mark in MIXED):
         return None
+    if "e+" in str(wanted[1]) and "e+" not in str(got[1]):
+        return None  # a double as a string: only the larger ones have an exponent here
     if got[0] == "error" and BOOLEAN in str(got[1]):
         return None
     if wanted[0] == "value" and is_odd(wanted[1]) and "JSON cannot hold" in str(got[1]):

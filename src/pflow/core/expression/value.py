@@ -87,7 +87,7 @@ def equal(one: object, other: object, steps: Steps) -> bool:
         steps.spend(1)
         kind = kind_of(left)
         if kind != kind_of(right):
-            if {kind, kind_of(right)} != NUMBERS or left != right:
+            if not _same_number(left, right):
                 return False
         elif isinstance(left, str) and isinstance(right, str):
             if len(left) != len(right):
@@ -106,6 +106,17 @@ def equal(one: object, other: object, steps: Steps) -> bool:
         elif left != right:
             return False
     return True
+
+
+def _same_number(left: object, right: object) -> bool:
+    """Whether an integer and a double are equal, by the rule that `<` goes by too."""
+    if (
+        {kind_of(left), kind_of(right)} != NUMBERS
+        or not isinstance(left, int | float)
+        or not isinstance(right, int | float)
+    ):
+        return False
+    return left == right or (abs(left) <= INT64 and abs(right) <= INT64 and float(left) == float(right))
 
 
 def compare(operator: str, left: object, right: object) -> bool:
@@ -212,7 +223,7 @@ def _whole(operator: str, left: int, right: int) -> int:
             return bounded(left * right)
         case "/":
             return bounded(divide(left, right))
-    return left - right * divide(left, right)
+    return left - right * bounded(divide(left, right))
 
 
 def _double(value: int | float) -> float:
