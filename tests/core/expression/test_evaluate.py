@@ -86,6 +86,10 @@ def failure(text: str, names: Mapping[str, object] = NAMES) -> ExpressionError:
         ("timestamp('2026-07-01T00:00:00Z').getHours('+05:30')", 5),
         ("timestamp('2026-11-16T09:30:00Z').getDayOfWeek()", 1),
         ("string(1234567.5) + string(2.0) + string(true) + string(duration('90m'))", "1234567.52true5400s"),
+        (
+            "[1e22, 1e21, 123456.75, 0.00001, 1e-7, 100.0].map(x, string(x)).join(' ')",
+            "1e+22 1e+21 123456.75 0.00001 1e-07 100",
+        ),
         ("'Grüße'.size()", 5),
         ("r'a\\d'.matches(r'^a\\\\d$')", True),
     ],
@@ -125,6 +129,13 @@ def test_a_value_is_given_by_reference() -> None:
         ("fetch.status_code && true", "type", 1, "an operand of `&&` is a boolean", "compare it"),
         ("'a' in 'abc'", "type", 5, "`in` asks a list or an object", "x.contains('part')"),
         ("int('1.5')", "value", 1, "not a whole number", "double(x)"),
+        (
+            "duration(fetch.items.map(i, '1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s').join() + '1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s1s')",
+            "value",
+            1,
+            "not a duration",
+            "",
+        ),
         ("duration('1d')", "value", 1, "not a duration", "a day is `24h`"),
         ("timestamp('yesterday')", "value", 1, "not a timestamp", "2026-11-16T09:30:00Z"),
         ("timestamp(0).getHours('Moon/Base')", "value", 14, "`Moon/Base` is not a time zone", "Europe/Berlin"),
@@ -169,6 +180,7 @@ def test_a_variable_hides_a_name_only_inside_its_macro() -> None:
     [
         "x.all(a, x.all(b, a == b || true))",
         "x.map(a, s + s)",
+        "x.all(a, s <= s)",
         "x.map(a, s.replace('a', s))",
         "x.exists(a, s.matches('(a|a)*b'))",
         "x.map(a, x.distinct())",

@@ -31,6 +31,7 @@ from pflow.core.expression.tree import (
     Path,
 )
 from pflow.core.expression.value import (
+    CHARACTERS_A_STEP,
     Duration,
     Steps,
     Timestamp,
@@ -210,6 +211,8 @@ def _compare(scope: _Scope, node: Compare) -> bool:
             return not equal(left, right, scope.steps)
         case "in":
             return _in(left, right, scope.steps)
+    if isinstance(left, str):
+        scope.steps.spend(len(left) // CHARACTERS_A_STEP)
     return compare(node.operator, left, right)
 
 

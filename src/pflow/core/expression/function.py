@@ -182,7 +182,7 @@ def write_double(value: float) -> str:
     if not has_exponent:
         return text
     power = int(exponent)
-    if power > -7:
+    if -7 < power < 0:
         return f"{value:.{len(mantissa.lstrip('-').replace('.', '')) - 1 - power}f}"
     return f"{mantissa.removesuffix('.0')}e{power:+03d}"
 
