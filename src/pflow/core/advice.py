@@ -29,6 +29,7 @@ COMMANDS = {
     "log_in": "pflow mcp login {server}",
     "remove_server": "pflow mcp remove",
     "replace_settings": "pflow settings set NAME value",
+    "replace_workflow": "pflow workflow save … --overwrite",
     "resume": "pflow runs resume {run}",
     "resume_edited": "pflow runs resume {run} --with WORKFLOW",
     "resume_in_doubt": "pflow runs resume {run} --rerun-in-doubt",
@@ -39,6 +40,7 @@ COMMANDS = {
     "set_option": "pflow settings set {name} {value}",
     "set_setting": "pflow settings set {name}",
     "settings": "pflow settings",
+    "show_workflow": "pflow workflow show {workflow}",
     "sync_server": "pflow mcp sync {server}",
     "sync_servers": "pflow mcp sync",
 }
