@@ -169,13 +169,11 @@ def test_a_draft_is_read_by_its_name_and_can_replace_a_workflow(client: Client) 
 def test_a_long_text_comes_in_pages_that_make_the_whole(client: Client) -> None:
     text = TEXT + "".join(f"# {number} ü\n" for number in range(6_000))
     client.call("workflow_save", workflow=text, name="long")
-    found, offset = "", 0
-    while offset is not None:
-        page = client.call("workflow_list", name="long", offset=offset)
-        assert len(page.text) < 22_000
-        found += page.data["text"]
-        offset = page.data["next"]
-    assert found == text
+    pages = [client.call("workflow_list", name="long")]
+    while pages[-1].data["next"] is not None:
+        pages.append(client.call("workflow_list", name="long", offset=pages[-1].data["next"]))
+    assert all(len(page.text) < 22_000 for page in pages)
+    assert "".join(page.data["text"] for page in pages) == text
 
 
 @pytest.mark.parametrize("arguments", [{"version": 1}, {"diff": 1}, {"offset": 5}])

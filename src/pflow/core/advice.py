@@ -17,7 +17,6 @@ COMMANDS = {
     "compare_schema": "pflow mcp sync {server} --compare schema",
     "describe_field": "pflow registry describe {node} PATH",
     "describe_node": "pflow registry describe {node}",
-    "describe_node_as_json": "pflow registry describe {node} --json",
     "describe_workflow": "pflow workflow describe {workflow} --json",
     "discover_nodes": "pflow registry discover",
     "edit_workflow_from": "pflow workflow edit {workflow} --from {file}",

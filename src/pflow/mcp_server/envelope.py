@@ -22,7 +22,6 @@ IN_TOOLS = {
     "call_tool_again": "run the node again with `registry_run`",
     "describe_field": "registry_describe(nodes=['{node} PATH'])",
     "describe_node": "registry_describe(nodes=['{node}'])",
-    "describe_node_as_json": "registry_describe(nodes=['{node}'])",
     "describe_workflow": "workflow_validate(workflow='{workflow}')",
     "discover_nodes": "registry_discover",
     "list_nodes": "registry_list",
