@@ -117,7 +117,7 @@ def test_five_hits_for_programs_fit_into_three_kilobytes(ws: Workspace) -> None:
 
 
 def test_a_node_type_of_many_parameters_says_how_many_it_does_not_name(ws: Workspace) -> None:
-    names = ", ".join(f"p{number}: str - One of many" for number in range(20))
+    names = ", ".join(f"p{number}: str" for number in range(20))
     about = f'"""Penguin.\n\n    Interface:\n    - Params: {names}\n    """'
     code = f"from pocketflow import Node\n\n\nclass Wide(Node):\n    {about}\n"
     ws.home.nodes.mkdir(parents=True, exist_ok=True)
