@@ -17,7 +17,6 @@ COMMANDS = {
     "compare_schema": "pflow mcp sync {server} --compare schema",
     "describe_field": "pflow registry describe {node} PATH",
     "describe_node": "pflow registry describe {node}",
-    "describe_node_as_json": "pflow registry describe {node} --json",
     "describe_workflow": "pflow workflow describe {workflow} --json",
     "discover_nodes": "pflow registry discover",
     "edit_workflow_from": "pflow workflow edit {workflow} --from {file}",
@@ -29,6 +28,7 @@ COMMANDS = {
     "log_in": "pflow mcp login {server}",
     "remove_server": "pflow mcp remove",
     "replace_settings": "pflow settings set NAME value",
+    "replace_workflow": "pflow workflow save … --overwrite",
     "resume": "pflow runs resume {run}",
     "resume_edited": "pflow runs resume {run} --with WORKFLOW",
     "resume_in_doubt": "pflow runs resume {run} --rerun-in-doubt",
@@ -39,6 +39,7 @@ COMMANDS = {
     "set_option": "pflow settings set {name} {value}",
     "set_setting": "pflow settings set {name}",
     "settings": "pflow settings",
+    "show_workflow": "pflow workflow show {workflow}",
     "sync_server": "pflow mcp sync {server}",
     "sync_servers": "pflow mcp sync",
 }

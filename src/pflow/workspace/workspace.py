@@ -15,7 +15,7 @@ from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.setting.settings import Setting, Settings
-from pflow.engine.ports import Observer, RunInfo, RunQuery
+from pflow.engine.ports import STATUSES, Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
 from pflow.execution.check import Checked, check_source
 from pflow.execution.outcome import Outcome
@@ -179,9 +179,13 @@ class Workspace:
 
     # Runs and traces
 
-    def runs(self, limit: int = 50) -> list[RunInfo]:
-        """The newest runs first."""
-        return list(self._wiring.journal.runs(RunQuery(limit=limit)))
+    def runs(self, limit: int = 50, *, text: str = "", state: str = "") -> list[RunInfo]:
+        """The newest runs first: those with `text` in the workflow's name, the id or the error, and in that state."""
+        stored = next((status for status in STATUSES if status == state.replace("interrupted", "running")), None)
+        # Whether the process of a run is still there is not stored.
+        most = None if stored == "running" else limit
+        found = self._wiring.journal.runs(RunQuery(text=text, status=stored, limit=most))
+        return [info for info in found if not state or info.state == state][:limit]
 
     def find_runs(self, prefix: str) -> list[str]:
         """Ids of runs that begin with `prefix`."""
@@ -364,6 +368,10 @@ class Workspace:
     def redact(self, value: object) -> object:
         """The value without any secret that is known here."""
         return self._wiring.find_redactor().value(value)
+
+    def hidden_in(self, text: str) -> list[tuple[str, str]]:
+        """Every marker that `redact` puts into a string, in order, with the secret that it stands for."""
+        return self._wiring.find_redactor().hidden(text)
 
     def redact_report(self, report: F) -> F:
         """The same for a message or an answer whose strings may have been cut in the middle of a secret."""
