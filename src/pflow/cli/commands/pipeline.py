@@ -56,6 +56,11 @@ def pipeline(
     mermaid: bool,
 ) -> int:
     """Run the nodes that the words name, each after the other."""
+    if len(words) == 2 and words[1] in ("-h", "--help"):
+        from pflow.cli.commands.registry import describe  # lazy: only for help
+
+        ctx.invoke(describe, node=words[0], path="")
+        return 0
     is_text = CONNECTOR not in words and is_pipeline(words)
     found = read_pipeline(console, words[0] if is_text else words)
     trailing = _options(ctx, [*(words[1:] if is_text else ()), *found.options])
