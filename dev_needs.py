@@ -58,6 +58,8 @@ NEEDS = {
         program("git"),
         program("openssl"),
         program("strace"),
+        program("zsh"),
+        program("fish"),
     )
 }
 

@@ -34,7 +34,7 @@ update) touch "$LISTS" ;;
 install) ls "$LISTS" || exit 100; for last; do :; done; touch "$BIN/$last"; chmod 755 "$BIN/$last" ;;
 esac
 """
-PROGRAMS = ("node", "bash", "git", "openssl", "strace")
+PROGRAMS = ("node", "bash", "git", "openssl", "strace", "zsh", "fish")
 
 GIT, SQLITE, TIME = (
     "mcp-server-git==2026.10.19 mcp==2.3.0",

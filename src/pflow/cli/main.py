@@ -19,6 +19,9 @@ LEADING = {"--dry-run": 0, "--no-cache": 0, "--mermaid": 0, "--svg": 1}
 
 INTERRUPTED = 130
 
+COMPLETING = "_PFLOW_COMPLETE"
+"""The variable that a completion script sets."""
+
 EPILOG = """\b
 Examples:
   pflow run report.json --since 2026-01-01
@@ -113,6 +116,8 @@ def run_program(words: Sequence[str]) -> int:
 
 
 def _run(console: Console, words: Sequence[str]) -> int:
+    if os.environ.get(COMPLETING):
+        return _complete(console)
     args = _move_options(console, [_as_text(word) for word in words])
     try:
         try:
@@ -144,6 +149,24 @@ def _run(console: Console, words: Sequence[str]) -> int:
             suggestions=["set PFLOW_DEBUG=1 to see where, and report it"],
         )
         return _report(console, bug, words)
+
+
+def _complete(console: Console) -> int:
+    """Answer a shell that completes a word. Whatever goes wrong, it is told nothing: it would show it at the prompt."""
+    from pflow.cli.shell import register_shells  # lazy: only while completing
+
+    register_shells()
+    try:
+        root.main(args=[], prog_name="pflow", complete_var=COMPLETING, standalone_mode=False, obj=console)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except Exception:
+        if os.environ.get("PFLOW_DEBUG"):
+            raise
+        return 1
+    finally:
+        console.close()
+    return 0
 
 
 def _as_text(word: str) -> str:

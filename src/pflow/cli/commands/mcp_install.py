@@ -10,6 +10,7 @@ import click
 
 from pflow.cli.command_group import with_console
 from pflow.cli.commands.mcp_sync import asking
+from pflow.cli.completion import complete_from
 from pflow.cli.console import Console
 from pflow.core.errors import ExistsError, UsageError
 from pflow.core.printable import escape
@@ -17,7 +18,8 @@ from pflow.core.printable import escape
 if TYPE_CHECKING:
     from pflow.workspace.installation import Installation
 
-HOST_HELP = "claude, claude-desktop, cursor, vscode, codex, gemini, windsurf, opencode, zed or cline"
+_NAMES = ("claude", "claude-desktop", "cursor", "vscode", "codex", "gemini", "windsurf", "opencode", "zed", "cline")
+HOST_HELP = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
 
 
 @click.command(
@@ -25,7 +27,7 @@ HOST_HELP = "claude, claude-desktop, cursor, vscode, codex, gemini, windsurf, op
 
 HOST is {HOST_HELP}. The entry is shown first, and the file backed up."""
 )
-@click.argument("host")
+@click.argument("host", shell_complete=complete_from(_NAMES))
 @click.option("--name", default="pflow", show_default=True, help="What the server is called there.")
 @click.option("--toolset", type=click.Choice(["full", "core"]), default="full", show_default=True)
 @click.option("--project", is_flag=True, help="Only for the project in this directory, in the file that goes with it.")
@@ -73,7 +75,7 @@ def install(
 
 HOST is {HOST_HELP}."""
 )
-@click.argument("host")
+@click.argument("host", shell_complete=complete_from(_NAMES))
 @click.option("--name", default="pflow", show_default=True, help="What the server is called there.")
 @click.option("--project", is_flag=True, help="From the file of the project in this directory.")
 @click.option("--dry-run", is_flag=True, help="Show what would be taken out.")

@@ -9,7 +9,7 @@ import click
 
 from pflow.cli.argument import check_workflow, has_stdin, read_stdin
 from pflow.cli.command_group import with_console
-from pflow.cli.completion import complete_flag, offer_flags, offered
+from pflow.cli.completion import complete_pipeline
 from pflow.cli.console import Console
 from pflow.cli.picture import drawing_options, show_graph
 from pflow.cli.run_report import run_watched, show_outcome
@@ -36,11 +36,16 @@ class _Words(click.Command):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Flags belong to the node that is being written, not to this command."""
-        return offered(ctx, incomplete, offer_flags)
+        return complete_pipeline(ctx, incomplete)
 
 
 @click.command("pipeline", cls=_Words, add_help_option=False)
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_flag)
+@click.argument(
+    "words",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    shell_complete=lambda ctx, param, incomplete: complete_pipeline(ctx, incomplete),
+)
 @click.option("--no-cache", is_flag=True)
 @click.option("--dry-run", is_flag=True)
 @drawing_options

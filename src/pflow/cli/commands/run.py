@@ -9,7 +9,7 @@ import click
 from pflow.cli.argument import check_workflow, find_workflow, has_stdin, read_inputs, read_stdin
 from pflow.cli.command_group import SHORTHAND, with_console
 from pflow.cli.command_table import COMMANDS
-from pflow.cli.completion import complete_input, complete_workflow
+from pflow.cli.completion import complete_file, complete_input, complete_input_flag, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.input_flag import read_words
 from pflow.cli.picture import drawing_options, show_graph
@@ -20,6 +20,8 @@ from pflow.core.printable import escape, shorten
 from pflow.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from pflow.workspace import Checked
 
 DOCUMENT = """\b
@@ -73,6 +75,10 @@ class RunCommand(click.Command):
                 ctx.exit()
         return super().parse_args(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Flags of the workflow's inputs, then pflow's own options."""
+        return [*complete_input_flag(ctx, incomplete), *super().shell_complete(ctx, incomplete)]
+
 
 @click.command(
     cls=RunCommand,
@@ -82,7 +88,14 @@ class RunCommand(click.Command):
 )
 @click.argument("workflow", shell_complete=complete_workflow)
 @click.argument("inputs", nargs=-1, metavar="[INPUTS]...", shell_complete=complete_input)
-@click.option("-i", "--inputs", "file", metavar="FILE", help="Read inputs from a JSON or YAML file.")
+@click.option(
+    "-i",
+    "--inputs",
+    "file",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Read inputs from a JSON or YAML file.",
+)
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
 @click.option("--dry-run", is_flag=True, help="Check everything and draw the graph; run nothing.")
 @drawing_options
