@@ -98,6 +98,11 @@ def test_the_script_is_one_that_its_shell_can_read(pflow: Pflow, shell: str, tmp
     assert subprocess.run([program, "-n", "script"], cwd=tmp_path, check=False).returncode == 0
 
 
+def test_a_hostile_name_of_an_input_is_not_offered(offered: Callable[..., Any], write: Callable[..., str]) -> None:
+    document = write("a.json", {"id": "echo"}, inputs={"a\nplain\tb": {}, "a\x1b[31m": {}, "ab": {}})
+    assert offered("run", document, "a") == ["ab="]
+
+
 def test_nothing_that_goes_wrong_is_told_to_the_shell(
     pflow: Pflow, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:

@@ -176,6 +176,8 @@ def test_the_help_of_a_node_is_its_description(pflow: Pflow) -> None:
 
 
 def test_a_secret_of_a_flag_is_not_repeated(pflow: Pflow, document: str) -> None:
+    assert "hunter2" not in pflow("run", "--token=hunter2hunter2", document).err
+    assert "hunter2" not in pflow("run", document, "--tokne=hunter2hunter2").err
     said = pflow("run", document, "--token", "hunter2hunter2")
     assert "hunter2" not in said.err
     assert "hint: pflow run many.json token=… names=…\n" in said.err

@@ -46,7 +46,7 @@ def offered(
     found = [
         CompletionItem(value, help=" ".join(about.split())[:80] or None)
         for value, about in pairs.items()
-        if value.startswith(incomplete)
+        if value.startswith(incomplete) and value.isprintable()  # a document may name its inputs as it likes
     ]
     return found or [CompletionItem(incomplete, type="file")] * files
 

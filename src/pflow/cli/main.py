@@ -157,15 +157,16 @@ def _complete(console: Console) -> int:
 
     register_shells()
     try:
-        root.main(args=[], prog_name="pflow", complete_var=COMPLETING, standalone_mode=False, obj=console)
+        try:
+            root.main(args=[], prog_name="pflow", complete_var=COMPLETING, standalone_mode=False, obj=console)
+        finally:
+            console.close()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except Exception:
         if os.environ.get("PFLOW_DEBUG"):
             raise
         return 1
-    finally:
-        console.close()
     return 0
 
 

@@ -61,7 +61,7 @@ def pipeline(
     mermaid: bool,
 ) -> int:
     """Run the nodes that the words name, each after the other."""
-    if len(words) == 2 and words[1] in ("-h", "--help"):
+    if len(words) == 2 and words[1] in ("-h", "--help") and not is_pipeline(words[:1]):
         from pflow.cli.commands.registry import describe  # lazy: only for help
 
         ctx.invoke(describe, node=words[0], path="")

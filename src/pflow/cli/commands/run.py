@@ -147,11 +147,12 @@ def _find(ctx: click.Context, console: Console, word: str) -> Checked:
 def _misplaced(ctx: click.Context, flag: str) -> UsageError:
     """The error for a flag before the workflow that is not an option of pflow's own."""
     known = own_options(ctx.command)
-    shown = shorten(flag)
+    name = flag.partition("=")[0]  # the value may be a secret
+    shown = shorten(name)
     return UsageError(
         f"no such option `{shown}`",
         suggestions=[
-            did_you_mean(flag.partition("=")[0], known)
+            did_you_mean(name, known)
             or f"inputs come after the workflow: `pflow run WORKFLOW {shown}`",
             ctx.get_usage().replace("Usage: ", "usage: ", 1),
         ],
