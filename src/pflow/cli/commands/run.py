@@ -152,8 +152,7 @@ def _misplaced(ctx: click.Context, flag: str) -> UsageError:
     return UsageError(
         f"no such option `{shown}`",
         suggestions=[
-            did_you_mean(name, known)
-            or f"inputs come after the workflow: `pflow run WORKFLOW {shown}`",
+            did_you_mean(name, known) or f"inputs come after the workflow: `pflow run WORKFLOW {shown}`",
             ctx.get_usage().replace("Usage: ", "usage: ", 1),
         ],
     )
