@@ -162,7 +162,8 @@ def test_missing_inputs_are_described_with_the_command_that_works(pflow: Pflow, 
         "  count  integer, required\n"
         "  token  string, required, secret\n"
         "\n"
-        "hint: pflow run 'my report.json' 'style=it'\"'\"'s' since=… count=… token=…\n"
+        "hint: `pflow settings set TOKEN` asks for `token` and keeps it\n"
+        "hint: pflow run 'my report.json' 'style=it'\"'\"'s' since=… count=…\n"
     )
     error = pflow("run", "my report.json", "--json").json["error"]
     assert error["type"] == "template_error"
@@ -338,10 +339,14 @@ def test_a_word_that_means_nothing_lists_what_was_meant(pflow: Pflow) -> None:
     ("words", "message"),
     [
         (
-            ("run", "a.json", "--jsno"),
+            ("run", "--jsno", "a.json"),
             "error: no such option `--jsno`\n\nhint: did you mean `--json`?\n"
-            "hint: an input is written without dashes: `jsno=value`\n"
-            "hint: usage: pflow run [OPTIONS] WORKFLOW [key=value]...\n",
+            "hint: usage: pflow run [OPTIONS] WORKFLOW [INPUTS]...\n",
+        ),
+        (
+            ("run", "--since", "a.json"),
+            "error: no such option `--since`\n\nhint: inputs come after the workflow: `pflow run WORKFLOW --since`\n"
+            "hint: usage: pflow run [OPTIONS] WORKFLOW [INPUTS]...\n",
         ),
         (
             ("runs", "lsit"),
@@ -350,7 +355,7 @@ def test_a_word_that_means_nothing_lists_what_was_meant(pflow: Pflow) -> None:
         ),
         (
             ("run",),
-            "error: missing argument 'WORKFLOW'\n\nhint: usage: pflow run [OPTIONS] WORKFLOW [key=value]...\n",
+            "error: missing argument 'WORKFLOW'\n\nhint: usage: pflow run [OPTIONS] WORKFLOW [INPUTS]...\n",
         ),
     ],
 )

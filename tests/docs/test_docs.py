@@ -35,6 +35,7 @@ from pflow.mcp_server.tools import TOOLSETS
 from pflow.nodes.file import protected_place
 from pflow.process import command as process
 from pflow.workspace import Workspace, server_sync
+from pflow.workspace.skill.install import PROJECT_FOLDERS
 from tests.conventions.source import ROOT
 from tests.docs.node_table import builtin_nodes, node_part, written_nodes
 from tests.docs.page import PAGES, blocks_of, headings_of, read_page
@@ -141,6 +142,11 @@ def test_links_lead_somewhere() -> None:
 def test_the_page_of_nodes_says_what_the_registry_knows(home: Path) -> None:
     known = {name: node_part(entry) for name, entry in builtin_nodes(home).items()}
     assert written_nodes(read_page("nodes.md")) == known, "run `python -m tests.docs.node_table`"
+
+
+def test_every_host_that_reads_skills_is_listed_with_its_place() -> None:
+    listed = {row[0].strip("`"): row[2].strip("`") for row in rows("cli.md", "skills")}
+    assert listed == {host: f"{folder}/skills/pflow/SKILL.md" for host, folder in PROJECT_FOLDERS.items()}
 
 
 def commands(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:

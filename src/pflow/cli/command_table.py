@@ -11,6 +11,7 @@ COMMANDS = {
     "mcp": ("pflow.cli.commands.mcp:mcp", "Use MCP servers: their tools become node types."),
     "call": ("pflow.cli.commands.call:call", "Call one tool of an MCP server."),
     "serve": ("pflow.cli.commands.serve:serve", "Serve pflow to agents and other programs."),
+    "skill": ("pflow.cli.commands.skill:skill", "Teach an agent to use pflow."),
     "runs": ("pflow.cli.commands.runs:runs", "List, show, resume and cancel runs."),
     "trace": ("pflow.cli.commands.runs:trace", "Show what a run did, step by step."),
     "settings": ("pflow.cli.commands.settings:settings", "Store credentials and options."),
