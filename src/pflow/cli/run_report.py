@@ -90,7 +90,13 @@ def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence
         if name in missing or len(problems) > bool(missing)
     }
     given = [_unless_secret(plan, word) for word in words]
-    command = ["pflow", "run", quote(workflow), *given, *(f"{name}=…" for name in missing)]
+    command = [
+        "pflow",
+        "run",
+        quote(workflow),
+        *given,
+        *(f"{name}=…" for name in missing if not plan.inputs[name].secret),
+    ]
     works = [" ".join(command)] if missing and len(problems) == 1 else []
     return InputError(
         "; ".join(problems),

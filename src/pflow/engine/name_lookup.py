@@ -7,7 +7,7 @@ from functools import partial
 
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
-from pflow.core.template.compiled import MOST_BUILT, Compiled, JsonIn, Reference, descend, too_large
+from pflow.core.template.compiled import MOST_BUILT, Compiled, JsonIn, Parts, Reference, descend, too_large
 from pflow.engine.state import END, ScopeState
 from pflow.engine.value import Opaque, Withheld, withheld_error
 
@@ -112,15 +112,22 @@ class Names:
         return next(iter(found.values())) if len(found) == 1 else dict(found)
 
     def _output(self, name: str, source: Compiled, size: Callable[[object], int]) -> object:
+        """One output; null if it names what is not there: the run has had its effects, and does not fail for that."""
         built = 0
+        absent = False
 
         def lookup(reference: Reference) -> object:
-            nonlocal built
-            value = self.lookup(END, reference)
+            nonlocal built, absent
+            try:
+                value = self.lookup(END, reference)
+            except UnresolvedError:
+                absent, value = True, None
             built += size(value)
             return value
 
         output = source.render(lookup)
+        if absent and isinstance(source, Parts):
+            return None
         if len(source.references) > 1 and built > MOST_BUILT:
             raise too_large(f"output `{name}`")
         return output

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 
 from pflow.core.document.document import Document, NodeSpec
-from pflow.core.document.issue import Issue, Severity
+from pflow.core.document.issue import SEVERITIES, Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import NotFoundError, PflowError
@@ -27,6 +27,9 @@ from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
+from pflow.execution.lint.absent_output import lint_outputs
+from pflow.execution.lint.code_lint import lint_code
+from pflow.execution.lint.word_list import lint_word_lists
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
 from pflow.execution.node_param import NodeParams, find_tool, tool_params
 from pflow.execution.plan_edges import plan_edges
@@ -69,7 +72,7 @@ def compile_plan(
     """
     compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
     plan = compiler.compile()
-    return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
+    return plan, tuple(sorted(compiler.issues, key=lambda issue: SEVERITIES.index(issue.severity)))
 
 
 def _read_json(text: str) -> object | None:
@@ -125,7 +128,8 @@ class _Compiler:
         after = reach_through_loops(targets, starts)
         interfaces = [node.visible_outputs() for node in nodes]
         references = References(document, interfaces, after, self._report)
-        fit = TemplateFit(GivenTypes(document, nodes, interfaces, references), self._report)
+        given = GivenTypes(document, nodes, interfaces, references)
+        fit = TemplateFit(given, self._report)
         outputs = self._outputs(document)
         for node in nodes:
             self._fill(node, references)
@@ -138,6 +142,10 @@ class _Compiler:
                 references.check(None, reference, ("outputs", output, "source"))
             declared = document.outputs[output]
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
+        compiled = [*outputs.values(), *(value for node in nodes for value in node.params.values())]
+        lint_code(nodes, self.mappings, [used for value in compiled for used in value.references], self._report)
+        lint_word_lists(nodes, given, self._report)
+        lint_outputs(nodes, starts, outputs, self._report)
         if any(issue.severity == "error" for issue in self.issues):
             return None
         return Plan(
@@ -224,6 +232,8 @@ class _Compiler:
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
             self.children[key] = {**written, "children": inner.children}
         for issue in inner.issues:
+            if issue.severity == "notice":
+                continue
             at = f" (at {issue.path})" if issue.path else ""
             message = f"in workflow of node `{spec.id}`: {issue.message}{at}"
             self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity, newer=issue.newer)
