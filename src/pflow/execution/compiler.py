@@ -27,9 +27,7 @@ from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
-from pflow.execution.lint.absent_output import lint_outputs
-from pflow.execution.lint.code_lint import lint_code
-from pflow.execution.lint.word_list import lint_word_lists
+from pflow.execution.lint.document_lint import lint_document
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
 from pflow.execution.node_param import NodeParams, find_tool, tool_params
 from pflow.execution.plan_edges import plan_edges
@@ -142,10 +140,7 @@ class _Compiler:
                 references.check(None, reference, ("outputs", output, "source"))
             declared = document.outputs[output]
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
-        compiled = [*outputs.values(), *(value for node in nodes for value in node.params.values())]
-        lint_code(nodes, self.mappings, [used for value in compiled for used in value.references], self._report)
-        lint_word_lists(nodes, given, self._report)
-        lint_outputs(nodes, starts, outputs, self._report)
+        lint_document(nodes, starts, outputs, self.mappings, given, self._report)
         if any(issue.severity == "error" for issue in self.issues):
             return None
         return Plan(
@@ -216,24 +211,16 @@ class _Compiler:
         except PflowError as error:
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
+        trail = (*self.trail, key)
         inner = _Compiler(
-            parsed,
-            self.types,
-            load,
-            "",
-            (*self.trail, key),
-            self.literals,
-            recorded=self.recorded,
-            strict=self.strict,
+            parsed, self.types, load, "", trail, self.literals, recorded=self.recorded, strict=self.strict
         )
         plan = inner.compile()
         node.child_types = inner.output_types
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
             self.children[key] = {**written, "children": inner.children}
-        for issue in inner.issues:
-            if issue.severity == "notice":
-                continue
+        for issue in (issue for issue in inner.issues if issue.severity != "notice"):
             at = f" (at {issue.path})" if issue.path else ""
             message = f"in workflow of node `{spec.id}`: {issue.message}{at}"
             self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity, newer=issue.newer)

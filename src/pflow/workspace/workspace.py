@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pflow.mcp.tools.detail import NodeDetail
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
+    from pflow.workspace.formatting import Formatted
     from pflow.workspace.library import Library
     from pflow.workspace.servers import Servers
 
@@ -239,6 +240,12 @@ class Workspace:
             return self._library().promote(checked.source.draft, name, description)
         manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
         return manager.save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
+
+    def format(self, workflow: Workflow, *, write: bool = False) -> Formatted:
+        """A document in canonical form, comments and meaning unchanged; with `write` it takes the place of what was."""
+        from pflow.workspace.formatting import form_workflow  # lazy: runs form nothing
+
+        return form_workflow(workflow, self.home, write=write)
 
     @property
     def library(self) -> Library:
