@@ -84,3 +84,11 @@ def test_a_run_goes_on_with_the_formatted_document_without_running_a_step_again(
         assert workspace.format("messy.yaml", write=True).changed
         resumed = workspace.resume(first.run_id, edited="messy.yaml")
     assert resumed.steps == 0 and resumed.reused == ("a",)
+
+
+@pytest.mark.parametrize(
+    "example", sorted((Path(__file__).parents[2] / "examples").glob("*.[jy]*")), ids=lambda path: path.name
+)
+def test_the_examples_are_in_canonical_form(example: Path) -> None:
+    with Workspace.open() as workspace:
+        assert workspace.format(str(example)).difference() == []

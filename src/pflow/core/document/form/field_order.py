@@ -1,4 +1,4 @@
-"""The order in which the canonical form has the fields of a document and of its nodes."""
+"""The order in which the canonical form has the fields of a document and of its nodes: what it takes, does, gives."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ DOCUMENT_ORDER = (
     "state",
     "budget",
     "timeout",
-    "outputs",
     "start_node",
     "nodes",
     "edges",
     "mappings",
     "on_failure",
     "finally",
+    "outputs",
 )
 NODE_ORDER = (
     "id",
@@ -33,8 +33,8 @@ NODE_ORDER = (
     "description",
     "when",
     "approve",
-    "batch",
     "params",
+    "batch",
     "retry",
     "timeout",
     "limit",
