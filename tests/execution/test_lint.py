@@ -112,10 +112,13 @@ def branching(**outputs: str) -> dict[str, Any]:
 
 def test_an_output_of_a_branch_that_did_not_run_is_null_and_the_run_completes() -> None:
     document = branching(good="${good.x}", text="it is ${good.x}", bad="${bad.x}", last="${last.x}")
+    source = {"text": "it is ${good.x}", "list": ["${good.x}", "${bad.x}", "so ${good.x}"]}
+    document["outputs"]["whole"] = {"source": source}
     with Workspace.open() as workspace:
         outcome = workspace.run(document)
     assert outcome.status == "completed"
-    assert outcome.outputs == {"good": None, "text": None, "bad": 2, "last": 3}
+    whole = {"text": None, "list": [None, 2, None]}
+    assert outcome.outputs == {"good": None, "text": None, "bad": 2, "last": 3, "whole": whole}
 
 
 def test_checking_says_which_outputs_may_be_null_without_a_warning() -> None:

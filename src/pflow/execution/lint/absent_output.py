@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pflow.core.interface import ERROR_ACTIONS, MISSING
-from pflow.core.template.compiled import Compiled, Reference
+from pflow.core.template.compiled import Compiled, Parts, Reference
 from pflow.execution.node_check import CheckedNode, Report
 
 _FAILED = frozenset(ERROR_ACTIONS)
@@ -22,9 +22,10 @@ def lint_outputs(
         for reference in source.references:
             node = ids.get(reference.root)
             if node is not None and reference.default is MISSING and _can_be_absent(nodes, starts, node, reference):
+                verb = "is" if source.is_single or isinstance(source, Parts) else "holds"
                 report(
                     "maybe-null",
-                    f"output `{name}` is null in a run in which {_when(node, reference)}",
+                    f"output `{name}` {verb} null in a run in which {_when(node, reference)}",
                     ("outputs", name),
                     hint=f"give a default if null is not what you want: `{reference.text[:-1]}:-…}}`",
                     severity="notice",
