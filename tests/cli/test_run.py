@@ -162,7 +162,7 @@ def test_missing_inputs_are_described_with_the_command_that_works(pflow: Pflow, 
         "  count  integer, required\n"
         "  token  string, required, secret\n"
         "\n"
-        "hint: `pflow settings set TOKEN` asks for `token` and keeps it\n"
+        "hint: store the secret `token` with `pflow settings set TOKEN`, which asks for it\n"
         "hint: pflow run 'my report.json' 'style=it'\"'\"'s' since=… count=…\n"
     )
     error = pflow("run", "my report.json", "--json").json["error"]
@@ -306,6 +306,7 @@ def test_validate_says_what_it_found(pflow: Pflow, write: Callable[..., str]) ->
     assert pflow("validate", "a.json", "--json").json["data"] == {
         "valid": True,
         "warnings": [],
+        "notices": [],
         "name": "a",
         "nodes": 1,
         "inputs": ["name"],

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pflow.cli.argument import read_params
 from pflow.cli.console import Console
-from pflow.cli.input_flag import setting_of
 from pflow.cli.text import quote, render_failure, show_ms
 from pflow.core.errors import DocumentError, InputError
 from pflow.core.interface import Field
@@ -93,12 +92,11 @@ def explain_inputs(error: InputError, plan: Plan, workflow: str, given: Mapping[
         for name, declared in plan.inputs.items()
         if name in missing or len(problems) > bool(missing)
     }
-    stored = {name: key for name in missing if (key := setting_of(name, plan.inputs[name]))}
-    works = [f"`pflow settings set {key}` asks for `{name}` and keeps it" for name, key in stored.items()]
+    works = []
     if missing and len(problems) == 1:
         words = [_shown_word(plan, name, value) for name, value in given.items()]
-        words += [f"{name}=…" for name in missing if name not in stored]
-        works.append(" ".join(["pflow", "run", quote(workflow), *words]))
+        words += [f"{name}=…" for name in missing if not plan.inputs[name].secret]
+        works = [" ".join(["pflow", "run", quote(workflow), *words])]
     return InputError(
         "; ".join(problems),
         details={"missing": missing, "problems": problems, "inputs": about},

@@ -33,6 +33,7 @@ COMMANDS = {
     "resume_edited": "pflow runs resume {run} --with WORKFLOW",
     "resume_in_doubt": "pflow runs resume {run} --rerun-in-doubt",
     "run_workflow": "pflow run WORKFLOW",
+    "save_included": "pflow workflow save WORKFLOW --with-included",
     "save_workflow": "pflow workflow save",
     "scan_nodes": "pflow registry scan",
     "search_nodes": "pflow registry list --filter TEXT",
@@ -40,6 +41,7 @@ COMMANDS = {
     "set_setting": "pflow settings set {name}",
     "settings": "pflow settings",
     "show_workflow": "pflow workflow show {workflow}",
+    "store_secret": "pflow settings set {name}",
     "sync_server": "pflow mcp sync {server}",
     "sync_servers": "pflow mcp sync",
 }

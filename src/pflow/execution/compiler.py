@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 
 from pflow.core.document.document import Document, NodeSpec
-from pflow.core.document.issue import Issue, Severity
+from pflow.core.document.issue import SEVERITIES, Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import PflowError
@@ -26,6 +26,7 @@ from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
+from pflow.execution.lint.document_lint import lint_document
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
 from pflow.execution.node_param import NodeParams, find_entry, tool_params
 from pflow.execution.plan_edges import plan_edges
@@ -71,7 +72,7 @@ def compile_plan(
     """
     compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
     plan = compiler.compile()
-    return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
+    return plan, tuple(sorted(compiler.issues, key=lambda issue: SEVERITIES.index(issue.severity)))
 
 
 def _read_json(text: str) -> object | None:
@@ -130,7 +131,8 @@ class _Compiler:
         after = reach_through_loops([node.targets() for node in nodes], starts)
         interfaces = [node.visible_outputs() for node in nodes]
         references = References(document, interfaces, after, self._report)
-        fit = TemplateFit(GivenTypes(document, nodes, interfaces, references), self._report)
+        given = GivenTypes(document, nodes, interfaces, references)
+        fit = TemplateFit(given, self._report)
         outputs = self._outputs(document)
         for node in nodes:
             self._fill(node, references)
@@ -143,6 +145,7 @@ class _Compiler:
                 references.check(None, reference, ("outputs", output, "source"))
             declared = document.outputs[output]
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
+        lint_document(nodes, starts, outputs, self.mappings, given, self._report)
         if any(issue.severity == "error" for issue in self.issues):
             return None
         return Plan(
@@ -202,15 +205,9 @@ class _Compiler:
         except PflowError as error:
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
+        trail = (*self.trail, key)
         inner = _Compiler(
-            parsed,
-            self.types,
-            load,
-            "",
-            (*self.trail, key),
-            self.literals,
-            recorded=self.recorded,
-            strict=self.strict,
+            parsed, self.types, load, "", trail, self.literals, recorded=self.recorded, strict=self.strict
         )
         plan = inner.compile()
         node.child_types = inner.output_types
@@ -218,7 +215,7 @@ class _Compiler:
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
             self.children[key] = {**written, "children": inner.children}
-        for issue in inner.issues:
+        for issue in (issue for issue in inner.issues if issue.severity != "notice"):
             at = f" (at {issue.path})" if issue.path else ""
             message = f"in workflow of node `{spec.id}`: {issue.message}{at}"
             self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity, newer=issue.newer)

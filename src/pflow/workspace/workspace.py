@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pflow.mcp.tools.detail import NodeDetail
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
+    from pflow.workspace.formatting import Formatted
     from pflow.workspace.library import Library
     from pflow.workspace.servers import Servers
 
@@ -234,18 +235,37 @@ class Workspace:
         return find_source(workflow, self.home).parsed.places.value
 
     def save(
-        self, workflow: Workflow, name: str, description: str = "", *, overwrite: bool = False, draft: bool = False
+        self,
+        workflow: Workflow,
+        name: str,
+        description: str = "",
+        *,
+        overwrite: bool = False,
+        draft: bool = False,
+        with_included: bool = False,
     ) -> Path:
         """Keep a checked workflow under a name; raises `ExistsError` for one that is taken.
 
-        A draft that goes to the library is a draft no more.
+        A draft that goes to the library is a draft no more. What a workflow includes by a relative path is refused, or
+        saved along `with_included`, and then included by its name.
         """
         checked = self.check(workflow)
         checked.ready()
-        if checked.source.draft and not draft and not overwrite:
+        if draft:
+            text = text_of_parsed(checked.source.parsed)
+            return WorkflowManager.for_drafts(self.home).save(name, text, description, overwrite=overwrite)
+        if with_included:
+            return self.library.save_with_included(checked, name, description, overwrite=overwrite)
+        self._own_notices += self.library.check_included(checked)
+        if checked.source.draft and not overwrite:
             return self._library().promote(checked.source.draft, name, description)
-        manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
-        return manager.save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
+        return self._library().save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
+
+    def format(self, workflow: Workflow, *, write: bool = False) -> Formatted:
+        """A document in canonical form, comments and meaning unchanged; with `write` it takes the place of what was."""
+        from pflow.workspace.formatting import form_workflow  # lazy: runs form nothing
+
+        return form_workflow(workflow, self.home, write=write)
 
     @property
     def library(self) -> Library:

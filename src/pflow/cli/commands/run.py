@@ -167,8 +167,16 @@ def validate(console: Console, workflow: str) -> None:
     plan = checked.ready()
     count = len(plan.nodes)
     text = f"`{escape(plan.name or workflow)}` is valid: {count} node{'s' * (count != 1)}"
-    warnings = [issue.as_dict() for issue in checked.warnings]
-    answer = {"valid": True, "name": plan.name, "nodes": count, "inputs": list(plan.inputs), "warnings": warnings}
+    if checked.notices:
+        console.warn(checked.notices)
+    answer = {
+        "valid": True,
+        "name": plan.name,
+        "nodes": count,
+        "inputs": list(plan.inputs),
+        "warnings": [issue.as_dict() for issue in checked.warnings],
+        "notices": [issue.as_dict() for issue in checked.notices],
+    }
     console.reply(answer, text)
 
 
