@@ -39,6 +39,7 @@ COMMANDS = {
     "set_option": "pflow settings set {name} {value}",
     "set_setting": "pflow settings set {name}",
     "settings": "pflow settings",
+    "setup_workflow": "pflow workflow setup {workflow}",
     "sync_server": "pflow mcp sync {server}",
     "sync_servers": "pflow mcp sync",
 }

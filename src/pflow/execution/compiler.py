@@ -67,9 +67,16 @@ def compile_plan(
     The plan is None when an issue is an error; warnings come with a plan. Of a document that a run has `recorded`,
     what only newer checks find is a warning: a run that could begin can go on.
     """
+    return compile_document(parsed, types, load, name=name, recorded=recorded, strict=strict)[:2]
+
+
+def compile_document(
+    parsed: Parsed, types: Registry, load: Load, *, name: str, recorded: bool, strict: Strict
+) -> tuple[Plan | None, tuple[Issue, ...], Plan | None]:
+    """The same, and where there is no plan a sketch of one, to be looked at."""
     compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
     plan = compiler.compile()
-    return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
+    return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning")), compiler.sketch
 
 
 def _read_json(text: str) -> object | None:
@@ -104,6 +111,7 @@ class _Compiler:
         self.name = name
         self.trail = trail
         self.children: dict[str, object] = {}
+        self.sketch: Plan | None = None
         self.output_types: dict[str, ValueType] = {}
         self.literals = literals or LiteralFit()
         declared = (*self.document.inputs, *(spec.id for spec in self.document.nodes)) if self.document else ()
@@ -139,6 +147,9 @@ class _Compiler:
             declared = document.outputs[output]
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
         if any(issue.severity == "error" for issue in self.issues):
+            from pflow.execution.need.sketch import sketch_plan  # lazy: only for what cannot run
+
+            self.sketch = sketch_plan(document, nodes, starts, outputs, self.name or document.name)
             return None
         return Plan(
             nodes=tuple(self._node(node, node.entry) for node in nodes if node.entry is not None),
@@ -206,6 +217,7 @@ class _Compiler:
         try:
             parsed, load = self.load(wanted)
         except PflowError as error:
+            node.lacks_workflow = True
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
         inner = _Compiler(
@@ -219,7 +231,7 @@ class _Compiler:
             strict=self.strict,
         )
         plan = inner.compile()
-        node.child_types = inner.output_types
+        node.child_types, node.child_sketch = inner.output_types, inner.sketch
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
             self.children[key] = {**written, "children": inner.children}

@@ -46,7 +46,7 @@ def run(
         checked = check_workflow(console, found, workflow)
     except NotFoundError as error:
         raise explain_missing(console, workflow, error) if SHORTHAND in ctx.meta else error from None
-    plan = checked.ready()
+    plan = checked.runnable()
     try:
         if dry_run or svg or mermaid:
             check_given(plan, given)
@@ -66,7 +66,7 @@ def run(
 def validate(console: Console, workflow: str) -> None:
     """Check WORKFLOW and report everything that would stop it from running. Starts nothing."""
     checked = check_workflow(console, find_workflow(console, workflow), workflow)
-    plan = checked.ready()
+    plan = checked.runnable()
     count = len(plan.nodes)
     text = f"`{escape(plan.name or workflow)}` is valid: {count} node{'s' * (count != 1)}"
     warnings = [issue.as_dict() for issue in checked.warnings]
