@@ -40,11 +40,8 @@ def literal_secrets(config: ServerConfig) -> list[str]:
         for key, value in pairs.items():
             if value and not has_reference(value) and (has_token(value) or is_secret_name(key) or password_in(value)):
                 found.append(f"{part} `{show(key)}`")
-    if (
-        has_token(config.url)
-        or "?" in config.url
-        and any(_assigned(pair) for pair in config.url.split("?")[1].split("&"))
-    ):
+    query = config.url.partition("?")[2].split("&")
+    if has_token(config.url) or any(_assigned(pair) and not has_reference(pair) for pair in query):
         found.append("address")
     return found
 
