@@ -13,7 +13,7 @@ from pflow.cli.commands.workflow_setup import server_words
 from pflow.cli.commands.workflow_text import show_origin
 from pflow.cli.console import Console
 from pflow.core.errors import UsageError
-from pflow.core.printable import cut, escape
+from pflow.core.printable import escape
 
 if TYPE_CHECKING:
     from pflow.core.document.document import Requirements
@@ -31,8 +31,8 @@ _VERBS: Mapping[str, str] = {
     "workflow": "runs the workflow",
     "unknown": "does",
 }
-_CODE_LINES = 20
-"""Of one piece of code; the file has the rest, and saving it runs nothing."""
+_MOST_NODES = 20
+"""Files of nodes that are named; none of them is added."""
 
 
 @click.command()
@@ -85,7 +85,7 @@ def _show(found: Candidates) -> list[str]:
     lines = [line for each in found.workflows for line in [*_show_candidate(each), ""]]
     if found.nodes:
         lines.append("node types come with it and are not added, since they are programs:")
-        lines += [f"  {escape(node)}" for node in found.nodes[:_CODE_LINES]]
+        lines += [f"  {escape(node)}" for node in found.nodes[:_MOST_NODES]]
         lines += ["  read them, and copy those that you trust to `~/.pflow/nodes/`", ""]
     lines += [f"left out: {escape(each)}" for each in found.skipped]
     return lines[:-1] if lines and not lines[-1] else lines
@@ -123,10 +123,9 @@ def _show_requires(requires: Requirements | None) -> list[str]:
 
 
 def _show_ability(ability: Ability) -> list[str]:
-    """One thing that a step can do; a text of several lines is shown as such, each line escaped."""
+    """One thing that a step can do, whole: what is cut here could be the point of it. Each line is escaped."""
     head = f"{escape(ability.step)} {_VERBS[ability.kind]}"
     text = ability.what.strip("\n").split("\n")
     if len(text) == 1:
-        return [f"{head} {escape(cut(text[0], 2000))}"]
-    more = [f"… and {len(text) - _CODE_LINES} more lines"] if len(text) > _CODE_LINES else []
-    return [f"{head}:", *(f"  | {escape(line)}" for line in text[:_CODE_LINES]), *(f"  {line}" for line in more)]
+        return [f"{head} {escape(text[0])}"]
+    return [f"{head}:", *(f"  | {escape(line)}" for line in text)]

@@ -81,9 +81,9 @@ def _check_url(url: str) -> str:
         host = parts.hostname or ""
     except ValueError:
         raise UsageError(f"`{shorten(url)}` is not the address of a repository") from None
-    if parts.password is not None:
+    if parts.password is not None or (parts.username is not None and parts.scheme != "ssh"):
         raise UsageError(
-            "an address with a password in it is recorded with the workflow, so it is not used",
+            "an address with a user name or password in it is not used: it would be recorded with the workflow",
             suggestions=["let git's credential helper give the password"],
         )
     if host.startswith("-"):
