@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
@@ -28,7 +28,7 @@ from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
-from pflow.execution.node_param import NodeParams, find_tool, tool_params
+from pflow.execution.node_param import NodeParams, find_tool, params_beside, read_json, tool_params
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 
@@ -77,12 +77,6 @@ def compile_document(
     compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
     plan = compiler.compile()
     return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning")), compiler.sketch
-
-
-def _read_json(text: str) -> object | None:
-    from pflow.mcp.call.tool_result import json_in  # lazy: few documents lead into the text of a tool
-
-    return json_in(text)
 
 
 class _Compiler:
@@ -269,15 +263,9 @@ class _Compiler:
         check_child_inputs(node, self._report)
         return compiled
 
-    def _beside(self, spec: NodeSpec) -> Mapping[str, object]:
-        """The params of a node as written, and those that its mapping fills in."""
-        mapping = self.mappings.get(spec.id)
-        filled = {name: f"${{{source}}}" for name, source in mapping.input_mappings.items()} if mapping else {}
-        return {**filled, **spec.params}
-
     def _command(self, command: object, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
         """A command, checked with the variables and the input that it gets."""
-        beside = self._beside(spec)
+        beside = params_beside(spec, self.mappings.get(spec.id))
         compiled, problems = compile_value(command, "shell", beside=beside)
         found = check_strict(command, beside)
         return compiled, [*problems, *(found if found and self.strict() else ())]
@@ -396,5 +384,5 @@ class _Compiler:
             max_visits=spec.max_visits or MAX_VISITS,
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),
-            json_in=_read_json if entry.tool and entry.gives_text else None,
+            json_in=read_json if entry.tool and entry.gives_text else None,
         )

@@ -149,9 +149,7 @@ class WorkflowManager:
         """
         self.check_new_name(name)
         text = document if isinstance(document, WorkflowText) else text_of_value(document)
-        given: Json = {"description": description} if description else {}
-        if origin is not None:
-            given["origin"] = origin
+        given: Json = {key: said for key, said in (("description", description), ("origin", origin)) if said}
         with self._locked():
             return self._store(name, text, given, overwrite, replaces)
 

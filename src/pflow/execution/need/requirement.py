@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["pflow", "server", "setting", "program"]
 
-MISSING = "missing-requirement"
-"""The code of an issue about something that a document requires."""
+MISSING, BAD_SERVER = "missing-requirement", "bad-server"
+"""The codes of issues about something that a document requires: it is not there, or makes no sense."""
 
 
 class Missing(Frozen):
@@ -114,7 +114,7 @@ def check_servers(document: Document, parsed: Parsed) -> Iterator[Issue]:
             server = read_required(name, fields)
         except PflowError as error:
             hint = error.suggestions[0] if error.suggestions else ""
-            yield parsed.places.issue("bad-server", error.message, path, hint=hint)
+            yield parsed.places.issue(BAD_SERVER, error.message, path, hint=hint)
             continue
         for part in _secret_parts(server):
             yield parsed.places.issue(
