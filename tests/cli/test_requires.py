@@ -267,3 +267,10 @@ def test_setup_names_node_types_that_no_server_brings(pflow: Pflow, write: Write
     said = pflow("workflow", "setup", write("w.json", {"id": "a", "type": "mine"}))
     assert said.code == 2
     assert said.out == "its steps name what is not there:\n  node type `mine`\n"
+
+
+def test_a_missing_secret_is_stored_rather_than_typed_into_a_command(pflow: Pflow, write: Write) -> None:
+    node: dict[str, object] = {"id": "say", "type": "echo", "params": {"text": "${token}", "more": "${who}"}}
+    file = write("w.json", node, inputs={"token": {"type": "string", "secret": True}, "who": {"type": "string"}})
+    hints = [line for line in pflow("run", file).err.splitlines() if line.startswith("hint:")]
+    assert hints == ["hint: pflow settings set TOKEN", "hint: pflow run w.json who=…"]

@@ -90,8 +90,12 @@ def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence
         if name in missing or len(problems) > bool(missing)
     }
     given = [_unless_secret(plan, word) for word in words]
-    command = ["pflow", "run", quote(workflow), *given, *(f"{name}=…" for name in missing)]
-    works = [" ".join(command)] if missing and len(problems) == 1 else []
+    from pflow.core.setting.settings import is_credential  # lazy: only for this error
+
+    secret = [name for name in missing if plan.inputs[name].secret and is_credential(name.upper())]
+    command = ["pflow", "run", quote(workflow), *given, *(f"{name}=…" for name in missing if name not in secret)]
+    works = [f"pflow settings set {name.upper()}" for name in secret]
+    works = [*works, " ".join(command)] if missing and len(problems) == 1 else works
     return InputError(
         "; ".join(problems),
         details={"missing": missing, "problems": problems, "inputs": about},

@@ -9,7 +9,7 @@ from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import JsonView
 from pflow.core.library.saved_workflow import SavedWorkflow
-from pflow.engine.plan import PlanNode
+from pflow.engine.plan import Plan, PlanNode
 from pflow.execution.check import Checked
 from pflow.execution.need.ability import Ability, abilities_of
 
@@ -33,6 +33,20 @@ class Description(Frozen):
     abilities: Sequence[Ability] = ()
 
 
+def _edges(plan: Plan) -> list[JsonView]:
+    """Every edge of a plan; `implied` are those that the order of the document added."""
+    return [
+        {"from": node.id, "to": plan.nodes[target].id, **_said(action, action in node.implied)}
+        for node in plan.nodes
+        for action, targets in node.edges.items()
+        for target in targets
+    ]
+
+
+def _said(action: str, implied: bool) -> JsonView:
+    return {**({"action": action} if action != "default" else {}), **({"implied": True} if implied else {})}
+
+
 def describe_checked(checked: Checked, statistics: SavedWorkflow | None = None) -> Description:
     """Inputs, outputs, nodes, edges, and the names that the templates of a workflow use, as far as they are known."""
     plan = checked.shown_plan()
@@ -44,7 +58,7 @@ def describe_checked(checked: Checked, statistics: SavedWorkflow | None = None) 
         inputs={name: describe_input(declared) for name, declared in plan.inputs.items()},
         outputs=document.get("outputs", {}),
         nodes=[_node(node) for node in plan.nodes],
-        edges=document.get("edges", []),
+        edges="data" if document.get("edges") == "data" else _edges(plan),
         template_variables=sorted({reference.root for reference in references}),
         statistics=statistics,
         requires=document.get("requires"),

@@ -35,6 +35,7 @@ def _node(node: CheckedNode) -> PlanNode:
         definition="",
         node_hash="",
         edges=node.edges,
+        implied=tuple(node.implied),
         child=node.child or node.child_sketch,
         purity=node.interface.purity if node.interface else "impure",
         batch=node.batch,
