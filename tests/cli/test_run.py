@@ -162,7 +162,8 @@ def test_missing_inputs_are_described_with_the_command_that_works(pflow: Pflow, 
         "  count  integer, required\n"
         "  token  string, required, secret\n"
         "\n"
-        "hint: pflow run 'my report.json' 'style=it'\"'\"'s' since=… count=… token=…\n"
+        "hint: pflow settings set TOKEN\n"
+        "hint: pflow run 'my report.json' 'style=it'\"'\"'s' since=… count=…\n"
     )
     error = pflow("run", "my report.json", "--json").json["error"]
     assert error["type"] == "template_error"
