@@ -23,6 +23,7 @@ from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, plan_edges, reference
 from pflow.execution.fit import literal_fit, template_fit
 from pflow.execution.lint import absent_output, code_lint, word_list
+from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
 from pflow.http import client as http_client
 from pflow.mcp.call import tool_result as result
@@ -219,7 +220,7 @@ def test_every_issue_code_is_listed() -> None:
         )
     )
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
-    assert set(first_cells("documents.md", "codes")) == {*listed, *reported, CREDENTIAL}
+    assert set(first_cells("documents.md", "codes")) == {*listed, *reported, CREDENTIAL, MISSING, BAD_SERVER}
 
 
 def test_every_setting_is_listed_with_its_default() -> None:

@@ -26,8 +26,10 @@ def drawing_options(command: F) -> F:
     )(command)
 
 
-def show_graph(console: Console, plan: Plan, *, svg: str | None, mermaid: bool, about: str = "") -> None:
-    """Print the graph, or write it to a file. `about` stands above the graph as text."""
+def show_graph(
+    console: Console, plan: Plan, *, svg: str | None, mermaid: bool, about: str = "", valid: bool = True
+) -> None:
+    """Print the graph, or write it to a file. `about` stands above the graph as text; `valid`: it could run."""
     from pflow.drawing.text import draw_mermaid, draw_text  # lazy: most runs draw nothing
 
     if svg is not None:
@@ -39,7 +41,7 @@ def show_graph(console: Console, plan: Plan, *, svg: str | None, mermaid: bool, 
         console.reply({"mermaid": text}, text)
     else:
         text = console.hide_parts(draw_text(plan, ascii_only=not speaks_unicode(console.stdout)))
-        console.reply({"valid": True, "graph": text}, f"{about}\n\n{text}" if about else text)
+        console.reply({"valid": valid, "graph": text}, f"{about}\n\n{text}" if about else text)
 
 
 def _write_picture(console: Console, path: str, picture: str) -> None:

@@ -40,6 +40,7 @@ COMMANDS = {
     "set_option": "pflow settings set {name} {value}",
     "set_setting": "pflow settings set {name}",
     "settings": "pflow settings",
+    "setup_workflow": "pflow workflow setup {workflow}",
     "show_workflow": "pflow workflow show {workflow}",
     "store_secret": "pflow settings set {name}",
     "sync_server": "pflow mcp sync {server}",

@@ -40,6 +40,7 @@ class PlanNode(Frozen):
     added. `trusted` nodes are known not to change values in place. `reads` are natural keys that count as inputs.
     `outputs` are declared types that what it writes is held to. A sub-workflow has a `child` and no `make`. `server` is
     the MCP server it calls. `json_in` reads the JSON in a `result` that is text, for templates that lead into it.
+    `missing` says what a node that is only to be looked at lacks; nodes that run lack nothing.
     """
 
     id: str
@@ -64,6 +65,7 @@ class PlanNode(Frozen):
     mapping: KeyMapping | None = None
     server: str = ""
     json_in: JsonIn | None = None
+    missing: str = ""
 
 
 class Plan:

@@ -35,7 +35,7 @@ def begin_run(
     run_id: str | None = None,
 ) -> LiveRun:
     """A run of a checked workflow; with `text` the params are words of a command line."""
-    plan = checked.ready()
+    plan = checked.runnable()
     inputs = bind(wiring, plan, params, text=text)
     chosen = run_id or new_run_id()
     return LiveRun(

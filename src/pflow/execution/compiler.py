@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
@@ -28,7 +28,7 @@ from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
 from pflow.execution.lint.document_lint import lint_document
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
-from pflow.execution.node_param import NodeParams, find_entry, tool_params
+from pflow.execution.node_param import NodeParams, find_entry, params_beside, read_json, tool_params
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 
@@ -70,15 +70,17 @@ def compile_plan(
     The plan is None when an issue is an error; warnings come with a plan. Of a document that a run has `recorded`,
     what only newer checks find is a warning: a run that could begin can go on.
     """
+    return compile_document(parsed, types, load, name=name, recorded=recorded, strict=strict)[:2]
+
+
+def compile_document(
+    parsed: Parsed, types: Registry, load: Load, *, name: str, recorded: bool, strict: Strict
+) -> tuple[Plan | None, tuple[Issue, ...], Plan | None]:
+    """The same, and where there is no plan a sketch of one, to be looked at."""
     compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
     plan = compiler.compile()
-    return plan, tuple(sorted(compiler.issues, key=lambda issue: SEVERITIES.index(issue.severity)))
-
-
-def _read_json(text: str) -> object | None:
-    from pflow.mcp.call.tool_result import json_in  # lazy: few documents lead into the text of a tool
-
-    return json_in(text)
+    issues = tuple(sorted(compiler.issues, key=lambda issue: SEVERITIES.index(issue.severity)))
+    return plan, issues, compiler.sketch
 
 
 class _Compiler:
@@ -108,6 +110,7 @@ class _Compiler:
         self.trail = trail
         self.children: dict[str, object] = {}
         self.programs: dict[str, str] = {}
+        self.sketch: Plan | None = None
         self.output_types: dict[str, ValueType] = {}
         self.literals = literals or LiteralFit()
         declared = (*self.document.inputs, *(spec.id for spec in self.document.nodes)) if self.document else ()
@@ -147,6 +150,9 @@ class _Compiler:
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
         lint_document(nodes, starts, outputs, self.mappings, given, self._report)
         if any(issue.severity == "error" for issue in self.issues):
+            from pflow.execution.need.sketch import sketch_plan  # lazy: only for what cannot run
+
+            self.sketch = sketch_plan(document, nodes, starts, outputs, self.name or document.name)
             return None
         return Plan(
             nodes=tuple(self._node(node, node.entry) for node in nodes if node.entry is not None),
@@ -203,6 +209,7 @@ class _Compiler:
         try:
             parsed, load = self.load(wanted)
         except PflowError as error:
+            node.lacks_workflow = True
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
         trail = (*self.trail, key)
@@ -210,7 +217,7 @@ class _Compiler:
             parsed, self.types, load, "", trail, self.literals, recorded=self.recorded, strict=self.strict
         )
         plan = inner.compile()
-        node.child_types = inner.output_types
+        node.child_types, node.child_sketch = inner.output_types, inner.sketch
         self.programs |= inner.programs
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
@@ -249,15 +256,9 @@ class _Compiler:
         check_child_inputs(node, self._report)
         return compiled
 
-    def _beside(self, spec: NodeSpec) -> Mapping[str, object]:
-        """The params of a node as written, and those that its mapping fills in."""
-        mapping = self.mappings.get(spec.id)
-        filled = {name: f"${{{source}}}" for name, source in mapping.input_mappings.items()} if mapping else {}
-        return {**filled, **spec.params}
-
     def _command(self, command: object, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
         """A command, checked with the variables and the input that it gets."""
-        beside = self._beside(spec)
+        beside = params_beside(spec, self.mappings.get(spec.id))
         compiled, problems = compile_value(command, "shell", beside=beside)
         found = check_strict(command, beside)
         return compiled, [*problems, *(found if found and self.strict() else ())]
@@ -383,5 +384,5 @@ class _Compiler:
             max_visits=spec.max_visits or MAX_VISITS,
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),
-            json_in=_read_json if entry.tool and entry.gives_text else None,
+            json_in=read_json if entry.tool and entry.gives_text else None,
         )

@@ -38,13 +38,18 @@ class Report(Protocol):
 class CheckedNode:
     """A node while its document is checked: what is known of it so far."""
 
-    __slots__ = ("batch", "child", "child_types", "edges", "entry", "fields", "implied", "index", "params", "spec")
+    __slots__ = (
+        *("batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
+        *("lacks_workflow", "params", "spec"),
+    )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
         self.index = index
         self.spec = spec
         self.entry = entry
         self.child: Plan | None = None
+        self.child_sketch: Plan | None = None
+        self.lacks_workflow = False
         self.child_types: Mapping[str, ValueType] = {}
         self.params: dict[str, Compiled] = {}
         self.fields: dict[str, Field] = {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pflow.core.advice import Advice
-from pflow.core.document.document import NodeSpec
+from pflow.core.document.document import KeyMapping, NodeSpec
 from pflow.core.errors import NotFoundError
 from pflow.core.interface import MCP_SERVER, MCP_TOOL
 from pflow.core.suggest import nearest
@@ -37,6 +37,19 @@ class NodeParams(Compiled):
 def tool_params(tool: ToolConfig | None) -> dict[str, str]:
     """What is added to the parameters of a node so that its code knows which tool it is; nothing for other nodes."""
     return {MCP_SERVER: tool.server, MCP_TOOL: tool.tool} if tool else {}
+
+
+def read_json(text: str) -> object | None:
+    """The JSON in the text of a tool's result, for templates that lead into it."""
+    from pflow.mcp.call.tool_result import json_in  # lazy: few documents lead into the text of a tool
+
+    return json_in(text)
+
+
+def params_beside(spec: NodeSpec, mapping: KeyMapping | None) -> Mapping[str, object]:
+    """The params of a node as written, and those that its mapping fills in."""
+    filled = {name: f"${{{source}}}" for name, source in mapping.input_mappings.items()} if mapping else {}
+    return {**filled, **spec.params}
 
 
 def find_entry(index: int, spec: NodeSpec, types: Registry, report: Report) -> Entry | None:

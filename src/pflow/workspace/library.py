@@ -77,6 +77,10 @@ class Library:
         """Every version that is kept, newest first."""
         return self._manager.versions(name)
 
+    def origin(self, name: str) -> object:
+        """Where a workflow of someone else came from; None for others."""
+        return self._manager.describe(name).metadata.get("origin")
+
     def restore(self, name: str, version: int) -> int:
         """Save an earlier version again; returns the number that it has now."""
         return self._manager.restore(name, version)
@@ -126,7 +130,7 @@ class Library:
             sides = (str(self.versions(name)[:2][-1].number), name)
         elif len(others) == 1:
             sides = (others[0], name) if others[0].isdecimal() else (name, others[0])
-        return _compare(self._side(name, sides[0]), self._side(name, sides[1]))
+        return compare_texts(self._side(name, sides[0]), self._side(name, sides[1]))
 
     def begin_edit(self, name: str, start: Path | None = None) -> Edit:
         """A copy of what is saved, or of the text at `start`, to be changed in a file of its own."""
@@ -171,7 +175,8 @@ class Library:
         return f"{side}, version {self._manager.version(side)}", self._manager.text(side)
 
 
-def _compare(before: tuple[str, WorkflowText], after: tuple[str, WorkflowText]) -> Comparison:
+def compare_texts(before: tuple[str, WorkflowText], after: tuple[str, WorkflowText]) -> Comparison:
+    """How two texts differ, each with what to call it."""
     (old_label, old), (new_label, new) = before, after
     documents = old.parse().document, new.parse().document
     changes = None

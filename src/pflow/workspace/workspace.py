@@ -29,12 +29,14 @@ from pflow.workspace.one_step import one_step
 if TYPE_CHECKING:
     from pflow.execution.describe import Description
     from pflow.execution.live_run import LiveRun
+    from pflow.execution.need.requirement import Needs
     from pflow.mcp.tools.detail import NodeDetail
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
     from pflow.workspace.formatting import Formatted
     from pflow.workspace.library import Library
     from pflow.workspace.servers import Servers
+    from pflow.workspace.sharing.sharing import Sharing
 
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
@@ -219,16 +221,16 @@ class Workspace:
 
     # The library
 
-    def describe(self, workflow: Workflow) -> Description:
-        """What a workflow takes, gives and does."""
-        checked = self.check(workflow)
-        plan, source = checked.ready(), checked.source
-        from pflow.execution.describe import describe_plan  # lazy: not for runs
+    def describe(self, workflow: Workflow | Checked) -> Description:
+        """What a workflow takes, gives, does and needs, whether or not all of that is there."""
+        checked = workflow if isinstance(workflow, Checked) else self.check(workflow)
+        from pflow.execution.describe import describe_checked  # lazy: not for runs
 
+        source = checked.source
         if not (source.library or source.draft):
-            return describe_plan(plan)
+            return describe_checked(checked)
         manager = self._library() if source.library else WorkflowManager.for_drafts(self.home)
-        return describe_plan(plan, manager.describe(source.library or source.draft))
+        return describe_checked(checked, manager.describe(source.library or source.draft))
 
     def document(self, workflow: Workflow) -> object:
         """The document that a reference means, as its author gave it, whether or not it is valid."""
@@ -273,6 +275,19 @@ class Workspace:
         from pflow.workspace.library import Library  # lazy: runs change nothing
 
         return Library(self.home, self.check)
+
+    @property
+    def sharing(self) -> Sharing:
+        """Workflows of others: looked at, and taken into the library."""
+        from pflow.workspace.sharing.sharing import Sharing  # lazy: runs take nothing
+
+        return Sharing(self.home, self.check)
+
+    def needs(self, workflow: Workflow) -> Needs:
+        """What a workflow requires that is not there, or is there in another way."""
+        from pflow.execution.need.requirement import find_needs  # lazy: runs ask when they are checked
+
+        return find_needs(self._wiring, find_source(workflow, self.home))
 
     @property
     def drafts(self) -> Drafts:

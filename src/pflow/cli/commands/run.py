@@ -120,7 +120,7 @@ def run(
     if workflow.startswith("-") and workflow != "-":
         raise _misplaced(ctx, workflow)
     checked = _find(ctx, console, workflow)
-    plan = checked.ready()
+    plan = checked.runnable()
     typed = read_words(plan.inputs, inputs, workflow=workflow, options=own_options(ctx.command))
     given = {**(read_inputs(console, file) if file else {}), **typed}
     try:
@@ -164,7 +164,7 @@ def _misplaced(ctx: click.Context, flag: str) -> UsageError:
 def validate(console: Console, workflow: str) -> None:
     """Check WORKFLOW and report everything that would stop it from running. Starts nothing."""
     checked = check_workflow(console, find_workflow(console, workflow), workflow)
-    plan = checked.ready()
+    plan = checked.runnable()
     count = len(plan.nodes)
     text = f"`{escape(plan.name or workflow)}` is valid: {count} node{'s' * (count != 1)}"
     if checked.notices:

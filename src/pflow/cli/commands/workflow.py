@@ -9,7 +9,9 @@ import click
 from pflow.cli.argument import check_workflow, find_workflow
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.discover import discover_workflows
-from pflow.cli.commands.workflow_text import TEXT_COMMANDS
+from pflow.cli.commands.workflow_add import add
+from pflow.cli.commands.workflow_setup import setup
+from pflow.cli.commands.workflow_text import TEXT_COMMANDS, show_origin
 from pflow.cli.completion import complete_saved, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.picture import drawing_options, show_graph
@@ -29,7 +31,7 @@ def workflow() -> None:
 
 
 workflow.add_command(discover_workflows)
-for command in TEXT_COMMANDS:
+for command in (*TEXT_COMMANDS, setup, add):
     workflow.add_command(command)
 
 
@@ -52,14 +54,15 @@ def list_workflows(console: Console, query: str, drafts: bool) -> None:
 @drawing_options
 @with_console
 def describe(console: Console, workflow: str, svg: str | None, mermaid: bool) -> None:
-    """Show WORKFLOW: its inputs, its graph and its outputs."""
+    """Show WORKFLOW: its inputs, its graph and its outputs; what is missing is marked."""
     found = find_workflow(console, workflow)
     checked = check_workflow(console, found, workflow)
-    plan = checked.ready()
+    plan = checked.shown_plan()
     if console.json and not (svg or mermaid):
-        console.reply(console.workspace().describe(found).as_dict(), "")
-    else:
-        show_graph(console, plan, svg=svg, mermaid=mermaid, about=_about(console, checked))
+        console.reply(console.workspace().describe(checked).as_dict(), "")
+        return
+    show_graph(console, plan, svg=svg, mermaid=mermaid, about=_about(console, checked), valid=checked.ok)
+    say_lacks(console, checked)
 
 
 workflow.add_command(describe, "describe")
@@ -143,12 +146,24 @@ def _is_taken(console: Console, name: str) -> bool:
     return name in COMMANDS or any(entry.name == name for entry in console.workspace().node_types())
 
 
+def say_lacks(console: Console, checked: Checked) -> None:
+    """Say what a workflow lacks to run, in one list, and what is wrong with it otherwise."""
+    missing = console.workspace().describe(checked).missing
+    if missing:
+        console.remark("", "missing:", *(f"  {escape(each)}" for each in missing))
+    others = [issue for issue in checked.errors if issue.code not in ("unknown-type", "unknown-workflow")]
+    if others and not console.json:
+        console.warn(others)
+    if missing and not checked.source.is_inline:
+        console.remark("", f"hint: pflow workflow setup {escape(checked.source.shown)}")
+
+
 def _about(console: Console, checked: Checked) -> str:
     """What the library knows of a workflow beyond its document."""
     if not checked.source.library:
         return ""
-    known = console.workspace().describe(checked.source.library).statistics
-    parts = [escape(known.description), _runs(known)] if known else []
+    known = console.workspace().describe(checked).statistics
+    parts = [escape(known.description), _runs(known), *show_origin(known.metadata)] if known else []
     return "\n".join(part for part in parts if part)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,12 +93,15 @@ def history(console: Console, name: str, prune: int | None) -> None:
     rows = [
         (str(each.number), each.saved_at[:16].replace("T", " "), each.form, f"{each.size} bytes") for each in versions
     ]
+    origin = library.origin(name)
+    console.remark(*show_origin({"origin": origin}))
     if gone:
         console.remark(f"deleted {gone} version{'s' * (gone != 1)}")
     listed = [
         {"version": each.number, "saved_at": each.saved_at, "form": each.form, "size": each.size} for each in versions
     ]
-    console.reply({"name": name, "versions": listed, "deleted": gone}, "\n".join(columns(rows, indent="")))
+    answer = {"name": name, "versions": listed, "deleted": gone, **({"origin": origin} if origin else {})}
+    console.reply(answer, "\n".join(columns(rows, indent="")))
 
 
 @click.command()
@@ -141,6 +145,19 @@ def export(console: Console, name: str, file: str | None, overwrite: bool) -> No
     except OSError as error:
         raise StorageError(f"`{path}` cannot be written: {error.strerror}") from error
     console.reply({"name": name, "path": str(path)}, f"wrote {escape(str(path))}")
+
+
+def show_origin(metadata: Mapping[str, object]) -> list[str]:
+    """Where a workflow of someone else came from, in a line; nothing for others."""
+    origin = metadata.get("origin")
+    if not isinstance(origin, Mapping):
+        return []
+    commit, file, version = (origin.get(key) for key in ("commit", "file", "version"))
+    parts = [f"from {escape(str(origin.get('source', '')))}"]
+    parts += [f"file {escape(str(file))}"] if file else []
+    parts += [f"commit {escape(str(commit))}"] if commit else []
+    parts += [f"added as version {version}"] if isinstance(version, int) else []
+    return [", ".join(parts)]
 
 
 TEXT_COMMANDS = (show, edit, diff, history, restore, rename, export)

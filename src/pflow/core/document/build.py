@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pflow.core.document.document import IR_VERSION, Batch, Document, Input, NodeSpec, Retry
+from pflow.core.document.document import IR_VERSION, Batch, Document, Input, NodeSpec, Requirements, Retry
 from pflow.core.document.edges import read_flow, read_mappings
 from pflow.core.document.fields import Fields, check_name, is_name, wrong_type
 from pflow.core.document.inputs_outputs import read_inputs, read_outputs
@@ -15,7 +15,10 @@ MAX_NODES = 10_000
 """Nodes of a document."""
 
 _DOCUMENT = dict.fromkeys(
-    ("ir_version", "name", "description", "metadata", "inputs", "outputs", "nodes", "edges", "start_node", "mappings")
+    (
+        *("ir_version", "name", "description", "metadata", "requires", "inputs", "outputs", "nodes", "edges"),
+        *("start_node", "mappings"),
+    )
 )
 _NODE = dict.fromkeys(
     (
@@ -55,6 +58,7 @@ def build_document(value: object, issues: Issues) -> Document | None:
     outputs = read_outputs(top)
     _check_clashes(issues, nodes, ids, inputs)
     name, description, metadata = top.text("name"), top.text("description"), top.mapping("metadata")
+    requires = _read_requires(top)
     if not nodes:
         return None
     mode, edges, start = read_flow(top, ids)
@@ -75,8 +79,17 @@ def build_document(value: object, issues: Issues) -> Document | None:
         outputs=outputs,
         start_node=start,
         mappings=mappings,
+        requires=requires,
         raw=raw,
     )
+
+
+def _read_requires(top: Fields) -> Requirements | None:
+    if top.values.get("requires") is None:
+        return None
+    from pflow.core.document.requirement import read_requires  # lazy: few documents require anything
+
+    return read_requires(top)
 
 
 def _check_version(top: Fields) -> None:

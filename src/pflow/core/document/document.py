@@ -96,6 +96,15 @@ class KeyMapping(Frozen):
     output_mappings: Mapping[str, str] = {}
 
 
+class Requirements(Frozen):
+    """What a document needs. `pflow` is a version specifier, `servers` holds each server's fields by its name."""
+
+    pflow: str = ""
+    servers: Mapping[str, Mapping[str, object]] = {}
+    settings: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+
+
 class Document(Frozen):
     """A whole workflow.
 
@@ -116,4 +125,5 @@ class Document(Frozen):
     outputs: Mapping[str, Output] = {}
     start_node: str | None = None
     mappings: Mapping[str, KeyMapping] = {}
+    requires: Requirements | None = None
     raw: Mapping[str, object] = {}

@@ -140,15 +140,18 @@ class WorkflowManager:
         *,
         overwrite: bool = False,
         replaces: int | None = None,
+        origin: Json | None = None,
     ) -> Path:
         """Store a document under a name; raises `ExistsError` if it is taken and may not be overwritten.
 
-        `replaces` is the version that the caller has seen: overwrites that one and no other.
+        `replaces` is the version that the caller has seen: overwrites that one and no other. `origin` says where a
+        document of someone else came from.
         """
-        self._check_new_name(name)
+        self.check_new_name(name)
         text = document if isinstance(document, WorkflowText) else text_of_value(document)
+        given: Json = {key: said for key, said in (("description", description), ("origin", origin)) if said}
         with self._locked():
-            return self._store(name, text, {"description": description} if description else {}, overwrite, replaces)
+            return self._store(name, text, given, overwrite, replaces)
 
     def delete(self, name: str) -> None:
         """Forget what is saved under a name, earlier versions included."""
@@ -160,7 +163,7 @@ class WorkflowManager:
 
     def rename(self, name: str, new_name: str) -> Path:
         """Give a workflow another name, which must be free; its versions and statistics come along."""
-        self._check_new_name(new_name)
+        self.check_new_name(new_name)
         with self._locked():
             text = self._read(name)
             if self._paths(new_name):
@@ -179,7 +182,7 @@ class WorkflowManager:
         """Move a draft into the library. Never overwrites; doing it again finishes what a crash cut short."""
         library = WorkflowManager(self.home, calls=self._calls)
         drafts = WorkflowManager.for_drafts(self.home, calls=self._calls)
-        library._check_new_name(name)
+        library.check_new_name(name)
         check_name(draft)
         # Always in this order, and no other method takes both: two moves cannot wait for each other.
         with drafts._locked(), library._locked():
@@ -299,6 +302,8 @@ class WorkflowManager:
         for other in self._paths(name):
             if other != path:
                 remove(other, calls=self._calls)
+        if "origin" in given:
+            given = {**given, "origin": {**object_in(given, "origin"), "version": number}}
         self._note(name, text, before, {**given, "version": number} if self.kind == "library" else given)
         return path
 
@@ -309,7 +314,8 @@ class WorkflowManager:
         summary = _summary(name, text)
         described: Json = {} if summary or "description" not in before else {"description": before["description"]}
         read: Json = {"summary": summary, "stamp": _stamp(self.path(name).stat())}
-        self._about.note(name, {**times, **described, **given, **read})
+        origin: Json = {"origin": before["origin"]} if "origin" in before else {}
+        self._about.note(name, {**times, **described, **origin, **given, **read})
 
     def _before(self, name: str, overwrite: bool, replaces: int | None) -> tuple[Json, int]:
         """What is known of the text that is about to be overwritten, and the number of the version that follows it."""
@@ -339,7 +345,8 @@ class WorkflowManager:
             found = {}
         return {**found, **self._about.all().get(name, {})}, number + 1
 
-    def _check_new_name(self, name: str) -> None:
+    def check_new_name(self, name: str) -> None:
+        """Raise `UsageError` for a name that nothing can be saved under."""
         if self.kind == "draft":
             check_name(name, what="draft", inside="-")
         if check_name(name).lower().endswith(PATH_SUFFIXES):
