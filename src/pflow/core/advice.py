@@ -10,6 +10,7 @@ COMMANDS = {
     "add_server": "pflow mcp add",
     "add_server_with_token": "pflow mcp add NAME --url … --header 'Authorization: Bearer ${TOKEN}'",
     "add_workflow": "add `--with WORKFLOW`",
+    "agree_project": "pflow project agree {root}",
     "call_tool_again": "call the tool again with `pflow call`",
     "cancel_run": "pflow runs cancel {run}",
     "check_server": "pflow mcp doctor {server}",
@@ -39,6 +40,7 @@ COMMANDS = {
     "set_option": "pflow settings set {name} {value}",
     "set_setting": "pflow settings set {name}",
     "settings": "pflow settings",
+    "show_project": "pflow project show {root}",
     "sync_server": "pflow mcp sync {server}",
     "sync_servers": "pflow mcp sync",
 }

@@ -17,6 +17,7 @@ from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.json_type import Json, object_in
 from pflow.core.other_words import advise_type
 from pflow.core.schema_path import Schema
+from pflow.registry.brought import Bring, Brought
 from pflow.registry.entry import VIRTUAL, Entry
 from pflow.registry.node_file import builtin_stamp, fingerprints, own_fingerprints, why_unused
 from pflow.registry.search import search_names
@@ -47,6 +48,8 @@ class Registry:
         self._changes: dict[str, dict[str, object] | None] = {}
         self._stamp: object = None
         self._builtin: list[int] = []
+        self._bring: Bring | None = None
+        self._brought: dict[str, Brought] = {}
         self.notices: list[str] = []
 
     @classmethod
@@ -145,26 +148,37 @@ class Registry:
 
     def get(self, name: str) -> Entry:
         """The node type of that name. Raises `NotFoundError` with the names it may have meant."""
-        if name not in self._nodes:
-            near, hint = advise_type(name, self._nodes)
+        if name not in self:
+            near, hint = advise_type(name, self._all())
             raise NotFoundError(f"there is no node type `{name}`", details={"similar": near}, suggestions=[hint])
         if name not in self._entries:
-            self._entries[name] = Entry(name, self._nodes[name], self._folder, self._observations)
+            data = self._nodes.get(name)
+            source = None
+            if data is None:
+                data, source = self._brought[name].data, self._brought[name].source
+            self._entries[name] = Entry(name, data, self._folder, self._observations, source)
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._nodes
+        return name in self._nodes or name in self._all()
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return len(self._all())
 
     def names(self) -> list[str]:
         """All node types, sorted."""
-        return sorted(self._nodes)
+        return sorted(self._all())
+
+    def bring(self, nodes: Bring) -> None:
+        """Let projects bring node types along. They are asked only for names that are not known otherwise.
+
+        What they bring never replaces another node type, and is never saved.
+        """
+        self._bring = nodes
 
     def search(self, query: str) -> list[Entry]:
         """Node types that match the words of `query`, best first; an empty query lists all."""
-        return [self.get(name) for name in search_names(self._nodes, query)]
+        return [self.get(name) for name in search_names(self._all(), query)]
 
     def set_entry(self, name: str, data: Mapping[str, object]) -> None:
         """Add or replace a virtual entry; `save` makes it last.
@@ -187,6 +201,19 @@ class Registry:
         if not self.get(name).is_virtual:
             raise UsageError(f"`{name}` comes from a file; delete the file to remove it")
         self._change(name, None)
+
+    def _all(self) -> Nodes:
+        """Every node type, with those of projects."""
+        bring, self._bring = self._bring, None
+        if bring is not None:
+            found, notices = bring()
+            self.notices.extend(notices)
+            for each in found:
+                if taken := self._nodes.get(each.name) or (each.name in self._brought and self._brought[each.name].data):
+                    self.notices.append(_collision(each.name, each.file, taken))
+                else:
+                    self._brought[each.name] = each
+        return {**{name: each.data for name, each in self._brought.items()}, **self._nodes}
 
     def _is_current(self) -> bool:
         """Whether this version of pflow scanned the source files as they are now."""

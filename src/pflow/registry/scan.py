@@ -56,10 +56,18 @@ def kebab(class_name: str) -> str:
 
 def scan_file(path: Path, module: str | None) -> Scan:
     """The nodes of one file; `module` is its import name, None for a person's own file."""
-    scan = Scan()
-    source, tree = b"", None
     try:
         source = path.read_bytes()
+    except OSError as error:
+        return Scan(notices=[f"`{path.name}` cannot be read ({error.strerror}); its nodes are left out"])
+    return scan_source(source, path, module)
+
+
+def scan_source(source: bytes, path: Path, module: str | None) -> Scan:
+    """The nodes of a file that has been read."""
+    scan = Scan()
+    tree = None
+    try:
         problem = f" is larger than {MAX_SOURCE // 1024} KiB"
         if b"\0" in source:  # the versions of Python say this differently
             problem = " is not Python source"
@@ -67,8 +75,6 @@ def scan_file(path: Path, module: str | None) -> Scan:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 tree = ast.parse(source, path.name)
-    except OSError as error:
-        problem = f" cannot be read ({error.strerror})"
     except SyntaxError as error:
         problem = f" line {error.lineno}: {error.msg}" if error.lineno else f": {error.msg}"
     except (ValueError, RecursionError, MemoryError):

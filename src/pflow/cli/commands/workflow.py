@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -40,7 +41,7 @@ for command in TEXT_COMMANDS:
 def list_workflows(console: Console, query: str, drafts: bool) -> None:
     """Saved workflows, those that match QUERY."""
     found = console.workspace().workflows(query, drafts=drafts)
-    rows = [(escape(entry.name), _runs(entry), shorten(entry.description, 80)) for entry in found]
+    rows = [(escape(entry.name), _origin(entry), _runs(entry), shorten(entry.description, 80)) for entry in found]
     if not rows:
         none = "no workflow is saved yet\n\nhint: pflow workflow save FILE NAME"
         console.remark(f"no saved workflow matches `{escape(query)}`" if query else none)
@@ -72,6 +73,7 @@ workflow.add_command(describe, "describe")
 @click.option("--description", default="", help="What it is for, in a sentence.")
 @click.option("--overwrite", "--force", is_flag=True, help="Replace what is saved under that name.")
 @click.option("--draft", is_flag=True, help="Save it as a draft, which is deleted some day.")
+@click.option("--project", is_flag=True, help="Save it in the project's folder `.pflow`, which is made if need be.")
 @with_console
 def save(
     console: Console, /, document: str, name: str | None, named: str | None, description: str, **options: bool
@@ -87,7 +89,10 @@ def save(
     if isinstance(found, dict):
         found["name"] = chosen
     try:
-        path = console.workspace().save(found, chosen, description, **options)
+        if options.pop("project"):
+            path = _save_in_project(console, checked, chosen, description, **options)
+        else:
+            path = console.workspace().save(found, chosen, description, **options)
     except ExistsError as error:
         hints = ["choose another name, or replace it with `--overwrite`"]
         raise ExistsError(error.message, details=error.details, suggestions=hints) from None
@@ -100,9 +105,14 @@ def save(
 
 @workflow.command()
 @click.argument("name", shell_complete=complete_saved)
+@click.option("--project", is_flag=True, help="Delete the file of the project's workflow instead.")
 @with_console
-def delete(console: Console, name: str) -> None:
+def delete(console: Console, name: str, project: bool) -> None:
     """Remove NAME from the saved workflows."""
+    if project:
+        path = console.workspace().projects.delete(name)
+        console.reply({"deleted": name, "path": str(path)}, f"deleted {escape(str(path))}")
+        return
     console.workspace().delete(name)
     console.reply({"deleted": name}, f"deleted `{escape(name)}`")
 
@@ -149,7 +159,26 @@ def _about(console: Console, checked: Checked) -> str:
     return "\n".join(part for part in parts if part)
 
 
+def _save_in_project(
+    console: Console, checked: Checked, name: str, description: str, *, overwrite: bool, draft: bool
+) -> Path:
+    if draft or description:
+        option = "--draft" if draft else "--description"
+        raise UsageError(
+            f"`{option}` cannot be combined with `--project`",
+            suggestions=["a project's workflow is its file alone; its document has a `description`"],
+        )
+    return console.workspace().projects.save(checked, name, overwrite=overwrite)
+
+
+def _origin(entry: SavedWorkflow) -> str:
+    place = f"project {escape(str(Path(entry.path).parent.parent))}" if entry.path else entry.origin
+    return f"{place}, hidden by a project" if entry.hidden_by else place
+
+
 def _runs(entry: SavedWorkflow) -> str:
+    if entry.path:
+        return ""  # pflow counts nothing for projects
     if not entry.runs:
         return "never run"
     last = entry.last_run_at[:16].replace("T", " ")
