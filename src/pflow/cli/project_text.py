@@ -50,6 +50,10 @@ def ask_about(console: Console, found: ProjectView) -> bool:
 
 
 def _render_difference(difference: Difference) -> list[str]:
-    signs = (("added", "+", difference.added), ("changed", "~", difference.changed), ("removed", "-", difference.removed))
+    signs = (
+        ("added", "+", difference.added),
+        ("changed", "~", difference.changed),
+        ("removed", "-", difference.removed),
+    )
     lines = [f"    {sign} {escape(file)} ({word})" for word, sign, files in signs for file in files]
     return ["  since you last agreed", *lines] if lines else []

@@ -13,7 +13,7 @@ from pflow.core.file.home import Home
 from pflow.core.library.reference import Resolved, is_path, resolve
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.project.project import Project
-from pflow.core.project.projects import Projects
+from pflow.core.project.projects import Projects, hint
 from pflow.execution.compiler import Load, child_key
 
 Workflow = str | Mapping[str, object] | Parsed
@@ -71,7 +71,7 @@ def _resolve(workflow: str, home: Home, projects: Projects | None) -> Resolved:
     try:
         return resolve(workflow, home, projects.names())
     except NotFoundError as error:
-        error.suggestions = (*error.suggestions, *projects.notices)  # it may be in one that is not agreed to
+        error.suggestions = (*error.suggestions, *map(hint, projects.waiting()))
         raise
 
 

@@ -10,6 +10,7 @@ from pflow.core.errors import PflowError
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
+from pflow.core.project.project import Project
 from pflow.core.suggest import nearest
 from pflow.mcp.server.tool_name import PREFIX
 from pflow.planning.catalogue import KINDS, Catalogue, Key, Kind
@@ -75,10 +76,17 @@ class Findings(Frozen):
 
 
 class Discovery:
-    """Finds everything in a home that a workflow could be made of."""
+    """Finds everything in a home and in projects that a workflow could be made of."""
 
-    def __init__(self, home: Home, *, registry: Registry | None = None, ranking: Ranking | None = None) -> None:
-        self._catalogue = Catalogue(home, registry)
+    def __init__(
+        self,
+        home: Home,
+        *,
+        registry: Registry | None = None,
+        projects: Sequence[Project] = (),
+        ranking: Ranking | None = None,
+    ) -> None:
+        self._catalogue = Catalogue(home, registry, projects)
         self._ranking = WordRanking(home.root / FILE) if ranking is None else ranking
 
     def find(self, query: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:

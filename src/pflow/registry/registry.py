@@ -209,7 +209,9 @@ class Registry:
             found, notices = bring()
             self.notices.extend(notices)
             for each in found:
-                if taken := self._nodes.get(each.name) or (each.name in self._brought and self._brought[each.name].data):
+                if taken := self._nodes.get(each.name) or (
+                    each.name in self._brought and self._brought[each.name].data
+                ):
                     self.notices.append(_collision(each.name, each.file, taken))
                 else:
                     self._brought[each.name] = each

@@ -11,6 +11,7 @@ from pflow.core.advice import Advice
 from pflow.core.document.difference import Change, compare_documents
 from pflow.core.errors import DocumentError, ExistsError, UsageError
 from pflow.core.file.atomic import make_folder, read_private, remove, write_atomic
+from pflow.core.file.file_name import check_name
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
 from pflow.core.library.history import MAX_FILE, Version
@@ -78,7 +79,8 @@ class Library:
         """What a project or the library has under a name, or an earlier version of it."""
         project = self._projects.find(name)
         if project is not None:
-            self._check_unversioned(project, name, version is not None)
+            if version is not None:
+                self._check_versioned(name)
             return SavedText(name=name, text=project.text(name), version=0, path=project.path(name))
         current = self._manager.version(name)
         text = self._manager.text(name) if version is None else self._manager.version_text(name, version)
@@ -86,12 +88,12 @@ class Library:
 
     def versions(self, name: str) -> list[Version]:
         """Every version that is kept, newest first."""
-        if not self._manager.exists(name) and (project := self._projects.find(name)) is not None:
-            self._check_unversioned(project, name, True)
+        self._check_versioned(name)
         return self._manager.versions(name)
 
     def restore(self, name: str, version: int) -> int:
         """Save an earlier version again; returns the number that it has now."""
+        self._check_versioned(name)
         return self._manager.restore(name, version)
 
     def prune(self, name: str, keep: int) -> int:
@@ -100,7 +102,13 @@ class Library:
 
     def rename(self, name: str, new_name: str) -> Path:
         """Give a workflow another name."""
+        self._check_saved(name)
         return self._manager.rename(name, new_name)
+
+    def delete(self, name: str) -> None:
+        """Remove a workflow, earlier versions included."""
+        self._check_saved(name)
+        self._manager.delete(name)
 
     def replace(self, workflow: Workflow, name: str, version: int, description: str = "") -> int:
         """Save a checked workflow in place of the version that the caller has read; returns the new version."""
@@ -115,8 +123,8 @@ class Library:
         Each of `others` is the number of a version, or a name or path. Without any, the last two versions differ.
         """
         sides = others
-        if (project := self._projects.find(name)) is not None:
-            self._check_unversioned(project, name, not others or any(other.isdecimal() for other in others))
+        if not others or any(other.isdecimal() for other in others):
+            self._check_versioned(name)
         if not others:
             sides = (str(self.versions(name)[:2][-1].number), name)
         elif len(others) == 1:
@@ -173,13 +181,22 @@ class Library:
             self._check(find_in_project(edited, edit.name, self._home, self._projects)).ready()
             self._folders.replace(edit.name, edit.base.text, text)
 
-    def _check_unversioned(self, project: Project, name: str, is_version: bool) -> None:
-        """Raise `UsageError` if a version is asked for of a workflow that a project brings."""
-        if is_version:
-            path = project.path(name)
+    def _check_saved(self, name: str) -> None:
+        """Raise `UsageError` for a name that only a project has: its files change only when that was meant."""
+        check_name(name)
+        if not self._manager.exists(name) and (project := self._projects.find(name)) is not None:
+            raise UsageError(
+                f"`{name}` is not in the library; it is a workflow of the project at `{project.folder.parent}`",
+                suggestions=["add `--project` to change the project's file"],
+            )
+
+    def _check_versioned(self, name: str) -> None:
+        """Raise `UsageError` for a workflow that a project brings, of which pflow keeps no versions."""
+        project = self._projects.find(name)
+        if project is not None:
             raise UsageError(
                 f"pflow keeps no versions of `{name}`: it is a workflow of the project at `{project.folder.parent}`",
-                suggestions=[f"its history is that of its repository: `git log -p {path}`"],
+                suggestions=[f"its history is that of its repository: `git log -p {project.path(name)}`"],
             )
 
 

@@ -87,6 +87,12 @@ class Workspace:
         """What a person should know of: files set aside, nodes that could not be read."""
         return [*self._wiring.notices(), *self._own_notices]
 
+    @property
+    def project_notices(self) -> list[str]:
+        """What a person should know of projects: which are not used, and why."""
+        self._wiring.projects.agreed()
+        return self._wiring.projects.notices
+
     # Checking and running
 
     def parse(self, text: bytes | str, *, suffix: str = "") -> Parsed:
@@ -296,7 +302,7 @@ class Workspace:
 
     def delete(self, name: str) -> None:
         """Remove a workflow from the library."""
-        self._library().delete(name)
+        self.library.delete(name)
 
     def clean_drafts(self, older_than_seconds: float) -> list[str]:
         """Delete old drafts; returns their names."""
@@ -339,7 +345,7 @@ class Workspace:
         """Finds node types and workflows by a description of a task."""
         from pflow.workspace.finder import Finder  # lazy: runs look for nothing
 
-        return Finder(self.home, self._wiring.registry)
+        return Finder(self.home, self._wiring.registry, self._wiring.projects.agreed())
 
     def scan(self) -> list[str]:
         """Read all node sources again; returns what could not be used."""

@@ -152,6 +152,8 @@ def _is_taken(console: Console, name: str) -> bool:
 
 def _about(console: Console, checked: Checked) -> str:
     """What the library knows of a workflow beyond its document."""
+    if checked.source.project is not None:
+        return f"from {escape(str(checked.source.project.path(checked.source.shown)))}"
     if not checked.source.library:
         return ""
     known = console.workspace().describe(checked.source.library).statistics

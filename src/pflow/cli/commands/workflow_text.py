@@ -51,7 +51,9 @@ def edit(console: Console, name: str, start: str | None) -> None:
     if version is None:
         console.reply({"name": name, "changed": False}, f"`{escape(name)}` is unchanged")
     elif version == 0:
-        console.reply({"name": name, "changed": True, "path": str(work.base.path)}, f"saved {escape(str(work.base.path))}")
+        console.reply(
+            {"name": name, "changed": True, "path": str(work.base.path)}, f"saved {escape(str(work.base.path))}"
+        )
     else:
         console.reply({"name": name, "changed": True, "version": version}, f"saved `{escape(name)}`, version {version}")
 

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 from pflow.core.errors import SecurityError
@@ -21,7 +22,7 @@ MOST_FILES = 500
 """Files that count in one folder."""
 
 MOST_ENTRIES = 2_000
-"""Entries of all directories that are looked at."""
+"""Entries of one directory that are looked at."""
 
 MOST_BYTES = 16 << 20
 """Bytes of all files that count."""
@@ -63,11 +64,10 @@ def read_content(folder: Path) -> Content:
     _check_directory(folder, folder)
     files: dict[str, bytes] = {}
     left_out: list[str] = []
-    size = seen = 0
+    size = 0
     for name, is_counted in _names(folder):
-        seen += 1
-        if seen > MOST_ENTRIES or len(files) >= MOST_FILES:
-            raise _refused(folder, f"it holds more than {MOST_FILES} files", "keep only what belongs to pflow in it")
+        if len(files) + len(left_out) >= MOST_FILES:
+            raise _too_many(folder)
         if not is_counted:
             left_out.append(f"`{shorten(name)}` is left out; a name has only letters, digits, `-`, `_` and `.`")
             continue
@@ -89,13 +89,11 @@ def _names_in(folder: Path, room: str, suffixes: tuple[str, ...], depth: int) ->
     _check_directory(folder, folder / room)
     try:
         with os.scandir(folder / room) as entries:
-            listed = []
-            for entry in entries:
-                listed.append(entry)
-                if len(listed) > MOST_ENTRIES:
-                    break  # the caller refuses them; sorting a hundred thousand first helps nobody
+            listed = list(islice(entries, MOST_ENTRIES + 1))
     except OSError as error:
         raise _unreadable(folder, room, error) from error
+    if len(listed) > MOST_ENTRIES:
+        raise _too_many(folder)
     for entry in sorted(listed, key=lambda entry: entry.name):
         name = entry.name
         if name.startswith((".", "_")):
@@ -149,6 +147,10 @@ def _read(folder: Path, name: str, room: int) -> bytes:
     if data is None:
         raise _refused(folder, f"its files have more than {MOST_BYTES >> 20} MB", "keep data elsewhere")
     return data
+
+
+def _too_many(folder: Path) -> SecurityError:
+    return _refused(folder, f"it holds more than {MOST_FILES} files", "keep only what belongs to pflow in it")
 
 
 def _unreadable(folder: Path, name: str, error: OSError) -> SecurityError:

@@ -64,6 +64,11 @@ class Projects:
         """The same, without asking anything or saying that something waits."""
         return [each for each in self._found if isinstance(each, Project)] if self._start is not None else []
 
+    def waiting(self) -> list[Waiting]:
+        """The projects that are not agreed to as they are now."""
+        self.agreed()
+        return [each for each in self._found if isinstance(each, Waiting)]
+
     def find(self, name: str) -> Project | None:
         """The nearest project with a workflow of that name."""
         return next((project for project in self.agreed() if name in project.files()), None)
@@ -133,6 +138,12 @@ def notice(waiting: Waiting) -> Advice:
         brings=summary(project),
         root=shlex.quote(str(project.folder.parent)),
     )
+
+
+def hint(waiting: Waiting) -> Advice:
+    """Where something that is missing may be."""
+    root = shlex.quote(str(waiting.project.folder.parent))
+    return Advice("it may be in a project that is not agreed to; `{show_project}` shows what that brings", root=root)
 
 
 def summary(project: Project) -> str:
