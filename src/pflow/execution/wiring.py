@@ -172,7 +172,7 @@ class Wiring:
         return merge_options(projects)
 
     def _project_nodes(self) -> tuple[list[Brought], list[str]]:
-        projects = self.projects.agreed()
+        projects = self.projects.with_nodes()
         if not projects:
             return [], []
         from pflow.registry.brought import brought_nodes  # lazy: most directories belong to no project

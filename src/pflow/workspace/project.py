@@ -81,6 +81,12 @@ class ProjectFolders:
         self._projects = projects
         self._start = start
 
+    @property
+    def notices(self) -> list[str]:
+        """Which projects are not used, and why."""
+        self._projects.agreed()
+        return self._projects.notices
+
     def show(self, path: Path | None = None) -> list[ProjectView]:
         """Every folder that counts in a directory, nearest first, or the folder of one project."""
         return [self._view(folder) for folder in self._folders(path)]

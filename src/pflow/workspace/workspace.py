@@ -87,12 +87,6 @@ class Workspace:
         """What a person should know of: files set aside, nodes that could not be read."""
         return [*self._wiring.notices(), *self._own_notices]
 
-    @property
-    def project_notices(self) -> list[str]:
-        """What a person should know of projects: which are not used, and why."""
-        self._wiring.projects.agreed()
-        return self._wiring.projects.notices
-
     # Checking and running
 
     def parse(self, text: bytes | str, *, suffix: str = "") -> Parsed:

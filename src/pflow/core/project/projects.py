@@ -60,6 +60,11 @@ class Projects:
                     found[index] = self._settle(each)
         return [each for each in found if isinstance(each, Project)]
 
+    def with_nodes(self) -> list[Project]:
+        """The projects to use for their node types: about one that brings none, nobody is asked."""
+        has_waiting = any(isinstance(each, Waiting) and each.project.nodes() for each in self._found)
+        return self.agreed() if has_waiting else self.agreed_already()
+
     def agreed_already(self) -> list[Project]:
         """The same, without asking anything or saying that something waits."""
         return [each for each in self._found if isinstance(each, Project)] if self._start is not None else []
@@ -131,11 +136,11 @@ def notice(waiting: Waiting) -> Advice:
     project = waiting.project
     why = "has changed since you agreed to it" if waiting.difference else "has not been agreed to"
     return Advice(
-        "the folder `{folder}` brings {brings} and is not used: it "
-        + why
-        + "; look at it with `{show_project}`, then `{agree_project}`",
+        "the folder `{folder}` brings {brings} and is not used: it {why}; "
+        "look at it with `{show_project}`, then `{agree_project}`",
         folder=str(project.folder),
         brings=summary(project),
+        why=why,
         root=shlex.quote(str(project.folder.parent)),
     )
 

@@ -56,7 +56,7 @@ def list_workflows(workspace: Workspace, arguments: Arguments) -> ToolReply:
         workspace.output_limit,
         none=none,
         advice="give a `filter`",
-        notices=workspace.project_notices,
+        notices=workspace.projects.notices,
     )
 
 
