@@ -5,16 +5,18 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pflow.core.document.parse import Parsed, parse_text, parse_value, read_file
 from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.file.home import Home
 from pflow.core.library.reference import Resolved, is_path, resolve
 from pflow.core.library.workflow_manager import WorkflowManager
-from pflow.core.project.project import Project
 from pflow.core.project.projects import Projects, hint
 from pflow.execution.compiler import Load, child_key
+
+if TYPE_CHECKING:
+    from pflow.core.project.project import Project
 
 Workflow = str | Mapping[str, object] | Parsed
 """A workflow: its name, a path, a document, the text of one, or one that was parsed already."""

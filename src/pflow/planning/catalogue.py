@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 
@@ -17,11 +17,13 @@ from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.printable import cut
-from pflow.core.project.project import Project
 from pflow.mcp.tools.detail import describe_entry
 from pflow.mcp.tools.entry import WRAPPER
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
+
+if TYPE_CHECKING:
+    from pflow.core.project.project import Project
 
 Kind = Literal["node", "workflow", "draft"]
 KINDS: tuple[Kind, ...] = ("node", "workflow", "draft")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, zip_longest
+from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import PflowError
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
-from pflow.core.project.project import Project
 from pflow.core.suggest import nearest
 from pflow.mcp.server.tool_name import PREFIX
 from pflow.planning.catalogue import KINDS, Catalogue, Key, Kind
@@ -18,6 +18,9 @@ from pflow.planning.query_word import split_query, split_task
 from pflow.planning.ranking import Match, Ranked, Ranking
 from pflow.planning.word_ranking import WordRanking
 from pflow.registry.registry import Registry
+
+if TYPE_CHECKING:
+    from pflow.core.project.project import Project
 
 FILE = "discovery.db"
 """The index in pflow's home. It is a cache: deleting it loses nothing."""

@@ -17,12 +17,12 @@ from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.json_type import Json, object_in
 from pflow.core.other_words import advise_type
 from pflow.core.schema_path import Schema
-from pflow.registry.brought import Bring, Brought
 from pflow.registry.entry import VIRTUAL, Entry
 from pflow.registry.node_file import builtin_stamp, fingerprints, own_fingerprints, why_unused
 from pflow.registry.search import search_names
 
 if TYPE_CHECKING:
+    from pflow.registry.brought import Bring, Brought
     from pflow.registry.observed import Observed
 
 HEAD = "__registry__"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pflow.core.file.home import Home
-from pflow.core.project.project import Project
 from pflow.planning.catalogue import Kind
 from pflow.planning.discovery import Discovery, Findings
 from pflow.planning.nodes import MOST_WORKFLOWS
 from pflow.registry.registry import Registry
+
+if TYPE_CHECKING:
+    from pflow.core.project.project import Project
 
 MOST_NODES = 10
 _NODES: tuple[Kind, ...] = ("node",)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import SecurityError, StorageError
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
-from pflow.core.project.agreement import Agreements, Difference
-from pflow.core.project.content import read_content
-from pflow.core.project.project import Project
 from pflow.core.project.search import find_folders
+
+if TYPE_CHECKING:
+    from pflow.core.project.agreement import Agreements, Difference
+    from pflow.core.project.project import Project
 
 
 class Waiting(Frozen):
@@ -46,6 +47,8 @@ class Projects:
     @cached_property
     def agreements(self) -> Agreements:
         """What the person has agreed to."""
+        from pflow.core.project.agreement import Agreements  # lazy: most directories belong to no project
+
         return Agreements(self._home)
 
     def agreed(self) -> list[Project]:
@@ -58,7 +61,7 @@ class Projects:
             for index, each in enumerate(found):
                 if isinstance(each, Waiting) and not each.is_declined:
                     found[index] = self._settle(each)
-        return [each for each in found if isinstance(each, Project)]
+        return [each for each in found if not isinstance(each, Waiting)]
 
     def with_nodes(self) -> list[Project]:
         """The projects to use for their node types: about one that brings none, nobody is asked."""
@@ -67,7 +70,7 @@ class Projects:
 
     def agreed_already(self) -> list[Project]:
         """The same, without asking anything or saying that something waits."""
-        return [each for each in self._found if isinstance(each, Project)] if self._start is not None else []
+        return [each for each in self._found if not isinstance(each, Waiting)]
 
     def waiting(self) -> list[Waiting]:
         """The projects that are not agreed to as they are now."""
@@ -87,7 +90,8 @@ class Projects:
         """What a person should know of projects, if anything of them could have been used."""
         if not self._looked:
             return []
-        return [*self.agreements.notices, *self._refusals, *self._notices]
+        said = self.agreements.notices if self._found else []
+        return [*said, *self._refusals, *self._notices]
 
     @cached_property
     def _found(self) -> list[Project | Waiting]:
@@ -96,6 +100,10 @@ class Projects:
     def _look(self, start: Path) -> list[Project | Waiting]:
         found: list[Project | Waiting] = []
         for folder in find_folders(start, self._home):
+            # lazy: most directories belong to no project
+            from pflow.core.project.content import read_content
+            from pflow.core.project.project import Project
+
             try:
                 if not folder.is_symlink() and not folder.is_dir():
                     continue  # a file of this name is not pflow's
@@ -141,14 +149,21 @@ def notice(waiting: Waiting) -> Advice:
         folder=str(project.folder),
         brings=summary(project),
         why=why,
-        root=shlex.quote(str(project.folder.parent)),
+        root=_root(waiting),
     )
 
 
 def hint(waiting: Waiting) -> Advice:
     """Where something that is missing may be."""
-    root = shlex.quote(str(waiting.project.folder.parent))
+    root = _root(waiting)
     return Advice("it may be in a project that is not agreed to; `{show_project}` shows what that brings", root=root)
+
+
+def _root(waiting: Waiting) -> str:
+    """The directory of a project, as a word of a command."""
+    import shlex  # lazy: only for a project that waits
+
+    return shlex.quote(str(waiting.project.folder.parent))
 
 
 def summary(project: Project) -> str:
