@@ -121,8 +121,7 @@ class _Compiler:
         for node in nodes:
             node.batch = self._batch(node)
         starts = plan_edges(document, nodes, self._report)
-        targets = [tuple(dict.fromkeys(t for ts in node.edges.values() for t in ts)) for node in nodes]
-        after = reach_through_loops(targets, starts)
+        after = reach_through_loops([node.targets() for node in nodes], starts)
         interfaces = [node.visible_outputs() for node in nodes]
         references = References(document, interfaces, after, self._report)
         fit = TemplateFit(GivenTypes(document, nodes, interfaces, references), self._report)
@@ -359,7 +358,7 @@ class _Compiler:
         spec, child = node.spec, node.child
         mapping = self.mappings.get(spec.id)
         node_hash = entry.node_hash if child is None else digest(orjson.dumps(child.raw))
-        definition, former = define(spec, node_hash, mapping)
+        definition, former = define(spec, node_hash, mapping, child.raw if child else None)
         added = tool_params(entry.tool)
         return PlanNode(
             id=spec.id,
@@ -369,6 +368,7 @@ class _Compiler:
             definition=definition,
             node_hash=node_hash,
             edges=node.edges,
+            implied=tuple(node.implied),
             make=None if child is not None else entry.make,
             former=former,
             child=child,
