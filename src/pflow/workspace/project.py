@@ -235,7 +235,10 @@ class ProjectFolders:
 
     def _needed_start(self) -> Path:
         if self._start is None:
-            raise UsageError("this workspace looks at no project", suggestions=["open it with `project=DIRECTORY`"])
+            raise UsageError(
+                "there is no directory to look for projects in",
+                suggestions=["change to a directory that exists; in Python, open the workspace with `project=…`"],
+            )
         return self._start
 
     def _view(self, folder: Path) -> ProjectView:
