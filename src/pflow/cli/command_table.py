@@ -8,6 +8,7 @@ COMMANDS = {
     "fmt": ("pflow.cli.commands.fmt:fmt", "Write documents in their canonical form."),
     "describe": ("pflow.cli.commands.workflow:describe", "Show what a workflow takes, gives and does."),
     "workflow": ("pflow.cli.commands.workflow:workflow", "Save, list, describe, edit and compare workflows."),
+    "project": ("pflow.cli.commands.project:project", "See what a project brings along, and agree to it."),
     "registry": ("pflow.cli.commands.registry:registry", "See which node types there are, and try them."),
     "mcp": ("pflow.cli.commands.mcp:mcp", "Use MCP servers: their tools become node types."),
     "call": ("pflow.cli.commands.call:call", "Call one tool of an MCP server."),

@@ -101,11 +101,11 @@ def _continuation(
 ) -> tuple[Checked, dict[str, object]]:
     history = _history(wiring, run_id, params if edited is None else {})
     if edited is not None:
-        source = find_source(edited, wiring.home)
+        source = find_source(edited, wiring.home, wiring.projects)
     elif isinstance(history.document, Withheld):
         raise withheld_error("the document", history.document)
     elif history.document:
-        source = recorded_source(history.document, history.workflow, wiring.home)
+        source = recorded_source(history.document, history.workflow, wiring.home, wiring.projects)
     else:
         raise UsageError(
             f"run `{run_id}` is a flow of Python nodes, which only its program has",

@@ -89,7 +89,8 @@ def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> C
     def strict() -> bool:
         return wiring.settings.option("shell.strict") is True
 
-    name = source.library or parsed.document.name or FilePath(source.shown).stem
+    named = source.library or (source.shown if source.project else "")
+    name = named or parsed.document.name or FilePath(source.shown).stem
     plan, issues, sketch = compile_document(
         parsed, wiring.registry, source.load, name=name, recorded=recorded, strict=strict
     )

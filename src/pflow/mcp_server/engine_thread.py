@@ -9,6 +9,7 @@ from concurrent.futures import Future
 
 from pflow.core.errors import RunError
 from pflow.core.file.home import Home
+from pflow.core.project.search import current_directory
 from pflow.workspace import Outcome
 from pflow.workspace.serving import LiveRun
 from pflow.workspace.warm_workspace import WarmWorkspaces
@@ -27,7 +28,7 @@ class EngineThread:
     """Runs of one process, and what they share. The thread begins with the first of them."""
 
     def __init__(self, home: Home) -> None:
-        self.workspaces = WarmWorkspaces(home)
+        self.workspaces = WarmWorkspaces(home, project=current_directory())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
         self._live: dict[LiveRun, Future[Outcome]] = {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 
@@ -21,6 +21,9 @@ from pflow.mcp.tools.detail import describe_entry
 from pflow.mcp.tools.entry import WRAPPER
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
+
+if TYPE_CHECKING:
+    from pflow.core.project.project import Project
 
 Kind = Literal["node", "workflow", "draft"]
 KINDS: tuple[Kind, ...] = ("node", "workflow", "draft")
@@ -51,11 +54,12 @@ class Texts(Frozen):
 
 
 class Catalogue:
-    """Node types and workflows of a home. What cannot be read is left out, as in lists."""
+    """Node types and workflows of a home and of projects. What cannot be read is left out, as in lists."""
 
-    def __init__(self, home: Home, registry: Registry | None = None) -> None:
+    def __init__(self, home: Home, registry: Registry | None = None, projects: Sequence[Project] = ()) -> None:
         self._home = home
         self._given = registry
+        self._projects = projects
 
     @cached_property
     def registry(self) -> Registry:
@@ -67,6 +71,9 @@ class Catalogue:
         found: dict[Key, str] = {("node", name): _stamp(self.registry.get(name)) for name in self.registry.names()}
         for kind in ("workflow", "draft"):
             found.update(((kind, name), stamp) for name, stamp in self._manager(kind).stamps().items())
+        for project in reversed(self._projects):
+            hashes = project.content.hashes()
+            found.update((("workflow", name), hashes[file]) for name, file in project.files().items())
         return found
 
     def texts(self, key: Key) -> Texts | None:
@@ -114,10 +121,12 @@ class Catalogue:
 
     def _workflow(self, kind: Kind, name: str) -> tuple[Document, str]:
         manager = self._manager(kind)
-        document = manager.stored_text(name).parse().document
+        project = next((each for each in self._projects if kind == "workflow" and name in each.files()), None)
+        text = manager.stored_text(name) if project is None else project.text(name)
+        document = text.parse().document
         if document is None:
             raise NotFoundError(f"`{name}` is not a workflow that could be run")
-        return document, manager.describe(name).description
+        return document, manager.describe(name).description if project is None else project.description(name)
 
 
 def shorten_text(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, zip_longest
+from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import PflowError
@@ -18,6 +19,9 @@ from pflow.planning.ranking import Match, Ranked, Ranking
 from pflow.planning.signature import signature
 from pflow.planning.word_ranking import WordRanking
 from pflow.registry.registry import Registry
+
+if TYPE_CHECKING:
+    from pflow.core.project.project import Project
 
 FILE = "discovery.db"
 """The index in pflow's home. It is a cache: deleting it loses nothing."""
@@ -75,10 +79,17 @@ class Findings(Frozen):
 
 
 class Discovery:
-    """Finds everything in a home that a workflow could be made of."""
+    """Finds everything in a home and in projects that a workflow could be made of."""
 
-    def __init__(self, home: Home, *, registry: Registry | None = None, ranking: Ranking | None = None) -> None:
-        self._catalogue = Catalogue(home, registry)
+    def __init__(
+        self,
+        home: Home,
+        *,
+        registry: Registry | None = None,
+        projects: Sequence[Project] = (),
+        ranking: Ranking | None = None,
+    ) -> None:
+        self._catalogue = Catalogue(home, registry, projects)
         self._ranking = WordRanking(home.root / FILE) if ranking is None else ranking
 
     def find(self, query: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:

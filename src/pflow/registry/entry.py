@@ -64,7 +64,7 @@ def _text(value: object) -> str:
 class Entry:
     """A node type. `data` is its form in `registry.json`; the interface is built from it on first use."""
 
-    __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "_tool", "data", "name")
+    __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "_source", "_tool", "data", "name")
 
     def __init__(
         self,
@@ -72,11 +72,13 @@ class Entry:
         data: Mapping[str, object],
         folder: Path,
         observations: Observations | None = None,
+        source: bytes | None = None,
         *,
         made: type | None = None,
     ) -> None:
         self.name = name
         self.data = data
+        self._source = source
         self._tool: ToolConfig | None = None
         self._folder = folder
         self._interface: Interface | None = None
@@ -126,6 +128,11 @@ class Entry:
     def function(self) -> str:
         """The name of the function that runs this node type; empty for a class."""
         return str(self.data.get("function", ""))
+
+    @property
+    def project(self) -> str:
+        """The folder of the project that brings this node type along; "" for all others."""
+        return "" if self._source is None else str(self.data.get("project", ""))
 
     @property
     def interface(self) -> Interface:
@@ -249,16 +256,18 @@ class Entry:
 
     def _import_file(self) -> object:
         path = Path(self.file_path)
-        if path.parent != self._folder:
+        if self._source is None and path.parent != self._folder:
             # registry.json is data: it may describe the nodes in that directory, not name code elsewhere.
             raise self._outside()
         from importlib.util import module_from_spec, spec_from_file_location  # lazy: only for a user's own nodes
 
         try:
-            source = path.read_bytes()
+            source = path.read_bytes() if self._source is None else self._source  # these bytes were agreed to
         except OSError as error:
             raise self._unusable(error.strerror or "it cannot be read") from error
         name = f"pflow_user_node_{path.stem}"
+        if self._source is not None:
+            name = f"pflow_project_node_{self.node_hash[:16]}_{path.stem}"
         loaded = sys.modules.get(name)
         if loaded is not None and getattr(loaded, "__pflow_source__", None) == (str(path), source):
             return loaded
@@ -283,8 +292,13 @@ class Entry:
         where = f"package {self.package}" if self.package else Path(self.file_path).name or self.module
         return NotFoundError(
             f"node type `{self.name}` cannot be loaded from `{where}`: {cause}",
-            suggestions=[Advice("correct the file, then run `{scan_nodes}`")] if not self.module else (),
+            suggestions=self._remedy(),
         )
+
+    def _remedy(self) -> list[str]:
+        if self.project:
+            return [f"correct `{self.file_path}`, and agree to the project again"]
+        return [Advice("correct the file, then run `{scan_nodes}`")] if not self.module else []
 
 
 def interface_from_json(data: object) -> Interface:

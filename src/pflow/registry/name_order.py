@@ -30,11 +30,14 @@ class NameOrder:
         """Take in the node types whose names are free; `source` is what a notice calls the place they come from."""
         for name, data in entries.items():
             if name in self.nodes:
-                self.notices.append(
-                    f"{source}: node type `{name}` is left out; {_holder(self.nodes[name])} has that name"
-                )
+                self.notices.append(collision(name, source, self.nodes[name]))
             else:
                 self.nodes[name] = data
+
+
+def collision(name: str, source: str, owner: Mapping[str, object]) -> str:
+    """What to say of a node type whose name another one has."""
+    return f"{source}: node type `{name}` is left out; {_holder(owner)} has that name"
 
 
 def _holder(owner: Mapping[str, object]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pflow.core.frozen import Frozen
 from pflow.core.node_function import NAME_RULE, NODE_NAME
 from pflow.registry.package import METADATA, PACKAGE, EntryPoint, entry_points
-from pflow.registry.scan import Data, Scan, parse_source, scan_source
+from pflow.registry.scan import Data, Scan, parse_file, scan_source
 from pflow.registry.source_module import SourceModule
 
 _MOST_HOPS = 4
@@ -87,7 +87,7 @@ def _python_name(data: Data) -> object:
 
 
 def _scan_module(path: Path, point: EntryPoint, files: dict[str, object]) -> Scan | str:
-    source, tree, problem = parse_source(path)
+    source, tree, problem = parse_file(path)
     files[str(path)] = None
     if tree is None:
         return f"`{path.name}`{problem}"
@@ -103,7 +103,7 @@ def _scan_module(path: Path, point: EntryPoint, files: dict[str, object]) -> Sca
 
 def _imported(path: Path, module: str, wanted: str) -> tuple[str, str]:
     """Where a module has a name from: the other module, and the name there; empty if it does not import it."""
-    _, tree, _ = parse_source(path)
+    _, tree, _ = parse_file(path)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for item in tree.body if tree else ():
         if isinstance(item, ast.ImportFrom):

@@ -24,6 +24,7 @@ from pflow.registry.search import search_names
 
 if TYPE_CHECKING:
     from pflow.registry.observed import Observed
+    from pflow.registry.project_node import FindNodes, ProjectNode
 
 HEAD = "__registry__"
 """The one key of `registry.json` that is not a node type: what the scanned entries were made from."""
@@ -50,6 +51,8 @@ class Registry:
         self._changes: dict[str, dict[str, object] | None] = {}
         self._stamp: object = None
         self._builtin: list[int] = []
+        self._find_nodes: FindNodes | None = None
+        self._project_nodes: dict[str, ProjectNode] = {}
         self.notices: list[str] = []
 
     @classmethod
@@ -172,28 +175,38 @@ class Registry:
         """The node type of that name. Raises `NotFoundError` with the names it may have meant."""
         if name in self._brought:
             return self._brought[name]
-        if name not in self._nodes:
+        if name not in self:
             self._check_shared(name)
             near, hint = advise_type(name, self.names())
             raise NotFoundError(f"there is no node type `{name}`", details={"similar": near}, suggestions=[hint])
         if name not in self._entries:
-            self._entries[name] = Entry(name, self._nodes[name], self._folder, self._observations)
+            data = self._nodes.get(name)
+            source = None
+            if data is None:
+                data, source = self._project_nodes[name].data, self._project_nodes[name].source
+            self._entries[name] = Entry(name, data, self._folder, self._observations, source)
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._nodes or name in self._brought
+        return name in self._nodes or name in self._brought or name in self._all()
 
     def __len__(self) -> int:
-        return len(self._nodes.keys() | self._brought.keys())
+        return len(self._all())
 
     def names(self) -> list[str]:
         """All node types, sorted."""
-        return sorted(self._nodes.keys() | self._brought.keys())
+        return sorted(self._all())
+
+    def bring_projects(self, nodes: FindNodes) -> None:
+        """Let projects bring node types along. They are asked only for names that are not known otherwise.
+
+        What they bring never replaces another node type, and is never saved.
+        """
+        self._find_nodes = nodes
 
     def search(self, query: str) -> list[Entry]:
         """Node types that match the words of `query`, best first; an empty query lists all."""
-        nodes = {**self._nodes, **{name: entry.data for name, entry in self._brought.items()}}
-        return [self.get(name) for name in search_names(nodes, query)]
+        return [self.get(name) for name in search_names(self._all(), query)]
 
     def set_entry(self, name: str, data: Mapping[str, object]) -> None:
         """Add or replace a virtual entry; `save` makes it last.
@@ -216,6 +229,24 @@ class Registry:
         if not self.get(name).is_virtual:
             raise UsageError(f"`{name}` comes from a file; delete the file to remove it")
         self._change(name, None)
+
+    def _all(self) -> Nodes:
+        """Every node type, with those of projects and of the running program."""
+        find, self._find_nodes = self._find_nodes, None
+        if find is not None:
+            from pflow.registry.name_order import collision  # lazy: most directories belong to no project
+
+            found, notices = find()
+            self.notices.extend(notices)
+            known: Nodes = {name: dict(entry.data) for name, entry in self._brought.items()} | self._nodes
+            for each in found:
+                if taken := known.get(each.name):
+                    self.notices.append(collision(each.name, f"`{each.file}`", taken))
+                else:
+                    self._project_nodes[each.name] = each
+                    known[each.name] = each.data
+        projects = {name: each.data for name, each in self._project_nodes.items()}
+        return {**projects, **self._nodes, **{name: dict(entry.data) for name, entry in self._brought.items()}}
 
     def _is_current(self) -> bool:
         """Whether this version of pflow scanned the source files as they are now."""

@@ -44,32 +44,45 @@ class Scan:
                 self.entries[name] = entry
 
 
-def parse_source(path: Path) -> tuple[bytes, ast.Module | None, str]:
+def parse_file(path: Path) -> tuple[bytes, ast.Module | None, str]:
     """A file of Python source, parsed; or why it cannot be."""
-    source, tree, problem = b"", None, f" is larger than {MAX_SOURCE // 1024} KiB"
     try:
         source = path.read_bytes()
-        if b"\0" in source:  # the versions of Python say this differently
-            problem = " is not Python source"
-        elif len(source) <= MAX_SOURCE:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(source, path.name)
     except OSError as error:
-        problem = f" cannot be read ({error.strerror})"
+        return b"", None, f" cannot be read ({error.strerror})"
+    return source, *parse_source(source, path.name)
+
+
+def parse_source(source: bytes, name: str) -> tuple[ast.Module | None, str]:
+    """Python source, parsed; or why it cannot be."""
+    if len(source) > MAX_SOURCE:
+        return None, f" is larger than {MAX_SOURCE // 1024} KiB"
+    if b"\0" in source:  # the versions of Python say this differently
+        return None, " is not Python source"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source, name), ""
     except SyntaxError as error:
-        problem = f" line {error.lineno}: {error.msg}" if error.lineno else f": {error.msg}"
+        return None, f" line {error.lineno}: {error.msg}" if error.lineno else f": {error.msg}"
     except (ValueError, RecursionError, MemoryError):
-        problem = " is not Python source"
-    return source, tree, problem
+        return None, " is not Python source"
 
 
 def scan_file(path: Path, module: str | None) -> Scan:
     """The nodes of one file; `module` is its import name, None for a person's own file."""
-    source, tree, problem = parse_source(path)
+    source, tree, problem = parse_file(path)
     if tree is None:
         return Scan(notices=[f"`{path.name}`{problem}; its nodes are left out"])
     return scan_source(SourceModule(tree), source, {"module": module or "", "file_path": str(path)})
+
+
+def scan_text(source: bytes, path: Path) -> Scan:
+    """The nodes of a file of a person or project that has been read."""
+    tree, problem = parse_source(source, path.name)
+    if tree is None:
+        return Scan(notices=[f"`{path.name}`{problem}; its nodes are left out"])
+    return scan_source(SourceModule(tree), source, {"module": "", "file_path": str(path)})
 
 
 def scan_source(module: SourceModule, source: bytes, place: Mapping[str, object]) -> Scan:

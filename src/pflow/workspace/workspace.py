@@ -14,6 +14,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import text_of_parsed
+from pflow.core.project.projects import Ask, Projects
 from pflow.core.setting.settings import Setting, Settings
 from pflow.engine.ports import STATUSES, Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
@@ -22,7 +23,7 @@ from pflow.execution.outcome import Outcome
 from pflow.execution.run_lookup import find_run
 from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
-from pflow.execution.workflow_source import Workflow, find_source
+from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
 from pflow.workspace.one_step import one_step
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pflow.workspace.finder import Finder
     from pflow.workspace.formatting import Formatted
     from pflow.workspace.library import Library
+    from pflow.workspace.project import ProjectFolders
     from pflow.workspace.servers import Servers
     from pflow.workspace.sharing.sharing import Sharing
 
@@ -44,19 +46,37 @@ F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 class Workspace:
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
+    `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
     `nodes` are functions, PocketFlow classes and modules that are node types in this workspace only.
     """
 
-    def __init__(self, home: Home, *, observer: Observer | None = None, **parts: Unpack[Parts]) -> None:
+    def __init__(
+        self, home: Home, *, project: Path | None = None, observer: Observer | None = None, **parts: Unpack[Parts]
+    ) -> None:
         self.home = home
+        self._start = project
+        if project is not None:
+            parts = {"projects": Projects(home, project), **parts}
         self._observer = observer
         self._wiring = Wiring(home, **parts)
         self._own_notices: list[str] = []
 
     @classmethod
-    def open(cls, *, observer: Observer | None = None, **parts: Unpack[Parts]) -> Workspace:
-        """The workspace that the environment names: `PFLOW_HOME`, else `~/.pflow`."""
-        return cls(find_home(), observer=observer, **parts)
+    def open(
+        cls,
+        *,
+        project: Path | None = None,
+        ask: Ask | None = None,
+        observer: Observer | None = None,
+        **parts: Unpack[Parts],
+    ) -> Workspace:
+        """The workspace that the environment names: `PFLOW_HOME`, else `~/.pflow`.
+
+        `ask` shows a person what a project brings and asks about it, where one is that is not agreed to.
+        """
+        home = find_home()
+        parts = {"projects": Projects(home, project, ask=ask), **parts}
+        return cls(home, project=project, observer=observer, **parts)
 
     def close(self) -> None:
         """Close the journal."""
@@ -85,7 +105,7 @@ class Workspace:
 
     def check(self, workflow: Workflow) -> Checked:
         """Everything that would stop a workflow from running. Starts nothing."""
-        return check_source(self._wiring, find_source(workflow, self.home))
+        return self._check(find_source(workflow, self.home, self._wiring.projects))
 
     def begin(
         self,
@@ -234,7 +254,7 @@ class Workspace:
 
     def document(self, workflow: Workflow) -> object:
         """The document that a reference means, as its author gave it, whether or not it is valid."""
-        return find_source(workflow, self.home).parsed.places.value
+        return find_source(workflow, self.home, self._wiring.projects).parsed.places.value
 
     def save(
         self,
@@ -274,7 +294,14 @@ class Workspace:
         """Saved workflows as texts: read, compared, edited, restored."""
         from pflow.workspace.library import Library  # lazy: runs change nothing
 
-        return Library(self.home, self.check)
+        return Library(self.home, self._check, self._wiring.projects, self.projects)
+
+    @property
+    def projects(self) -> ProjectFolders:
+        """What projects bring along, and agreeing to it."""
+        from pflow.workspace.project import ProjectFolders  # lazy: runs only use what was agreed to
+
+        return ProjectFolders(self.home, self._wiring.projects, self._start)
 
     @property
     def sharing(self) -> Sharing:
@@ -287,7 +314,7 @@ class Workspace:
         """What a workflow requires that is not there, or is there in another way."""
         from pflow.execution.need.requirement import find_needs  # lazy: runs ask when they are checked
 
-        return find_needs(self._wiring, find_source(workflow, self.home))
+        return find_needs(self._wiring, find_source(workflow, self.home, self._wiring.projects))
 
     @property
     def drafts(self) -> Drafts:
@@ -301,15 +328,21 @@ class Workspace:
         managers = [self._library(), *([WorkflowManager.for_drafts(self.home)] if drafts else [])]
         for manager in managers:
             self._own_notices.extend(manager.two_files())
-        return [
+        saved = [
             read_metadata(found, is_draft=manager.kind == "draft")
             for manager in managers
             for found in (manager.search(query) if query else manager.list_all())
         ]
+        projects = self._wiring.projects.agreed()
+        if not projects:
+            return saved
+        from pflow.workspace.project_list import with_projects  # lazy: most directories belong to no project
+
+        return with_projects(projects, saved, query)
 
     def delete(self, name: str) -> None:
         """Remove a workflow from the library."""
-        self._library().delete(name)
+        self.library.delete(name)
 
     def clean_drafts(self, older_than_seconds: float) -> list[str]:
         """Delete old drafts; returns their names."""
@@ -352,7 +385,7 @@ class Workspace:
         """Finds node types and workflows by a description of a task."""
         from pflow.workspace.finder import Finder  # lazy: runs look for nothing
 
-        return Finder(self.home, self._wiring.registry)
+        return Finder(self.home, self._wiring.registry, self._wiring.projects.agreed())
 
     def scan(self) -> list[str]:
         """Read all node sources again; returns what could not be used."""
@@ -411,6 +444,9 @@ class Workspace:
     def redact_report(self, report: F) -> F:
         """The same for a message or an answer whose strings may have been cut in the middle of a secret."""
         return self._wiring.find_redactor().report(report)
+
+    def _check(self, source: Source) -> Checked:
+        return check_source(self._wiring, source)
 
     def _library(self) -> WorkflowManager:
         return WorkflowManager(self.home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -42,7 +43,7 @@ for command in (*TEXT_COMMANDS, setup, add):
 def list_workflows(console: Console, query: str, drafts: bool) -> None:
     """Saved workflows, those that match QUERY."""
     found = console.workspace().workflows(query, drafts=drafts)
-    rows = [(escape(entry.name), _runs(entry), shorten(entry.description, 80)) for entry in found]
+    rows = [(escape(entry.name), _origin(entry), _runs(entry), shorten(entry.description, 80)) for entry in found]
     if not rows:
         none = "no workflow is saved yet\n\nhint: pflow workflow save FILE NAME"
         console.remark(f"no saved workflow matches `{escape(query)}`" if query else none)
@@ -76,6 +77,7 @@ workflow.add_command(describe, "describe")
 @click.option("--overwrite", "--force", is_flag=True, help="Replace what is saved under that name.")
 @click.option("--draft", is_flag=True, help="Save it as a draft, which is deleted some day.")
 @click.option("--with-included", is_flag=True, help="Save the workflows that it includes by relative paths, too.")
+@click.option("--project", is_flag=True, help="Save it in the project's folder `.pflow`, which is made if need be.")
 @with_console
 def save(
     console: Console, /, document: str, name: str | None, named: str | None, description: str, **options: bool
@@ -91,7 +93,10 @@ def save(
     if isinstance(found, dict):
         found["name"] = chosen
     try:
-        path = console.workspace().save(found, chosen, description, **options)
+        if options.pop("project"):
+            path = _save_in_project(console, checked, chosen, description, **options)
+        else:
+            path = console.workspace().save(found, chosen, description, **options)
     except ExistsError as error:
         if options["with_included"] and f"`{chosen}`" not in error.message:
             raise
@@ -106,9 +111,14 @@ def save(
 
 @workflow.command()
 @click.argument("name", shell_complete=complete_saved)
+@click.option("--project", is_flag=True, help="Delete the file of the project's workflow instead.")
 @with_console
-def delete(console: Console, name: str) -> None:
+def delete(console: Console, name: str, project: bool) -> None:
     """Remove NAME from the saved workflows."""
+    if project:
+        path = console.workspace().projects.delete(name)
+        console.reply({"deleted": name, "path": str(path)}, f"deleted {escape(str(path))}")
+        return
     console.workspace().delete(name)
     console.reply({"deleted": name}, f"deleted `{escape(name)}`")
 
@@ -160,6 +170,8 @@ def say_lacks(console: Console, checked: Checked) -> None:
 
 def _about(console: Console, checked: Checked) -> str:
     """What the library knows of a workflow beyond its document."""
+    if checked.source.project is not None:
+        return f"from {escape(str(checked.source.project.path(checked.source.shown)))}"
     if not checked.source.library:
         return ""
     known = console.workspace().describe(checked).statistics
@@ -167,7 +179,26 @@ def _about(console: Console, checked: Checked) -> str:
     return "\n".join(part for part in parts if part)
 
 
+def _save_in_project(
+    console: Console, checked: Checked, name: str, description: str, *, overwrite: bool, draft: bool
+) -> Path:
+    if draft or description:
+        option = "--draft" if draft else "--description"
+        raise UsageError(
+            f"`{option}` cannot be combined with `--project`",
+            suggestions=["a project's workflow is its file alone; its document has a `description`"],
+        )
+    return console.workspace().projects.save(checked, name, overwrite=overwrite)
+
+
+def _origin(entry: SavedWorkflow) -> str:
+    place = f"project {escape(str(Path(entry.path).parent.parent))}" if entry.path else entry.origin
+    return f"{place}, hidden by a project" if entry.hidden_by else place
+
+
 def _runs(entry: SavedWorkflow) -> str:
+    if entry.path:
+        return ""  # pflow counts nothing for projects
     if not entry.runs:
         return "never run"
     last = entry.last_run_at[:16].replace("T", " ")

@@ -57,6 +57,10 @@ def edit(console: Console, name: str, start: str | None) -> None:
     version = library.finish_edit(work)
     if version is None:
         console.reply({"name": name, "changed": False}, f"`{escape(name)}` is unchanged")
+    elif version == 0:
+        console.reply(
+            {"name": name, "changed": True, "path": str(work.base.path)}, f"saved {escape(str(work.base.path))}"
+        )
     else:
         console.reply({"name": name, "changed": True, "version": version}, f"saved `{escape(name)}`, version {version}")
 
@@ -118,10 +122,12 @@ def restore(console: Console, name: str, version: int) -> None:
 @click.command()
 @click.argument("name", shell_complete=complete_saved)
 @click.argument("new_name")
+@click.option("--project", is_flag=True, help="Rename the file of the project's workflow instead.")
 @with_console
-def rename(console: Console, name: str, new_name: str) -> None:
+def rename(console: Console, name: str, new_name: str, project: bool) -> None:
     """Give NAME another name; its versions and statistics come along."""
-    path = console.workspace().library.rename(name, new_name)
+    workspace = console.workspace()
+    path = (workspace.projects if project else workspace.library).rename(name, new_name)
     said = f"renamed `{escape(name)}` to `{escape(new_name)}`"
     console.reply({"name": new_name, "renamed_from": name, "path": str(path)}, said)
 

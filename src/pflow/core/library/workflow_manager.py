@@ -113,13 +113,11 @@ class WorkflowManager:
 
     def search(self, query: str) -> list[Json]:
         """Metadata of what has every word of `query` in its name or description, names first."""
-        words = query.lower().split()
         found = []
         for metadata in self.list_all():
-            name = str(metadata["name"]).lower()
-            text = f"{name} {metadata.get('description', '')}".lower()
-            if all(word in text for word in words):
-                found.append((not all(word in name for word in words), metadata))
+            name = str(metadata["name"])
+            if matches(query, name, str(metadata.get("description", ""))):
+                found.append((not matches(query, name), metadata))
         return [metadata for _, metadata in sorted(found, key=lambda entry: entry[0])]
 
     def names(self) -> list[str]:
@@ -447,6 +445,12 @@ class WorkflowManager:
 
     def _missing(self, name: str) -> NotFoundError:
         return missing_workflow(f"there is no {self._what()} `{name}`", name, self.names())
+
+
+def matches(query: str, name: str, description: str = "") -> bool:
+    """Whether every word of a query is in a workflow's name or description."""
+    text = f"{name} {description}".lower()
+    return all(word in text for word in query.lower().split())
 
 
 def _stamp(info: os.stat_result) -> str:

@@ -110,11 +110,18 @@ def list_workflows(workspace: Workspace, arguments: Arguments) -> ToolReply:
     found = workspace.workflows(query, drafts=bool(arguments.get("include_temp")))
     entries = [_entry(saved) for saved in found]
     none = f"no saved workflow matches `{query}`" if query else "no workflow is saved yet"
-    return list_reply("workflows", entries, workspace.output_limit, none=none, advice="give a `filter`")
+    return list_reply(
+        "workflows",
+        entries,
+        workspace.output_limit,
+        none=none,
+        advice="give a `filter`",
+        notices=workspace.projects.notices,
+    )
 
 
 def _entry(saved: SavedWorkflow) -> dict[str, object]:
-    entry = pick(saved.metadata, (*STATISTICS, "updated_at"))
+    entry = pick(saved.as_dict(), (*STATISTICS, "updated_at", "origin", "hidden_by"))
     return {**entry, "is_temp": True} if saved.is_draft else entry
 
 
