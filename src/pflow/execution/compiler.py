@@ -29,6 +29,7 @@ from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
 from pflow.execution.node_param import NodeParams, find_tool, tool_params
+from pflow.execution.parsed import check_pattern
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 
@@ -255,6 +256,8 @@ class _Compiler:
             if field is None or field.slot != "raw":
                 warn_of_foreign(value, self.names, path, self._report)
         check_child_inputs(node, self._report)
+        if node.is_built_in("parse"):
+            check_pattern(spec, self._report, ("nodes", node.index, "params"))
         return compiled
 
     def _beside(self, spec: NodeSpec) -> Mapping[str, object]:

@@ -14,6 +14,7 @@ from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType
 from pflow.engine.plan import Plan, PlanBatch
+from pflow.execution.parsed import parsed_value
 
 if TYPE_CHECKING:
     from pflow.registry.entry import Entry
@@ -56,6 +57,10 @@ class CheckedNode:
         """What its type takes and gives, if there is such a type."""
         return self.entry.interface if self.entry else None
 
+    def is_built_in(self, name: str) -> bool:
+        """Whether it is of a type that comes with pflow; a person may have a node of that name."""
+        return self.spec.type == name and self.entry is not None and not self.entry.is_user
+
     def lead(self, action: str, target: int) -> None:
         """Add an edge that an action takes."""
         self.edges[action] = (*self.edges.get(action, ()), target)
@@ -69,6 +74,8 @@ class CheckedNode:
             outputs, opened = self.interface.outputs, self.interface.open_outputs
             if self.interface.echo_params:
                 outputs = tuple(Field(name=name) for name in self.spec.params)
+            elif self.is_built_in("parse"):
+                outputs = (parsed_value(self.spec.params),)
         else:
             return None
         if self.batch is not None:

@@ -11,7 +11,7 @@ from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
-from pflow.core.template.compiled import Reference
+from pflow.core.template.compiled import Reference, parse_hint, spell
 from pflow.execution.foreign_syntax import other_reference
 
 
@@ -136,7 +136,7 @@ class References:
             return
         end = follow(field, reference.path[1:])
         if end is not None:
-            self._report_end(f"output `{name}` of {kind}", reference, end, path)
+            self._report_end(f"output `{name}` of {kind}", reference, end, path, into=1)
 
     def check_item(self, reference: Reference, items: Reference, path: Path) -> None:
         """Report what is wrong with a template that names an item of a batch over what `items` names."""
@@ -155,7 +155,8 @@ class References:
             end = end._replace(at=end.at[len(above) :])
             self._report_end(f"an item of `{items.text}`, from node `{spec.id}` ({spec.type}),", reference, end, path)
 
-    def _report_end(self, what: str, reference: Reference, end: DeadEnd, path: Path) -> None:
+    def _report_end(self, what: str, reference: Reference, end: DeadEnd, path: Path, into: int = 0) -> None:
+        """Report a dead end, found in what stands at `into` of the reference's path."""
         if end.seen and reference.default is not MISSING:
             return  # what was seen so far promises nothing, and the default covers the rest
         at = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in end.at)
@@ -163,7 +164,9 @@ class References:
         near = nearest(str(end.wanted), names, limit=1)
         wanted = f"[{end.wanted}]" if isinstance(end.wanted, int) else f"`{end.wanted}`"
         hint = f"did you mean `{near[0]}`?" if near else ""
-        if end.seen and not near:
+        if end.kind == "string" and not near:
+            hint = parse_hint(f"${{{spell(reference, into + len(end.at))}}}")
+        elif end.seen and not near:
             hint = Advice(
                 "if it may be there at times, give a default (`{template}`), "
                 "or {call_tool_again}, which teaches what its results look like",

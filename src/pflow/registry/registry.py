@@ -30,6 +30,34 @@ HEAD = "__registry__"
 MAKER = f"pflow {__version__}, format 2"
 """Entries that another version made are made again."""
 
+_FIRST_BUILT_IN = frozenset(
+    (
+        "code",
+        "copy-file",
+        "delete-file",
+        "echo",
+        "git-checkout",
+        "git-commit",
+        "git-diff",
+        "git-log",
+        "git-status",
+        "github",
+        "github-create-issue",
+        "github-create-pr",
+        "github-get-issue",
+        "github-list-issues",
+        "github-list-prs",
+        "http",
+        "list-files",
+        "move-file",
+        "read-file",
+        "shell",
+        "workflow",
+        "write-file",
+    )
+)
+"""The built-in nodes of the first release. A person's own node may have the name of any later one, and keeps it."""
+
 Nodes = dict[str, dict[str, object]]
 
 
@@ -101,8 +129,13 @@ class Registry:
         notices: list[str] = []
 
         def add(source: str, entries: Nodes) -> None:
-            taken = entries.keys() & found.keys()
-            notices.extend(_collision(name, source, found[name]) for name in entries if name in taken)
+            taken = [name for name in entries if name in found]
+            for name in taken:
+                if _yields(name, found[name], entries[name]):
+                    notices.append(f"`{source}`: your node type `{name}` is used, not the built-in one of that name")
+                    found[name] = entries[name]
+                else:
+                    notices.append(_collision(name, source, found[name]))
             found.update((name, data) for name, data in entries.items() if name not in taken)
 
         for path, fingerprint in sources.items():
@@ -246,6 +279,12 @@ def _is_virtual(data: Mapping[str, object]) -> bool:
 
 def _virtual(nodes: Nodes) -> Nodes:
     return {name: data for name, data in nodes.items() if _is_virtual(data)}
+
+
+def _yields(name: str, owner: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    """Whether a built-in node leaves its name to a person's own: that was there before."""
+    is_own = not other.get("module") and not _is_virtual(other)
+    return name not in _FIRST_BUILT_IN and bool(owner.get("module")) and not _is_virtual(owner) and is_own
 
 
 def _collision(name: str, source: str, owner: Mapping[str, object]) -> str:
