@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pflow.engine.scope import Launch, Result, Scope
 
 
+_ALL = 'give the batch `max_failed: "100%"` if it may complete with nothing done'
+
+
 def batch_items(node: PlanNode, lookup: Lookup) -> Sequence[object]:
     """What a batch node goes through: a list, or an object's keys with their values."""
     assert node.batch is not None
@@ -52,6 +55,7 @@ async def run_batch(scope: Scope, launch: Launch) -> Result:
         raise work.failure
     if scope.run.stopping and work.left():
         raise Halted
+    work.check_failed()
     scope.run.values.adopt(work.results, ITEMS_JSON)
     return "default", work.outputs(), {}
 
@@ -76,6 +80,7 @@ class _Batch:
         self._next: Iterator[int] = iter(self.todo)
         self._taken = 0
         self.failure: StepError | None = None
+        self._may_fail = self.batch.max_failed.of(len(launch.items)) if self.batch.max_failed else len(launch.items)
 
     def _known(self, index: int) -> bool:
         item = self._past.get(index)
@@ -127,6 +132,8 @@ class _Batch:
                 if not self.batch.keep_going and self.failure is None:
                     self.failure = _stopped(error, node.id, index, self._done_count())
                 self.errors[index] = described
+                if len(self.errors) > self._may_fail and self.failure is None:
+                    self.failure = self._lost()
                 return ItemFailed(step=step, item=index, error=described)
 
     async def _once(self, index: int) -> Mapping[str, object]:
@@ -159,6 +166,26 @@ class _Batch:
                 "the most that a run can hold in one value",
                 suggestions=["have each item write a file and give its path"],
             )
+
+    def check_failed(self) -> None:
+        """Raise `StepError` when every item failed, unless the document says that this is no failure."""
+        allowed = self.batch.max_failed is not None and self.batch.max_failed.allows_all
+        if self.errors and len(self.errors) == len(self.results) and not allowed:
+            raise self._lost()
+
+    def _lost(self) -> StepError:
+        """What the step fails with when too many of its items did."""
+        index = min(self.errors)
+        first = self.errors[index]
+        actions = {str(error.get("action", "error")) for error in self.errors.values()}
+        failed, count = len(self.errors), len(self.results)
+        most = f", and at most {self._may_fail:,} may" if failed < count else ""
+        return StepError(
+            f"{failed:,} of {count:,} items of `{self.node.id}` failed{most}; item {index}: {first.get('message')}",
+            action=actions.pop() if len(actions) == 1 else "error",
+            details={"failed_items": failed, "items": count, "completed_items": self._done_count(), "first": first},
+            suggestions=["raise the batch's `max_failed` if more may fail" if failed < count else _ALL],
+        )
 
     def _done_count(self) -> int:
         return sum(result is not None for result in self.results)

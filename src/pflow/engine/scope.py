@@ -80,6 +80,7 @@ class Scope:
     async def execute(self) -> None:
         """Run until nothing is live, or nothing more may start."""
         for event in self.run.history.steps.get(self.state.prefix, ()):
+            self._recall_items(event)
             self.state.apply(event)
         self.state.revive()
         self._loop = asyncio.get_running_loop()
@@ -93,6 +94,19 @@ class Scope:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _recall_items(self, event: Event) -> None:
+        """Look up again what a batch of the past went through, if a template wants it: only its number is recorded."""
+        if not self.plan.reads_done or not isinstance(event, StepStarted):
+            return
+        node = self.plan.by_id.get(event.node)
+        if node is None or node.batch is None:
+            return
+        number = node.number
+        try:
+            self.state.begun[number] = batch_items(node, lambda reference: self.names.lookup(number, reference))
+        except PflowError:
+            self.state.begun.pop(number, None)  # the template that wants them says that they are not known
 
     async def _advance(self, events: list[Event]) -> list[Launch]:
         """Record what ended together with what starts next, and return that.
@@ -172,6 +186,8 @@ class Scope:
                 known = known._replace(action=None)  # an error edge may well be what closes the loop
         events.append(self._started(launch))
         state.start(node.number, launch.step, visit)
+        if node.batch is not None:
+            state.begun[node.number] = launch.items
         if known is None:
             launches.append(launch)
             return False
@@ -255,7 +271,10 @@ class Scope:
             reason = self._why_rerun(launch, past.started, past.completed)
             if not reason:
                 run.reused.append(step)
-                return past.completed._replace(ms=0.0, source="reuse")
+                kept = past.completed._replace(ms=0.0, source="reuse")
+                if kept.failed_items:
+                    run.lost.append(kept)
+                return kept
         if run.edited:
             run.reran.append((step, reason))
         if node.purity == "pure" and run.shared.cache is not None and node.batch is None and node.child is None:
@@ -323,6 +342,10 @@ class Scope:
             self._remember(launch, action, writes)
         learn_outputs(self.plan, node, writes, self.run.shared.redactor.keep)
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
+        errors = writes.get("errors") if node.batch is not None else None
+        if isinstance(errors, list) and errors:
+            done = done._replace(failed_items=len(errors))
+            self.run.lost.append(done)
         self.run.steps += 1
         return self.run.encode(done)
 

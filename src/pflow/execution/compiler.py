@@ -282,6 +282,7 @@ class _Compiler:
             name=batch.name,
             concurrency=batch.concurrency,
             keep_going=batch.on_error == "continue",
+            max_failed=batch.max_failed,
         )
 
     def _template(self, value: object, path: Path) -> Compiled:

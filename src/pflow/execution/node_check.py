@@ -13,7 +13,7 @@ from pflow.core.json_type import fits, type_of
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType
-from pflow.engine.plan import Plan, PlanBatch
+from pflow.engine.plan import DONE, Plan, PlanBatch
 from pflow.execution.parsed import parsed_value
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class CheckedNode:
             each = {"type": "object", **properties}
             outputs = (
                 Field(name="results", type="array", schema={"type": "array", "items": each}),
+                Field(name=DONE, type="array", schema={"type": "array", "items": _done(each)}),
                 Field(name="errors", type="array"),
                 Field(name="count", type="integer"),
             )
@@ -166,6 +167,10 @@ def check_actions(node: CheckedNode, document: Document, report: Report) -> None
 
 def _edge_position(document: Document, source: str, action: str) -> int:
     return next((i for i, edge in enumerate(document.edges) if (edge.source, edge.action) == (source, action)), 0)
+
+
+def _done(result: Mapping[str, object]) -> Mapping[str, object]:
+    return {"type": "object", "properties": {"index": {"type": "integer"}, "item": {}, "result": result}}
 
 
 def _schema(field: Field) -> Mapping[str, object]:

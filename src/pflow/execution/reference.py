@@ -12,6 +12,7 @@ from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
 from pflow.core.template.compiled import Reference, parse_hint, spell
+from pflow.engine.plan import DONE
 from pflow.execution.foreign_syntax import other_reference
 
 
@@ -75,9 +76,14 @@ class References:
             return True
         for other in self.upstream(index):
             interface = self._interfaces[other]
-            if interface is None or interface.open_outputs or interface.output(name) or name in self._mapped[other]:
+            written = interface is None or interface.open_outputs or name in self._mapped[other]
+            if written or (interface is not None and interface.output(name) and not self._is_by_id(other, name)):
                 return True
         return False
+
+    def _is_by_id(self, node: int, output: str) -> bool:
+        """Whether an output stands only under the id of its node: many a shared store has a `done` of its own."""
+        return output == DONE and self._document.nodes[node].batch is not None
 
     def natural_names(self, index: int | None) -> list[str]:
         """The natural keys that upstream nodes are known to write."""
@@ -193,7 +199,8 @@ class References:
     def _written(self, index: int | None) -> Iterator[Field]:
         """What upstream nodes are known to write."""
         for other in self.upstream(index):
-            yield from (self._interfaces[other] or Interface()).outputs
+            outputs = (self._interfaces[other] or Interface()).outputs
+            yield from (field for field in outputs if not self._is_by_id(other, field.name))
             yield from (Field(name=name) for name in self._mapped[other])
 
     def _upstream_ids(self, index: int | None) -> list[str]:
