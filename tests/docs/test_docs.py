@@ -20,7 +20,7 @@ from pflow.core.document.issue import CREDENTIAL
 from pflow.core.event import EVENTS
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
-from pflow.execution import compiler, foreign_syntax, node_check, plan_edges, reference
+from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
 from pflow.execution.fit import literal_fit, template_fit
 from pflow.execution.outcome import Outcome
 from pflow.http import client as http_client
@@ -195,7 +195,10 @@ def test_the_table_of_fields_is_complete(name: str, home: Path) -> None:
 def test_every_issue_code_is_listed() -> None:
     listed = re.findall(r"^([a-z-]+)  +\S", pflow.core.document.parse.__doc__ or "", flags=re.MULTILINE)
     source = "".join(
-        map(inspect.getsource, (compiler, foreign_syntax, literal_fit, node_check, plan_edges, reference, template_fit))
+        map(
+            inspect.getsource,
+            (compiler, foreign_syntax, literal_fit, node_check, parsed, plan_edges, reference, template_fit),
+        )
     )
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
     assert set(first_cells("documents.md", "codes")) == {*listed, *reported, CREDENTIAL}

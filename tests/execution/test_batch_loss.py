@@ -160,12 +160,12 @@ def test_a_loop_gives_the_items_of_the_visit_that_completed(workspace: Workspace
 
 
 def test_a_person_sees_what_was_lost(pflow: Pflow, write: Any) -> None:
-    path = write("lossy.json", {"nodes": [divide([4, 0, 5]), AFTER]})
+    path = write("lossy.json", divide([4, 0, 5]), AFTER)
     ran = pflow("run", path)
     assert ran.code == 0
     assert "warning: 1 of 3 items of `each` failed; `pflow trace " in ran.err
     assert "1 of 3 items failed; 2 items done" in pflow("runs", "show", "latest").out
     data = json.loads(pflow("run", path, "--json").out)["data"]
     assert data["failed_items"] == [{"step": "each", "failed": 1, "items": 3}]
-    whole = write("whole.json", {"nodes": [divide([4]), AFTER]})
+    whole = write("whole.json", divide([4]), AFTER)
     assert "failed" not in pflow("run", whole).err

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pflow.core.advice import to_text
-from pflow.core.errors import StepError, StepTimeout
-from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
+from pflow.core.errors import PflowError, StepError, StepTimeout
+from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted, StepCompleted, StepStarted
 from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup, Reference
 from pflow.engine.credential import learn_item, learn_params
@@ -19,9 +19,11 @@ from pflow.engine.value import INLINE_BYTES, ITEMS_JSON, MOST_BYTES, withheld_er
 
 if TYPE_CHECKING:
     from pflow.engine.plan import PlanNode
+    from pflow.engine.run import Run
     from pflow.engine.scope import Launch, Result, Scope
 
 
+_MORE = "raise the batch's `max_failed` if more may fail"
 _ALL = 'give the batch `max_failed: "100%"` if it may complete with nothing done'
 
 
@@ -37,6 +39,28 @@ def batch_items(node: PlanNode, lookup: Lookup) -> Sequence[object]:
             details={"items": str(items)[:200]},
         )
     return items
+
+
+def recall_items(scope: Scope, event: Event) -> None:
+    """Look up again what a batch of the past went through, if a template wants it: only its number is recorded."""
+    node = scope.plan.by_id.get(event.node) if scope.plan.reads_done and isinstance(event, StepStarted) else None
+    if node is None or node.batch is None:
+        return
+    number = node.number
+    try:
+        scope.state.begun[number] = batch_items(node, lambda reference: scope.names.lookup(number, reference))
+    except PflowError:
+        scope.state.begun.pop(number, None)  # the template that wants them says that they are not known
+
+
+def count_lost(run: Run, node: PlanNode, done: StepCompleted) -> StepCompleted:
+    """A completed step with the number of its items that failed, which the run remembers for its result."""
+    errors = done.writes.get("errors") if node.batch is not None else None
+    if not isinstance(errors, list) or not errors:
+        return done
+    counted = done._replace(failed_items=len(errors))
+    run.lost.append(counted)
+    return counted
 
 
 async def run_batch(scope: Scope, launch: Launch) -> Result:
@@ -183,8 +207,8 @@ class _Batch:
         return StepError(
             f"{failed:,} of {count:,} items of `{self.node.id}` failed{most}; item {index}: {first.get('message')}",
             action=actions.pop() if len(actions) == 1 else "error",
-            details={"failed_items": failed, "items": count, "completed_items": self._done_count(), "first": first},
-            suggestions=["raise the batch's `max_failed` if more may fail" if failed < count else _ALL],
+            details={"failed_items": failed, "items": count, "completed_items": self._done_count()},
+            suggestions=[*_suggestions(first), _MORE if failed < count else _ALL],
         )
 
     def _done_count(self) -> int:
@@ -196,6 +220,11 @@ class _Batch:
             for index in sorted(self.errors)
         ]
         return {"results": self.results, "errors": errors, "count": len(self.results)}
+
+
+def _suggestions(error: Mapping[str, object]) -> list[str]:
+    found = error.get("suggestions")
+    return list(found) if isinstance(found, list | tuple) else []
 
 
 def _stopped(error: BaseException, node: str, index: int, done: int) -> StepError:

@@ -15,7 +15,7 @@ from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.setting.redactor import has_marker
 from pflow.core.template.compiled import Reference
-from pflow.engine.batch import batch_items, run_batch
+from pflow.engine.batch import batch_items, count_lost, recall_items, run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
 from pflow.engine.declared_output import check_outputs
@@ -80,7 +80,7 @@ class Scope:
     async def execute(self) -> None:
         """Run until nothing is live, or nothing more may start."""
         for event in self.run.history.steps.get(self.state.prefix, ()):
-            self._recall_items(event)
+            recall_items(self, event)
             self.state.apply(event)
         self.state.revive()
         self._loop = asyncio.get_running_loop()
@@ -94,19 +94,6 @@ class Scope:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _recall_items(self, event: Event) -> None:
-        """Look up again what a batch of the past went through, if a template wants it: only its number is recorded."""
-        if not self.plan.reads_done or not isinstance(event, StepStarted):
-            return
-        node = self.plan.by_id.get(event.node)
-        if node is None or node.batch is None:
-            return
-        number = node.number
-        try:
-            self.state.begun[number] = batch_items(node, lambda reference: self.names.lookup(number, reference))
-        except PflowError:
-            self.state.begun.pop(number, None)  # the template that wants them says that they are not known
 
     async def _advance(self, events: list[Event]) -> list[Launch]:
         """Record what ended together with what starts next, and return that.
@@ -271,10 +258,7 @@ class Scope:
             reason = self._why_rerun(launch, past.started, past.completed)
             if not reason:
                 run.reused.append(step)
-                kept = past.completed._replace(ms=0.0, source="reuse")
-                if kept.failed_items:
-                    run.lost.append(kept)
-                return kept
+                return count_lost(run, node, past.completed._replace(ms=0.0, source="reuse"))
         if run.edited:
             run.reran.append((step, reason))
         if node.purity == "pure" and run.shared.cache is not None and node.batch is None and node.child is None:
@@ -342,10 +326,7 @@ class Scope:
             self._remember(launch, action, writes)
         learn_outputs(self.plan, node, writes, self.run.shared.redactor.keep)
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
-        errors = writes.get("errors") if node.batch is not None else None
-        if isinstance(errors, list) and errors:
-            done = done._replace(failed_items=len(errors))
-            self.run.lost.append(done)
+        done = count_lost(self.run, node, done)
         self.run.steps += 1
         return self.run.encode(done)
 
