@@ -22,6 +22,7 @@ from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
 from pflow.execution.fit import literal_fit, template_fit
+from pflow.execution.lint import absent_output, code_lint, word_list
 from pflow.execution.outcome import Outcome
 from pflow.http import client as http_client
 from pflow.mcp.call import tool_result as result
@@ -35,6 +36,7 @@ from pflow.mcp_server.tools import TOOLSETS
 from pflow.nodes.file import protected_place
 from pflow.process import command as process
 from pflow.workspace import Workspace, server_sync
+from pflow.workspace.skill.install import PROJECT_FOLDERS
 from tests.conventions.source import ROOT
 from tests.docs.node_table import builtin_nodes, node_part, written_nodes
 from tests.docs.page import PAGES, blocks_of, headings_of, read_page
@@ -143,6 +145,11 @@ def test_the_page_of_nodes_says_what_the_registry_knows(home: Path) -> None:
     assert written_nodes(read_page("nodes.md")) == known, "run `python -m tests.docs.node_table`"
 
 
+def test_every_host_that_reads_skills_is_listed_with_its_place() -> None:
+    listed = {row[0].strip("`"): row[2].strip("`") for row in rows("cli.md", "skills")}
+    assert listed == {host: f"{folder}/skills/pflow/SKILL.md" for host, folder in PROJECT_FOLDERS.items()}
+
+
 def commands(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
     """Every command below one, by the words that call it."""
     if not isinstance(command, click.Group):
@@ -197,7 +204,19 @@ def test_every_issue_code_is_listed() -> None:
     source = "".join(
         map(
             inspect.getsource,
-            (compiler, foreign_syntax, literal_fit, node_check, parsed, plan_edges, reference, template_fit),
+            (
+                absent_output,
+                code_lint,
+                compiler,
+                foreign_syntax,
+                literal_fit,
+                node_check,
+                parsed,
+                plan_edges,
+                reference,
+                template_fit,
+                word_list,
+            ),
         )
     )
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)

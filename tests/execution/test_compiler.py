@@ -167,10 +167,11 @@ def test_a_choice_without_an_edge_is_an_issue_also_where_only_the_default_has_on
     (workspace.home.nodes / "pick.py").write_text(
         "from pocketflow import Node\n\nclass Pick(Node):\n    actions = ('left', 'right')\n    class Outputs: ...\n"
     )
-    issues = issues_of(workspace, {"nodes": [{"id": "pick"}, echo(text="x")]})
+    edges = [{"from": "pick", "to": "show"}]
+    issues = issues_of(workspace, {"nodes": [{"id": "pick"}, echo(text="x")], "edges": edges})
     assert [(issue.code, issue.hint) for issue in issues] == [
-        ("missing-edge", 'add {"from": "pick", "to": …, "action": "left"}'),
-        ("missing-edge", 'add {"from": "pick", "to": …, "action": "right"}'),
+        ("missing-edge", "on `pick` write `on: {left: …}`: a node, `next` or `end`"),
+        ("missing-edge", "on `pick` write `on: {right: …}`: a node, `next` or `end`"),
     ]
     assert issues_of(workspace, {"nodes": [echo(text="x"), {"id": "pick"}]}) == []
 

@@ -11,7 +11,8 @@ from pflow.core.file.home import Home
 from pflow.core.other_words import FIELDS, TYPE_HINTS, TYPES
 from pflow.workspace import Workspace
 
-ORDER = "for another order write `edges`"
+ORDER = '`"edges": "data"` takes it from the templates'
+NEXT = "`on: {default: NODE}`"
 CHOICE = "the guide on `branching`"
 
 DOCUMENTS: list[tuple[str, str]] = [
@@ -37,7 +38,7 @@ DOCUMENTS: list[tuple[str, str]] = [
     ("nodes: [{id: a, type: foreach}]", "`batch` on a node runs it once per item"),
     ("nodes: [{id: a, type: parallel}]", "several edges from one node run in parallel"),
     ("nodes: [{id: a, type: mcp-git-git-log}]", "pflow mcp sync"),
-    ("nodes: [{id: a, type: echo, next: b}, {id: b, type: echo}]", ORDER),
+    ("nodes: [{id: a, type: echo, next: b}, {id: b, type: echo}]", NEXT),
     ("nodes: [{id: a, type: echo}, {id: b, type: echo, needs: [a]}]", ORDER),
     ("nodes: [{id: a, type: echo}, {id: b, type: echo, depends_on: a}]", ORDER),
     ("nodes: [{id: a, type: echo, if: x}]", CHOICE),
@@ -45,7 +46,7 @@ DOCUMENTS: list[tuple[str, str]] = [
     ("nodes: [{id: a, type: shell, run: ls}]", '"command"'),
     ("nodes: [{id: a, type: echo, foreach: [1, 2]}]", "did you mean `batch`?"),
     ("nodes: [{id: a, type: echo, retries: 3}]", "did you mean `retry`?"),
-    ("nodes: [{id: a, type: echo, continue_on_error: true}]", '"action": "error"'),
+    ("nodes: [{id: a, type: echo, continue_on_error: true}]", "`on: {error: next}`"),
     ("nodes: [{id: a, type: echo, batch: {over: [1]}}]", "did you mean `items`?"),
     ("nodes: [{id: a, type: echo}]\nedges: [{source: a, target: a}]", "did you mean `from`?"),
     ("nodes: [{id: a, type: http, url: 'https://x.y'}]", "put it into `params`"),

@@ -207,7 +207,7 @@ def test_a_node_of_ones_own_with_the_name_of_a_later_built_in_wins_with_a_notice
         outcome = workspace.run({"nodes": [{"id": "p", "type": "parse"}]})
         assert outcome.outputs == {"mine": "own"}
     notices = Registry.load(Home(home)).notices
-    assert "`own.py`: your node type `parse` is used, not the built-in one of that name" in notices
+    assert "pflow: node type `parse` is left out; `own.py` has that name" in notices
     assert "`own.py`: node type `shell` is left out; a built-in node has that name" in notices
 
 

@@ -35,6 +35,8 @@ class Console:
     def __init__(self) -> None:
         self.json = False
         self.options: list[str] = []
+        self.typed = ""
+        """The word at the cursor while a shell completes."""
         self.places: Places | None = None
         self.source = ""
         self.progress: Progress | None = None

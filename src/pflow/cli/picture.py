@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pflow.cli.completion import complete_file
 from pflow.cli.console import Console, speaks_unicode
 from pflow.core.errors import StorageError
 from pflow.core.printable import escape
@@ -20,7 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def drawing_options(command: F) -> F:
     """`--svg FILE` and `--mermaid`."""
     command = click.option("--mermaid", is_flag=True, help="Print the graph as Mermaid.")(command)
-    return click.option("--svg", metavar="FILE", help="Write the graph as a picture; `-` prints it.")(command)
+    return click.option(
+        "--svg", metavar="FILE", shell_complete=complete_file, help="Write the graph as a picture; `-` prints it."
+    )(command)
 
 
 def show_graph(console: Console, plan: Plan, *, svg: str | None, mermaid: bool, about: str = "") -> None:

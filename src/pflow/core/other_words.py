@@ -38,15 +38,13 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 """Names of other tools for a field. The field takes what they took."""
 
-_ORDER = (
-    "nodes run in the order in which they stand; for another order write `edges`, "
-    'or `"edges": "data"` to take it from the templates'
-)
-_CHOICE = "an `edges` entry leads on from each action of a node; the guide on `branching` shows how to choose"
-_ERRORS = 'write an edge for the failure: {"from": "…", "to": "…", "action": "error"}'
+_ORDER = 'nodes run in the order in which they stand; `"edges": "data"` takes it from the templates instead'
+_NEXT = "nodes run in the order in which they stand; to go on elsewhere write `on: {default: NODE}`"
+_CHOICE = "`on: {ACTION: NODE}` leads on from each action of a node; the guide on `branching` shows how to choose"
+_ERRORS = "write `on: {error: NODE}`, or `on: {error: next}` to go on after a failure"
 
 FIELD_HINTS: Mapping[str, str] = {
-    **dict.fromkeys(("next", "then", "goto", "transition"), _ORDER),
+    **dict.fromkeys(("next", "then", "goto", "transition"), _NEXT),
     **dict.fromkeys(("needs", "depends_on", "dependson", "depends", "after", "requires", "run_after"), _ORDER),
     **dict.fromkeys(("if", "when", "condition", "unless", "choices", "switch"), _CHOICE),
     **dict.fromkeys(("continue_on_error", "on_error", "catch", "on_failure", "ignore_errors", "rescue"), _ERRORS),

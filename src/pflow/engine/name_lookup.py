@@ -7,7 +7,7 @@ from functools import partial
 
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
-from pflow.core.template.compiled import MOST_BUILT, Compiled, JsonIn, Reference, descend, too_large
+from pflow.core.template.compiled import MOST_BUILT, Compiled, JsonIn, Parts, Reference, ValuePath, descend, too_large
 from pflow.engine.plan import DONE
 from pflow.engine.state import END, ScopeState
 from pflow.engine.value import Opaque, Withheld, withheld_error
@@ -137,15 +137,24 @@ class Names:
         return next(iter(found.values())) if len(found) == 1 else dict(found)
 
     def _output(self, name: str, source: Compiled, size: Callable[[object], int]) -> object:
+        """One output; null if it names what is not there: the run has had its effects, and does not fail for that."""
         built = 0
+        absent: set[Reference] = set()
 
         def lookup(reference: Reference) -> object:
             nonlocal built
-            value = self.lookup(END, reference)
+            try:
+                value = self.lookup(END, reference)
+            except UnresolvedError:
+                absent.add(reference)
+                value = None
             built += size(value)
             return value
 
         output = source.render(lookup)
+        for path, part in source.places() if absent else ():
+            if isinstance(part, Parts) and not absent.isdisjoint(part.references):
+                output = _without_text(output, path)
         if len(source.references) > 1 and built > MOST_BUILT:
             raise too_large(f"output `{name}`")
         return output
@@ -166,6 +175,18 @@ class Names:
             details={"missing": [reference.root], "exists": exists},
             suggestions=[f"it can use: {', '.join(exists)}"] if exists else [],
         )
+
+
+def _without_text(value: object, path: ValuePath) -> object:
+    """The value with null in place of the text at `path`."""
+    if not path:
+        return None
+    here, rest = path[0], path[1:]
+    if isinstance(value, list):
+        return [_without_text(part, rest) if index == here else part for index, part in enumerate(value)]
+    if isinstance(value, Mapping):
+        return {key: _without_text(part, rest) if key == here else part for key, part in value.items()}
+    return value
 
 
 def _known(value: object, what: str) -> object:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from pflow.core.advice import Advice
-from pflow.core.errors import InputError, UsageError
+from pflow.core.errors import InputError, NotFoundError, UsageError
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.binding import bind_inputs, coerce_text
 from pflow.engine.credential import learn_inputs, leaves
@@ -16,6 +16,7 @@ from pflow.engine.plan import Plan
 from pflow.engine.ports import Observer
 from pflow.engine.value import Withheld, withheld_error
 from pflow.execution.check import Checked, check_source
+from pflow.execution.compiler import PROGRAMS
 from pflow.execution.live_run import LiveRun
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source, recorded_source
@@ -111,6 +112,8 @@ def _continuation(
             suggestions=["run the program again"],
         )
     checked = check_source(wiring, source, recorded=edited is None or _is_recorded(source, history.document))
+    if checked.plan is None and edited is None:
+        _check_programs(wiring, run_id, history.document)
     plan = checked.ready()
     known = {name: value for name, value in history.inputs.items() if name in plan.inputs}
     if edited is None:
@@ -119,6 +122,17 @@ def _continuation(
         if isinstance(value, Withheld) and name not in params:
             raise withheld_error(f"the input `{name}`", value)
     return checked, bind(wiring, plan, {**known, **params}, text=text)
+
+
+def _check_programs(wiring: Wiring, run_id: str, recorded: object) -> None:
+    """Raise `NotFoundError` if the run was begun by a program whose nodes are not here."""
+    programs = recorded.get(PROGRAMS) if isinstance(recorded, Mapping) else None
+    for node_type, program in programs.items() if isinstance(programs, Mapping) else ():
+        if node_type not in wiring.registry:
+            raise NotFoundError(
+                f"run `{run_id}` needs the node type `{node_type}`, which is `{program}` of the program that began it",
+                suggestions=["resume it in that program, with `Workspace.open(nodes=[…]).resume(…)`"],
+            )
 
 
 def _is_recorded(source: Source, recorded: object) -> bool:

@@ -37,6 +37,11 @@ class Checked(Frozen):
         return tuple(issue for issue in self.issues if issue.severity == "warning")
 
     @property
+    def notices(self) -> tuple[Issue, ...]:
+        """What its author may want to know, and may well have meant."""
+        return tuple(issue for issue in self.issues if issue.severity == "notice")
+
+    @property
     def ok(self) -> bool:
         """Whether it can run."""
         return self.plan is not None

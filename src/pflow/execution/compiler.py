@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 
 from pflow.core.document.document import Document, NodeSpec
-from pflow.core.document.issue import Issue, Severity
+from pflow.core.document.issue import SEVERITIES, Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
-from pflow.core.errors import NotFoundError, PflowError
+from pflow.core.errors import PflowError
 from pflow.core.interface import MCP_SERVER, Interface
-from pflow.core.other_words import advise_type
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
@@ -27,8 +26,9 @@ from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
+from pflow.execution.lint.document_lint import lint_document
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
-from pflow.execution.node_param import NodeParams, find_tool, tool_params
+from pflow.execution.node_param import NodeParams, find_entry, tool_params
 from pflow.execution.parsed import check_pattern
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
@@ -44,6 +44,9 @@ class Load(Protocol):
     def __call__(self, wanted: object, /) -> tuple[Parsed, Load]:
         """Raises `NotFoundError`."""
 
+
+PROGRAMS = "programs"
+"""Where a recorded document names what its program brought, by node type."""
 
 Strict = Callable[[], bool]
 """Whether the policy refuses values in command lines; asked only where there are any."""
@@ -70,7 +73,7 @@ def compile_plan(
     """
     compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
     plan = compiler.compile()
-    return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
+    return plan, tuple(sorted(compiler.issues, key=lambda issue: SEVERITIES.index(issue.severity)))
 
 
 def _read_json(text: str) -> object | None:
@@ -105,6 +108,7 @@ class _Compiler:
         self.name = name
         self.trail = trail
         self.children: dict[str, object] = {}
+        self.programs: dict[str, str] = {}
         self.output_types: dict[str, ValueType] = {}
         self.literals = literals or LiteralFit()
         declared = (*self.document.inputs, *(spec.id for spec in self.document.nodes)) if self.document else ()
@@ -114,7 +118,10 @@ class _Compiler:
         document = self.document
         if document is None:
             return None
-        nodes = [CheckedNode(index, spec, self._entry(index, spec)) for index, spec in enumerate(document.nodes)]
+        nodes = [
+            CheckedNode(index, spec, find_entry(index, spec, self.types, self._report))
+            for index, spec in enumerate(document.nodes)
+        ]
         for node in nodes:
             node.child = self._child(node)
         for node in nodes:
@@ -122,11 +129,11 @@ class _Compiler:
         for node in nodes:
             node.batch = self._batch(node)
         starts = plan_edges(document, nodes, self._report)
-        targets = [tuple(dict.fromkeys(t for ts in node.edges.values() for t in ts)) for node in nodes]
-        after = reach_through_loops(targets, starts)
+        after = reach_through_loops([node.targets() for node in nodes], starts)
         interfaces = [node.visible_outputs() for node in nodes]
         references = References(document, interfaces, after, self._report)
-        fit = TemplateFit(GivenTypes(document, nodes, interfaces, references), self._report)
+        given = GivenTypes(document, nodes, interfaces, references)
+        fit = TemplateFit(given, self._report)
         outputs = self._outputs(document)
         for node in nodes:
             self._fill(node, references)
@@ -139,6 +146,7 @@ class _Compiler:
                 references.check(None, reference, ("outputs", output, "source"))
             declared = document.outputs[output]
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
+        lint_document(nodes, starts, outputs, self.mappings, given, self._report)
         if any(issue.severity == "error" for issue in self.issues):
             return None
         return Plan(
@@ -147,7 +155,7 @@ class _Compiler:
             name=self.name or document.name,
             inputs=document.inputs,
             outputs=outputs,
-            raw={"document": document.raw, "children": self.children},
+            raw={"document": document.raw, "children": self.children} | self._programs(nodes),
         )
 
     def _report(
@@ -166,17 +174,6 @@ class _Compiler:
 
     def _add(self, issue: Issue) -> None:
         self.issues.append(issue.for_recorded() if self.recorded else issue)
-
-    def _entry(self, index: int, spec: NodeSpec) -> Entry | None:
-        if spec.mcp_server and spec.mcp_tool:
-            return find_tool(index, spec, self.types, self._report)
-        try:
-            return self.types.get(spec.type)
-        except NotFoundError:
-            near, hint = advise_type(spec.type, self.types.names())
-            message = f"there is no node type `{spec.type}`"
-            self._report("unknown-type", message, ("nodes", index, "type"), known=tuple(near), hint=hint)
-            return None
 
     def _child(self, node: CheckedNode) -> Plan | None:
         index, spec = node.index, node.spec
@@ -209,22 +206,17 @@ class _Compiler:
         except PflowError as error:
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
+        trail = (*self.trail, key)
         inner = _Compiler(
-            parsed,
-            self.types,
-            load,
-            "",
-            (*self.trail, key),
-            self.literals,
-            recorded=self.recorded,
-            strict=self.strict,
+            parsed, self.types, load, "", trail, self.literals, recorded=self.recorded, strict=self.strict
         )
         plan = inner.compile()
         node.child_types = inner.output_types
+        self.programs |= inner.programs
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
             self.children[key] = {**written, "children": inner.children}
-        for issue in inner.issues:
+        for issue in (issue for issue in inner.issues if issue.severity != "notice"):
             at = f" (at {issue.path})" if issue.path else ""
             message = f"in workflow of node `{spec.id}`: {issue.message}{at}"
             self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity, newer=issue.newer)
@@ -359,11 +351,17 @@ class _Compiler:
             warn_of_foreign(source, self.names, ("outputs", name, "source"), self._report)
         return outputs
 
+    def _programs(self, nodes: list[CheckedNode]) -> dict[str, object]:
+        """What the nodes of the running program are, so that a run without the program can say what is missing."""
+        self.programs |= {node.spec.type: node.entry.program for node in nodes if node.entry and node.entry.program}
+        # Not in what is inside: a sub-workflow is the same work in whichever program it is.
+        return {PROGRAMS: self.programs} if self.programs and not self.trail else {}
+
     def _node(self, node: CheckedNode, entry: Entry) -> PlanNode:
         spec, child = node.spec, node.child
         mapping = self.mappings.get(spec.id)
         node_hash = entry.node_hash if child is None else digest(orjson.dumps(child.raw))
-        definition, former = define(spec, node_hash, mapping)
+        definition, former = define(spec, node_hash, mapping, child.raw if child else None)
         added = tool_params(entry.tool)
         return PlanNode(
             id=spec.id,
@@ -373,6 +371,7 @@ class _Compiler:
             definition=definition,
             node_hash=node_hash,
             edges=node.edges,
+            implied=tuple(node.implied),
             make=None if child is not None else entry.make,
             former=former,
             child=child,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import orjson
 
@@ -11,19 +11,31 @@ from pflow.core.interface import MISSING
 from pflow.engine.value import digest_all
 
 
-def define(spec: NodeSpec, node_hash: str, mapping: KeyMapping | None) -> tuple[str, Callable[[], tuple[str, ...]]]:
-    """The definition of a node, and how to ask for those that earlier releases recorded for it."""
+def define(
+    spec: NodeSpec, node_hash: str, mapping: KeyMapping | None, child: Mapping[str, object] | None = None
+) -> tuple[str, Callable[[], tuple[str, ...]]]:
+    """The definition of a node, and how to ask for those that earlier releases recorded for it.
+
+    `child` is the sub-workflow that it runs, with the documents inside it.
+    """
     params = orjson.dumps(spec.params, option=orjson.OPT_SORT_KEYS)
     batch_fields = _set_fields(spec.batch, but=("concurrency", "max_failed"))
     mapping_fields = _set_fields(mapping)
     shape = orjson.dumps([batch_fields, mapping_fields])
 
     def former() -> tuple[str, ...]:
-        from pflow.execution.former_identity import former_definitions  # lazy: only a run with a past asks
+        from pflow.execution.former_identity import former_child_hash, former_definitions  # lazy: only for a past
 
-        return former_definitions(spec.type, node_hash, params, batch_fields, mapping_fields)
+        if child is None:
+            return former_definitions(spec.type, [node_hash], params, batch_fields, mapping_fields)
+        earlier = former_child_hash(child)
+        formers = former_definitions(spec.type, [node_hash, earlier], params, batch_fields, mapping_fields)
+        return (*formers, identify(earlier))
 
-    return digest_all([spec.type.encode(), node_hash.encode(), params, shape]), former
+    def identify(known_as: str) -> str:
+        return digest_all([spec.type.encode(), known_as.encode(), params, shape])
+
+    return identify(node_hash), former
 
 
 def _set_fields(value: Batch | KeyMapping | None, but: tuple[str, ...] = ()) -> dict[str, object] | None:

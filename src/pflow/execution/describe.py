@@ -25,6 +25,20 @@ class Description(Frozen):
     statistics: SavedWorkflow | None = None
 
 
+def _edges(plan: Plan) -> list[JsonView]:
+    """Every edge of a plan; `implied` are those that the order of the document added."""
+    return [
+        {"from": node.id, "to": plan.nodes[target].id, **_said(action, action in node.implied)}
+        for node in plan.nodes
+        for action, targets in node.edges.items()
+        for target in targets
+    ]
+
+
+def _said(action: str, implied: bool) -> JsonView:
+    return {**({"action": action} if action != "default" else {}), **({"implied": True} if implied else {})}
+
+
 def describe_plan(plan: Plan, statistics: SavedWorkflow | None = None) -> Description:
     """Inputs, outputs, nodes, edges, and the names that the templates of a plan use."""
     document: Any = plan.raw["document"]
@@ -35,7 +49,7 @@ def describe_plan(plan: Plan, statistics: SavedWorkflow | None = None) -> Descri
         inputs={name: describe_input(declared) for name, declared in plan.inputs.items()},
         outputs=document.get("outputs", {}),
         nodes=[{"id": node.id, "type": node.type, "purity": node.purity} for node in plan.nodes],
-        edges=document.get("edges", []),
+        edges="data" if document.get("edges") == "data" else _edges(plan),
         template_variables=sorted({reference.root for reference in references}),
         statistics=statistics,
     )

@@ -6,9 +6,12 @@ node whose `version` is raised has no entry here: what was recorded of it runs a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
-from pflow.engine.value import digest_all
+import orjson
+
+from pflow.engine.value import digest, digest_all
 
 _NODE_HASHES: Mapping[str, tuple[str, ...]] = {
     "code@1": ("7e99bb5d7b4df65fb60d176ae80221023b392cee6c01afc032aa377621f2a52d",),
@@ -42,7 +45,7 @@ _MAPPING: Mapping[str, object] = {"input_mappings": {}, "output_mappings": {}}
 
 def former_definitions(
     node_type: str,
-    node_hash: str,
+    node_hashes: Sequence[str],
     params: bytes,
     batch: Mapping[str, object] | None,
     mapping: Mapping[str, object] | None,
@@ -55,8 +58,24 @@ def former_definitions(
     shape = f"({batch_shown!r}, {mapping_shown})".encode()
     return tuple(
         digest_all([node_type.encode(), former.encode(), params, shape])
+        for node_hash in node_hashes
         for former in (node_hash, *_NODE_HASHES.get(node_hash, ()))
     )
+
+
+def former_child_hash(child: Mapping[str, object]) -> str:
+    """How a sub-workflow was identified while documents without edges were stored with those of their order."""
+    return digest(orjson.dumps(_with_edges(child)))
+
+
+def _with_edges(bundle: Mapping[str, object]) -> dict[str, object]:
+    document, children = bundle["document"], bundle["children"]
+    if isinstance(document, Mapping) and not document.get("edges"):
+        nodes = document["nodes"]
+        ids = [node["id"] for node in nodes] if isinstance(nodes, list) else []
+        document = {**document, "edges": [{"from": source, "to": target} for source, target in pairwise(ids)]}
+    inner = children if isinstance(children, Mapping) else {}
+    return {"document": document, "children": {key: _with_edges(child) for key, child in inner.items()}}
 
 
 def _shown(mapping: Mapping[str, object]) -> str:

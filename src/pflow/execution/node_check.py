@@ -39,7 +39,7 @@ class Report(Protocol):
 class CheckedNode:
     """A node while its document is checked: what is known of it so far."""
 
-    __slots__ = ("batch", "child", "child_types", "edges", "entry", "fields", "index", "params", "spec")
+    __slots__ = ("batch", "child", "child_types", "edges", "entry", "fields", "implied", "index", "params", "spec")
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
         self.index = index
@@ -51,6 +51,7 @@ class CheckedNode:
         self.fields: dict[str, Field] = {}
         self.batch: PlanBatch | None = None
         self.edges: dict[str, tuple[int, ...]] = {}
+        self.implied: list[str] = []
 
     @property
     def interface(self) -> Interface | None:
@@ -61,9 +62,25 @@ class CheckedNode:
         """Whether it is of a type that comes with pflow; a person may have a node of that name."""
         return self.spec.type == name and self.entry is not None and not self.entry.is_user
 
-    def lead(self, action: str, target: int) -> None:
-        """Add an edge that an action takes."""
-        self.edges[action] = (*self.edges.get(action, ()), target)
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The actions that its type may end with, besides `default` and failures."""
+        actions = self.entry.interface.actions if self.entry else ()
+        return tuple(action for action in actions if action != "default" and action not in ERROR_ACTIONS)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it always ends with a choice."""
+        return bool(self.choices) and self.entry is not None and "default" not in self.entry.interface.actions
+
+    def lead(self, action: str, target: int | None) -> None:
+        """Let an action lead to a node, or to the end of its way."""
+        known = self.edges.get(action, ())
+        self.edges[action] = known if target is None or target in known else (*known, target)
+
+    def targets(self) -> tuple[int, ...]:
+        """The nodes that its edges lead to, each once."""
+        return tuple(dict.fromkeys(target for targets in self.edges.values() for target in targets))
 
     def visible_outputs(self) -> Interface | None:
         """What later nodes can refer to: its outputs as its batch, sub-workflow and error edges shape them."""
@@ -141,17 +158,16 @@ def check_child_inputs(node: CheckedNode, report: Report) -> None:
 
 def check_actions(node: CheckedNode, document: Document, report: Report) -> None:
     """Edges wait for actions that the node can return, and where any edge leaves it, every choice has one."""
-    spec, edges, entry = node.spec, node.edges, node.entry
-    actions = entry.interface.actions if entry else ()
-    choices = [action for action in actions if action != "default" and action not in ERROR_ACTIONS]
+    spec, edges, entry, choices = node.spec, node.edges, node.entry, node.choices
     if entry is None or (entry.is_user and not choices):
         return
+    actions = entry.interface.actions
     for action in edges:
         if action not in actions and action not in ("default", "error", "timeout"):
             report(
                 "unknown-action",
                 f"node `{spec.id}` ({spec.type}) never returns action `{action}`",
-                ("edges", _edge_position(document, spec.id, action), "action"),
+                _edge_path(document, spec.id, action),
                 known=actions,
                 hint=did_you_mean(action, actions),
             )
@@ -159,14 +175,16 @@ def check_actions(node: CheckedNode, document: Document, report: Report) -> None
         if action not in edges:
             report(
                 "missing-edge",
-                f"node `{spec.id}` can return action `{action}`, which has no edge",
+                f"`{spec.id}` can end with `{action}`, for which nothing is said",
                 ("nodes", node.index),
-                hint=f'add {{"from": "{spec.id}", "to": …, "action": "{action}"}}',
+                hint=f"on `{spec.id}` write `on: {{{action}: …}}`: a node, `next` or `end`",
             )
 
 
-def _edge_position(document: Document, source: str, action: str) -> int:
-    return next((i for i, edge in enumerate(document.edges) if (edge.source, edge.action) == (source, action)), 0)
+def _edge_path(document: Document, source: str, action: str) -> Path:
+    """Where an edge of a node says its action."""
+    path = next(edge.path for edge in document.edges if (edge.source, edge.action) == (source, action))
+    return (*path, "action") if path[0] == "edges" else path
 
 
 def _done(result: Mapping[str, object]) -> Mapping[str, object]:

@@ -1,10 +1,13 @@
-"""From a document's edges, or from what its templates name, to the edges and starting nodes of a plan."""
+"""From a document's edges, its order, or what its templates name, to the edges and starting nodes of a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pflow.core.document.document import Document
+from pflow.core.document.document import END, Document, Edge
+from pflow.core.document.order import Unclear, follow_order
+from pflow.core.interface import ERROR_ACTIONS
+from pflow.core.printable import shorten
 from pflow.engine.graph import back_edges
 from pflow.execution.node_check import CheckedNode, Report
 
@@ -12,28 +15,104 @@ from pflow.execution.node_check import CheckedNode, Report
 def plan_edges(document: Document, nodes: Sequence[CheckedNode], report: Report) -> list[int]:
     """Give each node its edges; where the plan begins."""
     ids = {spec.id: index for index, spec in enumerate(document.nodes)}
-    if document.data_edges:
+    for edge in document.edges:
+        if edge.target in ("next", "end"):
+            message = f"`{edge.target}` is the node of that id here, not the word for what follows"
+            report("reserved-word", message, edge.path, hint="give the node another id", severity="warning")
+    if document.mode == "data":
         if document.start_node is not None:
             report("start-node", "`start_node` does not apply where the templates give the order", ("start_node",))
-        return _data_edges(ids, nodes, report)
+        return _data_edges(document, ids, nodes, report)
     for edge in document.edges:
-        if edge.source in ids and edge.target in ids:
-            nodes[ids[edge.source]].lead(edge.action, ids[edge.target])
-    return [ids.get(document.start_node or "", 0)]
+        _lead(edge, ids, nodes)
+    start = ids.get(document.start_node or "", 0)
+    if document.mode == "order":
+        _add_order(document, ids, nodes, report)
+        _check_reach(nodes, start, report)
+    return [start]
 
 
-def _data_edges(ids: Mapping[str, int], nodes: Sequence[CheckedNode], report: Report) -> list[int]:
-    """Edges from each node to those whose templates name it."""
-    has_source = set()
+def _lead(edge: Edge, ids: Mapping[str, int], nodes: Sequence[CheckedNode]) -> None:
+    nodes[ids[edge.source]].lead(edge.action, None if edge.target == END else ids[edge.target])
+
+
+def _add_order(document: Document, ids: Mapping[str, int], nodes: Sequence[CheckedNode], report: Report) -> None:
+    choices = {node.spec.id: node.choices for node in nodes if node.choices}
+    closed = {node.spec.id for node in nodes if node.is_closed}
+    order = follow_order(ids, document.edges, choices, closed)
+    for edge in order.added:
+        _lead(edge, ids, nodes)
+        nodes[ids[edge.source]].implied.append(edge.action)
+    for unclear in order.unclear:
+        _report_unclear(unclear, ids[unclear.node], report)
+
+
+def _report_unclear(unclear: Unclear, index: int, report: Report) -> None:
+    name, following, edge = unclear.node, unclear.following, unclear.edge
+    told = f"`{edge.source}` names `{following}`, and `{name}` stands before it"
+    if edge.source == name:
+        told = f"it names `{following}` for `{shorten(edge.action)}`, and stands before it"
+    report(
+        "unclear-order",
+        f"does `{name}` lead on to `{following}`? {told}",
+        ("nodes", index),
+        hint=f"on `{name}` write `on: {{default: {following}}}`, or `default: end`, or where its way joins again",
+    )
+
+
+def _check_reach(nodes: Sequence[CheckedNode], start: int, report: Report) -> None:
+    """Report nodes that no way leads to."""
+    reached = {start}
+    waiting = [start]
+    while waiting:
+        for target in nodes[waiting.pop()].targets():
+            if target not in reached:
+                reached.add(target)
+                waiting.append(target)
+    begin = nodes[start].spec.id
+    for node in nodes:
+        if node.index not in reached:
+            message = f"nothing leads to the node `{node.spec.id}` from the start, `{begin}`"
+            hint = "name it in `on` of a node before it, or remove it"
+            report("unreachable", message, ("nodes", node.index, "id"), hint=hint)
+
+
+def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[CheckedNode], report: Report) -> list[int]:
+    """Edges from each node to those whose templates name it, and those that are written beside."""
     for node in nodes:
         compiled = [*node.params.values(), *([node.batch.items] if node.batch else [])]
         for root in dict.fromkeys(r.root for c in compiled for r in c.references if r.root in ids):
             if ids[root] != node.index:
                 nodes[ids[root]].lead("default", node.index)
-                has_source.add(node.index)
+    for edge in document.edges:
+        if edge.path[0] == "edges" and edge.action == "default":
+            _lead(edge, ids, nodes)
+    for edge in document.edges:
+        _route(edge, nodes[ids[edge.source]], report)
+    has_source = {target for node in nodes for target in node.targets()}
     starts = [index for index in range(len(nodes)) if index not in has_source]
     targets = [node.edges.get("default", ()) for node in nodes]
     if nodes and (not starts or back_edges(targets, range(len(nodes)))):
         message = "the templates of these nodes need each other; no order satisfies them"
         report("data-cycle", message, ("edges",))
     return starts or [0]
+
+
+def _route(edge: Edge, node: CheckedNode, report: Report) -> None:
+    """What an action other than `default` leads to where templates give the order: what follows anyway, or nothing."""
+    if edge.path[0] == "edges" and edge.action == "default":
+        return
+    if edge.target != END and not edge.is_next:
+        report(
+            "data-route",
+            f"with `edges: data`, `on` can say `next` or `end`, not `{edge.target}`",
+            edge.path,
+            hint="write `edges` for a way of its own",
+        )
+    elif edge.is_next:
+        node.edges[edge.action] = node.edges.get("default", ())
+    elif edge.action in ERROR_ACTIONS:
+        node.edges.setdefault(edge.action, ())
+    else:
+        message = f"with `edges: data`, what names `{node.spec.id}` runs after it: its way cannot end there"
+        report("data-route", message, edge.path, hint="`end` is for failures here: `on: {error: end}`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -19,9 +19,12 @@ from pflow.core.setting.settings import Settings
 from pflow.engine.executor import Executor
 from pflow.engine.ports import Cache, Journal, Observer, Services
 from pflow.mcp.pool import Connections, Pool
+from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from pflow.adapters.sqlite_journal import SqliteJournal
     from pflow.process.standby import Standby
 
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
 class Parts(TypedDict, total=False):
     """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed.
 
-    `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold.
+    `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold. `nodes` are
+    functions, PocketFlow classes and modules of the program, which are node types here and nowhere else.
     """
 
     environ: Mapping[str, str]
@@ -39,6 +43,7 @@ class Parts(TypedDict, total=False):
     pool: Pool
     standby: Standby
     registry: Callable[[], Registry]
+    nodes: Sequence[Callable[..., object] | ModuleType]
 
 
 class Wiring:
@@ -53,6 +58,11 @@ class Wiring:
         self._parts = parts
         self._said: list[str] = []
         self._short: dict[str, dict[str, str]] = {}
+        self._brought: Mapping[str, Entry] = {}
+        if parts.get("nodes"):
+            from pflow.registry.brought import brought_entries  # lazy: only for programs with nodes of their own
+
+            self._brought = brought_entries(parts["nodes"])
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -68,7 +78,9 @@ class Wiring:
     def registry(self) -> Registry:
         """Node types."""
         load = self._parts.get("registry")
-        return Registry.load(self.home) if load is None else load()
+        registry = Registry.load(self.home) if load is None else load()
+        registry.bring(self._brought)
+        return registry
 
     @cached_property
     def redactor(self) -> Redactor:

@@ -54,6 +54,10 @@ class EngineThread:
         future.add_done_callback(lambda _: self._live.pop(run, None))
         return future
 
+    def find_live(self, run_id: str) -> Future[Outcome] | None:
+        """What a run of this process will give; None if it has ended, or runs elsewhere."""
+        return next((future for run, future in list(self._live.items()) if run.run_id == run_id), None)
+
     def leave(self, *, graceful: bool) -> None:
         """Begin to stop every run, resumable; no new ones begin. Only the first call counts."""
         if self._leaving:

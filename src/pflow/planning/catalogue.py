@@ -33,9 +33,6 @@ _LONGEST_DESCRIPTION_CHARACTERS = 8_000
 _MOST_BYTES = 16_000
 """Bytes of the fields of one thing, for those who ask about it."""
 
-_HIT_BYTES = 6_000
-"""Bytes of the fields of one thing among others."""
-
 _MOST_FIELDS = (300, 150, 80, 40, 20, 0)
 """Fields inside of parameters that are tried, until they are short enough."""
 
@@ -108,7 +105,7 @@ class Catalogue:
         With a `focus` only what stands at that path of a parameter. Raises `NotFoundError`.
         """
         entry = self.registry.get(name)
-        description, about, is_whole = _fitted_node(entry, _MOST_BYTES, focus)
+        description, about, is_whole = _fitted_node(entry, focus)
         more = {} if is_whole else {"shortened": Advice("`{describe_field}` shows one place in full", node=name)}
         return {"description": cut(description, _LONGEST_DESCRIPTION_CHARACTERS), "interface": about, **more}
 
@@ -156,27 +153,27 @@ def _details(entry: Entry) -> str:
 
 
 def _describe_hit(entry: Entry) -> dict[str, object]:
-    _, about, is_whole = _fitted_node(entry, _HIT_BYTES)
-    more = {} if is_whole else {"shortened": Advice("`{describe_node_as_json}` has the rest", node=entry.name)}
-    return {"description": shorten_text(entry.interface.description), "interface": about, **more}
+    """A node type among others: the names and types that it takes and gives, without what is inside of them."""
+    about = describe_entry(entry, most=0).interface
+    return {"description": shorten_text(entry.interface.description), "interface": about}
 
 
-def _fitted_node(entry: Entry, room: int, focus: str = "") -> tuple[str, dict[str, object], bool]:
+def _fitted_node(entry: Entry, focus: str = "") -> tuple[str, dict[str, object], bool]:
     """The description and interface of a node type, with as many fields inside of parameters as there is room for."""
     for most in _MOST_FIELDS:
         detail = describe_entry(entry, most=most, focus=focus)
         fields = {name: group for name, group in detail.interface.items() if name != "description"}
-        about, is_whole = _fitted(fields, room)
+        about, is_whole = _fitted(fields)
         if is_whole:
             break
     return detail.description, about, is_whole and detail.is_whole
 
 
-def _fitted(groups: Mapping[str, object], room: int = _MOST_BYTES) -> tuple[dict[str, object], bool]:
+def _fitted(groups: Mapping[str, object]) -> tuple[dict[str, object], bool]:
     """Groups of fields, without their largest parts if they are too large, and whether they are whole."""
     found = {name: _shortened(group) for name, group in groups.items()}
     for left_out in _LEFT_OUT:
-        if len(orjson.dumps(found)) <= room:
+        if len(orjson.dumps(found)) <= _MOST_BYTES:
             return found, left_out == _LEFT_OUT[0]
         found = {name: _without(group, left_out) for name, group in found.items()}
     return found, False

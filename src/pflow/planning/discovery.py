@@ -15,6 +15,7 @@ from pflow.mcp.server.tool_name import PREFIX
 from pflow.planning.catalogue import KINDS, Catalogue, Key, Kind
 from pflow.planning.query_word import split_query, split_task
 from pflow.planning.ranking import Match, Ranked, Ranking
+from pflow.planning.signature import signature
 from pflow.planning.word_ranking import WordRanking
 from pflow.registry.registry import Registry
 
@@ -26,6 +27,7 @@ _WORTH_READING = 0.2
 """A share of the best score."""
 
 _SHOWN_QUERY_CHARACTERS = 200
+_LINE_CHARACTERS = 160
 _NEAR_WORDS = 8
 """Words of a query that are compared with names."""
 
@@ -43,16 +45,14 @@ class Hit(Frozen):
     about: Mapping[str, object]
 
     def to_json(self) -> dict[str, object]:
-        """The hit for programs."""
-        return {
-            "name": self.name,
-            "kind": _TITLES[self.kind],
-            "score": self.score,
-            "reason": explain(self.why),
-            "matched": {field: list(words) for field, words in self.why.items()},
-            "description": self.description,
-            **self.about,
-        }
+        """The hit for programs. Of a node type, lines that say what it takes and gives: a model reads many of them."""
+        head: dict[str, object] = {"name": self.name, "kind": _TITLES[self.kind], "score": self.score}
+        interface = self.about.get("interface")
+        if isinstance(interface, Mapping):
+            about = {"description": shorten(self.description, _LINE_CHARACTERS), **signature(interface)}
+            return {**head, "reason": explain(self.why), **about}
+        matched = {field: list(words) for field, words in self.why.items()}
+        return {**head, "reason": explain(self.why), "matched": matched, "description": self.description, **self.about}
 
 
 class Findings(Frozen):

@@ -31,13 +31,13 @@ def document_schema(entries: Iterable[Entry]) -> Json:
 
 
 def _document_fields(node: Json) -> Json:
-    edge = _object({"from": _NAME, "to": _NAME, "action": {**_TEXT, "default": "default"}})
+    edge = _object({"from": _NAME, "to": _targets(), "action": {**_TEXT, "default": "default"}})
     mapping = _object({"input_mappings": _by_name(_TEXT), "output_mappings": _by_name(_TEXT)})
     return {
         "nodes": _said({"type": "array", "minItems": 1, "items": node}, "The steps; without `edges` they run in order"),
         "edges": _said(
-            {"anyOf": [{"const": "data"}, {"type": "array", "items": {**edge, "required": ["from", "to"]}}]},
-            "What leads to what; `data` derives the order from templates",
+            {"anyOf": [{"const": "data"}, {"type": "array", "items": _edge(edge)}]},
+            "Ways that the order of the nodes does not give; `data` derives them from templates",
         ),
         "start_node": _said(_NAME, "Where a run begins, if not at the first node"),
         "inputs": _said(_by_name(_input()), "What the workflow takes"),
@@ -48,6 +48,15 @@ def _document_fields(node: Json) -> Json:
         "metadata": _said({"type": "object"}, "Anything; pflow does not read it"),
         "ir_version": {"const": "0.1.0"},
     }
+
+
+def _edge(edge: Json) -> Json:
+    return {"anyOf": [{**edge, "required": ["from", "to"]}, {"const": "data"}]}
+
+
+def _targets() -> Json:
+    """What an edge leads to: a node, several, or the words `next` and `end`."""
+    return {"anyOf": [_NAME, {"type": "array", "items": _NAME}]}
 
 
 def _input() -> Json:
@@ -88,6 +97,7 @@ def _node_fields() -> Json:
     )
     return {
         "params": {"type": "object"},
+        "on": _said(_by_name(_targets()), "Where an action leads, such as error: a node, `next` or `end`"),
         "batch": _said({**batch, "required": ["items"]}, "Runs the node once per item"),
         "retry": _said(retry, "Tries it again when it fails"),
         "timeout": _said({"type": "number", "exclusiveMinimum": 0}, "Seconds that one attempt may take"),

@@ -19,6 +19,7 @@ from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import WorkflowText, text_of_parsed
 from pflow.execution.check import Checked
 from pflow.execution.workflow_source import Workflow, find_source
+from pflow.workspace.inclusion import bundle, check_free, refuse_relative
 
 
 class SavedText(Frozen):
@@ -92,8 +93,28 @@ class Library:
         """Save a checked workflow in place of the version that the caller has read; returns the new version."""
         checked = self._check(workflow)
         checked.ready()
+        self.check_included(checked)
         self._manager.save(name, text_of_parsed(checked.source.parsed), description, replaces=version)
         return self._manager.version(name)
+
+    def check_included(self, checked: Checked) -> list[str]:
+        """What to know of files that a workflow includes; raises `DocumentError` if they are found only from here."""
+        return refuse_relative(checked.source)
+
+    def save_with_included(
+        self, checked: Checked, name: str, description: str = "", *, overwrite: bool = False
+    ) -> Path:
+        """Save a checked workflow, and what it includes by relative paths under names of its own.
+
+        Nothing is saved if one of those names is taken by something else; raises `ExistsError` then.
+        """
+        found = bundle(checked.source, name)
+        new = check_free(self._manager, found.included)
+        if self._manager.exists(name) and not overwrite:
+            self._manager.save(name, found.text)  # raises
+        for each in new:
+            self._manager.save(each, found.included[each])
+        return self._manager.save(name, found.text, description, overwrite=overwrite)
 
     def compare(self, name: str, *others: str) -> Comparison:
         """How a workflow differs from what it was, from a version, between two versions, or from another workflow.
@@ -128,7 +149,9 @@ class Library:
             remove(edit.path)
             return None
         try:
-            self._check(str(edit.path)).ready()
+            checked = self._check(str(edit.path))
+            checked.ready()
+            self.check_included(checked)
             text = WorkflowText(data=data, form="json" if edit.path.suffix == ".json" else "yaml")
             self._manager.save(edit.name, text, replaces=edit.base.version)
         except (DocumentError, ExistsError) as error:

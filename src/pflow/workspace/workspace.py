@@ -15,7 +15,7 @@ from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.setting.settings import Setting, Settings
-from pflow.engine.ports import Observer, RunInfo, RunQuery
+from pflow.engine.ports import STATUSES, Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
 from pflow.execution.check import Checked, check_source
 from pflow.execution.outcome import Outcome
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pflow.mcp.tools.detail import NodeDetail
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
+    from pflow.workspace.formatting import Formatted
     from pflow.workspace.library import Library
     from pflow.workspace.servers import Servers
 
@@ -39,7 +40,10 @@ F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
 class Workspace:
-    """pflow over one home. Cheap to make; parts are loaded when they are needed."""
+    """pflow over one home. Cheap to make; parts are loaded when they are needed.
+
+    `nodes` are functions, PocketFlow classes and modules that are node types in this workspace only.
+    """
 
     def __init__(self, home: Home, *, observer: Observer | None = None, **parts: Unpack[Parts]) -> None:
         self.home = home
@@ -48,9 +52,9 @@ class Workspace:
         self._own_notices: list[str] = []
 
     @classmethod
-    def open(cls, *, observer: Observer | None = None) -> Workspace:
+    def open(cls, *, observer: Observer | None = None, **parts: Unpack[Parts]) -> Workspace:
         """The workspace that the environment names: `PFLOW_HOME`, else `~/.pflow`."""
-        return cls(find_home(), observer=observer)
+        return cls(find_home(), observer=observer, **parts)
 
     def close(self) -> None:
         """Close the journal."""
@@ -176,9 +180,13 @@ class Workspace:
 
     # Runs and traces
 
-    def runs(self, limit: int = 50) -> list[RunInfo]:
-        """The newest runs first."""
-        return list(self._wiring.journal.runs(RunQuery(limit=limit)))
+    def runs(self, limit: int = 50, *, text: str = "", state: str = "") -> list[RunInfo]:
+        """The newest runs first: those with `text` in the workflow's name, the id or the error, and in that state."""
+        stored = next((status for status in STATUSES if status == state.replace("interrupted", "running")), None)
+        # Whether the process of a run is still there is not stored.
+        most = None if stored == "running" else limit
+        found = self._wiring.journal.runs(RunQuery(text=text, status=stored, limit=most))
+        return [info for info in found if not state or info.state == state][:limit]
 
     def find_runs(self, prefix: str) -> list[str]:
         """Ids of runs that begin with `prefix`."""
@@ -227,18 +235,37 @@ class Workspace:
         return find_source(workflow, self.home).parsed.places.value
 
     def save(
-        self, workflow: Workflow, name: str, description: str = "", *, overwrite: bool = False, draft: bool = False
+        self,
+        workflow: Workflow,
+        name: str,
+        description: str = "",
+        *,
+        overwrite: bool = False,
+        draft: bool = False,
+        with_included: bool = False,
     ) -> Path:
         """Keep a checked workflow under a name; raises `ExistsError` for one that is taken.
 
-        A draft that goes to the library is a draft no more.
+        A draft that goes to the library is a draft no more. What a workflow includes by a relative path is refused, or
+        saved along `with_included`, and then included by its name.
         """
         checked = self.check(workflow)
         checked.ready()
-        if checked.source.draft and not draft and not overwrite:
+        if draft:
+            text = text_of_parsed(checked.source.parsed)
+            return WorkflowManager.for_drafts(self.home).save(name, text, description, overwrite=overwrite)
+        if with_included:
+            return self.library.save_with_included(checked, name, description, overwrite=overwrite)
+        self._own_notices += self.library.check_included(checked)
+        if checked.source.draft and not overwrite:
             return self._library().promote(checked.source.draft, name, description)
-        manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
-        return manager.save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
+        return self._library().save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
+
+    def format(self, workflow: Workflow, *, write: bool = False) -> Formatted:
+        """A document in canonical form, comments and meaning unchanged; with `write` it takes the place of what was."""
+        from pflow.workspace.formatting import form_workflow  # lazy: runs form nothing
+
+        return form_workflow(workflow, self.home, write=write)
 
     @property
     def library(self) -> Library:
@@ -361,6 +388,10 @@ class Workspace:
     def redact(self, value: object) -> object:
         """The value without any secret that is known here."""
         return self._wiring.find_redactor().value(value)
+
+    def hidden_in(self, text: str) -> list[tuple[str, str]]:
+        """Every marker that `redact` puts into a string, in order, with the secret that it stands for."""
+        return self._wiring.find_redactor().hidden(text)
 
     def redact_report(self, report: F) -> F:
         """The same for a message or an answer whose strings may have been cut in the middle of a secret."""

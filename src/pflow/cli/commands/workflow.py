@@ -72,6 +72,7 @@ workflow.add_command(describe, "describe")
 @click.option("--description", default="", help="What it is for, in a sentence.")
 @click.option("--overwrite", "--force", is_flag=True, help="Replace what is saved under that name.")
 @click.option("--draft", is_flag=True, help="Save it as a draft, which is deleted some day.")
+@click.option("--with-included", is_flag=True, help="Save the workflows that it includes by relative paths, too.")
 @with_console
 def save(
     console: Console, /, document: str, name: str | None, named: str | None, description: str, **options: bool
@@ -89,6 +90,8 @@ def save(
     try:
         path = console.workspace().save(found, chosen, description, **options)
     except ExistsError as error:
+        if options["with_included"] and f"`{chosen}`" not in error.message:
+            raise
         hints = ["choose another name, or replace it with `--overwrite`"]
         raise ExistsError(error.message, details=error.details, suggestions=hints) from None
     what = "draft" if options["draft"] else "workflow"

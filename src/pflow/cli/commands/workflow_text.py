@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pflow.cli.command_group import with_console
-from pflow.cli.completion import complete_saved
+from pflow.cli.completion import complete_file, complete_saved
 from pflow.cli.console import Console
 from pflow.core.errors import ExistsError, StorageError, UsageError
 from pflow.core.printable import columns, escape, shorten
@@ -39,7 +39,13 @@ def show(console: Console, name: str, version: int | None) -> None:
 
 @click.command()
 @click.argument("name", shell_complete=complete_saved)
-@click.option("--from", "start", metavar="FILE", help="Start with the text of FILE, such as an edit that was kept.")
+@click.option(
+    "--from",
+    "start",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Start with the text of FILE, such as an edit that was kept.",
+)
 @with_console
 def edit(console: Console, name: str, start: str | None) -> None:
     """Change NAME in your editor ($VISUAL or $EDITOR), and save it once it is valid."""
@@ -118,7 +124,7 @@ def rename(console: Console, name: str, new_name: str) -> None:
 
 @click.command()
 @click.argument("name", shell_complete=complete_saved)
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_file)
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @with_console
 def export(console: Console, name: str, file: str | None, overwrite: bool) -> None:

@@ -19,7 +19,19 @@ _DOCUMENT = dict.fromkeys(
     ("ir_version", "name", "description", "metadata", "inputs", "outputs", "nodes", "edges", "start_node", "mappings")
 )
 _NODE = dict.fromkeys(
-    ("id", "type", "params", "batch", "retry", "timeout", "max_visits", "description", "version", "mcp_metadata")
+    (
+        "id",
+        "type",
+        "params",
+        "on",
+        "batch",
+        "retry",
+        "timeout",
+        "max_visits",
+        "description",
+        "version",
+        "mcp_metadata",
+    )
 )
 _BATCH = dict.fromkeys(("items", "as", "concurrency", "on_error", "max_failed"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff"))
@@ -46,19 +58,17 @@ def build_document(value: object, issues: Issues) -> Document | None:
     name, description, metadata = top.text("name"), top.text("description"), top.mapping("metadata")
     if not nodes:
         return None
-    data_edges, edges, start = read_flow(top, ids)
+    mode, edges, start = read_flow(top, ids)
     mappings = read_mappings(top, ids)
     if None in nodes:
         return None
     raw: dict[str, object] = value
     if raw.get("ir_version") is None:
         raw = {"ir_version": IR_VERSION} | {key: item for key, item in raw.items() if key != "ir_version"}
-    if not data_edges and not raw.get("edges"):
-        raw = raw | {"edges": [{"from": edge.source, "to": edge.target} for edge in edges]}
     return Document(
         nodes=tuple(node for node in nodes if node is not None),
         edges=edges,
-        data_edges=data_edges,
+        mode=mode,
         name=name,
         description=description,
         metadata=metadata,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pflow.core.document.document import Document
+from pflow.core.document.document import Document, Edge
+from pflow.core.document.order import follow_order
 from pflow.core.document.position import Path, show_path
 from pflow.core.frozen import Frozen
 
@@ -38,19 +39,22 @@ def _by_name(document: Document) -> dict[str, object]:
     raw = dict(document.raw)
     nodes = raw.get("nodes")
     entries = [node for node in nodes if isinstance(node, Mapping)] if isinstance(nodes, Sequence) else []
+    hidden = ("id",) if document.mode == "data" else ("id", "on")  # what `on` says is among the edges
     raw["nodes"] = {
-        str(node["id"]): {"type": spec.type, **{name: value for name, value in node.items() if name != "id"}}
+        str(node["id"]): {"type": spec.type, **{name: value for name, value in node.items() if name not in hidden}}
         for node, spec in zip(entries, document.nodes, strict=False)
     }
-    if not document.data_edges:
-        edges = document.edges
-        raw["edges"] = {_show_edge(edge.source, edge.target, edge.action): None for edge in edges}
+    if document.mode != "data":
+        added = follow_order([spec.id for spec in document.nodes], document.edges, {}).added
+        edges = (*document.edges, *(added if document.mode == "order" else ()))
+        raw["edges"] = {_show_edge(edge): None for edge in edges}
         raw["start_node"] = document.start_node
     return raw
 
 
-def _show_edge(source: str, target: str, action: str) -> str:
-    return f"{source} → {target}" if action == "default" else f"{source} -{action}→ {target}"
+def _show_edge(edge: Edge) -> str:
+    arrow = "→" if edge.action == "default" else f"-{edge.action}→"
+    return f"{edge.source} {arrow} {edge.target or 'end'}"
 
 
 def _compare(path: Path, before: object, after: object) -> Iterator[Change]:

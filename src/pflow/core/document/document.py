@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
+from pflow.core.document.position import Path
 from pflow.core.frozen import Frozen
 
 IR_VERSION = "0.1.0"
+
+END = ""
+"""The target of an edge after which its branch ends."""
+
+Mode = Literal["order", "complete", "data"]
+"""What gives the order: the nodes as they stand, with edges added to them; the edges alone; or the templates."""
 
 
 class Input(Frozen):
@@ -71,7 +79,10 @@ class Retry(Frozen):
 
 
 class NodeSpec(Frozen):
-    """One node as written. `max_visits` overrides how often a loop may come back to it."""
+    """One node as written. `max_visits` overrides how often a loop may come back to it.
+
+    What `on` says is among the edges of the document.
+    """
 
     id: str
     type: str
@@ -86,11 +97,16 @@ class NodeSpec(Frozen):
 
 
 class Edge(Frozen):
-    """From one node to another, for one action."""
+    """From one node to another, or to the `END`, for one action.
+
+    `is_next` says that the target was written as `next`; `path` is where it stands in the document.
+    """
 
     source: str
     target: str
     action: str = "default"
+    is_next: bool = False
+    path: Path = ()
 
 
 class KeyMapping(Frozen):
@@ -103,15 +119,15 @@ class KeyMapping(Frozen):
 class Document(Frozen):
     """A whole workflow.
 
-    `edges` are written out also when the author gave none (document order); only for `"edges": "data"` are
-    they empty and `data_edges` true. `start_node` is where a run begins: as written, else
-    the first node, and None for data edges without one. `raw` is the normalised object, with `ir_version` and
-    the edges added when missing: what is saved, hashed and journalled. Reading it gives the same document.
+    `edges` are those that the author wrote, in `edges` or `on`; what `mode` adds to them is known once the node types
+    are. `start_node` is where a run begins: as written, else the first node, and None for `data` without one. `raw` is
+    the normalised object, with `ir_version` added when missing: what is saved, hashed and journalled. Reading it gives
+    the same document.
     """
 
     nodes: tuple[NodeSpec, ...]
     edges: tuple[Edge, ...] = ()
-    data_edges: bool = False
+    mode: Mode = "order"
     name: str = ""
     description: str = ""
     ir_version: str = IR_VERSION

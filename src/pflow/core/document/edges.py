@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from itertools import islice, pairwise
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 
-from pflow.core.document.document import Edge, KeyMapping
+from pflow.core.document.document import END, Edge, KeyMapping, Mode
 from pflow.core.document.fields import Fields, wrong_type
 from pflow.core.document.position import Issues, Path
 from pflow.core.printable import shorten
@@ -20,68 +20,123 @@ _LISTED = 50
 _EDGE = dict.fromkeys(("from", "to", "action"))
 _MAPPING = dict.fromkeys(("input_mappings", "output_mappings"))
 
+Links = dict[str, list[str]]
+"""The nodes that each node leads to; a mistyped name links to the node that it likely meant."""
 
-def read_flow(top: Fields, ids: Mapping[str, int]) -> tuple[bool, tuple[Edge, ...], str | None]:
-    """Whether the templates give the order, the edges (document order if none are given), and the start."""
+
+def read_flow(top: Fields, ids: Mapping[str, int]) -> tuple[Mode, tuple[Edge, ...], str | None]:
+    """What gives the order, the edges that are written in `edges` and `on`, and the start."""
     issues = top.issues
     written = top.values.get("edges")
     start = top.text("start_node") or None
     if start is not None and start not in ids:
         _unknown_node(issues, "`start_node`", start, ("start_node",), ids)
         start = None
-    if written == "data":
-        return True, (), start
-    edges: list[Edge] = []
-    links: dict[str, list[str]] = {name: [] for name in ids}
-    if isinstance(written, list) and written:
-        if len(written) > MAX_EDGES:
-            message = f"the document has {len(written):,} edges; at most {MAX_EDGES:,} are allowed"
-            issues.add("too-many", message, ("edges",), hint='"edges": "data" derives them from the templates')
-            return False, (), start
-        for index, item in enumerate(written):
-            _read_edge(issues, item, ("edges", index), ids, edges, links)
-    else:
-        if written is not None and not isinstance(written, list):
-            hint = 'did you mean "data"?' if isinstance(written, str) else 'write [{"from": "…", "to": "…"}]'
-            wrong_type(issues, ("edges",), 'an array or "data"', written, hint)
-        for source, target in pairwise(ids):
-            edges.append(Edge(source=source, target=target))
-            links[source].append(target)
-    if ids:
-        start = _check_reach(issues, ids, links, start)
-    return False, tuple(edges), start
+    entries = written if isinstance(written, list) else []
+    by_data = written == "data" or entries[:1] == ["data"]
+    if written is not None and not isinstance(written, list) and not by_data:
+        hint = 'did you mean "data"?' if isinstance(written, str) else 'write [{"from": "…", "to": "…"}]'
+        wrong_type(issues, ("edges",), 'an array or "data"', written, hint)
+    reader = _Edges(issues, ids)
+    for index, item in enumerate(entries):
+        if not (by_data and index == 0):
+            reader.read_entry(item, ("edges", index))
+    for name, index, on in _routes(top, ids):
+        reader.read_routes(name, on, ("nodes", index, "on"))
+    if len(reader.edges) > MAX_EDGES:
+        message = f"the document has {len(reader.edges):,} edges; at most {MAX_EDGES:,} are allowed"
+        issues.add("too-many", message, ("edges",), hint='"edges": "data" derives them from the templates')
+        return "order", (), start
+    if by_data:
+        return "data", tuple(reader.edges), start
+    if not ids:
+        return "order", (), start
+    mode = _mode(issues, ids, reader.links, start, has_list=bool(entries))
+    return mode, tuple(reader.edges), start or next(iter(ids))
 
 
-def _read_edge(
-    issues: Issues,
-    value: object,
-    path: Path,
-    ids: Mapping[str, int],
-    edges: list[Edge],
-    links: Mapping[str, list[str]],
-) -> None:
-    """Append the edge, and the link it makes; a mistyped end still links to the node it likely meant."""
-    if not isinstance(value, dict):
-        wrong_type(issues, path, "an object", value, 'write {"from": "…", "to": "…"}')
-        return
-    fields = Fields(issues, value, path, _EDGE, what="an edge", required=("from", "to"))
-    source, target, action = fields.text("from"), fields.text("to"), fields.word("action", "default")
-    ends: list[str] = []
-    known = True
-    for field, name in (("from", source), ("to", target)):
-        if name in ids:
-            ends.append(name)
-        elif isinstance(fields.values.get(field), str):
-            known = False
-            ends += _unknown_node(issues, "an edge", name, (*path, field), ids)
-    if source == target and action == "default" and source in ids:
-        hint = 'give the edge an action: {"from": "x", "to": "x", "action": "retry"}'
-        message = f"the node `{shorten(source)}` leads to itself whatever happens, so it would never end"
-        issues.add("self-edge", message, path, hint=hint)
-    if len(ends) == 2:
-        links[ends[0]].append(ends[1])
-        if known:
-            edges.append(Edge(source=source, target=target, action=action))
+def _routes(top: Fields, ids: Mapping[str, int]) -> Iterable[tuple[str, int, object]]:
+    """Each node with something in `on`, and its place."""
+    nodes = top.values.get("nodes")
+    for name, index in ids.items():
+        node = nodes[index] if isinstance(nodes, list) else None
+        on = node.get("on") if isinstance(node, dict) else None
+        if on is not None:
+            yield name, index, on
+
+
+class _Edges:
+    """Reads edges one by one, and keeps what they link."""
+
+    def __init__(self, issues: Issues, ids: Mapping[str, int]) -> None:
+        self.edges: list[Edge] = []
+        self.links: Links = {name: [] for name in ids}
+        self._issues = issues
+        self._ids = ids
+        self._following = dict(zip(ids, islice(ids, 1, None), strict=False))
+
+    def read_entry(self, value: object, path: Path) -> None:
+        """An entry of `edges`."""
+        if not isinstance(value, dict):
+            wrong_type(self._issues, path, "an object", value, 'write {"from": "…", "to": "…"}')
+            return
+        fields = Fields(self._issues, value, path, _EDGE, what="an edge", required=("from", "to"))
+        source, action = fields.text("from"), fields.word("action", "default")
+        meant = source
+        if source not in self._ids:
+            guess = []
+            if isinstance(fields.values.get("from"), str):
+                guess = _unknown_node(self._issues, "an edge", source, (*path, "from"), self._ids)
+            meant = guess[0] if guess else ""
+        self._read_targets(source, meant, action, fields.values.get("to"), (*path, "to"), path)
+
+    def read_routes(self, source: str, on: object, path: Path) -> None:
+        """What a node says under `on`: a target, or several, for each action."""
+        if not isinstance(on, dict):
+            wrong_type(self._issues, path, "an object", on, 'write {"error": "…"}: an action, and the node it leads to')
+            return
+        for action, targets in on.items():
+            if not action.strip() or "${" in action:
+                message = f"`{shorten(action)}` is not an action"
+                self._issues.add("bad-name", message, (*path, action), key=True, hint="write `error`, or `default`")
+            elif targets is None:
+                hint = "write the id of a node, `next` or `end`"
+                wrong_type(self._issues, (*path, action), "the id of a node", targets, hint)
+            else:
+                here = (*path, action)
+                self._read_targets(source, source, action, targets, here, here)
+
+    def _read_targets(self, source: str, meant: str, action: str, value: object, at: Path, path: Path) -> None:
+        if value is None:
+            return  # said to be missing already
+        for index, target in enumerate(value if isinstance(value, list) else [value]):
+            where = (*at, index) if isinstance(value, list) else at
+            if isinstance(target, str):
+                self._read_target(source, meant, action, target, where, path)
+            else:
+                hint = "write the id of a node, `next` or `end`"
+                wrong_type(self._issues, where, "the id of a node", target, hint)
+
+    def _read_target(self, source: str, meant: str, action: str, target: str, at: Path, path: Path) -> None:
+        """Add one edge if both of its ends are known, and the link that it makes or was likely meant to make."""
+        is_next = target == "next" and target not in self._ids
+        if is_next:
+            target = self._following.get(source, END)
+        elif target == "end" and target not in self._ids:
+            target = END
+        elif target not in self._ids:
+            guess = _unknown_node(self._issues, "an edge", target, at, self._ids)
+            if guess and meant:
+                self.links[meant].append(guess[0])
+            return
+        if source == target and action == "default":
+            hint = 'give the edge an action: {"from": "x", "to": "x", "action": "retry"}'
+            message = f"the node `{shorten(source)}` leads to itself whatever happens, so it would never end"
+            self._issues.add("self-edge", message, path, hint=hint)
+        if meant and target:
+            self.links[meant].append(target)
+        if source in self._ids:
+            self.edges.append(Edge(source=source, target=target, action=action, is_next=is_next, path=path))
 
 
 def _unknown_node(issues: Issues, what: str, name: str, path: Path, ids: Collection[str]) -> list[str]:
@@ -97,25 +152,33 @@ def _unknown_node(issues: Issues, what: str, name: str, path: Path, ids: Collect
     return meant
 
 
-def _check_reach(issues: Issues, ids: Mapping[str, int], links: Mapping[str, list[str]], start: str | None) -> str:
-    """Report nodes that cannot be reached; return where the document starts."""
-    begin = start or next(iter(ids))
+def _mode(issues: Issues, ids: Mapping[str, int], links: Links, start: str | None, *, has_list: bool) -> Mode:
+    """Whether the edges alone say what leads to what: they do if they reach every node.
+
+    A start other than the first node needs such edges.
+    """
+    first = next(iter(ids))
+    begin = start or first
     reached = _reach(begin, links)
     missing = [name for name in ids if name not in reached]
     if not missing:
-        return begin
-    targets = {target for ends in links.values() for target in ends}
-    roots = [name for name in missing if name not in targets]
-    hint = "add an edge that leads to it, or remove it"
-    if start is None and len(roots) == 1 and len(_reach(roots[0], links)) == len(ids):
+        return "complete" if has_list or begin != first else "order"
+    if begin == first:
+        targets = {target for ends in links.values() for target in ends}
+        roots = [name for name in missing if name not in targets]
+        if start is not None or len(roots) != 1 or len(_reach(roots[0], links)) < len(ids):
+            return "order"
         hint = f'should the document start there? Set "start_node": "{roots[0]}"'
+    else:
+        hint = "add an edge that leads to it, or remove it"
     for name in missing:
         message = f"nothing leads to the node `{shorten(name)}` from the start, `{shorten(begin)}`"
         issues.add("unreachable", message, ("nodes", ids[name], "id"), hint=hint)
-    return begin
+    return "complete"
 
 
-def _reach(begin: str, links: Mapping[str, list[str]]) -> set[str]:
+def _reach(begin: str, links: Mapping[str, Iterable[str]]) -> set[str]:
+    """The nodes that links lead to from one of them, itself among them."""
     reached = {begin}
     waiting = [begin]
     while waiting:

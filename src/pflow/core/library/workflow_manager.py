@@ -327,7 +327,11 @@ class WorkflowManager:
             raise ExistsError(
                 f"`{name}` has changed: it is at version {number}, and version {replaces} was to be replaced",
                 details={"version": number},
-                suggestions=["read it again, and make your change to what it is now"],
+                suggestions=[
+                    Advice(
+                        "read it again with `{show_workflow}`, and make your change to what it is now", workflow=name
+                    )
+                ],
             )
         try:
             found = read_document(name, self._read(name), strict=False)[1]
@@ -428,10 +432,11 @@ class WorkflowManager:
         return "workflow" if self.kind == "library" else "draft"
 
     def _taken(self, name: str) -> ExistsError:
-        return ExistsError(
-            f"there is already a {self._what()} `{name}`",
-            suggestions=["choose another name, or delete or overwrite it"],
+        advice = Advice(
+            "choose another name, or read it with `{show_workflow}` and replace it with `{replace_workflow}`",
+            workflow=name,
         )
+        return ExistsError(f"there is already a {self._what()} `{name}`", suggestions=[advice])
 
     def _missing(self, name: str) -> NotFoundError:
         return missing_workflow(f"there is no {self._what()} `{name}`", name, self.names())

@@ -1,0 +1,66 @@
+"""What document order adds to the edges that are written: the one rule for what follows a node that does not say it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+
+from pflow.core.document.document import END, Edge
+from pflow.core.frozen import Frozen
+
+
+class Unclear(Frozen):
+    """A node that would lead on to the one after it, which others name as well: it may be an arm, a handler or a join.
+
+    `edge` is the first that names it.
+    """
+
+    node: str
+    following: str
+    edge: Edge
+
+
+class Order(Frozen):
+    """The edges that document order adds, and where nobody can know what was meant."""
+
+    added: tuple[Edge, ...]
+    unclear: tuple[Unclear, ...]
+
+
+def follow_order(
+    ids: Collection[str],
+    edges: Sequence[Edge],
+    choices: Mapping[str, tuple[str, ...]],
+    closed: Collection[str] = (),
+) -> Order:
+    """What follows each node for the actions that `edges` leave open.
+
+    `choices` are the actions that a node ends with by choosing: where none of them is written, all go where `default`
+    goes. A `closed` node never ends with `default`.
+    """
+    position = {name: index for index, name in enumerate(ids)}
+    written: dict[str, dict[str, list[str]]] = {}
+    named_by: dict[str, Edge] = {}
+    for edge in edges:
+        written.setdefault(edge.source, {}).setdefault(edge.action, []).append(edge.target)
+        first = named_by.get(edge.target)
+        if not edge.is_next and (first is None or position[edge.source] < position[first.source]):
+            named_by[edge.target] = edge
+    added: list[Edge] = []
+    unclear: list[Unclear] = []
+    following = [*islice(ids, 1, None), END]
+    for name, after in zip(ids, following, strict=True):
+        said = written.get(name, {})
+        own = choices.get(name, ())
+        is_chosen = any(choice in said for choice in own)
+        targets = said.get("default")
+        if targets is None:
+            targets = [after]
+            if not (name in closed and all(choice in said for choice in own)):
+                added.append(Edge(source=name, target=after))
+                names = named_by.get(after)
+                if after and names is not None and position[names.source] <= position[name]:
+                    unclear.append(Unclear(node=name, following=after, edge=names))
+        if not is_chosen:
+            added += [Edge(source=name, target=target, action=choice) for choice in own for target in targets]
+    return Order(added=tuple(edge for edge in added if edge.target or edge.action != "default"), unclear=tuple(unclear))
