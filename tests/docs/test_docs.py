@@ -20,7 +20,7 @@ from pflow.core.document.issue import CREDENTIAL
 from pflow.core.event import EVENTS
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
-from pflow.execution import compiler, foreign_syntax, node_check, plan_edges, reference
+from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
 from pflow.execution.fit import literal_fit, template_fit
 from pflow.execution.lint import absent_output, code_lint, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
@@ -212,6 +212,7 @@ def test_every_issue_code_is_listed() -> None:
                 foreign_syntax,
                 literal_fit,
                 node_check,
+                parsed,
                 plan_edges,
                 reference,
                 template_fit,

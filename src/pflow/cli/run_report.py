@@ -45,6 +45,8 @@ def show_outcome(console: Console, outcome: Outcome) -> int:
         return outcome.exit_code
     for line in _changes(outcome):
         console.say(line)
+    for loss in outcome.losses:
+        console.say(f"warning: {escape(loss)}; `pflow trace {outcome.run_id}` tells why")
     if outcome.success:
         console.data(main_output(outcome))
     else:

@@ -48,7 +48,8 @@ class StepCompleted(Frozen):
     """A step's writes, all of them, and the action that picks what comes next.
 
     `source` says where the writes came from: `run`, `cache` (another run's pure step) or `reuse` (this run,
-    before its document was edited). `reads` maps natural keys to hashes of what was read under them.
+    before its document was edited). `reads` maps natural keys to hashes of what was read under them. `failed_items`
+    counts the items of a batch that failed.
     """
 
     step: str
@@ -57,6 +58,7 @@ class StepCompleted(Frozen):
     ms: float
     source: str = "run"
     reads: Mapping[str, str] = {}
+    failed_items: int = 0
 
 
 class StepFailed(Frozen):

@@ -8,10 +8,14 @@ from functools import partial
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
 from pflow.core.template.compiled import MOST_BUILT, Compiled, JsonIn, Parts, Reference, ValuePath, descend, too_large
+from pflow.engine.plan import DONE
 from pflow.engine.state import END, ScopeState
 from pflow.engine.value import Opaque, Withheld, withheld_error
 
 Item = Mapping[str, object]
+
+_BEFORE_OUTPUTS = {"results": 2, DONE: 3}
+"""How deep in an output of a batch the outputs of one item stand."""
 
 
 class Names:
@@ -28,6 +32,7 @@ class Names:
         self._inputs = inputs
         self._has_seed = seed is not None
         self._seed = seed or {}
+        self._put_together: dict[int, tuple[object, list[object]]] = {}
         self._last_text = ""
         self._last_json: object | None = None
 
@@ -60,6 +65,11 @@ class Names:
             for written in (outputs.get(str(reference.path[0])),) if reference.path else outputs.values():
                 _known(written, reference.text)
             value = outputs
+            if reference.path[:1] == (DONE,) and self._plan.by_id[root].batch is not None and "results" in outputs:
+                done = self._done(self._plan.by_id[root].number, outputs["results"], reference)
+                if done is None:
+                    return self._missing(reference, f"the items of `{root}` are not known any more")
+                value = {DONE: done}
         else:
             try:
                 value = self.read(node, root)
@@ -72,6 +82,21 @@ class Names:
                 suggestions=["run the workflow again from the start"],
             )
         return found
+
+    def _done(self, number: int, results: object, reference: Reference) -> list[object] | None:
+        """What a batch got done, put together once; None if its items are not known."""
+        items, known = self._state.items.get(number), self._put_together.get(number)
+        if known is not None and known[0] is results:
+            return known[1]
+        _known(results, reference.text)
+        if items is None or not isinstance(results, list) or len(items) != len(results):
+            return None
+        pairs = enumerate(zip(items, results, strict=True))
+        done: list[object] = [
+            {"index": index, "item": item, "result": result} for index, (item, result) in pairs if result is not None
+        ]
+        self._put_together[number] = results, done
+        return done
 
     def _opened(self, node: int, reference: Reference, item: Item | None) -> Mapping[int, JsonIn]:
         """Where a path leads into the text of a tool's result: behind the step, or behind an item of its batch."""
@@ -88,7 +113,7 @@ class Names:
         target = self._plan.by_id.get(root) if root not in self._inputs else None
         if target is None or target.json_in is None:
             return {}
-        start = 2 if target.batch is not None and path[:1] == ("results",) else 0
+        start = _BEFORE_OUTPUTS.get(str(path[0]), 0) if target.batch is not None and path else 0
         if path[start : start + 1] != ("result",):
             return {}
         return {start + 1 - above: partial(self._open, target.json_in)}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pflow.core.document.document import Input, KeyMapping, Retry
+from pflow.core.document.document import Input, KeyMapping, MaxFailed, Retry
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
 from pflow.engine.credential import Credentials, find_credentials
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 MAX_VISITS = 1000
 """Steps of one node in a run, unless the document says otherwise; a loop that does not end stops there."""
+
+DONE = "done"
+"""The output of a batch that is put together from its items and results where a template names it."""
 
 MAX_DEPTH = 20
 """Levels of sub-workflows."""
@@ -29,6 +32,7 @@ class PlanBatch(Frozen):
     name: str
     concurrency: int
     keep_going: bool
+    max_failed: MaxFailed | None = None
 
 
 class PlanNode(Frozen):
@@ -121,6 +125,13 @@ class Plan:
     def has_json_text(self) -> bool:
         """Whether a path can lead into the text of a result."""
         return any(node.json_in is not None for node in self.nodes)
+
+    @cached_property
+    def reads_done(self) -> bool:
+        """Whether a template names what a batch got done, with its items."""
+        sources = [source for node in self.nodes for source in (node.params, node.batch and node.batch.items) if source]
+        references = (one for source in (*sources, *self.outputs.values()) for one in source.references)
+        return any(reference.path[:1] == (DONE,) for reference in references)
 
     @cached_property
     def by_id(self) -> Mapping[str, PlanNode]:

@@ -29,6 +29,7 @@ from pflow.execution.foreign_syntax import warn_of_foreign
 from pflow.execution.lint.document_lint import lint_document
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
 from pflow.execution.node_param import NodeParams, find_entry, params_beside, read_json, tool_params
+from pflow.execution.parsed import check_pattern
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 
@@ -254,6 +255,8 @@ class _Compiler:
             if field is None or field.slot != "raw":
                 warn_of_foreign(value, self.names, path, self._report)
         check_child_inputs(node, self._report)
+        if node.is_built_in("parse"):
+            check_pattern(spec, self._report, ("nodes", node.index, "params"))
         return compiled
 
     def _command(self, command: object, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
@@ -272,6 +275,7 @@ class _Compiler:
             name=batch.name,
             concurrency=batch.concurrency,
             keep_going=batch.on_error == "continue",
+            max_failed=batch.max_failed,
         )
 
     def _template(self, value: object, path: Path) -> Compiled:

@@ -13,7 +13,8 @@ from pflow.core.json_type import fits, type_of
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType
-from pflow.engine.plan import Plan, PlanBatch
+from pflow.engine.plan import DONE, Plan, PlanBatch
+from pflow.execution.parsed import parsed_value
 
 if TYPE_CHECKING:
     from pflow.registry.entry import Entry
@@ -62,6 +63,10 @@ class CheckedNode:
         """What its type takes and gives, if there is such a type."""
         return self.entry.interface if self.entry else None
 
+    def is_built_in(self, name: str) -> bool:
+        """Whether it is of a type that comes with pflow; a person may have a node of that name."""
+        return self.spec.type == name and self.entry is not None and not self.entry.is_user
+
     @property
     def choices(self) -> tuple[str, ...]:
         """The actions that its type may end with, besides `default` and failures."""
@@ -91,6 +96,8 @@ class CheckedNode:
             outputs, opened = self.interface.outputs, self.interface.open_outputs
             if self.interface.echo_params:
                 outputs = tuple(Field(name=name) for name in self.spec.params)
+            elif self.is_built_in("parse"):
+                outputs = (parsed_value(self.spec.params),)
         else:
             return None
         if self.batch is not None:
@@ -98,6 +105,7 @@ class CheckedNode:
             each = {"type": "object", **properties}
             outputs = (
                 Field(name="results", type="array", schema={"type": "array", "items": each}),
+                Field(name=DONE, type="array", schema={"type": "array", "items": _done(each)}),
                 Field(name="errors", type="array"),
                 Field(name="count", type="integer"),
             )
@@ -182,6 +190,10 @@ def _edge_path(document: Document, source: str, action: str) -> Path:
     """Where an edge of a node says its action."""
     path = next(edge.path for edge in document.edges if (edge.source, edge.action) == (source, action))
     return (*path, "action") if path[0] == "edges" else path
+
+
+def _done(result: Mapping[str, object]) -> Mapping[str, object]:
+    return {"type": "object", "properties": {"index": {"type": "integer"}, "item": {}, "result": result}}
 
 
 def _schema(field: Field) -> Mapping[str, object]:

@@ -105,6 +105,10 @@ def _node_fields() -> Json:
             "as": _said(_NAME, "The name of the item in templates; `item` by default"),
             "concurrency": {"type": "integer", "minimum": 1},
             "on_error": {"enum": ["stop", "continue"], "default": "stop"},
+            "max_failed": _said(
+                {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9.]+ ?%$"}]},
+                "With `continue`: how many items may fail, such as 5 or 10%",
+            ),
         }
     )
     retry = _object(

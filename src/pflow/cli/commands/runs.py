@@ -154,5 +154,7 @@ def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
     if isinstance(done, int) and done:
         items = f"{done} item{'s' * (done != 1)} done"
         about = f"{items}; {about}" if about else items
+    if (lost := step.get("items_failed")) and step.get("status") == "completed":
+        about = f"{lost} of {step.get('items', '?')} items failed" + (f"; {about}" if about else "")
     status = str(step.get("status", "")).replace("in_doubt", "in doubt")
     return escape(str(step.get("step"))), status, time, about

@@ -41,13 +41,33 @@ class Output(Frozen):
     source: object = None
 
 
+class MaxFailed(Frozen):
+    """How many items of a batch may fail: a number of them, or a share in percent."""
+
+    number: float
+    is_percent: bool = False
+
+    @property
+    def allows_all(self) -> bool:
+        """Whether a batch may complete with nothing done."""
+        return self.is_percent and self.number >= 100
+
+    def of(self, items: int) -> int:
+        """How many of so many items may fail."""
+        return int(items * self.number / 100) if self.is_percent else int(self.number)
+
+
 class Batch(Frozen):
-    """Run the node once per item. `on_error`: `stop` fails the step, `continue` keeps partial results."""
+    """Run the node once per item. `on_error`: `stop` fails the step, `continue` keeps partial results.
+
+    With `continue`, the step fails when more than `max_failed` items do, or all of them.
+    """
 
     items: object
     name: str = "item"
     concurrency: int = 1
     on_error: str = "stop"
+    max_failed: MaxFailed | None = None
 
 
 class Retry(Frozen):

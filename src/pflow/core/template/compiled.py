@@ -215,8 +215,18 @@ def descend(value: object, reference: Reference, opened: Mapping[int, JsonIn] = 
     return value
 
 
+def spell(reference: Reference, depth: int) -> str:
+    """What a reference names up to a depth of its path, as it is written inside of a template."""
+    return reference.root + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in reference.path[:depth])
+
+
+def parse_hint(template: str) -> str:
+    """What to do where text stands, and something that it may hold is wanted."""
+    return f"if the text holds data, read it in a `parse` step with `text: {template}` first, and use its `value`"
+
+
 def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedError:
-    at = reference.root + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in reference.path[:depth])
+    at = spell(reference, depth)
     key = reference.path[depth]
     hint = ""
     if isinstance(value, Mapping):
@@ -230,7 +240,7 @@ def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedEr
     else:
         there = f"`{at}` is {type_of(value)}"
         if isinstance(value, str):
-            hint = "parse it in a `code` step first"
+            hint = parse_hint(f"${{{at}}}")
     return UnresolvedError(
         f"template `{reference.text}` not resolved: {there}, and has no `{key}`",
         details={"missing": [reference.text[2:-1]]},

@@ -63,6 +63,7 @@ def show_outputs(outcome: Outcome) -> str:
     """The outputs of a run that completed, to read."""
     steps = f"{outcome.steps} step{'s' * (outcome.steps != 1)}"
     lines = [f"completed, {steps} in {outcome.duration_ms:.0f} ms, run {outcome.run_id}"]
+    lines += outcome.losses
     if outcome.reused:
         lines.append(f"kept: {', '.join(outcome.reused)}")
     return "\n".join([*lines, *output_lines(outcome.outputs)])

@@ -96,7 +96,7 @@ def _summary(trace: Mapping[str, object], limit: int) -> ToolReply:
 
 
 def _brief(entry: Mapping[str, object]) -> dict[str, object]:
-    kept = ("step", "node", "status", "ms", "attempt", "action", "source", "items_completed")
+    kept = ("step", "node", "status", "ms", "attempt", "action", "source", "items_completed", "items_failed")
     found = pick(entry, kept)
     if found.get("attempt") == 1:
         del found["attempt"]
@@ -113,7 +113,8 @@ def _brief(entry: Mapping[str, object]) -> dict[str, object]:
 def _line(entry: Mapping[str, object]) -> str:
     error = f": {entry['error']}" if "error" in entry else ""
     spent = f" in {entry['ms']:.0f} ms" if isinstance(entry.get("ms"), float | int) else ""
-    return f"- {entry.get('step')}: {entry.get('status')}{spent}{error}"
+    lost = f", {entry['items_failed']} items failed" if entry.get("items_failed") else ""
+    return f"- {entry.get('step')}: {entry.get('status')}{spent}{lost}{error}"
 
 
 def _step(entry: Mapping[str, object], limit: int) -> ToolReply:
