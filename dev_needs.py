@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import dev_servers
-from dev_install import ROOT, SetupError, exclusive, quietly, report, say
+from dev_install import ROOT, SetupError, create, exclusive, install, place, quietly, report, say
 
 MODE = "PFLOW_TEST_NEEDS"
 """The variable that says what happens to a test whose need is not there.
@@ -50,10 +50,37 @@ def apt(package: str) -> None:
         raise SetupError(f"apt-get could not install `{package}`\n" + report(line, done))
 
 
+ORACLE = ROOT / ".cache" / "oracle"
+"""An environment with Google's CEL, which expressions are compared with: 50 MB that only some tests import."""
+
+ORACLE_PACKAGE = "cel-expr-python==0.1.3"
+
+
+def oracle_is_there() -> bool:
+    """Whether the installation ran to its end, of this version, for this interpreter."""
+    try:
+        stamp = (ORACLE / "installed").read_text()
+    except OSError:
+        return False
+    return stamp == f"{place(ORACLE)} {ORACLE_PACKAGE}"
+
+
+def install_oracle() -> None:
+    """Install it from nothing."""
+    shutil.rmtree(ORACLE, ignore_errors=True)
+    ORACLE.parent.mkdir(parents=True, exist_ok=True)
+    create(ORACLE)
+    failure = install(ORACLE, [ORACLE_PACKAGE])
+    if failure is not None:
+        raise SetupError(failure)
+    (ORACLE / "installed").write_text(f"{place(ORACLE)} {ORACLE_PACKAGE}")
+
+
 NEEDS = {
     need.name: need
     for need in (
         Need("mcp-servers", lambda: not dev_servers.missing(), dev_servers.install_missing),
+        Need("cel", oracle_is_there, install_oracle),
         program("bash"),
         program("git"),
         program("openssl"),

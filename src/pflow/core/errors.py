@@ -16,6 +16,7 @@ PflowError              pflow             1
     StepError           execution         1
         StepTimeout     timeout           1
         UnresolvedError template_error    1
+        ExpressionError expression        1
         ServerError     mcp               1
             ServerGone  mcp_gone          1
             ReplyError  mcp_reply         1
@@ -25,7 +26,7 @@ PflowError              pflow             1
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from typing import TypedDict, Unpack
@@ -182,6 +183,25 @@ class UnresolvedError(StepError):
     """A template that cannot be filled in when its step starts: what it names does not exist, or is too large."""
 
     code = "template_error"
+
+
+ExpressionFault = Literal["syntax", "type", "absent", "value", "limit"]
+"""What is wrong with an expression: its text, a value's type, a missing value, a value itself, or its cost."""
+
+
+class ExpressionError(StepError):
+    """An expression that cannot be read, or evaluated over the values of a run; `line` and `column` count from 1."""
+
+    code = "expression"
+
+    def __init__(
+        self, message: str, *, kind: ExpressionFault, line: int, column: int, suggestions: Sequence[str] = ()
+    ) -> None:
+        details = {"kind": kind, "line": line, "column": column}
+        super().__init__(message, details=details, suggestions=suggestions)
+        self.kind = kind
+        self.line = line
+        self.column = column
 
 
 class ServerError(StepError):
