@@ -169,6 +169,12 @@ class StepError(PflowError):
         self.action = action
 
 
+class DeliberateError(StepError):
+    """A step failed because its document says so."""
+
+    code = "failed_on_purpose"
+
+
 class StepTimeout(StepError):
     """A step took longer than it may. `waited` ends a sentence that begins with the name of the request."""
 

@@ -15,12 +15,16 @@ from pflow.core.json_type import JsonView
 
 
 class RunStarted(Frozen):
-    """A run exists. `document` is the value that was checked; `inputs` are bound, secrets left out."""
+    """A run exists. `document` is the value that was checked; `inputs` are bound, secrets left out.
+
+    `date` is the day in the time zone of the run.
+    """
 
     workflow: str
     document: object
     inputs: JsonView
     at: float
+    date: str = ""
 
 
 class RunResumed(Frozen):

@@ -13,6 +13,54 @@ from pflow.engine.value import Opaque, Withheld, withheld_error
 
 Item = Mapping[str, object]
 
+_OWN = ("run", "visit", "steps", "error")
+"""Names that every run has, unless its document gives them to something else."""
+
+
+class StepLookup:
+    """Looks up what one step names, or one batch item of it, and keeps what it found."""
+
+    __slots__ = ("_item", "_names", "_node", "_visit", "seen")
+
+    def __init__(self, names: Names, node: int, visit: int, item: Item | None = None) -> None:
+        self._names = names
+        self._node = node
+        self._visit = visit
+        self._item = item
+        self.seen: list[tuple[Reference, object]] = []
+
+    def __call__(self, reference: Reference, /) -> object:
+        """The value of a template, or of a path in an expression."""
+        value = self._names.lookup(self._node, reference, self._item, self._visit)
+        self.seen.append((reference, value))
+        return value
+
+    @property
+    def names(self) -> Mapping[str, object]:
+        """What expressions see."""
+        return Visible(self._names, self._node, self._visit, self._item)
+
+
+class Visible(Mapping[str, object]):
+    """Every name that a step can use, with its value; `Absent` where a step has given none."""
+
+    def __init__(self, names: Names, node: int, visit: int, item: Item | None = None) -> None:
+        self._names = names
+        self._node = node
+        self._visit = visit
+        self._item = item or {}
+
+    def __getitem__(self, name: str) -> object:
+        if name in self._item:
+            return self._item[name]
+        return self._names.value(self._node, name, self._visit)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from dict.fromkeys((*self._item, *self._names.known()))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
 
 class Names:
     """The names of one execution of a plan.
@@ -21,13 +69,18 @@ class Names:
     """
 
     def __init__(
-        self, state: ScopeState, inputs: Mapping[str, object], seed: Mapping[str, object] | None = None
+        self,
+        state: ScopeState,
+        inputs: Mapping[str, object],
+        seed: Mapping[str, object] | None = None,
+        about: Mapping[str, object] = {},
     ) -> None:
         self._state = state
         self._plan = state.plan
         self._inputs = inputs
         self._has_seed = seed is not None
         self._seed = seed or {}
+        self._about = about
         self._last_text = ""
         self._last_json: object | None = None
 
@@ -47,7 +100,31 @@ class Names:
         found.update(dict.fromkeys(self._seed))
         return iter(found)
 
-    def lookup(self, node: int, reference: Reference, item: Item | None = None) -> object:
+    def known(self) -> list[str]:
+        """The names of inputs and nodes, and those that every run has."""
+        return [*self._inputs, *self._plan.by_id, *_OWN]
+
+    def value(self, node: int, name: str, visit: int) -> object:
+        """What an expression of a node sees under a name; raises `KeyError`."""
+        if name in self._inputs:
+            return self._inputs[name]
+        if name in self._plan.by_id:
+            outputs = self._state.outputs.get(self._plan.by_id[name].number)
+            return absent(f"node `{name}` has not run") if outputs is None else outputs
+        if name == "steps":
+            return {self._plan.nodes[number].id: outputs for number, outputs in self._state.outputs.items()}
+        if name == "error":
+            try:
+                return self.read(node, name)
+            except KeyError:
+                return absent("no step before has failed")
+        return self._own(name, visit)
+
+    def _own(self, name: str, visit: int) -> object:
+        """What every run has under a name that its document does not use."""
+        return {"visit": visit, "run": self._about}[name]
+
+    def lookup(self, node: int, reference: Reference, item: Item | None = None, visit: int = 0) -> object:
         """The value of a template for a node, or for one batch item of it; raises `UnresolvedError`."""
         root = reference.root
         value: object
@@ -64,7 +141,11 @@ class Names:
             try:
                 value = self.read(node, root)
             except KeyError:
-                return self._missing(reference, f"there is no `{root}`")
+                if root not in _OWN:
+                    return self._missing(reference, f"there is no `{root}`")
+                if root == "error":
+                    return self._missing(reference, "no step before has failed")
+                value = self.value(node, root, visit)
         found = descend(value, reference, self._opened(node, reference, item))
         if isinstance(found, Opaque):
             raise RunError(
@@ -112,16 +193,9 @@ class Names:
         return next(iter(found.values())) if len(found) == 1 else dict(found)
 
     def _output(self, name: str, source: Compiled, size: Callable[[object], int]) -> object:
-        built = 0
-
-        def lookup(reference: Reference) -> object:
-            nonlocal built
-            value = self.lookup(END, reference)
-            built += size(value)
-            return value
-
+        lookup = StepLookup(self, END, 0)
         output = source.render(lookup)
-        if len(source.references) > 1 and built > MOST_BUILT:
+        if len(source.references) > 1 and sum(size(value) for _, value in lookup.seen) > MOST_BUILT:
             raise too_large(f"output `{name}`")
         return output
 
@@ -141,6 +215,13 @@ class Names:
             details={"missing": [reference.root], "exists": exists},
             suggestions=[f"it can use: {', '.join(exists)}"] if exists else [],
         )
+
+
+def absent(reason: str) -> object:
+    """What an expression sees where a value is not there."""
+    from pflow.core.expression.key import Absent  # lazy: only for expressions
+
+    return Absent(reason=reason)
 
 
 def _known(value: object, what: str) -> object:

@@ -14,13 +14,12 @@ from pocketflow import AsyncNode
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.setting.redactor import has_marker
-from pflow.core.template.compiled import Reference
 from pflow.engine.batch import batch_items, run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
 from pflow.engine.declared_output import check_outputs
 from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
-from pflow.engine.name_lookup import Names
+from pflow.engine.name_lookup import Names, StepLookup
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
 from pflow.engine.run import Run, own_defaults
 from pflow.engine.state import ScopeState
@@ -38,11 +37,12 @@ _CHAIN = 16
 class Launch:
     """A step that is about to start: its name, its rendered params, and what identifies it and its inputs."""
 
-    __slots__ = ("attempt", "cache_key", "definition", "inputs", "items", "node", "params", "step", "values")
+    __slots__ = ("attempt", "cache_key", "definition", "inputs", "items", "node", "params", "step", "values", "visit")
 
-    def __init__(self, node: PlanNode, step: str) -> None:
+    def __init__(self, node: PlanNode, step: str, visit: int) -> None:
         self.node = node
         self.step = step
+        self.visit = visit
         self.params: dict[str, Any] = {}
         self.items: Sequence[object] = ()
         self.definition = node.definition
@@ -74,7 +74,7 @@ class Scope:
         self.plan = plan
         self.depth = depth
         self.state = ScopeState(plan, prefix)
-        self.names = Names(self.state, inputs, seed)
+        self.names = Names(self.state, inputs, seed, run.about)
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def execute(self) -> None:
@@ -153,7 +153,7 @@ class Scope:
         """
         state = self.state
         visit = state.visits.get(node.number, 0) + 1
-        launch = Launch(node, state.step_name(node.number, visit))
+        launch = Launch(node, state.step_name(node.number, visit), visit)
         known: StepCompleted | StepFailed | None = None
         try:
             if visit > node.max_visits:
@@ -196,16 +196,10 @@ class Scope:
     def _resolve(self, launch: Launch) -> None:
         node = launch.node
         if node.batch is None and not node.params.references and not node.reads:
-            launch.params = node.params.render(self._never)  # type: ignore[assignment]
+            launch.params = node.params.render(StepLookup(self.names, node.number, launch.visit))  # type: ignore[assignment]
             launch.inputs = node.definition
             return  # credentials that stand in the document are known already
-        seen: list[tuple[Reference, object]] = []
-
-        def lookup(reference: Reference) -> object:
-            value = self.names.lookup(node.number, reference)
-            seen.append((reference, value))
-            return value
-
+        lookup = StepLookup(self.names, node.number, launch.visit)
         if node.batch is None:
             params: Any = node.params.render(lookup)
             learn_params(node, params, self.run.shared.redactor.keep)
@@ -217,7 +211,7 @@ class Scope:
                 if reference.root not in own:
                     lookup(reference)
         # Only now: a credential must be known before the value that holds it is encoded.
-        measured = [(reference, *self.run.values.measure(value)) for reference, value in seen]
+        measured = [(reference, *self.run.values.measure(value)) for reference, value in lookup.seen]
         check_sizes(node, [(reference, size) for reference, _, size in measured])
         keys = [key for _, key, _ in measured]
         for name in node.reads:
@@ -227,9 +221,6 @@ class Scope:
                 keys.append(b"")
         launch.values = keys
         launch.identify(node.definition)
-
-    def _never(self, reference: Reference) -> object:
-        raise AssertionError(reference)
 
     def _recognise(self, launch: Launch) -> None:
         """Go on under the definition that an earlier release recorded for the same work, if there is one."""

@@ -12,7 +12,7 @@ from pflow.core.document.issue import Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import NotFoundError, PflowError
-from pflow.core.interface import MCP_SERVER, Interface
+from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER, Interface, Slot
 from pflow.core.other_words import advise_type
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
@@ -124,7 +124,8 @@ class _Compiler:
         after = reach_through_loops([node.targets() for node in nodes], starts)
         interfaces = [node.visible_outputs() for node in nodes]
         references = References(document, interfaces, after, self._report)
-        fit = TemplateFit(GivenTypes(document, nodes, interfaces, references), self._report)
+        given = GivenTypes(document, nodes, interfaces, references)
+        fit = TemplateFit(given, self._report)
         outputs = self._outputs(document)
         for node in nodes:
             self._fill(node, references)
@@ -132,6 +133,12 @@ class _Compiler:
             self._check_params(node, references)
             self._check_fit(node, fit)
             check_actions(node, document, self._report)
+        if any(compiled.is_computed for node in nodes for compiled in node.params.values()):
+            from pflow.execution.expression.check import ExpressionCheck  # lazy: many documents have none
+
+            expressions = ExpressionCheck(document, given, references, self._report)
+            for node in nodes:
+                expressions.check_params(node)
         for output, source in outputs.items():
             for reference in source.references:
                 references.check(None, reference, ("outputs", output, "source"))
@@ -243,18 +250,27 @@ class _Compiler:
                 continue
             if spec.type == "workflow" and name == "workflow":
                 continue
-            slot = field.slot if field else "value"
-            compiled[name], problems = self._command(value, spec) if slot == "shell" else compile_value(value, slot)
+            slot = field.slot if field else interface.open_slot if interface else "value"
+            compiled[name], problems = self._compile(value, slot, spec)
             for problem in problems:
-                self._report(
-                    "template", problem.message, (*path, *problem.path), hint=problem.hint, newer=problem.newer
-                )
-            if field and not compiled[name].references:
+                code = "expression" if slot in EXPRESSION_SLOTS else "template"
+                self._report(code, problem.message, (*path, *problem.path), hint=problem.hint, newer=problem.newer)
+            if field and not compiled[name].references and slot not in EXPRESSION_SLOTS:
                 check_constant(spec, field, value, path, self._report)
-            if field is None or field.slot != "raw":
+            if slot != "raw" and slot not in EXPRESSION_SLOTS:
                 warn_of_foreign(value, self.names, path, self._report)
         check_child_inputs(node, self._report)
         return compiled
+
+    def _compile(self, value: object, slot: Slot, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
+        if slot == "shell":
+            return self._command(value, spec)
+        if slot not in EXPRESSION_SLOTS:
+            return compile_value(value, slot)
+        from pflow.core.template.computed import compile_expression  # lazy: many documents have none
+
+        item = spec.params.get("as", "item")
+        return compile_expression(value, slot, item if isinstance(item, str) else "item")
 
     def _beside(self, spec: NodeSpec) -> Mapping[str, object]:
         """The params of a node as written, and those that its mapping fills in."""
@@ -323,7 +339,7 @@ class _Compiler:
         own: tuple[str, ...] = (batch.name, f"{batch.name}_index") if batch else ()
         items = batch.items.references if batch else ()
         for name, compiled in node.params.items():
-            for reference in compiled.references:
+            for reference in compiled.references if not compiled.is_computed else ():
                 if reference.root not in own:
                     references.check(index, reference, ("nodes", index, "params", name))
                 elif node.spec.batch and reference.root == own[0] and items and items[0].text == node.spec.batch.items:
@@ -337,7 +353,7 @@ class _Compiler:
         fit.check_items(node)
         for name, compiled in node.params.items():
             field = node.fields.get(name)
-            if field is None or not compiled.references:
+            if field is None or not compiled.references or field.slot in EXPRESSION_SLOTS:
                 continue
             taken = taken_by(node, field)
             fit.check_param(node, name, compiled, taken)

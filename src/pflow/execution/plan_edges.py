@@ -89,6 +89,9 @@ def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[Chec
             _lead(edge, ids, nodes)
     for edge in document.edges:
         _route(edge, nodes[ids[edge.source]], report)
+    for node in nodes:
+        for choice in node.choices:
+            node.edges.setdefault(choice, node.edges.get("default", ()))
     has_source = {target for node in nodes for target in node.targets()}
     starts = [index for index in range(len(nodes)) if index not in has_source]
     targets = [node.edges.get("default", ()) for node in nodes]

@@ -196,6 +196,10 @@ class References:
     def _upstream_ids(self, index: int | None) -> list[str]:
         return [self._document.nodes[other].id for other in self.upstream(index)]
 
+    def visible_ids(self, index: int | None) -> list[str]:
+        """The nodes that an expression of a node can name: those before it, and itself in a loop."""
+        return self._upstream_ids(index)
+
     def upstream(self, index: int | None) -> list[int]:
         """The nodes that can run before a node; all of them for the outputs."""
         count = len(self._document.nodes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import orjson
 
@@ -42,8 +42,17 @@ class Taken(NamedTuple):
 KindsAt = Callable[[ValuePath], Taken | None]
 """What the place at a path inside a value takes; None if it takes anything."""
 
-Lookup = Callable[[Reference], object]
-"""Gives a reference's value; raises `UnresolvedError`."""
+
+class Lookup(Protocol):
+    """Gives what a step can name."""
+
+    def __call__(self, reference: Reference, /) -> object:
+        """A reference's value; raises `UnresolvedError`."""
+
+    @property
+    def names(self) -> Mapping[str, object]:
+        """Every name with its value, for expressions."""
+
 
 JsonIn = Callable[[str], object | None]
 """Gives the JSON object or array that a text holds, None if it holds none."""
@@ -79,6 +88,8 @@ class Compiled:
     __slots__ = ("references", "value")
     is_single = False
     """Whether it is one template and nothing else, and so keeps the type of its value."""
+    is_computed = False
+    """Whether expressions give it."""
 
     def __init__(self, value: object = None, references: Iterable[Reference] = ()) -> None:
         self.references = tuple(references)
