@@ -51,8 +51,9 @@ class StepStarted(Frozen):
 class StepCompleted(Frozen):
     """A step's writes, all of them, and the action that picks what comes next.
 
-    `source` says where the writes came from: `run`, `cache` (another run's pure step) or `reuse` (this run,
-    before its document was edited). `reads` maps natural keys to hashes of what was read under them.
+    `source` says where the writes came from: `run`, `cache` (another run's pure step), `reuse` (this run, before its
+    document was edited) or `skipped` (there are none: its condition was false). `reads` maps natural keys to hashes of
+    what was read under them.
     """
 
     step: str

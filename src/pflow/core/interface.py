@@ -8,13 +8,13 @@ from typing import Literal, get_args
 from pflow.core.frozen import Frozen
 
 Purity = Literal["pure", "read", "impure"]
-Slot = Literal["value", "shell", "env", "url", "raw", "expression", "cases", "where", "to"]
+Slot = Literal["value", "shell", "env", "url", "raw", "expression", "condition", "cases", "where", "to"]
 
 SLOTS: Mapping[str, Slot] = {slot: slot for slot in get_args(Slot)}
 """The slots by their names."""
 
-EXPRESSION_SLOTS: tuple[Slot, ...] = ("expression", "cases", "where", "to")
-"""Slots of parameters that hold expressions, not templates: one, conditions by name, and those for each item."""
+EXPRESSION_SLOTS: tuple[Slot, ...] = ("expression", "condition", "cases", "where", "to")
+"""Slots that hold expressions, not templates: one, a condition, conditions by name, and those for each item."""
 
 MISSING = "\x00missing"
 """The default of a field that has none."""

@@ -110,7 +110,7 @@ class Names:
             return self._inputs[name]
         if name in self._plan.by_id:
             outputs = self._state.outputs.get(self._plan.by_id[name].number)
-            return absent(f"node `{name}` has not run") if outputs is None else outputs
+            return absent(self._why_absent(name)) if outputs is None else outputs
         if name == "steps":
             return {self._plan.nodes[number].id: outputs for number, outputs in self._state.outputs.items()}
         if name == "error":
@@ -119,6 +119,10 @@ class Names:
             except KeyError:
                 return absent("no step before has failed")
         return self._own(name, visit)
+
+    def _why_absent(self, name: str) -> str:
+        skipped = self._plan.by_id[name].number in self._state.skipped
+        return f"node `{name}` was skipped" if skipped else f"node `{name}` has not run"
 
     def _own(self, name: str, visit: int) -> object:
         """What every run has under a name that its document does not use."""
@@ -133,7 +137,7 @@ class Names:
         elif root in self._plan.by_id and root not in self._inputs:
             outputs = self._state.outputs.get(self._plan.by_id[root].number)
             if outputs is None:
-                return self._missing(reference, f"node `{root}` has not run")
+                return self._missing(reference, self._why_absent(root))
             for written in (outputs.get(str(reference.path[0])),) if reference.path else outputs.values():
                 _known(written, reference.text)
             value = outputs

@@ -37,9 +37,10 @@ class PlanNode(Frozen):
     `make` imports and builds the PocketFlow node. `definition` identifies what would run: type, code, params
     as written, batch, mapping; `former` gives the definitions under which earlier releases recorded the same work,
     and is asked only where there is such a record. `implied` are the actions whose edges the order of the document
-    added. `trusted` nodes are known not to change values in place. `reads` are natural keys that count as inputs.
-    `outputs` are declared types that what it writes is held to. A sub-workflow has a `child` and no `make`. `server` is
-    the MCP server it calls. `json_in` reads the JSON in a `result` that is text, for templates that lead into it.
+    added. Where `when` gives false, the node is skipped. `trusted` nodes are known not to change values in place.
+    `reads` are natural keys that count as inputs. `outputs` are declared types that what it writes is held to. A
+    sub-workflow has a `child` and no `make`. `server` is the MCP server it calls. `json_in` reads the JSON in a
+    `result` that is text, for templates that lead into it.
     """
 
     id: str
@@ -50,6 +51,7 @@ class PlanNode(Frozen):
     node_hash: str
     edges: Mapping[str, tuple[int, ...]]
     implied: tuple[str, ...] = ()
+    when: Compiled | None = None
     make: Callable[[], Any] | None = None
     former: Callable[[], tuple[str, ...]] | None = None
     child: Plan | None = None
@@ -114,6 +116,11 @@ class Plan:
     def credentials(self) -> Credentials:
         """What its document tells of its credentials."""
         return find_credentials(self)
+
+    @cached_property
+    def has_conditions(self) -> bool:
+        """Whether a node can be skipped."""
+        return any(node.when is not None for node in self.nodes)
 
     @cached_property
     def has_json_text(self) -> bool:

@@ -161,6 +161,8 @@ class Scope:
                     f"node `{node.id}` was visited {node.max_visits} times; the loop does not end",
                     suggestions=["check the action that leaves the loop", "raise the node's `max_visits`"],
                 )
+            if node.when is not None and not node.when.render(StepLookup(self.names, node.number, visit)):
+                return self._skip(launch, events)
             self._resolve(launch)
             if node.purity == "pure" or self.run.history.past:
                 self._recognise(launch)
@@ -180,6 +182,14 @@ class Scope:
             state.complete(node.number, known)
         else:
             state.fail(node.number, known)
+        return True
+
+    def _skip(self, launch: Launch, events: list[Event]) -> bool:
+        """End a step that its condition leaves out: nothing is looked up for it, and nothing written."""
+        skipped = StepCompleted(step=launch.step, action="default", writes={}, ms=0.0, source="skipped")
+        events += [self._started(launch), skipped]
+        self.state.start(launch.node.number, launch.step, launch.visit)
+        self.state.complete(launch.node.number, skipped)
         return True
 
     def _started(self, launch: Launch) -> StepStarted:
@@ -242,7 +252,9 @@ class Scope:
         node, step, run = launch.node, launch.step, self.run
         past = run.history.past.get(step)
         reason = "it is new" if past is None else "it had not completed"
-        if past is not None and past.completed is not None:
+        if past is not None and past.completed is not None and past.completed.source == "skipped":
+            reason = "it was skipped"
+        if past is not None and past.completed is not None and past.completed.source != "skipped":
             reason = self._why_rerun(launch, past.started, past.completed)
             if not reason:
                 run.reused.append(step)

@@ -118,6 +118,7 @@ class _Compiler:
             node.child = self._child(node)
         for node in nodes:
             node.params = self._params(node)
+            node.when = self._when(node)
         for node in nodes:
             node.batch = self._batch(node)
         starts = plan_edges(document, nodes, self._report)
@@ -133,12 +134,13 @@ class _Compiler:
             self._check_params(node, references)
             self._check_fit(node, fit)
             check_actions(node, document, self._report)
-        if any(compiled.is_computed for node in nodes for compiled in node.params.values()):
+        if any(compiled.is_computed for node in nodes for compiled in (*node.params.values(), *node.conditions())):
             from pflow.execution.expression.check import ExpressionCheck  # lazy: many documents have none
 
             expressions = ExpressionCheck(document, given, references, self._report)
             for node in nodes:
                 expressions.check_params(node)
+                expressions.check_when(node)
         for output, source in outputs.items():
             for reference in source.references:
                 references.check(None, reference, ("outputs", output, "source"))
@@ -260,6 +262,15 @@ class _Compiler:
             if slot != "raw" and slot not in EXPRESSION_SLOTS:
                 warn_of_foreign(value, self.names, path, self._report)
         check_child_inputs(node, self._report)
+        return compiled
+
+    def _when(self, node: CheckedNode) -> Compiled | None:
+        """The condition under which a node runs."""
+        if not node.spec.when:
+            return None
+        compiled, problems = self._compile(node.spec.when, "condition", node.spec)
+        for problem in problems:
+            self._report("expression", problem.message, ("nodes", node.index, "when"), hint=problem.hint)
         return compiled
 
     def _compile(self, value: object, slot: Slot, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
@@ -385,6 +396,7 @@ class _Compiler:
             node_hash=node_hash,
             edges=node.edges,
             implied=tuple(node.implied),
+            when=node.when,
             make=None if child is not None else entry.make,
             former=former,
             child=child,

@@ -38,7 +38,19 @@ class Report(Protocol):
 class CheckedNode:
     """A node while its document is checked: what is known of it so far."""
 
-    __slots__ = ("batch", "child", "child_types", "edges", "entry", "fields", "implied", "index", "params", "spec")
+    __slots__ = (
+        "batch",
+        "child",
+        "child_types",
+        "edges",
+        "entry",
+        "fields",
+        "implied",
+        "index",
+        "params",
+        "spec",
+        "when",
+    )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
         self.index = index
@@ -47,6 +59,7 @@ class CheckedNode:
         self.child: Plan | None = None
         self.child_types: Mapping[str, ValueType] = {}
         self.params: dict[str, Compiled] = {}
+        self.when: Compiled | None = None
         self.fields: dict[str, Field] = {}
         self.batch: PlanBatch | None = None
         self.edges: dict[str, tuple[int, ...]] = {}
@@ -69,6 +82,10 @@ class CheckedNode:
     def is_closed(self) -> bool:
         """Whether it never ends with `default`."""
         return self.interface is not None and "default" not in self.interface.actions
+
+    def conditions(self) -> tuple[Compiled, ...]:
+        """The condition under which it runs, if it has one."""
+        return (self.when,) if self.when is not None else ()
 
     def lead(self, action: str, target: int | None) -> None:
         """Let an action lead to a node, or to the end of its way."""

@@ -114,7 +114,8 @@ def _add_step(
         case StepStarted():
             entry.update(node=event.node, status="running", started_at=event.at, attempt=event.attempt)
         case StepCompleted():
-            entry.update(status="completed", ms=event.ms, action=event.action, source=event.source)
+            status = "skipped" if event.source == "skipped" else "completed"
+            entry.update(status=status, ms=event.ms, action=event.action, source=event.source)
             entry["outputs"] = event.writes
         case StepFailed():
             entry.update(status="failed" if event.retry_in is None else "retrying", ms=event.ms, error=event.error)

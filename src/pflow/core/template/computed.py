@@ -73,7 +73,7 @@ class One(Computed):
 
     def render(self, lookup: Lookup) -> object:
         self._note(lookup)
-        return compute(self.expression, lookup.names)
+        return (truth if self._must_be else compute)(self.expression, lookup.names)
 
 
 class Cases(Computed):
@@ -172,7 +172,7 @@ def compile_expression(value: object, slot: Slot, item: str = "item") -> tuple[C
         shape = _mapped_text(value, (), problems) if slot == "to" else _parsed(value, (), problems)
         return _result(problems, lambda: Each(shape, value, item, "boolean" if slot == "where" else ""))
     expression = _parsed(value, (), problems)
-    return _result(problems, lambda: One(_known({"": expression})[""]))
+    return _result(problems, lambda: One(_known({"": expression})[""], "boolean" if slot == "condition" else ""))
 
 
 def compute(expression: Expression, names: Mapping[str, object]) -> object:

@@ -31,9 +31,15 @@ class ExpressionCheck:
             if isinstance(compiled, Computed):
                 node.params[name] = self.check(node, compiled, ("nodes", node.index, "params", name))
 
-    def check(self, node: CheckedNode, compiled: Computed, path: Path) -> Compiled:
+    def check_when(self, node: CheckedNode) -> None:
+        """The condition under which a node runs, which is for the whole of a batch."""
+        if isinstance(node.when, Computed):
+            node.when = self.check(node, node.when, ("nodes", node.index, "when"), in_batch=False)
+
+    def check(self, node: CheckedNode, compiled: Computed, path: Path, *, in_batch: bool = True) -> Compiled:
         """One value; returns it with what checking has found out about it."""
-        types = NameTypes(self._document, self._given, self._references, node.index, self._local(node, compiled))
+        local = self._local(node, compiled) if in_batch else {}
+        types = NameTypes(self._document, self._given, self._references, node.index, local)
         checked: dict[ValuePath, Checked] = {}
         for place in compiled.expressions():
             checked[place.path] = self._one(place, types, node, path)
