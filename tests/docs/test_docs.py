@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
@@ -18,6 +18,7 @@ import pflow.events
 from pflow.cli.main import root
 from pflow.core.document.issue import CREDENTIAL
 from pflow.core.event import EVENTS
+from pflow.core.expression.check import Code
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, plan_edges, reference
@@ -198,7 +199,7 @@ def test_every_issue_code_is_listed() -> None:
         map(inspect.getsource, (compiler, foreign_syntax, literal_fit, node_check, plan_edges, reference, template_fit))
     )
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
-    assert set(first_cells("documents.md", "codes")) == {*listed, *reported, CREDENTIAL}
+    assert set(first_cells("documents.md", "codes")) == {*listed, *reported, *get_args(Code), CREDENTIAL}
 
 
 def test_every_setting_is_listed_with_its_default() -> None:

@@ -7,14 +7,12 @@ from functools import partial
 
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
-from pflow.core.template.compiled import MOST_BUILT, Compiled, JsonIn, Reference, descend, too_large
+from pflow.core.template.compiled import MOST_BUILT, OWN_NAMES, Compiled, JsonIn, Reference, descend, too_large
 from pflow.engine.state import END, ScopeState
 from pflow.engine.value import Opaque, Withheld, withheld_error
 
 Item = Mapping[str, object]
 
-_OWN = ("run", "visit", "steps", "error")
-"""Names that every run has, unless its document gives them to something else."""
 
 
 class StepLookup:
@@ -102,7 +100,7 @@ class Names:
 
     def known(self) -> list[str]:
         """The names of inputs and nodes, and those that every run has."""
-        return [*self._inputs, *self._plan.by_id, *_OWN]
+        return [*self._inputs, *self._plan.by_id, *OWN_NAMES]
 
     def value(self, node: int, name: str, visit: int) -> object:
         """What an expression of a node sees under a name; raises `KeyError`."""
@@ -145,7 +143,7 @@ class Names:
             try:
                 value = self.read(node, root)
             except KeyError:
-                if root not in _OWN:
+                if root not in OWN_NAMES:
                     return self._missing(reference, f"there is no `{root}`")
                 if root == "error":
                     return self._missing(reference, "no step before has failed")

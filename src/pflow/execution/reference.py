@@ -11,7 +11,7 @@ from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
-from pflow.core.template.compiled import Reference
+from pflow.core.template.compiled import OWN_NAMES, Reference
 from pflow.execution.foreign_syntax import other_reference
 
 
@@ -49,7 +49,7 @@ class References:
                 self._report_end(f"input `{root}`", reference, end, path)
         elif root in self._ids:
             self._check_node(index, self._ids[root], reference, path)
-        elif not self.natural(index, root) and reference.default is MISSING:
+        elif root not in OWN_NAMES and not self.natural(index, root) and reference.default is MISSING:
             known = self._known(index)
             near = nearest(
                 root,

@@ -19,7 +19,9 @@ SUITES = sorted({name.partition("/")[0] for name, *_ in DATA["cases"]})
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_suite_of_cel_gives_what_it_should(suite: str) -> None:
     cases = [case for case in DATA["cases"] if case[0].partition("/")[0] == suite]
-    wrong = [(name, text, wanted, got) for name, text, names, wanted in cases if (got := outcome(text, names)) != wanted]
+    wrong = [
+        (name, text, wanted, got) for name, text, names, wanted in cases if (got := outcome(text, names)) != wanted
+    ]
     assert wrong == []
 
 

@@ -28,6 +28,9 @@ class Reference(NamedTuple):
     offset: int
 
 
+OWN_NAMES = ("run", "visit", "steps", "error")
+"""Names that every run has, unless its document gives them to something else."""
+
 MOST_BUILT = 64_000_000
 """Characters, or bytes of JSON, that several templates may build in one place. One that passes a value on is free."""
 
