@@ -85,6 +85,8 @@ NEEDS = {
         program("git"),
         program("openssl"),
         program("strace"),
+        program("zsh"),
+        program("fish"),
     )
 }
 

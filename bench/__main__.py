@@ -12,7 +12,20 @@ from pathlib import Path
 
 from bench.row import Row, table
 
-GROUPS = ("startup", "step", "batch", "parallel", "large", "check", "registry", "mcp", "tasks", "serve", "install")
+GROUPS = (
+    "startup",
+    "step",
+    "batch",
+    "parallel",
+    "large",
+    "check",
+    "expression",
+    "registry",
+    "mcp",
+    "tasks",
+    "serve",
+    "install",
+)
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""An agent that has nothing but MCP builds, keeps and reuses a workflow: `python examples/agent/changelog.py FOLDER`.
+"""An agent that has nothing but MCP builds, keeps and reuses a workflow: `python -m examples.agent.changelog FOLDER`.
 
 FOLDER is what `examples/tasks/fixtures.py` made. The agent here is a script, so that it says the same on every run:
 what it counts is what a model would have to write and read. All it can do is call the tools of `pflow serve mcp`.
@@ -7,21 +7,20 @@ what it counts is what a model would have to write and read. All it can do is ca
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from examples.agent.transcript import Tally, say, size
 from pflow.mcp.protocol.session import Session
 from pflow.mcp.transport.stdio import connect_stdio
 
 PFLOW = (sys.executable, "-m", "pflow")
-SHOWN = 110
 TIMEOUT = 60.0
 
 COMMITS = dedent("""\
@@ -45,27 +44,16 @@ TEXT = dedent("""\
 
 
 class Agent:
-    """Calls tools, counts what that costs, and tells about it."""
+    """Calls tools, and tells what that costs."""
 
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, int, int]] = []
-        """Of each call the tool, and the bytes of its arguments and of its result."""
+    def __init__(self, folder: Path) -> None:
+        self.tally = Tally(folder, "/tmp/tasks")
         self.session: Session
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The data of a tool's answer."""
-        result = await self.session.call_tool(tool, arguments, timeout=TIMEOUT)
-        answer: Any = {name: result[name] for name in ("content", "structuredContent")}
-        self.calls.append((tool, size(arguments), size(answer)))
-        shown = ", ".join(f"{name}={shorten(json.dumps(value), 64)}" for name, value in arguments.items())
-        say(f"\n{len(self.calls)}. {tool}({shorten(shown, SHOWN - len(tool) - 2)})")
-        for line in excerpt(answer["content"][0]["text"].splitlines()):
-            say(f"   {shorten(line, SHOWN)}")
-        say(f"   [{self.calls[-1][1]:,} bytes of arguments, {self.calls[-1][2]:,} of result]")
-        envelope = answer["structuredContent"]
-        assert envelope["success"], envelope
-        data: dict[str, Any] = envelope["data"]
-        return data
+        result: Any = await self.session.call_tool(tool, arguments, timeout=TIMEOUT)
+        return self.tally.tell_call(tool, arguments, result)
 
 
 # ---- what the agent does
@@ -161,34 +149,12 @@ def write(log: str) -> dict[str, Any]:
 
 def parameters(match: Mapping[str, Any]) -> list[str]:
     """What a node type takes."""
-    return [param["name"] for param in match["interface"]["params"]]
+    return [param.partition(":")[0].removesuffix("?") for param in match["takes"].split(", ")]
 
 
 def corrected(issue: Mapping[str, Any]) -> str:
     """What an issue says should have been written."""
     return str(issue["hint"].split("`")[1])
-
-
-# ---- what is said
-
-
-def say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-
-
-def size(value: object) -> int:
-    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
-
-
-def shorten(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def excerpt(lines: list[str]) -> Iterator[str]:
-    """The first lines, and how many there are more."""
-    yield from (line for line in lines[:10] if line)
-    if len(lines) > 10:
-        yield f"… {len(lines) - 10} more lines"
 
 
 # ---- running it
@@ -204,15 +170,14 @@ def prepare(folder: Path, home: Path) -> dict[str, str]:
 
 async def work(folder: Path, env: Mapping[str, str]) -> Agent:
     """Both sessions, each with a server of its own."""
-    agent = Agent()
+    agent = Agent(folder)
     for do in (build, reuse):
         agent.session = await connect_stdio([*PFLOW, "serve", "mcp"], env=env, timeout=TIMEOUT)
         try:
             await do(agent, folder)
         finally:
             await agent.session.close()
-    arguments, results = sum(call[1] for call in agent.calls), sum(call[2] for call in agent.calls)
-    say(f"\n{len(agent.calls)} calls, {arguments:,} bytes of arguments, {results:,} of results")
+    agent.tally.close()
     return agent
 
 
@@ -224,7 +189,7 @@ def run(folder: Path) -> Agent:
 
 def main(argv: list[str]) -> int:
     if len(argv) != 1:
-        sys.stderr.write("usage: python examples/agent/changelog.py FOLDER\n")
+        sys.stderr.write("usage: python -m examples.agent.changelog FOLDER\n")
         return 2
     run(Path(argv[0]).resolve())
     return 0

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pflow.core.errors import PflowError, StepError
     from pflow.core.file.home import Home
     from pflow.core.flow_safe import flow_safe
+    from pflow.core.node_function import node
     from pflow.engine.context import current_step
     from pflow.engine.store import NodeAwareSharedStore
     from pflow.execution.check import Checked
@@ -42,6 +43,7 @@ __all__ = [
     "execute_workflow",
     "flow_safe",
     "load",
+    "node",
 ]
 
 _HOMES = {
@@ -60,6 +62,7 @@ _HOMES = {
     "execute_workflow": "pflow.execution.workflow_execution",
     "flow_safe": "pflow.core.flow_safe",
     "load": "pflow.workspace.loaded_workflow",
+    "node": "pflow.core.node_function",
 }
 
 

@@ -30,6 +30,7 @@ def offered(pflow: Pflow, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
 def test_commands_workflows_and_nodes_at_the_first_word(offered: Callable[..., Any], pflow: Pflow) -> None:
     pflow("workflow", "save", "echo --a=1 >> echo", "ready")
     assert offered("re") == ["registry", "ready", "read-file"]
+    assert offered("wor") == ["workflow"]
 
 
 def test_commands_of_a_group(offered: Callable[..., Any]) -> None:
@@ -40,6 +41,18 @@ def test_inputs_that_are_not_given_yet(offered: Callable[..., Any], write: Calla
     document = write("a.json", {"id": "echo"}, inputs={"since": {}, "style": {}, "count": {}})
     assert offered("run", document, "s") == ["since=", "style="]
     assert offered(f"./{document}", "since=1", "") == ["style=", "count="]
+
+
+def test_inputs_as_flags_beside_the_options(offered: Callable[..., Any], write: Callable[..., str]) -> None:
+    inputs = {"since": {}, "loud": {"type": "boolean"}, "names": {"type": "array"}, "json": {}, "max_size": {}}
+    document = write("a.json", {"id": "echo"}, inputs=inputs)
+    assert offered("run", document, "--since=1", "--names", "a", "--")[:4] == [
+        "--loud",
+        "--no-loud",
+        "--names=",
+        "--max-size=",
+    ]
+    assert offered(document, "--js") == ["--json"]
 
 
 def test_flags_of_the_node_that_is_being_written(offered: Callable[..., Any]) -> None:
@@ -73,15 +86,33 @@ def test_what_cannot_be_found_out_offers_nothing(
     assert offered("run", "none", "") == []
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    "shell", [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish")]
+)
 def test_the_script_is_one_that_its_shell_can_read(pflow: Pflow, shell: str, tmp_path: Path) -> None:
     script = pflow("completion", shell).out
     assert "_PFLOW_COMPLETE" in script
     program = shutil.which(shell)
-    if program is None:
-        return  # the shell is not here to ask
+    assert program is not None
     (tmp_path / "script").write_text(script)
     assert subprocess.run([program, "-n", "script"], cwd=tmp_path, check=False).returncode == 0
+
+
+def test_a_hostile_name_of_an_input_is_not_offered(offered: Callable[..., Any], write: Callable[..., str]) -> None:
+    document = write("a.json", {"id": "echo"}, inputs={"a\nplain\tb": {}, "a\x1b[31m": {}, "ab": {}})
+    assert offered("run", document, "a") == ["ab="]
+
+
+def test_nothing_that_goes_wrong_is_told_to_the_shell(
+    pflow: Pflow, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    (home / "runs.db").write_bytes(b"not a database" * 100)
+    for line in ("pflow runs show 2", "pflow 'unclosed", "pflow", "", "pflow run \\", "pflow run watch --svg"):
+        monkeypatch.setenv("_PFLOW_COMPLETE", "zsh-line_complete")
+        monkeypatch.setenv("_PFLOW_LINE", line)
+        assert pflow().err == ""
+    monkeypatch.setenv("_PFLOW_COMPLETE", "tcsh_complete")
+    assert (pflow().out, pflow().err) == ("", "")
 
 
 def test_an_unknown_shell_is_refused(pflow: Pflow) -> None:

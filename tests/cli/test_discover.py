@@ -60,7 +60,7 @@ def test_programs_get_one_object(pflow: Pflow) -> None:
     assert said.json["data"]["ranking"] == "words (FTS5)"
     first, second = said.json["data"]["matches"]
     assert (first["name"], first["kind"], first["score"]) == ("read-file", "node type", 1.0)
-    assert [param["name"] for param in first["interface"]["params"]] == ["path", "encoding", "max_size"]
+    assert first["takes"] == "path: string, encoding?: string, max_size?: integer"
     assert 0 < second["score"] < 1
 
 

@@ -64,9 +64,9 @@ def test_an_invalid_document_is_not_saved(pflow: Pflow, write: Callable[..., str
 
 
 def test_the_list_shows_runs_and_descriptions(pflow: Pflow, saved: None) -> None:
-    assert pflow("workflow", "list").out == "hello  never run  Greet someone\n"
+    assert pflow("workflow", "list").out == "hello  library  never run  Greet someone\n"
     pflow("hello", "name=Ada")
-    assert pflow("workflow", "list").out.startswith("hello  1 run, last 20")
+    assert pflow("workflow", "list").out.startswith("hello  library  1 run, last 20")
     assert pflow("workflow", "list", "greet").out.startswith("hello")
     assert pflow("workflow", "list", "none").err == "no saved workflow matches `none`\n"
     [entry] = pflow("workflow", "list", "--json").json["data"]["workflows"]

@@ -162,7 +162,8 @@ def test_missing_inputs_are_described_with_the_command_that_works(pflow: Pflow, 
         "  count  integer, required\n"
         "  token  string, required, secret\n"
         "\n"
-        "hint: pflow run 'my report.json' 'style=it'\"'\"'s' since=… count=… token=…\n"
+        "hint: store the secret `token` with `pflow settings set TOKEN`, which asks for it\n"
+        "hint: pflow run 'my report.json' 'style=it'\"'\"'s' since=… count=…\n"
     )
     error = pflow("run", "my report.json", "--json").json["error"]
     assert error["type"] == "template_error"
@@ -305,6 +306,7 @@ def test_validate_says_what_it_found(pflow: Pflow, write: Callable[..., str]) ->
     assert pflow("validate", "a.json", "--json").json["data"] == {
         "valid": True,
         "warnings": [],
+        "notices": [],
         "name": "a",
         "nodes": 1,
         "inputs": ["name"],
@@ -338,10 +340,14 @@ def test_a_word_that_means_nothing_lists_what_was_meant(pflow: Pflow) -> None:
     ("words", "message"),
     [
         (
-            ("run", "a.json", "--jsno"),
+            ("run", "--jsno", "a.json"),
             "error: no such option `--jsno`\n\nhint: did you mean `--json`?\n"
-            "hint: an input is written without dashes: `jsno=value`\n"
-            "hint: usage: pflow run [OPTIONS] WORKFLOW [key=value]...\n",
+            "hint: usage: pflow run [OPTIONS] WORKFLOW [INPUTS]...\n",
+        ),
+        (
+            ("run", "--since", "a.json"),
+            "error: no such option `--since`\n\nhint: inputs come after the workflow: `pflow run WORKFLOW --since`\n"
+            "hint: usage: pflow run [OPTIONS] WORKFLOW [INPUTS]...\n",
         ),
         (
             ("runs", "lsit"),
@@ -350,7 +356,7 @@ def test_a_word_that_means_nothing_lists_what_was_meant(pflow: Pflow) -> None:
         ),
         (
             ("run",),
-            "error: missing argument 'WORKFLOW'\n\nhint: usage: pflow run [OPTIONS] WORKFLOW [key=value]...\n",
+            "error: missing argument 'WORKFLOW'\n\nhint: usage: pflow run [OPTIONS] WORKFLOW [INPUTS]...\n",
         ),
     ],
 )

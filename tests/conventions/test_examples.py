@@ -37,6 +37,20 @@ def test_an_example_is_valid(document: str) -> None:
     pflow("validate", f"examples/{document}")
 
 
+def test_the_program_with_functions_as_steps_runs() -> None:
+    done = subprocess.run(
+        [sys.executable, "examples/functions.py", "examples/README.md"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    found = json.loads(done.stdout)
+    assert found["headings"] == ["Examples"]
+    assert found["links"] > 3
+
+
 def test_the_readme_lists_every_example() -> None:
     text = (ROOT / "examples" / "README.md").read_text()
     assert [name for name in DOCUMENTS if f"[{name}]({name})" not in text] == []

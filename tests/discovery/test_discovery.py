@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Barrier
 from typing import Any
 
+import orjson
 import pytest
 from pocketflow import Node
 
@@ -94,14 +95,36 @@ def test_the_name_of_a_workflow_in_other_words_is_as_good_as_certain(ws: Workspa
     assert hit.score >= 0.95
 
 
-@requirement("server13:registry_discover-2")
-def test_a_node_type_is_found_with_its_whole_interface(ws: Workspace) -> None:
+def test_a_node_type_is_found_with_a_line_of_what_it_takes_and_gives(ws: Workspace) -> None:
     matches: Any = ws.discovery.discover_nodes("read-file", limit=1).to_json()["matches"]
-    [hit] = matches
-    interface: Any = ws.node_type("read-file").data["interface"]
-    whole = dict(interface)
-    assert hit["description"] == whole.pop("description")
-    assert (hit["kind"], hit["score"], hit["interface"]) == ("node type", 1.0, whole)
+    assert matches == [
+        {
+            "name": "read-file",
+            "kind": "node type",
+            "score": 1.0,
+            "reason": matches[0]["reason"],
+            "description": "Read a text file. With the encoding `base64`, any file.",
+            "takes": "path: string, encoding?: string, max_size?: integer",
+            "gives": "content: string, path: string, size: integer",
+        }
+    ]
+
+
+def test_five_hits_for_programs_fit_into_three_kilobytes(ws: Workspace) -> None:
+    for task in ("read a file", "call an api, write what it answers to a file", "create an issue about every commit"):
+        found = ws.discovery.discover_nodes(task, limit=5).to_json()
+        assert len(orjson.dumps(found)) <= 3_000
+
+
+def test_a_node_type_of_many_parameters_says_how_many_it_does_not_name(ws: Workspace) -> None:
+    names = ", ".join(f"p{number}: str" for number in range(20))
+    about = f'"""Penguin.\n\n    Interface:\n    - Params: {names}\n    """'
+    code = f"from pocketflow import Node\n\n\nclass Wide(Node):\n    {about}\n"
+    ws.home.nodes.mkdir(parents=True, exist_ok=True)
+    (ws.home.nodes / "wide.py").write_text(code)
+    ws.scan()
+    matches: Any = ws.discovery.discover_nodes("penguin").to_json()["matches"]
+    assert matches[0]["takes"].endswith(", … 8 more")
 
 
 @pytest.mark.parametrize(

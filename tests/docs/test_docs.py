@@ -21,8 +21,10 @@ from pflow.core.event import EVENTS
 from pflow.core.expression.check import Code
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
-from pflow.execution import compiler, foreign_syntax, node_check, plan_edges, reference
+from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
 from pflow.execution.fit import literal_fit, template_fit
+from pflow.execution.lint import absent_output, code_lint, word_list
+from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
 from pflow.http import client as http_client
 from pflow.mcp.call import tool_result as result
@@ -36,6 +38,7 @@ from pflow.mcp_server.tools import TOOLSETS
 from pflow.nodes.file import protected_place
 from pflow.process import command as process
 from pflow.workspace import Workspace, server_sync
+from pflow.workspace.skill.install import PROJECT_FOLDERS
 from tests.conventions.source import ROOT
 from tests.docs.node_table import builtin_nodes, node_part, written_nodes
 from tests.docs.page import PAGES, blocks_of, headings_of, read_page
@@ -144,6 +147,11 @@ def test_the_page_of_nodes_says_what_the_registry_knows(home: Path) -> None:
     assert written_nodes(read_page("nodes.md")) == known, "run `python -m tests.docs.node_table`"
 
 
+def test_every_host_that_reads_skills_is_listed_with_its_place() -> None:
+    listed = {row[0].strip("`"): row[2].strip("`") for row in rows("cli.md", "skills")}
+    assert listed == {host: f"{folder}/skills/pflow/SKILL.md" for host, folder in PROJECT_FOLDERS.items()}
+
+
 def commands(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
     """Every command below one, by the words that call it."""
     if not isinstance(command, click.Group):
@@ -196,10 +204,26 @@ def test_the_table_of_fields_is_complete(name: str, home: Path) -> None:
 def test_every_issue_code_is_listed() -> None:
     listed = re.findall(r"^([a-z-]+)  +\S", pflow.core.document.parse.__doc__ or "", flags=re.MULTILINE)
     source = "".join(
-        map(inspect.getsource, (compiler, foreign_syntax, literal_fit, node_check, plan_edges, reference, template_fit))
+        map(
+            inspect.getsource,
+            (
+                absent_output,
+                code_lint,
+                compiler,
+                foreign_syntax,
+                literal_fit,
+                node_check,
+                parsed,
+                plan_edges,
+                reference,
+                template_fit,
+                word_list,
+            ),
+        )
     )
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
-    assert set(first_cells("documents.md", "codes")) == {*listed, *reported, *get_args(Code), CREDENTIAL}
+    own = {CREDENTIAL, MISSING, BAD_SERVER, *get_args(Code)}
+    assert set(first_cells("documents.md", "codes")) == {*listed, *reported, *own}
 
 
 def test_every_setting_is_listed_with_its_default() -> None:

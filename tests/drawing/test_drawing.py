@@ -282,3 +282,52 @@ def test_a_picture_is_coloured_in_programs_that_know_no_css_variables() -> None:
     picture = draw_svg(plan({"a": {}}))
     assert "var(" not in picture
     assert ".paper{fill:#ffffff}" in picture.partition("@media")[0]
+
+
+def test_many_branches_stand_in_rows() -> None:
+    names = [f"branch-number-{number}" for number in range(40)]
+    wide = plan({"start": {"default": names}, **{name: {"default": "join"} for name in names}, "join": {}})
+    root = ElementTree.fromstring(draw_svg(wide))
+    assert float(root.attrib["width"]) <= 2500
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    assert set(names) < set(texts)
+
+
+def test_labels_of_one_box_leave_the_lines_beside_them_whole() -> None:
+    actions = ["rate_limited", "auth_failed", "timeout", "error"]
+    fan = plan(
+        {
+            "fetch": {action: action.replace("_", "-") for action in actions},
+            **{a.replace("_", "-"): {} for a in actions},
+        }
+    )
+    root = ElementTree.fromstring(draw_svg(fan))
+    papers = [paper for paper in root.iter(f"{SVG}rect") if paper.get("class") == "paper" and paper.get("x")]
+    lines = [line.attrib["d"] for line in root.iter(f"{SVG}path") if "line" in line.attrib["class"]]
+    assert len(papers) == len(lines) == 4
+    for paper in papers:
+        left, top = float(paper.attrib["x"]), float(paper.attrib["y"])
+        right, bottom = left + float(paper.attrib["width"]), top + float(paper.attrib["height"])
+        crossed = [line for line in lines if any(left < x < right and top < y < bottom for x, y in points_of(line))]
+        assert len(crossed) == 1, "a label covers its own line and no other"
+
+
+def points_of(path: str) -> list[tuple[float, float]]:
+    """Points along a line of straight parts and curves."""
+    found: list[tuple[float, float]] = []
+    for kind, words in re.findall(r"([MLC])([^MLC]*)", path):
+        numbers = [float(word) for word in words.split()]
+        ends = list(zip(numbers[::2], numbers[1::2], strict=True))
+        if kind == "C":
+            (ax, ay), (bx, by), (cx, cy), (dx, dy) = found[-1], *ends
+            for step in range(1, 41):
+                t, s = step / 40, 1 - step / 40
+                found.append(
+                    (
+                        s**3 * ax + 3 * s * s * t * bx + 3 * s * t * t * cx + t**3 * dx,
+                        s**3 * ay + 3 * s * s * t * by + 3 * s * t * t * cy + t**3 * dy,
+                    )
+                )
+        else:
+            found += ends
+    return found

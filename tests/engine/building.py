@@ -25,6 +25,7 @@ class Kind:
         self._class = node_class
         self.is_user = not getattr(node_class, "trusted", False)
         self.node_hash = node_class.__name__
+        self.program = ""
         self.tool = None
         self.interface = Interface(
             open_params=True,

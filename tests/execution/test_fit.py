@@ -86,14 +86,14 @@ def test_the_text_of_a_program_as_items_is_refused_with_the_way_to_parse_it(work
         {**node("echo", "each", x="${item}"), "batch": {"items": "${sh.stdout}"}},
     )
     assert issue.message == "`items` of batch node `each` must be an array, but `${sh.stdout}` is string"
-    assert 'inputs: {text: "${sh.stdout}"}' in issue.hint and "json.loads(text)" in issue.hint
-    parsed = node("code", "p", code="import json; result = json.loads(text)", inputs={"text": "${sh.stdout}"})
+    assert "a `parse` step with `text: ${sh.stdout}` first" in issue.hint and "`as: lines`" in issue.hint
+    parsed = node("parse", "p", text="${sh.stdout}")
     outcome = workspace.run(
         {
             "nodes": [
                 node("shell", "sh", command="echo [1]"),
                 parsed,
-                {**node("echo", "b", x="${item}"), "batch": {"items": "${p.result}"}},
+                {**node("echo", "b", x="${item}"), "batch": {"items": "${p.value}"}},
             ]
         }
     )

@@ -43,7 +43,12 @@ def test_a_batch_item_and_an_output_are_bounded_in_the_same_way() -> None:
     many = ["${item}"] * 100
     nodes = [
         {"id": "big", "type": "echo", "params": {"x": [MEGABYTE]}},
-        {"id": "each", "type": "echo", "params": {"x": many}, "batch": {"items": ["${big.x}"], "on_error": "continue"}},
+        {
+            "id": "each",
+            "type": "echo",
+            "params": {"x": many},
+            "batch": {"items": ["${big.x}"], "on_error": "continue", "max_failed": "100%"},
+        },
     ]
     with Workspace.open() as workspace:
         done = workspace.run({"nodes": nodes, "outputs": {"errors": {"source": "${each.errors[0].error}"}}})

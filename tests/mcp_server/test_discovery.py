@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import orjson
-import pytest
 
 from tests.mcp_server.client import Client
 
@@ -21,18 +20,27 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
         yield from objects(part)
 
 
-@pytest.mark.requirement("server13:registry_discover-2")
-def test_a_match_says_why_and_has_its_interface_once(client: Client) -> None:
-    matches = {match["name"]: match for match in client.call("registry_discover", task=TASK).data["matches"]}
-    assert set(matches["write-file"]) == {"name", "kind", "score", "reason", "description", "interface"}
-    assert matches["write-file"]["interface"]["params"][:2] == [
-        {"name": "path", "type": "string", "description": "The file to write", "required": True},
-        {"name": "content", "type": "any", "description": "What to write; anything but text as JSON", "required": True},
-    ]
+def test_a_match_says_why_and_what_it_takes_and_gives(client: Client) -> None:
+    answer = client.call("registry_discover", task=TASK)
+    matches = {match["name"]: match for match in answer.data["matches"]}
+    found = matches["write-file"]
+    assert set(found) == {"name", "kind", "score", "reason", "description", "takes", "gives"}
+    assert found["takes"] == "path: string, content: any, append?: boolean, encoding?: string"
+    assert f"  takes {found['takes']}" in answer.text.splitlines()
+
+
+def test_an_answer_is_short_and_holds_as_many_as_were_asked_for(client: Client) -> None:
+    answer = client.call("registry_discover", task=TASK)
+    assert max(len(orjson.dumps(answer.envelope)), len(answer.text)) < 3_000
+    assert len(client.call("registry_discover", task=TASK, limit=2).data["matches"]) == 2
+    assert len(client.call("registry_discover", task=TASK, limit=10).data["matches"]) > 6
 
 
 def test_what_says_nothing_is_left_out_of_matches(client: Client) -> None:
-    matches = client.call("registry_discover", task=TASK).data["matches"]
+    inputs = {"to": {"type": "string"}, "note": {"required": False, "default": ""}}
+    document = {"inputs": inputs, "nodes": [{"id": "echo", "params": {"text": "${to}"}}]}
+    client.call("workflow_save", workflow=document, name="walrus", description="Feed the walrus")
+    matches = client.call("workflow_discover", query="walrus").data["matches"]
     mute = {("description", '""'), ("required", "false"), ("default", "null")}
     said = {(name, orjson.dumps(part).decode()) for each in objects(matches) for name, part in each.items()}
     assert said & mute == set()

@@ -109,11 +109,10 @@ def test_what_the_server_says_comes_once_for_all_its_tools(mongo: Client) -> Non
     assert "instructions" not in mongo.call("registry_describe", nodes=["echo"]).data
 
 
-def test_discovery_shows_a_summary_with_every_parameter(mongo: Client) -> None:
+def test_discovery_shows_a_summary_with_a_line_of_every_parameter(mongo: Client) -> None:
     answer = mongo.call("registry_discover", task="find documents")
     assert answer.data["matches"][0]["description"] == "Find documents. Args: limit: how many to give"
-    assert '  - sort[].order: string, default "up"; one of up, down' in answer.text.splitlines()
-    assert "  - limit: integer, default 10; how many to give; at most 100" in answer.text.splitlines()
+    assert answer.text.splitlines()[1] == "  takes collection: string, limit?: integer, sort?: array"
 
 
 def test_what_is_too_large_says_how_to_see_one_place(mongo: Client) -> None:
@@ -144,13 +143,9 @@ def test_text_that_holds_json_has_template_paths(mongo: Client) -> None:
 
 
 def test_the_text_about_a_built_in_node_has_its_parameters(client: Client) -> None:
-    for answer in (
-        client.call("registry_discover", task="write file"),
-        client.call("registry_describe", nodes=["write-file"]),
-    ):
-        lines = [line.strip() for line in answer.text.splitlines()]
-        assert "- path: string, required; The file to write" in lines
-        assert any(line.startswith('- encoding: string, default "utf-8"') for line in lines)
+    lines = client.call("registry_describe", nodes=["write-file"]).text.splitlines()
+    assert "- path: string, required; The file to write" in lines
+    assert any(line.startswith('- encoding: string, default "utf-8"') for line in lines)
 
 
 def test_the_text_about_a_workflow_has_its_inputs_and_outputs(client: Client) -> None:

@@ -155,7 +155,8 @@ def test_validating_and_describing_start_no_server(
 def test_a_workflow_is_built_from_what_was_discovered(tools: Client) -> None:
     [first, *_] = tools.call("registry_discover", task="show commit logs").data["matches"]
     assert first["name"] == "mcp-git-git-log"
-    params = {field["name"]: 1 for field in first["interface"]["params"] if field["required"]}
+    names = [field.split(":")[0] for field in first["takes"].split(", ")]
+    params = {name: 1 for name in names if not name.endswith("?")}
     document = {
         "nodes": [{"id": "log", "type": first["name"], "params": params}],
         "outputs": {"author": {"source": "${log.result.commits[0].author.name}"}},

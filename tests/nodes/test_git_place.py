@@ -130,6 +130,7 @@ def test_writes_at_the_same_time_do_not_make_a_directory_a_repository(workspace:
             "items": ["HEAD", "objects/x", "refs/x", "objects/y", "refs/y"],
             "concurrency": 5,
             "on_error": "continue",
+            "max_failed": "100%",
         }
         node = {
             "id": "w",

@@ -43,7 +43,7 @@ def done(fresh: Program, synced: Any, folder: Path, tmp_path_factory: pytest.Tem
 
 @pytest.mark.requirement("server13:success-1", "server13:success-2", "server13:success-4", "server13:success-6")
 def test_eight_calls_lead_from_nothing_to_a_workflow_that_is_used_again(done: Done) -> None:
-    assert [tool for tool, _, _ in done.agent.calls] == [
+    assert [tool for tool, _, _ in done.agent.tally.calls] == [
         "workflow_discover",
         "registry_discover",
         "registry_run",
@@ -67,8 +67,8 @@ def test_building_costs_a_tenth_of_the_raw_calls_and_using_it_again_next_to_noth
     done: Done, by_hand: dict[str, tuple[str, raw.Tally]]
 ) -> None:
     _, tally = by_hand["changelog"]
-    assert sum(sent + read for _, sent, read in done.agent.calls) * 10 < tally.argument_bytes + tally.result_bytes
-    assert [sent + read < 1_000 for _, sent, read in done.agent.calls[-2:]] == [True, True]
+    assert sum(sent + read for _, sent, read in done.agent.tally.calls) * 10 < tally.argument_bytes + tally.result_bytes
+    assert [sent + read < 1_000 for _, sent, read in done.agent.tally.calls[-2:]] == [True, True]
 
 
 def test_the_page_shows_what_it_prints(done: Done) -> None:
@@ -82,7 +82,7 @@ def test_the_page_shows_what_it_prints(done: Done) -> None:
 def test_the_page_says_what_it_costs(done: Done, row: str, calls: slice) -> None:
     [cells] = [line.split("|") for line in read_page("agents.md").splitlines() if line.startswith(f"| {row} |")]
     turns, sent, read = (int(cell.replace(",", "")) for cell in cells[2:5])
-    made = done.agent.calls[calls]
+    made = done.agent.tally.calls[calls]
     assert turns == len(made) + 1
     assert sent == pytest.approx(sum(call[1] for call in made), abs=300)  # the folder's name is in some of it
     assert read == pytest.approx(sum(call[2] for call in made), rel=0.1, abs=300)

@@ -12,7 +12,8 @@ from inline_snapshot import snapshot
 from pflow.core.interface import MISSING, Field, Interface
 from pflow.registry.docstring_interface import declared, description
 from pflow.registry.entry import interface_from_json
-from pflow.registry.scan import kebab, scan_file
+from pflow.registry.scan import scan_file
+from pflow.registry.source_module import kebab
 
 
 def interfaces(folder: Path, source: str) -> dict[str, Interface]:

@@ -56,7 +56,7 @@ def test_a_trace_file_holds_the_commands_of_a_shell(workspace: Workspace) -> Non
 def test_steps_that_look_at_an_error_see_plain_text(workspace: Workspace) -> None:
     nodes = [
         {"id": "a", "type": "advising"},
-        {"id": "b", "type": "advising", "batch": {"items": [1], "on_error": "continue"}},
+        {"id": "b", "type": "advising", "batch": {"items": [1], "on_error": "continue", "max_failed": "100%"}},
         {"id": "c", "type": "echo", "params": {"one": "${a.error.suggestions}", "all": "${b.errors}"}},
     ]
     edges = [{"from": "a", "to": "b", "action": "error"}, {"from": "b", "to": "c"}]

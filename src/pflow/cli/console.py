@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pflow.cli.progress import Progress
     from pflow.core.document.issue import Issue
     from pflow.core.document.position import Places
+    from pflow.core.project.projects import Ask, Waiting
     from pflow.workspace import Workspace
 
 
@@ -35,6 +36,8 @@ class Console:
     def __init__(self) -> None:
         self.json = False
         self.options: list[str] = []
+        self.typed = ""
+        """The word at the cursor while a shell completes."""
         self.places: Places | None = None
         self.source = ""
         self.progress: Progress | None = None
@@ -76,14 +79,34 @@ class Console:
     def workspace(self) -> Workspace:
         """The workspace that the environment names, opened on first use and watched where someone looks."""
         if self._workspace is None:
-            from pflow.workspace import Workspace  # lazy: help and completion scripts need none
+            from pflow.core.project.search import current_directory  # lazy: help and completion scripts need none
+            from pflow.workspace import Workspace
 
             if shows_progress():
                 from pflow.cli.progress import Progress  # lazy: only on a terminal
 
                 self.progress = Progress(sys.stderr)
-            self._workspace = self._discreet = Workspace.open(observer=self.progress)
+            self._workspace = self._discreet = Workspace.open(
+                project=current_directory(), ask=self._asking(), observer=self.progress
+            )
         return self._workspace
+
+    def can_ask(self) -> bool:
+        """Whether a person is there who can read a question and answer it."""
+        is_completing = bool(os.environ.get("_PFLOW_COMPLETE"))
+        return not self.json and not is_completing and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+
+    def _asking(self) -> Ask | None:
+        if not self.can_ask():
+            return None
+
+        def ask(waiting: Waiting) -> bool:
+            from pflow.cli.project_text import ask_about  # lazy: only where a project waits
+            from pflow.workspace.project import view
+
+            return ask_about(self, view(waiting))
+
+        return ask
 
     def close(self) -> None:
         """Say the notices of the workspace, and close it."""

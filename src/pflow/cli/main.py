@@ -19,11 +19,17 @@ LEADING = {"--dry-run": 0, "--no-cache": 0, "--mermaid": 0, "--svg": 1}
 
 INTERRUPTED = 130
 
+COMPLETING = "_PFLOW_COMPLETE"
+"""The variable that a completion script sets."""
+
 EPILOG = """\b
 Examples:
-  pflow run report.json since=2026-01-01
-  pflow my-report since=2026-01-01
+  pflow run report.json --since 2026-01-01
+  pflow my-report --since 2026-01-01
   pflow "shell --command='git log --oneline' >> write-file --path=log.txt"
+
+\b
+New here? `pflow guide` shows how to write a workflow, `pflow run --help` a small one to try.
 """
 
 
@@ -48,14 +54,12 @@ class Root(CommandGroup):
         if args[0] in COMMANDS:
             return super().resolve_command(ctx, args)
         from pflow.cli.commands.pipeline import pipeline, starts_pipeline  # lazy: only for the short forms
-        from pflow.cli.commands.run import check_start, run
+        from pflow.cli.commands.run import run
 
         console = ctx.ensure_object(Console)
         words = [*console.options, *args]
         if starts_pipeline(console, args):
             return "", pipeline, words
-        if not ctx.resilient_parsing:
-            check_start(console, args)
         ctx.meta[SHORTHAND] = True
         return "run", run, words
 
@@ -85,8 +89,8 @@ class Root(CommandGroup):
 def root(ctx: click.Context, version: bool) -> None:
     """Run workflows: checked, durable, resumable.
 
-    WORKFLOW is the name of a saved workflow, a path, or `-` for a document on stdin. `pflow WORKFLOW key=value` is
-    short for `pflow run WORKFLOW key=value`.
+    WORKFLOW is the name of a saved workflow, a path, or `-` for a document on stdin. `pflow WORKFLOW --input value` is
+    short for `pflow run WORKFLOW --input value`, and `pflow WORKFLOW --help` shows its inputs.
     """
     if version:
         from pflow import __version__  # lazy: the usual way to ask never gets here
@@ -112,6 +116,8 @@ def run_program(words: Sequence[str]) -> int:
 
 
 def _run(console: Console, words: Sequence[str]) -> int:
+    if os.environ.get(COMPLETING):
+        return _complete(console)
     args = _move_options(console, [_as_text(word) for word in words])
     try:
         try:
@@ -143,6 +149,25 @@ def _run(console: Console, words: Sequence[str]) -> int:
             suggestions=["set PFLOW_DEBUG=1 to see where, and report it"],
         )
         return _report(console, bug, words)
+
+
+def _complete(console: Console) -> int:
+    """Answer a shell that completes a word. Whatever goes wrong, it is told nothing: it would show it at the prompt."""
+    from pflow.cli.shell import register_shells  # lazy: only while completing
+
+    register_shells()
+    try:
+        try:
+            root.main(args=[], prog_name="pflow", complete_var=COMPLETING, standalone_mode=False, obj=console)
+        finally:
+            console.close()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except Exception:
+        if os.environ.get("PFLOW_DEBUG"):
+            raise
+        return 1
+    return 0
 
 
 def _as_text(word: str) -> str:
@@ -190,8 +215,6 @@ def _usage(error: click.UsageError) -> UsageError:
     if isinstance(error, click.NoSuchOption):
         message = f"no such option `{error.option_name}`"
         suggestions += [f"did you mean `{near}`?" for near in sorted(error.possibilities or ())[:1]]
-        if error.ctx is not None and error.ctx.info_name == "run":
-            suggestions.append(f"an input is written without dashes: `{error.option_name.lstrip('-')}=value`")
     if error.ctx is not None:
         suggestions.append(error.ctx.get_usage().replace("Usage: ", "usage: ", 1))
     return UsageError(escape(message), suggestions=suggestions)

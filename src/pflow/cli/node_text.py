@@ -82,7 +82,11 @@ def show_source(entry: Entry) -> str:
     """Where a node type comes from."""
     if entry.tool:
         return f"tool `{escape(entry.tool.tool)}` of server `{escape(entry.tool.server)}`"
-    return "pflow" if entry.module else escape(entry.file_path)
+    if entry.program:
+        return escape(f"`{entry.program}` of this program")
+    if entry.package:
+        return escape(f"package `{entry.package}`")
+    return escape(entry.file_path) if entry.is_user else "pflow"
 
 
 def _rows(field: Field, about: ParamDetail) -> list[tuple[str, str, str, str]]:

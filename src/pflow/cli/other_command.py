@@ -50,6 +50,7 @@ OTHER_COMMANDS: Mapping[str, str] = {
     "create": "pflow guide",
     "server": "pflow serve mcp",
     "install": "pflow mcp install HOST",
+    "skills": "pflow skill install HOST",
     "add": "pflow mcp add NAME -- COMMAND",
     "sync": "pflow mcp sync",
     "import": "pflow mcp import",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pflow.cli.completion import complete_file
 from pflow.cli.console import Console, speaks_unicode
 from pflow.core.errors import StorageError
 from pflow.core.printable import escape
@@ -20,11 +21,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 def drawing_options(command: F) -> F:
     """`--svg FILE` and `--mermaid`."""
     command = click.option("--mermaid", is_flag=True, help="Print the graph as Mermaid.")(command)
-    return click.option("--svg", metavar="FILE", help="Write the graph as a picture; `-` prints it.")(command)
+    return click.option(
+        "--svg", metavar="FILE", shell_complete=complete_file, help="Write the graph as a picture; `-` prints it."
+    )(command)
 
 
-def show_graph(console: Console, plan: Plan, *, svg: str | None, mermaid: bool, about: str = "") -> None:
-    """Print the graph, or write it to a file. `about` stands above the graph as text."""
+def show_graph(
+    console: Console, plan: Plan, *, svg: str | None, mermaid: bool, about: str = "", valid: bool = True
+) -> None:
+    """Print the graph, or write it to a file. `about` stands above the graph as text; `valid`: it could run."""
     from pflow.drawing.text import draw_mermaid, draw_text  # lazy: most runs draw nothing
 
     if svg is not None:
@@ -36,7 +41,7 @@ def show_graph(console: Console, plan: Plan, *, svg: str | None, mermaid: bool, 
         console.reply({"mermaid": text}, text)
     else:
         text = console.hide_parts(draw_text(plan, ascii_only=not speaks_unicode(console.stdout)))
-        console.reply({"valid": True, "graph": text}, f"{about}\n\n{text}" if about else text)
+        console.reply({"valid": valid, "graph": text}, f"{about}\n\n{text}" if about else text)
 
 
 def _write_picture(console: Console, path: str, picture: str) -> None:

@@ -45,6 +45,8 @@ def show_outcome(console: Console, outcome: Outcome) -> int:
         return outcome.exit_code
     for line in _changes(outcome):
         console.say(line)
+    for loss in outcome.losses:
+        console.say(f"warning: {escape(loss)}; `pflow trace {outcome.run_id}` tells why")
     if outcome.success:
         console.data(main_output(outcome))
     else:
@@ -73,8 +75,11 @@ def check_given(plan: Plan, given: Mapping[str, object]) -> None:
             raise InputError(error.wrong[0], suggestions=error.suggestions, wrong=error.wrong) from None
 
 
-def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence[str]) -> InputError:
-    """The error with the inputs in question described, and the command line that would work."""
+def explain_inputs(error: InputError, plan: Plan, workflow: str, given: Mapping[str, object]) -> InputError:
+    """The error with the inputs in question described, and the command line that would work.
+
+    `given` is what stood on the command line. A secret that is missing is better stored than typed.
+    """
     missing = [name for name in error.missing if name in plan.inputs]
     problems = list(error.wrong)
     if missing:
@@ -89,9 +94,11 @@ def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence
         for name, declared in plan.inputs.items()
         if name in missing or len(problems) > bool(missing)
     }
-    given = [_unless_secret(plan, word) for word in words]
-    command = ["pflow", "run", quote(workflow), *given, *(f"{name}=…" for name in missing)]
-    works = [" ".join(command)] if missing and len(problems) == 1 else []
+    works = []
+    if missing and len(problems) == 1:
+        words = [_shown_word(plan, name, value) for name, value in given.items()]
+        words += [f"{name}=…" for name in missing if not plan.inputs[name].secret]
+        works = [" ".join(["pflow", "run", quote(workflow), *words])]
     return InputError(
         "; ".join(problems),
         details={"missing": missing, "problems": problems, "inputs": about},
@@ -99,9 +106,11 @@ def explain_inputs(error: InputError, plan: Plan, workflow: str, words: Sequence
     )
 
 
-def _unless_secret(plan: Plan, word: str) -> str:
-    """A word as a shell takes it; of a secret or long input only its name."""
-    name = word.partition("=")[0]
+def _shown_word(plan: Plan, name: str, value: object) -> str:
+    """An input as a word that a shell takes; of a secret or long one only its name."""
+    import orjson  # lazy: only for this error
+
+    word = f"{name}={value if isinstance(value, str) else orjson.dumps(value).decode()}"
     is_secret = name in plan.inputs and plan.inputs[name].secret
     return f"{name}=…" if is_secret or len(word) > _LONGEST_WORD else quote(word)
 

@@ -53,7 +53,7 @@ class StepCompleted(Frozen):
 
     `source` says where the writes came from: `run`, `cache` (another run's pure step), `reuse` (this run, before its
     document was edited) or `skipped` (there are none: its condition was false). `reads` maps natural keys to hashes of
-    what was read under them.
+    what was read under them. `failed_items` counts the items of a batch that failed.
     """
 
     step: str
@@ -62,6 +62,7 @@ class StepCompleted(Frozen):
     ms: float
     source: str = "run"
     reads: Mapping[str, str] = {}
+    failed_items: int = 0
 
 
 class StepFailed(Frozen):

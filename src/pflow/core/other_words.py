@@ -41,9 +41,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 
 _ORDER = 'nodes run in the order in which they stand; `"edges": "data"` takes it from the templates instead'
 _NEXT = "nodes run in the order in which they stand; to go on elsewhere write `on: {default: NODE}`"
-_CHOICE = (
-    "`when` on a node runs it only if a condition holds, and a `switch` chooses; see the guide on `branching`"
-)
+_CHOICE = "`when` on a node runs it only if a condition holds, and a `switch` chooses; see the guide on `branching`"
 _ERRORS = "write `on: {error: NODE}`, or `on: {error: next}` to go on after a failure"
 
 FIELD_HINTS: Mapping[str, str] = {

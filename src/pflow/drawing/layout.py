@@ -18,6 +18,13 @@ _MANY = 4000
 """With more points than this a picture is unreadable; it must not take minutes as well, so it gets less care."""
 
 
+_WIDEST = 2400.0
+"""Pixels of a layer; what is wider goes into several rows."""
+
+_BETWEEN_LINES = 4.0
+"""Pixels between two lines that pass a layer side by side."""
+
+
 class Link(NamedTuple):
     """All edges between two nodes as one line: the actions that take it, and whether it leads back."""
 
@@ -92,7 +99,7 @@ def place(plan: Plan, links: Sequence[Link], widths: Sequence[float], *, gap: fl
     `widths` are those of the boxes, `gap` is the room between neighbours, `thin` the width of a line that
     passes a layer.
     """
-    layer = _layers(plan, links)
+    layer = _wrap(_layers(plan, links), widths, gap=gap, thin=thin)
     forward = [link for link in links if not link.back]
     points = _Points(layer, forward, widths, thin)
     sweeps = _SWEEPS if len(points.layer) < _MANY else 4
@@ -138,6 +145,11 @@ class _Points:
         passing = (one >= self._nodes) + (other >= self._nodes)
         return (1.0, 3.0, 12.0)[passing]
 
+    def distance(self, left: int, right: int, gap: float) -> float:
+        """How far apart the centres of two neighbours in a row are at least; two lines may come closer than boxes."""
+        lines = left >= self._nodes and right >= self._nodes
+        return (self.width[left] + self.width[right]) / 2 + (_BETWEEN_LINES if lines else gap)
+
     def _join(self, upper: int, lower: int) -> None:
         self.below[upper].append(lower)
         self.above[lower].append(upper)
@@ -150,6 +162,29 @@ def _layers(plan: Plan, links: Sequence[Link]) -> list[int]:
         for link in after[node]:
             layer[link.target] = max(layer[link.target], layer[node] + 1)
     return layer
+
+
+def _wrap(layer: Sequence[int], widths: Sequence[float], *, gap: float, thin: float) -> list[int]:
+    """The layers with each that is too wide in several rows, column by column; those below it move down."""
+    members: dict[int, list[int]] = {}
+    for node, number in enumerate(layer):
+        members.setdefault(number, []).append(node)
+    wrapped = [0] * len(layer)
+    top = 0
+    for number in sorted(members):
+        nodes = members[number]
+        rows = _rows_for(
+            sum(widths[node] + 2 * gap for node in nodes), len(nodes) * (thin + _BETWEEN_LINES), len(nodes)
+        )
+        for place_, node in enumerate(nodes):
+            wrapped[node] = top + place_ % rows
+        top += rows
+    return wrapped
+
+
+def _rows_for(boxes: float, lines: float, count: int) -> int:
+    """In how many rows boxes stand, when the lines of the others pass each row: the fewest that are not too wide."""
+    return next((rows for rows in range(1, count) if (boxes + lines * (rows - 1)) / rows <= _WIDEST), count)
 
 
 def _few_crossings(points: _Points, sweeps: int) -> list[list[int]]:
@@ -202,10 +237,8 @@ def _straight(points: _Points, rows: Sequence[Sequence[int]], gap: float, sweeps
     """Each point between its neighbours where there is room; long lines pull hardest and so stay straight."""
     x = [0.0] * len(points.layer)
     for row in rows:
-        at = 0.0
-        for point in row:
-            x[point] = at + points.width[point] / 2
-            at += points.width[point] + gap
+        for before, after in pairwise(row):
+            x[after] = x[before] + points.distance(before, after, gap)
     for sweep in range(sweeps * 2):
         down = sweep % 2 == 0
         for row in rows if down else reversed(rows):
@@ -215,14 +248,14 @@ def _straight(points: _Points, rows: Sequence[Sequence[int]], gap: float, sweeps
                 total = sum(weight for _, weight in near)
                 wanted.append(sum(at * weight for at, weight in near) / total if near else x[point])
                 pull.append(total or 1.0)
-            for point, value in zip(row, _apart(row, wanted, pull, points.width, gap), strict=True):
+            for point, value in zip(row, _apart(row, wanted, pull, points, gap), strict=True):
                 x[point] = value
     left = min((x[p] - points.width[p] / 2 for p in range(len(x))), default=0.0)
     return [value - left for value in x]
 
 
 def _apart(
-    row: Sequence[int], wanted: Sequence[float], pull: Sequence[float], width: Sequence[float], gap: float
+    row: Sequence[int], wanted: Sequence[float], pull: Sequence[float], points: _Points, gap: float
 ) -> list[float]:
     """The positions nearest to the wanted ones, in order and without overlap.
 
@@ -231,7 +264,7 @@ def _apart(
     """
     offset = [0.0]
     for left, right in pairwise(row):
-        offset.append(offset[-1] + (width[left] + width[right]) / 2 + gap)
+        offset.append(offset[-1] + points.distance(left, right, gap))
     pools: list[tuple[float, float, int]] = []
     for value, weight, shift in zip(wanted, pull, offset, strict=False):
         mean, size = value - shift, 1

@@ -18,6 +18,12 @@ _ID, _TYPE, _LABEL, _TITLE = 7.85, 6.65, 6.3, 9.7
 _HEIGHT, _LINE, _RISE, _GAP, _MARGIN = 30.0, 15.0, 62.0, 30.0, 24.0
 """Pixels: of a box, of a further line in it, between layers, between boxes, around everything."""
 
+_SHARES = (0.5, 0.6, 0.7, 0.4, 0.8, 0.3, 0.85, 0.2)
+"""Where along a line its label may stand, the best first."""
+
+_SAMPLES = 24
+"""Points of a line that labels of other lines keep clear of."""
+
 _LETTERS = 34
 """Characters of a line in a box or of a label, at most."""
 
@@ -126,6 +132,11 @@ class _Pens:
         self._labels: dict[int, list[tuple[float, float, float]]] = {}
         self._leaving = self._ports(0)
         self._arriving = self._ports(-1)
+        self._samples: dict[int, list[tuple[Link, float, float]]] = {}
+        for link in self._bends:
+            curve = self._curve(link)
+            points = [_along(*curve, share / _SAMPLES) for share in range(_SAMPLES + 1)]
+            self._samples.setdefault(link.source, []).extend((link, x, y) for x, y in points)
         self.right = max([box.x + box.width / 2 for box in boxes], default=0.0)
         self.right = max([self.right, *(_MARGIN + x for bends in layout.bends for x in bends)])
 
@@ -165,21 +176,38 @@ class _Pens:
                 path += f"C{_at((begin[0], half))} {_at((stop[0], half))} {_at(stop)}"
         return _line(path, (end, target.y - 1), link), self._label(link, points[0], points[1])
 
+    def _curve(self, link: Link) -> tuple[Point, Point]:
+        """Where a link leaves its box, and where the first part of it ends."""
+        source, target = self._boxes[link.source], self._boxes[link.target]
+        begin = (self._leaving[link], source.y + source.height)
+        layer = self._layout.layer[link.source] + 1
+        bends = self._bends[link]
+        return begin, (_MARGIN + bends[0], self._tops[layer]) if bends else (self._arriving[link], target.y - 7)
+
+    def _foreign(self, link: Link, at: Point, width: float) -> int:
+        """How many points of other lines that leave the same box a label would cover."""
+        x, y = at
+        return sum(
+            abs(x - a) < width / 2 and abs(y - b) < 8 for other, a, b in self._samples[link.source] if other != link
+        )
+
     def _label(self, link: Link, begin: Point, end: Point) -> str:
-        """The actions on the line, at the first spot along it where no other label stands."""
+        """The actions on the line, where no other label stands and the fewest other lines pass."""
         if not link.label:
             return ""
         width = min(len(link.label), _LETTERS) * _LABEL + 10
-        spots = [_along(begin, end, share) for share in (0.5, 0.7, 0.3, 0.85, 0.15)]
-        for x, y in spots:
-            row = int(y // 16)
-            near = [label for other in (row - 1, row, row + 1) for label in self._labels.get(other, ())]
-            if all(abs(x - a) > (width + b) / 2 or abs(y - c) > 16 for a, c, b in near):
-                break
-        else:
-            x, y = spots[0]
+        spots = [_along(begin, end, share) for share in _SHARES]
+        free = [spot for spot in spots if self._is_free(spot, width)]
+        x, y = min(free or spots, key=lambda spot: self._foreign(link, spot, width))
         self._labels.setdefault(int(y // 16), []).append((x, y, width))
         return _pill((x, y), link)
+
+    def _is_free(self, at: Point, width: float) -> bool:
+        """Whether no other label stands there."""
+        x, y = at
+        row = int(y // 16)
+        near = [label for other in (row - 1, row, row + 1) for label in self._labels.get(other, ())]
+        return all(abs(x - a) > (width + b) / 2 or abs(y - c) > 16 for a, c, b in near)
 
     def _back(self, link: Link) -> tuple[str, str]:
         """A line that leads back: out of the right side, up beside everything, in at the right side again."""
@@ -217,11 +245,11 @@ def _pill(at: Point, link: Link) -> str:
     if not link.label:
         return ""
     text = shorten(link.label, _LETTERS)
-    width = len(text) * _LABEL + 10
+    width = len(text) * _LABEL + 4  # no more paper than the letters need: it would cut the lines beside it
     kind = "action badtext" if link.is_error else "action"
     x, y = at
     return (
-        f'<rect class="paper" x="{x - width / 2:.1f}" y="{y - 8:.1f}" width="{width:.1f}" height="16" rx="4"/>'
+        f'<rect class="paper" x="{x - width / 2:.1f}" y="{y - 6.5:.1f}" width="{width:.1f}" height="13" rx="4"/>'
         + _text(x, y + 3.5, text, kind)
     )
 

@@ -56,7 +56,7 @@ def about_node(plan: Plan, node: PlanNode) -> list[str]:
 
 def marks_of(plan: Plan, node: PlanNode) -> list[str]:
     """What is special about how a node runs."""
-    found = []
+    found = [f"missing: {escape(node.missing)}"] if node.missing else []
     if node.batch is not None:
         found.append(f"for each {escape(node.batch.name)} in {_items(plan, node)}")
         if node.batch.concurrency > 1:

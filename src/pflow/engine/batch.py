@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pflow.core.advice import to_text
-from pflow.core.errors import StepError, StepTimeout
-from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted
+from pflow.core.errors import PflowError, StepError, StepTimeout
+from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted, StepCompleted, StepStarted
 from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup
 from pflow.engine.credential import learn_item, learn_params
@@ -20,7 +20,12 @@ from pflow.engine.value import INLINE_BYTES, ITEMS_JSON, MOST_BYTES, withheld_er
 
 if TYPE_CHECKING:
     from pflow.engine.plan import PlanNode
+    from pflow.engine.run import Run
     from pflow.engine.scope import Launch, Result, Scope
+
+
+_MORE = "raise the batch's `max_failed` if more may fail"
+_ALL = 'give the batch `max_failed: "100%"` if it may complete with nothing done'
 
 
 def batch_items(node: PlanNode, lookup: Lookup) -> Sequence[object]:
@@ -35,6 +40,28 @@ def batch_items(node: PlanNode, lookup: Lookup) -> Sequence[object]:
             details={"items": str(items)[:200]},
         )
     return items
+
+
+def recall_items(scope: Scope, event: Event) -> None:
+    """Look up again what a batch of the past went through, if a template wants it: only its number is recorded."""
+    node = scope.plan.by_id.get(event.node) if scope.plan.reads_done and isinstance(event, StepStarted) else None
+    if node is None or node.batch is None:
+        return
+    number = node.number
+    try:
+        scope.state.begun[number] = batch_items(node, lambda reference: scope.names.lookup(number, reference))
+    except PflowError:
+        scope.state.begun.pop(number, None)  # the template that wants them says that they are not known
+
+
+def count_lost(run: Run, node: PlanNode, done: StepCompleted) -> StepCompleted:
+    """A completed step with the number of its items that failed, which the run remembers for its result."""
+    errors = done.writes.get("errors") if node.batch is not None else None
+    if not isinstance(errors, list) or not errors:
+        return done
+    counted = done._replace(failed_items=len(errors))
+    run.lost.append(counted)
+    return counted
 
 
 async def run_batch(scope: Scope, launch: Launch) -> Result:
@@ -53,6 +80,7 @@ async def run_batch(scope: Scope, launch: Launch) -> Result:
         raise work.failure
     if scope.run.stopping and work.left():
         raise Halted
+    work.check_failed()
     scope.run.values.adopt(work.results, ITEMS_JSON)
     return "default", work.outputs(), {}
 
@@ -77,6 +105,7 @@ class _Batch:
         self._next: Iterator[int] = iter(self.todo)
         self._taken = 0
         self.failure: StepError | None = None
+        self._may_fail = self.batch.max_failed.of(len(launch.items)) if self.batch.max_failed else len(launch.items)
 
     def _known(self, index: int) -> bool:
         item = self._past.get(index)
@@ -128,6 +157,8 @@ class _Batch:
                 if not self.batch.keep_going and self.failure is None:
                     self.failure = _stopped(error, node.id, index, self._done_count())
                 self.errors[index] = described
+                if len(self.errors) > self._may_fail and self.failure is None:
+                    self.failure = self._lost()
                 return ItemFailed(step=step, item=index, error=described)
 
     async def _once(self, index: int) -> Mapping[str, object]:
@@ -155,6 +186,26 @@ class _Batch:
                 suggestions=["have each item write a file and give its path"],
             )
 
+    def check_failed(self) -> None:
+        """Raise `StepError` when every item failed, unless the document says that this is no failure."""
+        allowed = self.batch.max_failed is not None and self.batch.max_failed.allows_all
+        if self.errors and len(self.errors) == len(self.results) and not allowed:
+            raise self._lost()
+
+    def _lost(self) -> StepError:
+        """What the step fails with when too many of its items did."""
+        index = min(self.errors)
+        first = self.errors[index]
+        actions = {str(error.get("action", "error")) for error in self.errors.values()}
+        failed, count = len(self.errors), len(self.results)
+        most = f", and at most {self._may_fail:,} may" if failed < count else ""
+        return StepError(
+            f"{failed:,} of {count:,} items of `{self.node.id}` failed{most}; item {index}: {first.get('message')}",
+            action=actions.pop() if len(actions) == 1 else "error",
+            details={"failed_items": failed, "items": count, "completed_items": self._done_count()},
+            suggestions=[*_suggestions(first), _MORE if failed < count else _ALL],
+        )
+
     def _done_count(self) -> int:
         return sum(result is not None for result in self.results)
 
@@ -164,6 +215,11 @@ class _Batch:
             for index in sorted(self.errors)
         ]
         return {"results": self.results, "errors": errors, "count": len(self.results)}
+
+
+def _suggestions(error: Mapping[str, object]) -> list[str]:
+    found = error.get("suggestions")
+    return list(found) if isinstance(found, list | tuple) else []
 
 
 def _stopped(error: BaseException, node: str, index: int, done: int) -> StepError:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import orjson
 
+from pflow.core.advice import Advice
 from pflow.core.document.document import Input
 from pflow.core.errors import InputError
 from pflow.core.json_type import describe, fits, with_article
@@ -69,11 +70,20 @@ def bind_inputs(
                 "problems": problems,
                 "inputs": {n: _describe(i) for n, i in plan.inputs.items()},
             },
-            suggestions=[hint for hint in hints if hint],
+            suggestions=[*(hint for hint in hints if hint), *_store_secrets(plan, missing)],
             missing=missing,
             wrong=wrong,
         )
     return bound
+
+
+def _store_secrets(plan: Plan, missing: list[str]) -> list[str]:
+    """How to give secrets without a command line or a conversation that others may read."""
+    return [
+        Advice("store the secret `{input}` with `{store_secret}`, which asks for it", input=name, name=name.upper())
+        for name in missing
+        if plan.inputs[name].secret
+    ]
 
 
 def _looked_up(name: str, secrets: Mapping[str, str]) -> str | None:

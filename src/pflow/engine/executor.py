@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, InDoubtError, PflowError, RunError, StorageError
-from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
+from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped, StepCompleted
 from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.commit import Commits
@@ -29,7 +29,8 @@ class RunResult(Frozen):
 
     `store` is what a flow leaves in its shared store, when it was given one. `steps` counts what this process
     executed, batch items one by one; `reused` and `reran` say what an edited document kept and what it ran
-    again, with the reason.
+    again, with the reason. `failed_items` has, for each batch that went on without some of its items, the step, how
+    many failed, and of how many.
     """
 
     run_id: str
@@ -44,6 +45,7 @@ class RunResult(Frozen):
     store: Mapping[str, object] = {}
     reused: tuple[str, ...] = ()
     reran: tuple[tuple[str, str], ...] = ()
+    failed_items: tuple[tuple[str, int, int], ...] = ()
 
 
 def new_run_id() -> str:
@@ -267,7 +269,16 @@ class Executor:
             store=scope.names.store(),
             reused=tuple(run.reused),
             reran=tuple(run.reran),
+            failed_items=tuple(_lost_items(run)),
         )
+
+
+def _lost_items(run: Run) -> Iterator[tuple[str, int, int]]:
+    """The batches that completed without some of their items, in this process or before."""
+    before = (event for events in run.history.steps.values() for event in events if isinstance(event, StepCompleted))
+    for event in {event.step: event for event in (*before, *run.lost) if event.failed_items}.values():
+        count = event.writes.get("count")
+        yield event.step, event.failed_items, count if isinstance(count, int) else event.failed_items
 
 
 def _check_open(history: History, run_id: str, edited: bool) -> None:

@@ -7,12 +7,25 @@ from functools import partial
 
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
-from pflow.core.template.compiled import MOST_BUILT, OWN_NAMES, Compiled, JsonIn, Reference, descend, too_large
+from pflow.core.template.compiled import (
+    MOST_BUILT,
+    OWN_NAMES,
+    Compiled,
+    JsonIn,
+    Parts,
+    Reference,
+    ValuePath,
+    descend,
+    too_large,
+)
+from pflow.engine.plan import DONE
 from pflow.engine.state import END, ScopeState
 from pflow.engine.value import Opaque, Withheld, withheld_error
 
 Item = Mapping[str, object]
 
+_BEFORE_OUTPUTS = {"results": 2, DONE: 3}
+"""How deep in an output of a batch the outputs of one item stand."""
 
 
 class StepLookup:
@@ -79,6 +92,7 @@ class Names:
         self._has_seed = seed is not None
         self._seed = seed or {}
         self._about = about
+        self._put_together: dict[int, tuple[object, list[object]]] = {}
         self._last_text = ""
         self._last_json: object | None = None
 
@@ -107,8 +121,14 @@ class Names:
         if name in self._inputs:
             return self._inputs[name]
         if name in self._plan.by_id:
-            outputs = self._state.outputs.get(self._plan.by_id[name].number)
-            return absent(self._why_absent(name)) if outputs is None else outputs
+            number = self._plan.by_id[name].number
+            outputs = self._state.outputs.get(number)
+            if outputs is None:
+                return absent(self._why_absent(name))
+            done = (
+                self._done(number, outputs.get("results"), f"{name}.results") if number in self._state.items else None
+            )
+            return outputs if done is None else {**outputs, DONE: done}
         if name == "steps":
             return {self._plan.nodes[number].id: outputs for number, outputs in self._state.outputs.items()}
         if name == "error":
@@ -139,6 +159,11 @@ class Names:
             for written in (outputs.get(str(reference.path[0])),) if reference.path else outputs.values():
                 _known(written, reference.text)
             value = outputs
+            if reference.path[:1] == (DONE,) and self._plan.by_id[root].batch is not None and "results" in outputs:
+                done = self._done(self._plan.by_id[root].number, outputs["results"], reference.text)
+                if done is None:
+                    return self._missing(reference, f"the items of `{root}` are not known any more")
+                value = {DONE: done}
         else:
             try:
                 value = self.read(node, root)
@@ -156,6 +181,21 @@ class Names:
             )
         return found
 
+    def _done(self, number: int, results: object, what: str) -> list[object] | None:
+        """What a batch got done, put together once; None if its items are not known."""
+        items, known = self._state.items.get(number), self._put_together.get(number)
+        if known is not None and known[0] is results:
+            return known[1]
+        _known(results, what)
+        if items is None or not isinstance(results, list) or len(items) != len(results):
+            return None
+        pairs = enumerate(zip(items, results, strict=True))
+        done: list[object] = [
+            {"index": index, "item": item, "result": result} for index, (item, result) in pairs if result is not None
+        ]
+        self._put_together[number] = results, done
+        return done
+
     def _opened(self, node: int, reference: Reference, item: Item | None) -> Mapping[int, JsonIn]:
         """Where a path leads into the text of a tool's result: behind the step, or behind an item of its batch."""
         if not self._plan.has_json_text:
@@ -171,7 +211,7 @@ class Names:
         target = self._plan.by_id.get(root) if root not in self._inputs else None
         if target is None or target.json_in is None:
             return {}
-        start = 2 if target.batch is not None and path[:1] == ("results",) else 0
+        start = _BEFORE_OUTPUTS.get(str(path[0]), 0) if target.batch is not None and path else 0
         if path[start : start + 1] != ("result",):
             return {}
         return {start + 1 - above: partial(self._open, target.json_in)}
@@ -195,8 +235,12 @@ class Names:
         return next(iter(found.values())) if len(found) == 1 else dict(found)
 
     def _output(self, name: str, source: Compiled, size: Callable[[object], int]) -> object:
-        lookup = StepLookup(self, END, 0)
+        """One output; null if it names what is not there: the run has had its effects, and does not fail for that."""
+        lookup = _OutputLookup(self, END, 0)
         output = source.render(lookup)
+        for path, part in source.places() if lookup.absent else ():
+            if isinstance(part, Parts) and not lookup.absent.isdisjoint(part.references):
+                output = _without_text(output, path)
         if len(source.references) > 1 and sum(size(value) for _, value in lookup.seen) > MOST_BUILT:
             raise too_large(f"output `{name}`")
         return output
@@ -217,6 +261,35 @@ class Names:
             details={"missing": [reference.root], "exists": exists},
             suggestions=[f"it can use: {', '.join(exists)}"] if exists else [],
         )
+
+
+class _OutputLookup(StepLookup):
+    """Looks up what an output names; what is not there is null."""
+
+    __slots__ = ("absent",)
+
+    def __init__(self, names: Names, node: int, visit: int) -> None:
+        super().__init__(names, node, visit)
+        self.absent: set[Reference] = set()
+
+    def __call__(self, reference: Reference, /) -> object:
+        try:
+            return super().__call__(reference)
+        except UnresolvedError:
+            self.absent.add(reference)
+            return None
+
+
+def _without_text(value: object, path: ValuePath) -> object:
+    """The value with null in place of the text at `path`."""
+    if not path:
+        return None
+    here, rest = path[0], path[1:]
+    if isinstance(value, list):
+        return [_without_text(part, rest) if index == here else part for index, part in enumerate(value)]
+    if isinstance(value, Mapping):
+        return {key: _without_text(part, rest) if key == here else part for key, part in value.items()}
+    return value
 
 
 def absent(reason: str) -> object:

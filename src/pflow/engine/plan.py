@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pflow.core.document.document import Input, KeyMapping, Retry
+from pflow.core.document.document import Input, KeyMapping, MaxFailed, Retry
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
 from pflow.engine.credential import Credentials, find_credentials
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 MAX_VISITS = 1000
 """Steps of one node in a run, unless the document says otherwise; a loop that does not end stops there."""
+
+DONE = "done"
+"""The output of a batch that is put together from its items and results where a template names it."""
 
 MAX_DEPTH = 20
 """Levels of sub-workflows."""
@@ -29,6 +32,7 @@ class PlanBatch(Frozen):
     name: str
     concurrency: int
     keep_going: bool
+    max_failed: MaxFailed | None = None
 
 
 class PlanNode(Frozen):
@@ -40,7 +44,8 @@ class PlanNode(Frozen):
     added. Where `when` gives false, the node is skipped. `trusted` nodes are known not to change values in place.
     `reads` are natural keys that count as inputs. `outputs` are declared types that what it writes is held to. A
     sub-workflow has a `child` and no `make`. `server` is the MCP server it calls. `json_in` reads the JSON in a
-    `result` that is text, for templates that lead into it.
+    `result` that is text, for templates that lead into it. `missing` says what a node that is only to be looked at
+    lacks; nodes that run lack nothing.
     """
 
     id: str
@@ -66,6 +71,7 @@ class PlanNode(Frozen):
     mapping: KeyMapping | None = None
     server: str = ""
     json_in: JsonIn | None = None
+    missing: str = ""
 
 
 class Plan:
@@ -126,6 +132,14 @@ class Plan:
     def has_json_text(self) -> bool:
         """Whether a path can lead into the text of a result."""
         return any(node.json_in is not None for node in self.nodes)
+
+    @cached_property
+    def reads_done(self) -> bool:
+        """Whether a template names what a batch got done, with its items."""
+        parts = ((node.params, node.when, node.batch and node.batch.items) for node in self.nodes)
+        sources = [source for found in parts for source in found if source]
+        references = (one for source in (*sources, *self.outputs.values()) for one in source.references)
+        return any(reference.path[:1] == (DONE,) for reference in references)
 
     @cached_property
     def by_id(self) -> Mapping[str, PlanNode]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pflow.process.standby import Standby
 
 Status = Literal["running", "completed", "failed", "stopped", "cancelled", "damaged"]
+STATUSES: tuple[Status, ...] = ("running", "completed", "failed", "stopped", "cancelled", "damaged")
 
 
 class Record(NamedTuple):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pflow.core.errors import PflowError
-from pflow.core.event import Event, ItemFailed, RunFailed, StepFailed
+from pflow.core.event import Event, ItemFailed, RunFailed, StepCompleted, StepFailed
 from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.codec import decode_event, encode_event
@@ -52,6 +52,7 @@ class Run:
         self.steps = 0
         self.reused: list[str] = []
         self.reran: list[tuple[str, str]] = []
+        self.lost: list[StepCompleted] = []
         self._prototypes: dict[int, Any] = {}
         self._group: list[Event] = []
         self._sent: list[Event] = []

@@ -14,7 +14,7 @@ from pocketflow import AsyncNode
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.setting.redactor import has_marker
-from pflow.engine.batch import batch_items, run_batch
+from pflow.engine.batch import batch_items, count_lost, recall_items, run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
 from pflow.engine.declared_output import check_outputs
@@ -80,6 +80,7 @@ class Scope:
     async def execute(self) -> None:
         """Run until nothing is live, or nothing more may start."""
         for event in self.run.history.steps.get(self.state.prefix, ()):
+            recall_items(self, event)
             self.state.apply(event)
         self.state.revive()
         self._loop = asyncio.get_running_loop()
@@ -174,6 +175,8 @@ class Scope:
                 known = known._replace(action=None)  # an error edge may well be what closes the loop
         events.append(self._started(launch))
         state.start(node.number, launch.step, visit)
+        if node.batch is not None:
+            state.begun[node.number] = launch.items
         if known is None:
             launches.append(launch)
             return False
@@ -258,7 +261,7 @@ class Scope:
             reason = self._why_rerun(launch, past.started, past.completed)
             if not reason:
                 run.reused.append(step)
-                return past.completed._replace(ms=0.0, source="reuse")
+                return count_lost(run, node, past.completed._replace(ms=0.0, source="reuse"))
         if run.edited:
             run.reran.append((step, reason))
         if node.purity == "pure" and run.shared.cache is not None and node.batch is None and node.child is None:
@@ -326,6 +329,7 @@ class Scope:
             self._remember(launch, action, writes)
         learn_outputs(self.plan, node, writes, self.run.shared.redactor.keep)
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
+        done = count_lost(self.run, node, done)
         self.run.steps += 1
         return self.run.encode(done)
 

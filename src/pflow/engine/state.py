@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pflow.core.advice import to_text
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
@@ -34,6 +34,12 @@ class ScopeState:
         self.ended: list[int] = []
         self.skipped: set[int] = set()
         self._led_by: dict[int, tuple[int, ...]] = {}
+        self.begun: dict[int, Sequence[object]] = {}
+        """The items of the batches that are running."""
+
+        self.items: dict[int, Sequence[object]] = {}
+        """The items of the batches whose outputs there are."""
+
         self._writers: dict[str, set[int]] = {}
 
     def step_name(self, index: int, visit: int) -> str:
@@ -151,6 +157,8 @@ class ScopeState:
             for key in self.outputs[index]:
                 self._writers[key].discard(index)
         self.outputs[index] = writes
+        if index in self.begun:
+            self.items[index] = self.begun.pop(index)
         for key in writes:
             self._writers.setdefault(key, set()).add(index)
         targets = self.plan.nodes[index].edges.get(action, ())

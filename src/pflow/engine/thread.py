@@ -99,5 +99,8 @@ class Threads:
 
 
 def _awaitable(failure: BaseException) -> BaseException:
-    # A future cannot hold a StopIteration: it would end the coroutine that awaits it.
-    return RuntimeError("the node raised StopIteration") if isinstance(failure, StopIteration) else failure
+    # A future cannot hold a StopIteration: it would end the coroutine that awaits it. A KeyboardInterrupt would end
+    # the loop; in a thread it is the node's own doing, never a signal.
+    if isinstance(failure, StopIteration | KeyboardInterrupt):
+        return RuntimeError(f"the node raised {type(failure).__name__}")
+    return failure

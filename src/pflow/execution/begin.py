@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from pflow.core.advice import Advice
-from pflow.core.errors import InputError, UsageError
+from pflow.core.errors import InputError, NotFoundError, UsageError
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.binding import bind_inputs, coerce_text
 from pflow.engine.credential import learn_inputs, leaves
@@ -16,6 +16,7 @@ from pflow.engine.plan import Plan
 from pflow.engine.ports import Observer
 from pflow.engine.value import Withheld, withheld_error
 from pflow.execution.check import Checked, check_source
+from pflow.execution.compiler import PROGRAMS
 from pflow.execution.live_run import LiveRun
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source, recorded_source
@@ -34,7 +35,7 @@ def begin_run(
     run_id: str | None = None,
 ) -> LiveRun:
     """A run of a checked workflow; with `text` the params are words of a command line."""
-    plan = checked.ready()
+    plan = checked.runnable()
     inputs = bind(wiring, plan, params, text=text)
     chosen = run_id or new_run_id()
     return LiveRun(
@@ -100,17 +101,19 @@ def _continuation(
 ) -> tuple[Checked, dict[str, object]]:
     history = _history(wiring, run_id, params if edited is None else {})
     if edited is not None:
-        source = find_source(edited, wiring.home)
+        source = find_source(edited, wiring.home, wiring.projects)
     elif isinstance(history.document, Withheld):
         raise withheld_error("the document", history.document)
     elif history.document:
-        source = recorded_source(history.document, history.workflow, wiring.home)
+        source = recorded_source(history.document, history.workflow, wiring.home, wiring.projects)
     else:
         raise UsageError(
             f"run `{run_id}` is a flow of Python nodes, which only its program has",
             suggestions=["run the program again"],
         )
     checked = check_source(wiring, source, recorded=edited is None or _is_recorded(source, history.document))
+    if checked.plan is None and edited is None:
+        _check_programs(wiring, run_id, history.document)
     plan = checked.ready()
     known = {name: value for name, value in history.inputs.items() if name in plan.inputs}
     if edited is None:
@@ -119,6 +122,17 @@ def _continuation(
         if isinstance(value, Withheld) and name not in params:
             raise withheld_error(f"the input `{name}`", value)
     return checked, bind(wiring, plan, {**known, **params}, text=text)
+
+
+def _check_programs(wiring: Wiring, run_id: str, recorded: object) -> None:
+    """Raise `NotFoundError` if the run was begun by a program whose nodes are not here."""
+    programs = recorded.get(PROGRAMS) if isinstance(recorded, Mapping) else None
+    for node_type, program in programs.items() if isinstance(programs, Mapping) else ():
+        if node_type not in wiring.registry:
+            raise NotFoundError(
+                f"run `{run_id}` needs the node type `{node_type}`, which is `{program}` of the program that began it",
+                suggestions=["resume it in that program, with `Workspace.open(nodes=[…]).resume(…)`"],
+            )
 
 
 def _is_recorded(source: Source, recorded: object) -> bool:

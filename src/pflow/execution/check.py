@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path as FilePath
 
+from pflow.core.advice import Advice
+from pflow.core.document.document import Document
 from pflow.core.document.issue import CREDENTIAL, Issue
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
@@ -14,17 +16,23 @@ from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.token_shape import has_certain_token
 from pflow.engine.plan import Plan
-from pflow.execution.compiler import compile_plan
+from pflow.execution.compiler import compile_document
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Source
 
 
 class Checked(Frozen):
-    """A workflow after checking: a plan unless there are errors, and what was found, errors first."""
+    """A workflow after checking: a plan unless there are errors, and what was found, errors first.
+
+    A workflow without a plan may have a `sketch`, to be looked at. `missing` is what its document requires and is not
+    there: it may be saved so, and not run.
+    """
 
     source: Source
     plan: Plan | None
     issues: tuple[Issue, ...]
+    sketch: Plan | None = None
+    missing: tuple[Issue, ...] = ()
 
     @property
     def errors(self) -> tuple[Issue, ...]:
@@ -37,6 +45,11 @@ class Checked(Frozen):
         return tuple(issue for issue in self.issues if issue.severity == "warning")
 
     @property
+    def notices(self) -> tuple[Issue, ...]:
+        """What its author may want to know, and may well have meant."""
+        return tuple(issue for issue in self.issues if issue.severity == "notice")
+
+    @property
     def ok(self) -> bool:
         """Whether it can run."""
         return self.plan is not None
@@ -44,10 +57,24 @@ class Checked(Frozen):
     def ready(self) -> Plan:
         """The plan; raises `DocumentError` with everything that was found."""
         if self.plan is None:
-            errors = self.errors
-            message = errors[0].message if len(errors) == 1 else f"{len(errors)} issues in `{self.source.shown}`"
-            raise DocumentError(message, issues=self.issues)
+            raise self._refusal(self.errors)
         return self.plan
+
+    def runnable(self) -> Plan:
+        """The plan of a workflow that has all it requires; raises `DocumentError` with everything that it lacks."""
+        if self.plan is None or self.missing:
+            raise self._refusal((*self.errors, *self.missing))
+        return self.plan
+
+    def shown_plan(self) -> Plan:
+        """The plan or its sketch, to be looked at; raises `DocumentError` for what is not a document."""
+        return self.sketch or self.ready()
+
+    def _refusal(self, stopping: tuple[Issue, ...]) -> DocumentError:
+        message = stopping[0].message if len(stopping) == 1 else f"{len(stopping)} issues in `{self.source.shown}`"
+        advice = Advice("`{setup_workflow}` shows what is missing, and adds it", workflow=self.source.shown)
+        has_setup = any(issue in self.missing for issue in stopping) and not self.source.is_inline
+        return DocumentError(message, issues=(*stopping, *self.warnings), suggestions=[advice] if has_setup else [])
 
 
 def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> Checked:
@@ -62,9 +89,45 @@ def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> C
     def strict() -> bool:
         return wiring.settings.option("shell.strict") is True
 
-    name = source.library or parsed.document.name or FilePath(source.shown).stem
-    plan, issues = compile_plan(parsed, wiring.registry, source.load, name=name, recorded=recorded, strict=strict)
-    return Checked(source=source, plan=plan, issues=(*issues, *_credentials(wiring, parsed)))
+    named = source.library or (source.shown if source.project else "")
+    name = named or parsed.document.name or FilePath(source.shown).stem
+    plan, issues, sketch = compile_document(
+        parsed, wiring.registry, source.load, name=name, recorded=recorded, strict=strict
+    )
+    issues = (*issues, *_credentials(wiring, parsed))
+    checked = Checked(source=source, plan=plan, issues=issues, sketch=sketch)
+    if recorded or (plan is not None and not _requires_something(plan.raw)):
+        return checked
+    return _with_needs(wiring, checked, parsed.document)
+
+
+def _with_needs(wiring: Wiring, checked: Checked, document: Document) -> Checked:
+    """A checked workflow with what its documents require and is not there, and what is wrong with that itself."""
+    # lazy: few documents require anything
+    from pflow.execution.need.requirement import check_servers, find_needs, missing_issues, point_to_server
+
+    source = checked.source
+    wrong = tuple(check_servers(document, source.parsed))
+    told = {issue.path for issue in wrong}
+    missing = find_needs(wiring, source).missing
+    issues = point_to_server(document, checked.issues, missing)
+    return Checked(
+        source=source,
+        plan=None if wrong else checked.plan,
+        issues=(*wrong, *(issue for issue in issues if issue.code != CREDENTIAL or issue.path not in told)),
+        sketch=checked.sketch or (checked.plan if wrong else None),
+        missing=missing_issues(source, (found for found in missing if f"requires.servers.{found.name}" not in told)),
+    )
+
+
+def _requires_something(raw: object) -> bool:
+    """Whether a document, as a plan keeps it with those that it includes, has a `requires`."""
+    if not isinstance(raw, Mapping):
+        return False
+    document, children = raw.get("document"), raw.get("children")
+    if isinstance(document, Mapping) and document.get("requires") is not None:
+        return True
+    return isinstance(children, Mapping) and any(_requires_something(child) for child in children.values())
 
 
 def _credentials(wiring: Wiring, parsed: Parsed) -> Iterator[Issue]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
 from pflow.core.document.document import Document, NodeSpec
-from pflow.core.document.issue import Issue, Severity
+from pflow.core.document.issue import SEVERITIES, Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
-from pflow.core.errors import NotFoundError, PflowError
+from pflow.core.errors import PflowError
 from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER, Interface, Slot
-from pflow.core.other_words import advise_type
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
@@ -27,8 +26,10 @@ from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
+from pflow.execution.lint.document_lint import lint_document
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
-from pflow.execution.node_param import NodeParams, find_tool, tool_params
+from pflow.execution.node_param import NodeParams, find_entry, params_beside, read_json, tool_params
+from pflow.execution.parsed import check_pattern
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 
@@ -43,6 +44,9 @@ class Load(Protocol):
     def __call__(self, wanted: object, /) -> tuple[Parsed, Load]:
         """Raises `NotFoundError`."""
 
+
+PROGRAMS = "programs"
+"""Where a recorded document names what its program brought, by node type."""
 
 Strict = Callable[[], bool]
 """Whether the policy refuses values in command lines; asked only where there are any."""
@@ -67,15 +71,17 @@ def compile_plan(
     The plan is None when an issue is an error; warnings come with a plan. Of a document that a run has `recorded`,
     what only newer checks find is a warning: a run that could begin can go on.
     """
+    return compile_document(parsed, types, load, name=name, recorded=recorded, strict=strict)[:2]
+
+
+def compile_document(
+    parsed: Parsed, types: Registry, load: Load, *, name: str, recorded: bool, strict: Strict
+) -> tuple[Plan | None, tuple[Issue, ...], Plan | None]:
+    """The same, and where there is no plan a sketch of one, to be looked at."""
     compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
     plan = compiler.compile()
-    return plan, tuple(sorted(compiler.issues, key=lambda issue: issue.severity == "warning"))
-
-
-def _read_json(text: str) -> object | None:
-    from pflow.mcp.call.tool_result import json_in  # lazy: few documents lead into the text of a tool
-
-    return json_in(text)
+    issues = tuple(sorted(compiler.issues, key=lambda issue: SEVERITIES.index(issue.severity)))
+    return plan, issues, compiler.sketch
 
 
 class _Compiler:
@@ -104,6 +110,8 @@ class _Compiler:
         self.name = name
         self.trail = trail
         self.children: dict[str, object] = {}
+        self.programs: dict[str, str] = {}
+        self.sketch: Plan | None = None
         self.output_types: dict[str, ValueType] = {}
         self.literals = literals or LiteralFit()
         declared = (*self.document.inputs, *(spec.id for spec in self.document.nodes)) if self.document else ()
@@ -113,7 +121,10 @@ class _Compiler:
         document = self.document
         if document is None:
             return None
-        nodes = [CheckedNode(index, spec, self._entry(index, spec)) for index, spec in enumerate(document.nodes)]
+        nodes = [
+            CheckedNode(index, spec, find_entry(index, spec, self.types, self._report))
+            for index, spec in enumerate(document.nodes)
+        ]
         for node in nodes:
             node.child = self._child(node)
         for node in nodes:
@@ -146,7 +157,11 @@ class _Compiler:
                 references.check(None, reference, ("outputs", output, "source"))
             declared = document.outputs[output]
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
+        lint_document(nodes, starts, outputs, self.mappings, given, self._report)
         if any(issue.severity == "error" for issue in self.issues):
+            from pflow.execution.need.sketch import sketch_plan  # lazy: only for what cannot run
+
+            self.sketch = sketch_plan(document, nodes, starts, outputs, self.name or document.name)
             return None
         return Plan(
             nodes=tuple(self._node(node, node.entry) for node in nodes if node.entry is not None),
@@ -154,7 +169,7 @@ class _Compiler:
             name=self.name or document.name,
             inputs=document.inputs,
             outputs=outputs,
-            raw={"document": document.raw, "children": self.children},
+            raw={"document": document.raw, "children": self.children} | self._programs(nodes),
         )
 
     def _report(
@@ -173,17 +188,6 @@ class _Compiler:
 
     def _add(self, issue: Issue) -> None:
         self.issues.append(issue.for_recorded() if self.recorded else issue)
-
-    def _entry(self, index: int, spec: NodeSpec) -> Entry | None:
-        if spec.mcp_server and spec.mcp_tool:
-            return find_tool(index, spec, self.types, self._report)
-        try:
-            return self.types.get(spec.type)
-        except NotFoundError:
-            near, hint = advise_type(spec.type, self.types.names())
-            message = f"there is no node type `{spec.type}`"
-            self._report("unknown-type", message, ("nodes", index, "type"), known=tuple(near), hint=hint)
-            return None
 
     def _child(self, node: CheckedNode) -> Plan | None:
         index, spec = node.index, node.spec
@@ -214,24 +218,20 @@ class _Compiler:
         try:
             parsed, load = self.load(wanted)
         except PflowError as error:
+            node.lacks_workflow = True
             self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
             return None
+        trail = (*self.trail, key)
         inner = _Compiler(
-            parsed,
-            self.types,
-            load,
-            "",
-            (*self.trail, key),
-            self.literals,
-            recorded=self.recorded,
-            strict=self.strict,
+            parsed, self.types, load, "", trail, self.literals, recorded=self.recorded, strict=self.strict
         )
         plan = inner.compile()
-        node.child_types = inner.output_types
+        node.child_types, node.child_sketch = inner.output_types, inner.sketch
+        self.programs |= inner.programs
         if parsed.document is not None and (isinstance(wanted, str) or inner.children):
             written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
             self.children[key] = {**written, "children": inner.children}
-        for issue in inner.issues:
+        for issue in (issue for issue in inner.issues if issue.severity != "notice"):
             at = f" (at {issue.path})" if issue.path else ""
             message = f"in workflow of node `{spec.id}`: {issue.message}{at}"
             self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity, newer=issue.newer)
@@ -262,6 +262,8 @@ class _Compiler:
             if slot != "raw" and slot not in EXPRESSION_SLOTS:
                 warn_of_foreign(value, self.names, path, self._report)
         check_child_inputs(node, self._report)
+        if node.is_built_in("parse"):
+            check_pattern(spec, self._report, ("nodes", node.index, "params"))
         return compiled
 
     def _when(self, node: CheckedNode) -> Compiled | None:
@@ -283,15 +285,9 @@ class _Compiler:
         item = spec.params.get("as", "item")
         return compile_expression(value, slot, item if isinstance(item, str) else "item")
 
-    def _beside(self, spec: NodeSpec) -> Mapping[str, object]:
-        """The params of a node as written, and those that its mapping fills in."""
-        mapping = self.mappings.get(spec.id)
-        filled = {name: f"${{{source}}}" for name, source in mapping.input_mappings.items()} if mapping else {}
-        return {**filled, **spec.params}
-
     def _command(self, command: object, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
         """A command, checked with the variables and the input that it gets."""
-        beside = self._beside(spec)
+        beside = params_beside(spec, self.mappings.get(spec.id))
         compiled, problems = compile_value(command, "shell", beside=beside)
         found = check_strict(command, beside)
         return compiled, [*problems, *(found if found and self.strict() else ())]
@@ -305,6 +301,7 @@ class _Compiler:
             name=batch.name,
             concurrency=batch.concurrency,
             keep_going=batch.on_error == "continue",
+            max_failed=batch.max_failed,
         )
 
     def _template(self, value: object, path: Path) -> Compiled:
@@ -381,6 +378,12 @@ class _Compiler:
             warn_of_foreign(source, self.names, ("outputs", name, "source"), self._report)
         return outputs
 
+    def _programs(self, nodes: list[CheckedNode]) -> dict[str, object]:
+        """What the nodes of the running program are, so that a run without the program can say what is missing."""
+        self.programs |= {node.spec.type: node.entry.program for node in nodes if node.entry and node.entry.program}
+        # Not in what is inside: a sub-workflow is the same work in whichever program it is.
+        return {PROGRAMS: self.programs} if self.programs and not self.trail else {}
+
     def _node(self, node: CheckedNode, entry: Entry) -> PlanNode:
         spec, child = node.spec, node.child
         mapping = self.mappings.get(spec.id)
@@ -412,5 +415,5 @@ class _Compiler:
             max_visits=spec.max_visits or MAX_VISITS,
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),
-            json_in=_read_json if entry.tool and entry.gives_text else None,
+            json_in=read_json if entry.tool and entry.gives_text else None,
         )

@@ -19,7 +19,7 @@ def define(
     `child` is the sub-workflow that it runs, with the documents inside it.
     """
     params = orjson.dumps(spec.params, option=orjson.OPT_SORT_KEYS)
-    batch_fields = _set_fields(spec.batch, but="concurrency")
+    batch_fields = _set_fields(spec.batch, but=("concurrency", "max_failed"))
     mapping_fields = _set_fields(mapping)
     shape = orjson.dumps([batch_fields, mapping_fields])
 
@@ -38,9 +38,9 @@ def define(
     return identify(node_hash), former
 
 
-def _set_fields(value: Batch | KeyMapping | None, but: str = "") -> dict[str, object] | None:
+def _set_fields(value: Batch | KeyMapping | None, but: tuple[str, ...] = ()) -> dict[str, object] | None:
     """The fields that are not at their defaults, by name: a field that is added later changes no definition."""
     if value is None:
         return None
-    fields = ((name, getattr(value, name)) for name in sorted(value._fields) if name != but)
+    fields = ((name, getattr(value, name)) for name in sorted(value._fields) if name not in but)
     return {name: given for name, given in fields if given != getattr(type(value), name, MISSING)}

@@ -9,11 +9,16 @@ from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import JsonView
 from pflow.core.library.saved_workflow import SavedWorkflow
-from pflow.engine.plan import Plan
+from pflow.engine.plan import Plan, PlanNode
+from pflow.execution.check import Checked
+from pflow.execution.need.ability import Ability, abilities_of
 
 
 class Description(Frozen):
-    """A workflow for people and agents; `statistics` are those of one that is saved."""
+    """A workflow for people and agents; `statistics` are those of one that is saved.
+
+    `missing` is what it lacks to run, a sentence each, and `abilities` what it can do, step by step.
+    """
 
     name: str
     description: str
@@ -23,6 +28,9 @@ class Description(Frozen):
     edges: object
     template_variables: Sequence[str]
     statistics: SavedWorkflow | None = None
+    requires: JsonView | None = None
+    missing: Sequence[str] = ()
+    abilities: Sequence[Ability] = ()
 
 
 def _edges(plan: Plan) -> list[JsonView]:
@@ -39,8 +47,9 @@ def _said(action: str, implied: bool) -> JsonView:
     return {**({"action": action} if action != "default" else {}), **({"implied": True} if implied else {})}
 
 
-def describe_plan(plan: Plan, statistics: SavedWorkflow | None = None) -> Description:
-    """Inputs, outputs, nodes, edges, and the names that the templates of a plan use."""
+def describe_checked(checked: Checked, statistics: SavedWorkflow | None = None) -> Description:
+    """Inputs, outputs, nodes, edges, and the names that the templates of a workflow use, as far as they are known."""
+    plan = checked.shown_plan()
     document: Any = plan.raw["document"]
     references = (reference for node in plan.nodes for reference in node.params.references)
     return Description(
@@ -48,8 +57,22 @@ def describe_plan(plan: Plan, statistics: SavedWorkflow | None = None) -> Descri
         description=document.get("description", ""),
         inputs={name: describe_input(declared) for name, declared in plan.inputs.items()},
         outputs=document.get("outputs", {}),
-        nodes=[{"id": node.id, "type": node.type, "purity": node.purity} for node in plan.nodes],
+        nodes=[_node(node) for node in plan.nodes],
         edges="data" if document.get("edges") == "data" else _edges(plan),
         template_variables=sorted({reference.root for reference in references}),
         statistics=statistics,
+        requires=document.get("requires"),
+        missing=missing_of(checked),
+        abilities=abilities_of(checked.source),
     )
+
+
+def missing_of(checked: Checked) -> tuple[str, ...]:
+    """What a workflow lacks to run, in one list: what its document requires, and what its steps name."""
+    steps = [f"{node.missing} (step `{node.id}`)" for node in checked.shown_plan().nodes if node.missing]
+    return (*(issue.message for issue in checked.missing), *steps)
+
+
+def _node(node: PlanNode) -> dict[str, object]:
+    shown: dict[str, object] = {"id": node.id, "type": node.type, "purity": node.purity}
+    return {**shown, "missing": node.missing} if node.missing else shown

@@ -13,7 +13,8 @@ from pflow.core.json_type import fits, type_of
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType
-from pflow.engine.plan import Plan, PlanBatch
+from pflow.engine.plan import DONE, Plan, PlanBatch
+from pflow.execution.parsed import parsed_value
 
 if TYPE_CHECKING:
     from pflow.registry.entry import Entry
@@ -39,17 +40,8 @@ class CheckedNode:
     """A node while its document is checked: what is known of it so far."""
 
     __slots__ = (
-        "batch",
-        "child",
-        "child_types",
-        "edges",
-        "entry",
-        "fields",
-        "implied",
-        "index",
-        "params",
-        "spec",
-        "when",
+        *("batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
+        *("lacks_workflow", "params", "spec", "when"),
     )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
@@ -57,6 +49,8 @@ class CheckedNode:
         self.spec = spec
         self.entry = entry
         self.child: Plan | None = None
+        self.child_sketch: Plan | None = None
+        self.lacks_workflow = False
         self.child_types: Mapping[str, ValueType] = {}
         self.params: dict[str, Compiled] = {}
         self.when: Compiled | None = None
@@ -69,6 +63,10 @@ class CheckedNode:
     def interface(self) -> Interface | None:
         """What its type takes and gives, if there is such a type."""
         return self.entry.interface if self.entry else None
+
+    def is_built_in(self, name: str) -> bool:
+        """Whether it is of a type that comes with pflow; a person may have a node of that name."""
+        return self.spec.type == name and self.entry is not None and not self.entry.is_user
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -105,6 +103,8 @@ class CheckedNode:
             outputs, opened = self.interface.outputs, self.interface.open_outputs
             if self.interface.echo_params:
                 outputs = tuple(Field(name=name) for name in self.spec.params)
+            elif self.is_built_in("parse"):
+                outputs = (parsed_value(self.spec.params),)
         else:
             return None
         if self.batch is not None:
@@ -112,6 +112,7 @@ class CheckedNode:
             each = {"type": "object", **properties}
             outputs = (
                 Field(name="results", type="array", schema={"type": "array", "items": each}),
+                Field(name=DONE, type="array", schema={"type": "array", "items": _done(each)}),
                 Field(name="errors", type="array"),
                 Field(name="count", type="integer"),
             )
@@ -196,6 +197,10 @@ def _edge_path(document: Document, source: str, action: str) -> Path:
     """Where an edge of a node says its action."""
     path = next(edge.path for edge in document.edges if (edge.source, edge.action) == (source, action))
     return (*path, "action") if path[0] == "edges" else path
+
+
+def _done(result: Mapping[str, object]) -> Mapping[str, object]:
+    return {"type": "object", "properties": {"index": {"type": "integer"}, "item": {}, "result": result}}
 
 
 def _schema(field: Field) -> Mapping[str, object]:

@@ -55,6 +55,11 @@ class Outcome(RunResult):
         """The checkpoint, in the place where Python programs look for it."""
         return {"__execution__": self.checkpoint}
 
+    @property
+    def losses(self) -> list[str]:
+        """What batches went on without, in words."""
+        return [f"{failed:,} of {items:,} items of `{step}` failed" for step, failed, items in self.failed_items]
+
     def envelope(self) -> dict[str, object]:
         """The object that `--json` prints and MCP tools return."""
         if self.success:
@@ -67,6 +72,10 @@ class Outcome(RunResult):
             if self.reused or self.reran:
                 data["reused"] = list(self.reused)
                 data["reran"] = [{"step": step, "reason": reason} for step, reason in self.reran]
+            if self.failed_items:
+                data["failed_items"] = [
+                    {"step": step, "failed": failed, "items": items} for step, failed, items in self.failed_items
+                ]
             result: dict[str, object] = {"success": True, "data": data}
         else:
             result = {"success": False, "error": dict(self.error or {}), "checkpoint": self.checkpoint}

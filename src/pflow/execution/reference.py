@@ -11,7 +11,8 @@ from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
-from pflow.core.template.compiled import OWN_NAMES, Reference
+from pflow.core.template.compiled import OWN_NAMES, Reference, parse_hint, spell
+from pflow.engine.plan import DONE
 from pflow.execution.foreign_syntax import other_reference
 
 
@@ -75,9 +76,14 @@ class References:
             return True
         for other in self.upstream(index):
             interface = self._interfaces[other]
-            if interface is None or interface.open_outputs or interface.output(name) or name in self._mapped[other]:
+            written = interface is None or interface.open_outputs or name in self._mapped[other]
+            if written or (interface is not None and interface.output(name) and not self._is_by_id(other, name)):
                 return True
         return False
+
+    def _is_by_id(self, node: int, output: str) -> bool:
+        """Whether an output stands only under the id of its node: many a shared store has a `done` of its own."""
+        return output == DONE and self._document.nodes[node].batch is not None
 
     def natural_names(self, index: int | None) -> list[str]:
         """The natural keys that upstream nodes are known to write."""
@@ -136,7 +142,7 @@ class References:
             return
         end = follow(field, reference.path[1:])
         if end is not None:
-            self._report_end(f"output `{name}` of {kind}", reference, end, path)
+            self._report_end(f"output `{name}` of {kind}", reference, end, path, into=1)
 
     def check_item(self, reference: Reference, items: Reference, path: Path) -> None:
         """Report what is wrong with a template that names an item of a batch over what `items` names."""
@@ -155,7 +161,8 @@ class References:
             end = end._replace(at=end.at[len(above) :])
             self._report_end(f"an item of `{items.text}`, from node `{spec.id}` ({spec.type}),", reference, end, path)
 
-    def _report_end(self, what: str, reference: Reference, end: DeadEnd, path: Path) -> None:
+    def _report_end(self, what: str, reference: Reference, end: DeadEnd, path: Path, into: int = 0) -> None:
+        """Report a dead end, found in what stands at `into` of the reference's path."""
         if end.seen and reference.default is not MISSING:
             return  # what was seen so far promises nothing, and the default covers the rest
         at = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in end.at)
@@ -163,7 +170,9 @@ class References:
         near = nearest(str(end.wanted), names, limit=1)
         wanted = f"[{end.wanted}]" if isinstance(end.wanted, int) else f"`{end.wanted}`"
         hint = f"did you mean `{near[0]}`?" if near else ""
-        if end.seen and not near:
+        if end.kind == "string" and not near:
+            hint = parse_hint(f"${{{spell(reference, into + len(end.at))}}}")
+        elif end.seen and not near:
             hint = Advice(
                 "if it may be there at times, give a default (`{template}`), "
                 "or {call_tool_again}, which teaches what its results look like",
@@ -190,7 +199,8 @@ class References:
     def _written(self, index: int | None) -> Iterator[Field]:
         """What upstream nodes are known to write."""
         for other in self.upstream(index):
-            yield from (self._interfaces[other] or Interface()).outputs
+            outputs = (self._interfaces[other] or Interface()).outputs
+            yield from (field for field in outputs if not self._is_by_id(other, field.name))
             yield from (Field(name=name) for name in self._mapped[other])
 
     def _upstream_ids(self, index: int | None) -> list[str]:

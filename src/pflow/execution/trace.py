@@ -113,10 +113,14 @@ def _add_step(
     match event:
         case StepStarted():
             entry.update(node=event.node, status="running", started_at=event.at, attempt=event.attempt)
+            if event.items:
+                entry["items"] = event.items
         case StepCompleted():
             status = "skipped" if event.source == "skipped" else "completed"
             entry.update(status=status, ms=event.ms, action=event.action, source=event.source)
             entry["outputs"] = event.writes
+            if event.failed_items:
+                entry["items_failed"] = event.failed_items
         case StepFailed():
             entry.update(status="failed" if event.retry_in is None else "retrying", ms=event.ms, error=event.error)
             if event.action is not None:
@@ -126,6 +130,9 @@ def _add_step(
         case ItemFailed():
             failed = {"index": event.item, "error": event.error}
             entry["item_errors"] = [*_list(entry.get("item_errors")), failed]
+            if event.final:
+                count = entry.get("items_failed")
+                entry["items_failed"] = count + 1 if isinstance(count, int) else 1
 
 
 def _list(value: object) -> list[object]:

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pflow.core.errors import CorruptError
 from pflow.core.file.atomic import check_folder
 from pflow.core.file.home import Home
+from pflow.core.project.projects import Projects
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.secret_seal import KEY_BYTES
 from pflow.core.setting.secret_search import MIN_SECRET
-from pflow.core.setting.settings import Settings
+from pflow.core.setting.settings import GivenOptions, Settings
 from pflow.engine.executor import Executor
 from pflow.engine.ports import Cache, Journal, Observer, Services
 from pflow.mcp.pool import Connections, Pool
+from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from pflow.adapters.sqlite_journal import SqliteJournal
     from pflow.process.standby import Standby
+    from pflow.registry.project_node import ProjectNode
 
 
 class Parts(TypedDict, total=False):
     """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed.
 
-    `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold.
+    `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold. `nodes` are
+    functions, PocketFlow classes and modules of the program, which are node types here and nowhere else.
     """
 
     environ: Mapping[str, str]
@@ -39,6 +45,8 @@ class Parts(TypedDict, total=False):
     pool: Pool
     standby: Standby
     registry: Callable[[], Registry]
+    nodes: Sequence[Callable[..., object] | ModuleType]
+    projects: Projects
 
 
 class Wiring:
@@ -53,6 +61,11 @@ class Wiring:
         self._parts = parts
         self._said: list[str] = []
         self._short: dict[str, dict[str, str]] = {}
+        self._brought: Mapping[str, Entry] = {}
+        if parts.get("nodes"):
+            from pflow.registry.brought import brought_entries  # lazy: only for programs with nodes of their own
+
+            self._brought = brought_entries(parts["nodes"])
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -60,15 +73,24 @@ class Wiring:
         return self._parts.get("environ", os.environ)
 
     @cached_property
+    def projects(self) -> Projects:
+        """What projects bring along; nothing, unless the caller says where to look for them."""
+        return self._parts.get("projects") or Projects(self.home)
+
+    @cached_property
     def settings(self) -> Settings:
         """Options and credentials. Raises `CorruptError` while they are lost."""
-        return Settings.load(self.home, environ=self.environ)
+        return Settings.load(self.home, environ=self.environ, given=self._project_options)
 
     @cached_property
     def registry(self) -> Registry:
         """Node types."""
         load = self._parts.get("registry")
-        return Registry.load(self.home) if load is None else load()
+        registry = Registry.load(self.home) if load is None else load()
+        registry.bring(self._brought)
+        if "projects" in self._parts:
+            registry.bring_projects(self._project_nodes)
+        return registry
 
     @cached_property
     def redactor(self) -> Redactor:
@@ -147,8 +169,26 @@ class Wiring:
         for name in ("settings", "registry", "journal"):
             part = self.__dict__.get(name)
             found.extend(getattr(part, "notices", ()))
+        found.extend(self.projects.notices)
         found.extend(self._said)
         return list(dict.fromkeys(found))
+
+    def _project_options(self) -> GivenOptions:
+        """The options of projects. Nobody is asked for these: a step or a redactor may be what reads them."""
+        projects = self.projects.agreed_already()
+        if not projects:
+            return {}
+        from pflow.core.project.project import merge_options  # lazy: most directories belong to no project
+
+        return merge_options(projects)
+
+    def _project_nodes(self) -> tuple[list[ProjectNode], list[str]]:
+        projects = self.projects.with_nodes()
+        if not projects:
+            return [], []
+        from pflow.registry.project_node import project_nodes  # lazy: most directories belong to no project
+
+        return project_nodes(projects)
 
     def _key(self) -> bytes:
         """The home's key to what its journal holds encrypted; made when it is first needed."""

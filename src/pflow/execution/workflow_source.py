@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pflow.core.document.parse import Parsed, parse_text, parse_value, read_file
-from pflow.core.errors import SecurityError
+from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.file.home import Home
-from pflow.core.library.reference import resolve
+from pflow.core.library.reference import Resolved, is_path, resolve
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.project.projects import Projects, hint
 from pflow.execution.compiler import Load, child_key
+
+if TYPE_CHECKING:
+    from pflow.core.project.project import Project
 
 Workflow = str | Mapping[str, object] | Parsed
 """A workflow: its name, a path, a document, the text of one, or one that was parsed already."""
@@ -20,7 +25,8 @@ Workflow = str | Mapping[str, object] | Parsed
 class Source(NamedTuple):
     """A document, what to call it, its name in the library if it has one, and how to find what it includes.
 
-    `draft` is its name among the drafts, if it is one. An inline document was given as such, not found anywhere.
+    `draft` is its name among the drafts, if it is one, and `project` the project that brings it; it is called by its
+    name there. An inline document was given as such, not found anywhere.
     """
 
     parsed: Parsed
@@ -29,13 +35,14 @@ class Source(NamedTuple):
     load: Load
     draft: str = ""
     is_inline: bool = False
+    project: Project | None = None
 
 
-def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> Source:
+def find_source(workflow: Workflow, home: Home, projects: Projects | None = None, folder: Path | None = None) -> Source:
     """The document that `workflow` means. The paths in a file start from `folder`, where the file lies."""
 
     def load(wanted: object, base: Path | None = folder) -> tuple[Parsed, Load]:
-        found = find_source(wanted if isinstance(wanted, str) else parse_value(wanted), home, base)
+        found = find_source(wanted if isinstance(wanted, str) else parse_value(wanted), home, projects, base)
         return found.parsed, found.load
 
     if isinstance(workflow, str) and _is_text(workflow):
@@ -45,7 +52,9 @@ def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> S
         return Source(parsed, "document", "", load, is_inline=True)
     if folder is not None and not workflow.startswith(("~", "/")) and ("/" in workflow or "." in workflow):
         workflow = str(folder / workflow)
-    found = resolve(workflow, home)
+    if projects is not None and not is_path(workflow) and (project := projects.find(workflow)) is not None:
+        return find_in_project(project, workflow, home, projects)
+    found = _resolve(workflow, home, projects)
     if found.kind == "path":
         parsed = read_file(found.path)
         if parsed.issues:
@@ -56,6 +65,39 @@ def find_source(workflow: Workflow, home: Home, folder: Path | None = None) -> S
     document = manager.stored_text(found.name).parse()
     library, draft = (found.name, "") if is_library else ("", found.name)
     return Source(document, found.name, library, lambda wanted: load(wanted, None), draft)
+
+
+def _resolve(workflow: str, home: Home, projects: Projects | None) -> Resolved:
+    if projects is None:
+        return resolve(workflow, home)
+    try:
+        return resolve(workflow, home, projects.names())
+    except NotFoundError as error:
+        error.suggestions = (*error.suggestions, *map(hint, projects.waiting()))
+        raise
+
+
+def find_in_project(project: Project, name: str, home: Home, projects: Projects) -> Source:
+    """A workflow of a project, by its name there."""
+
+    def load(wanted: object) -> tuple[Parsed, Load]:
+        found = find_source(wanted if isinstance(wanted, str) else parse_value(wanted), home, projects)
+        return found.parsed, found.load
+
+    return _project_source(project, project.files()[name], name, load)
+
+
+def _project_source(project: Project, path: str, shown: str, load: Load) -> Source:
+    """A document of a project. It includes files of the same project by path, and workflows by name like any other."""
+
+    def load_included(wanted: object) -> tuple[Parsed, Load]:
+        if not isinstance(wanted, str) or _is_text(wanted) or not is_path(wanted):
+            return load(wanted)
+        included = project.find_included(wanted, posixpath.dirname(path))
+        found = _project_source(project, included, wanted, load)
+        return found.parsed, found.load
+
+    return Source(project.text_at(path).parse(), shown, "", load_included, project=project)
 
 
 def _check_shown(path: Path) -> None:
@@ -74,7 +116,7 @@ def _is_text(workflow: str) -> bool:
     return workflow.lstrip().startswith("{") or ("\n" in workflow and ":" in workflow)
 
 
-def recorded_source(recorded: object, shown: str, home: Home) -> Source:
+def recorded_source(recorded: object, shown: str, home: Home, projects: Projects | None = None) -> Source:
     """The document of a run as it was recorded, with the children it had then."""
     bundle = recorded if isinstance(recorded, Mapping) else {}
     children = bundle.get("children")
@@ -82,9 +124,10 @@ def recorded_source(recorded: object, shown: str, home: Home) -> Source:
     def load(wanted: object) -> tuple[Parsed, Load]:
         kept = children.get(child_key(wanted)) if isinstance(children, Mapping) else None
         if isinstance(kept, Mapping):
-            found = recorded_source(kept if isinstance(wanted, str) else {**kept, "document": wanted}, shown, home)
+            document = kept if isinstance(wanted, str) else {**kept, "document": wanted}
+            found = recorded_source(document, shown, home, projects)
         else:
-            found = find_source(wanted if isinstance(wanted, str) else parse_value(wanted), home)
+            found = find_source(wanted if isinstance(wanted, str) else parse_value(wanted), home, projects)
         return found.parsed, found.load
 
     return Source(parse_value(bundle.get("document")), shown, "", load)

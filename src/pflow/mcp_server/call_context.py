@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pflow.core.advice import Advice
+from pflow.core.errors import PflowError, SecurityError, UsageError
 from pflow.mcp_server.engine_thread import EngineThread
 from pflow.mcp_server.progress import Beginning, ProgressFeed
 from pflow.workspace import Observer, Outcome, Workspace
@@ -13,6 +15,9 @@ from pflow.workspace.serving import LiveRun, NullOutput
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context  # definitions of tools are there before the SDK is
+
+_CANCELLING_SECONDS = 5.0
+"""How long a call waits for a run to end that it has cancelled."""
 
 Begin = Callable[[Workspace], LiveRun]
 """Begins a run in a workspace. It is called off the event loop."""
@@ -51,5 +56,28 @@ class CallContext:
         await begun.wait()
         return run
 
+    async def cancel(self, reference: str) -> tuple[str, str]:
+        """End a run for good that this server began; its id, and how it stands.
+
+        Runs that others began are theirs to end: one that is cancelled cannot go on.
+        """
+        run_id = await asyncio.to_thread(lambda: self.workspaces.open().find_run(reference))
+        future = self._engine.find_live(run_id)
+        if future is None:
+            raise await asyncio.to_thread(lambda: _refusal(run_id, self.workspaces.open().show_run(run_id)))
+        await asyncio.to_thread(lambda: self.workspaces.open().cancel(run_id))
+        await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(future))], timeout=_CANCELLING_SECONDS)
+        return run_id, "cancelled" if future.done() else "running"
+
     async def _begin(self, begin: Begin, observer: Observer) -> LiveRun:
         return await asyncio.to_thread(lambda: begin(self.workspaces.open(observer)))
+
+
+def _refusal(run_id: str, run: Mapping[str, object]) -> PflowError:
+    """Why a run is not cancelled that is not one of this server's."""
+    if run["status"] != "running":
+        return UsageError(f"run `{run_id}` does not run: it is {run['status']}")
+    advice = Advice("ask the person who runs pflow; they can end it in a terminal, with `{cancel_run}`", run=run_id)
+    return SecurityError(
+        f"run `{run_id}` was not started by this server, so it cannot be cancelled here", suggestions=[advice]
+    )

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 
 from pflow.core.errors import RunError
 from pflow.core.file.home import Home
+from pflow.core.project.search import current_directory
 from pflow.workspace import Outcome
 from pflow.workspace.serving import LiveRun
 from pflow.workspace.warm_workspace import WarmWorkspaces
@@ -27,7 +28,7 @@ class EngineThread:
     """Runs of one process, and what they share. The thread begins with the first of them."""
 
     def __init__(self, home: Home) -> None:
-        self.workspaces = WarmWorkspaces(home)
+        self.workspaces = WarmWorkspaces(home, project=current_directory())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
         self._live: dict[LiveRun, Future[Outcome]] = {}
@@ -53,6 +54,10 @@ class EngineThread:
         self._live[run] = future
         future.add_done_callback(lambda _: self._live.pop(run, None))
         return future
+
+    def find_live(self, run_id: str) -> Future[Outcome] | None:
+        """What a run of this process will give; None if it has ended, or runs elsewhere."""
+        return next((future for run, future in list(self._live.items()) if run.run_id == run_id), None)
 
     def leave(self, *, graceful: bool) -> None:
         """Begin to stop every run, resumable; no new ones begin. Only the first call counts."""

@@ -22,13 +22,13 @@ IN_TOOLS = {
     "call_tool_again": "run the node again with `registry_run`",
     "describe_field": "registry_describe(nodes=['{node} PATH'])",
     "describe_node": "registry_describe(nodes=['{node}'])",
-    "describe_node_as_json": "registry_describe(nodes=['{node}'])",
     "describe_workflow": "workflow_validate(workflow='{workflow}')",
     "discover_nodes": "registry_discover",
     "list_nodes": "registry_list",
-    "list_runs": "trace_read",
+    "list_runs": "trace_read(trace_file='runs')",
     "list_settings": "settings_get",
     "list_workflows": "workflow_list",
+    "replace_workflow": "workflow_save(…, replaces=VERSION)",
     "resume": "workflow_execute(resume='{run}')",
     "resume_edited": "workflow_execute(workflow=…, resume='{run}')",
     "resume_in_doubt": "workflow_execute(resume='{run}', rerun_in_doubt=true)",
@@ -36,6 +36,7 @@ IN_TOOLS = {
     "save_workflow": "workflow_save",
     "search_nodes": "registry_search",
     "set_setting": "settings_set(key='{name}', value=…)",
+    "show_workflow": "workflow_list(name='{workflow}')",
 }
 """Advice by kind, for an agent that has only tools. Commands that are missing here are for a person at a shell."""
 

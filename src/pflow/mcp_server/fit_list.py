@@ -34,14 +34,19 @@ def within(entries: Sequence[Json], limit: int, brief: Sequence[str]) -> list[Js
     return shown
 
 
-def list_reply(name: str, entries: Sequence[Json], limit: int, *, none: str, advice: str) -> ToolReply:
-    """The answer of a tool that lists things: as many as fit, under `name`, and how many there are."""
+def list_reply(
+    name: str, entries: Sequence[Json], limit: int, *, none: str, advice: str, notices: Sequence[str] = ()
+) -> ToolReply:
+    """The answer of a tool that lists things: as many as fit, under `name`, how many there are, and `notices`."""
     shown, more = fit(entries, limit)
     data: Json = {name: shown, "count": len(entries)}
     lines = [entry_line(entry) for entry in shown] or [none]
     if more:
         data["more"] = more
         lines.append(f"… {more} more; {advice}")
+    if notices:
+        data["notices"] = [*notices]
+        lines.extend(notices)
     return succeed(data, "\n".join(lines))
 
 

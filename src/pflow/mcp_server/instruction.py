@@ -11,7 +11,7 @@ _FULL = f"""\
 First workflow_discover: run what exists with workflow_execute. Else registry_discover finds nodes to build with.
 registry_run tries one node and shows the template paths of what it returns, such as ${{node.result.items[0].id}}.
 workflow_validate finds every mistake before workflow_execute; a failed run goes on with `resume` after a fix.
-workflow_save keeps drafts (is_temp) and finished workflows; trace_read shows a run; pflow://guide has the grammar."""
+workflow_save keeps it; workflow_list(name) reads it to mend it; trace_read shows runs; pflow://guide the grammar."""
 
 _CORE = f"""\
 {_WHAT}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 
@@ -22,6 +22,9 @@ from pflow.mcp.tools.entry import WRAPPER
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
+if TYPE_CHECKING:
+    from pflow.core.project.project import Project
+
 Kind = Literal["node", "workflow", "draft"]
 KINDS: tuple[Kind, ...] = ("node", "workflow", "draft")
 
@@ -32,9 +35,6 @@ _LONGEST_CHARACTERS = 2_000
 _LONGEST_DESCRIPTION_CHARACTERS = 8_000
 _MOST_BYTES = 16_000
 """Bytes of the fields of one thing, for those who ask about it."""
-
-_HIT_BYTES = 6_000
-"""Bytes of the fields of one thing among others."""
 
 _MOST_FIELDS = (300, 150, 80, 40, 20, 0)
 """Fields inside of parameters that are tried, until they are short enough."""
@@ -54,11 +54,12 @@ class Texts(Frozen):
 
 
 class Catalogue:
-    """Node types and workflows of a home. What cannot be read is left out, as in lists."""
+    """Node types and workflows of a home and of projects. What cannot be read is left out, as in lists."""
 
-    def __init__(self, home: Home, registry: Registry | None = None) -> None:
+    def __init__(self, home: Home, registry: Registry | None = None, projects: Sequence[Project] = ()) -> None:
         self._home = home
         self._given = registry
+        self._projects = projects
 
     @cached_property
     def registry(self) -> Registry:
@@ -70,6 +71,9 @@ class Catalogue:
         found: dict[Key, str] = {("node", name): _stamp(self.registry.get(name)) for name in self.registry.names()}
         for kind in ("workflow", "draft"):
             found.update(((kind, name), stamp) for name, stamp in self._manager(kind).stamps().items())
+        for project in reversed(self._projects):
+            hashes = project.content.hashes()
+            found.update((("workflow", name), hashes[file]) for name, file in project.files().items())
         return found
 
     def texts(self, key: Key) -> Texts | None:
@@ -108,7 +112,7 @@ class Catalogue:
         With a `focus` only what stands at that path of a parameter. Raises `NotFoundError`.
         """
         entry = self.registry.get(name)
-        description, about, is_whole = _fitted_node(entry, _MOST_BYTES, focus)
+        description, about, is_whole = _fitted_node(entry, focus)
         more = {} if is_whole else {"shortened": Advice("`{describe_field}` shows one place in full", node=name)}
         return {"description": cut(description, _LONGEST_DESCRIPTION_CHARACTERS), "interface": about, **more}
 
@@ -117,10 +121,12 @@ class Catalogue:
 
     def _workflow(self, kind: Kind, name: str) -> tuple[Document, str]:
         manager = self._manager(kind)
-        document = manager.stored_text(name).parse().document
+        project = next((each for each in self._projects if kind == "workflow" and name in each.files()), None)
+        text = manager.stored_text(name) if project is None else project.text(name)
+        document = text.parse().document
         if document is None:
             raise NotFoundError(f"`{name}` is not a workflow that could be run")
-        return document, manager.describe(name).description
+        return document, manager.describe(name).description if project is None else project.description(name)
 
 
 def shorten_text(text: str) -> str:
@@ -156,27 +162,27 @@ def _details(entry: Entry) -> str:
 
 
 def _describe_hit(entry: Entry) -> dict[str, object]:
-    _, about, is_whole = _fitted_node(entry, _HIT_BYTES)
-    more = {} if is_whole else {"shortened": Advice("`{describe_node_as_json}` has the rest", node=entry.name)}
-    return {"description": shorten_text(entry.interface.description), "interface": about, **more}
+    """A node type among others: the names and types that it takes and gives, without what is inside of them."""
+    about = describe_entry(entry, most=0).interface
+    return {"description": shorten_text(entry.interface.description), "interface": about}
 
 
-def _fitted_node(entry: Entry, room: int, focus: str = "") -> tuple[str, dict[str, object], bool]:
+def _fitted_node(entry: Entry, focus: str = "") -> tuple[str, dict[str, object], bool]:
     """The description and interface of a node type, with as many fields inside of parameters as there is room for."""
     for most in _MOST_FIELDS:
         detail = describe_entry(entry, most=most, focus=focus)
         fields = {name: group for name, group in detail.interface.items() if name != "description"}
-        about, is_whole = _fitted(fields, room)
+        about, is_whole = _fitted(fields)
         if is_whole:
             break
     return detail.description, about, is_whole and detail.is_whole
 
 
-def _fitted(groups: Mapping[str, object], room: int = _MOST_BYTES) -> tuple[dict[str, object], bool]:
+def _fitted(groups: Mapping[str, object]) -> tuple[dict[str, object], bool]:
     """Groups of fields, without their largest parts if they are too large, and whether they are whole."""
     found = {name: _shortened(group) for name, group in groups.items()}
     for left_out in _LEFT_OUT:
-        if len(orjson.dumps(found)) <= room:
+        if len(orjson.dumps(found)) <= _MOST_BYTES:
             return found, left_out == _LEFT_OUT[0]
         found = {name: _without(group, left_out) for name, group in found.items()}
     return found, False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, zip_longest
+from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import PflowError
@@ -15,8 +16,12 @@ from pflow.mcp.server.tool_name import PREFIX
 from pflow.planning.catalogue import KINDS, Catalogue, Key, Kind
 from pflow.planning.query_word import split_query, split_task
 from pflow.planning.ranking import Match, Ranked, Ranking
+from pflow.planning.signature import signature
 from pflow.planning.word_ranking import WordRanking
 from pflow.registry.registry import Registry
+
+if TYPE_CHECKING:
+    from pflow.core.project.project import Project
 
 FILE = "discovery.db"
 """The index in pflow's home. It is a cache: deleting it loses nothing."""
@@ -26,6 +31,7 @@ _WORTH_READING = 0.2
 """A share of the best score."""
 
 _SHOWN_QUERY_CHARACTERS = 200
+_LINE_CHARACTERS = 160
 _NEAR_WORDS = 8
 """Words of a query that are compared with names."""
 
@@ -43,16 +49,14 @@ class Hit(Frozen):
     about: Mapping[str, object]
 
     def to_json(self) -> dict[str, object]:
-        """The hit for programs."""
-        return {
-            "name": self.name,
-            "kind": _TITLES[self.kind],
-            "score": self.score,
-            "reason": explain(self.why),
-            "matched": {field: list(words) for field, words in self.why.items()},
-            "description": self.description,
-            **self.about,
-        }
+        """The hit for programs. Of a node type, lines that say what it takes and gives: a model reads many of them."""
+        head: dict[str, object] = {"name": self.name, "kind": _TITLES[self.kind], "score": self.score}
+        interface = self.about.get("interface")
+        if isinstance(interface, Mapping):
+            about = {"description": shorten(self.description, _LINE_CHARACTERS), **signature(interface)}
+            return {**head, "reason": explain(self.why), **about}
+        matched = {field: list(words) for field, words in self.why.items()}
+        return {**head, "reason": explain(self.why), "matched": matched, "description": self.description, **self.about}
 
 
 class Findings(Frozen):
@@ -75,10 +79,17 @@ class Findings(Frozen):
 
 
 class Discovery:
-    """Finds everything in a home that a workflow could be made of."""
+    """Finds everything in a home and in projects that a workflow could be made of."""
 
-    def __init__(self, home: Home, *, registry: Registry | None = None, ranking: Ranking | None = None) -> None:
-        self._catalogue = Catalogue(home, registry)
+    def __init__(
+        self,
+        home: Home,
+        *,
+        registry: Registry | None = None,
+        projects: Sequence[Project] = (),
+        ranking: Ranking | None = None,
+    ) -> None:
+        self._catalogue = Catalogue(home, registry, projects)
         self._ranking = WordRanking(home.root / FILE) if ranking is None else ranking
 
     def find(self, query: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:

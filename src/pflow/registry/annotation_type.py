@@ -55,6 +55,16 @@ def read(node: ast.expr, classes: Mapping[str, ast.ClassDef], depth: int = 0) ->
     return TypeText("any")
 
 
+def is_record(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
+    """Whether a class only names and types its fields: a typed dictionary, or a dataclass."""
+    decorators = (item.func if isinstance(item, ast.Call) else item for item in node.decorator_list)
+    if any(last_name(decorator) == "dataclass" for decorator in decorators):
+        return True
+    others = {name: other for name, other in classes.items() if other is not node}
+    bases = [last_name(base) for base in node.bases]
+    return "TypedDict" in bases or any(base in others and is_record(others[base], others) for base in bases)
+
+
 def last_name(node: ast.expr) -> str:
     """`Node` for both `Node` and `pocketflow.Node`; empty for anything else."""
     if isinstance(node, ast.Name):
@@ -108,7 +118,7 @@ def _literal(arguments: list[ast.expr]) -> TypeText:
 
 
 def _typed_dict(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], depth: int) -> TypeText:
-    if not any(last_name(base) == "TypedDict" or last_name(base) in classes for base in node.bases):
+    if not is_record(node, classes):
         return TypeText("any")
     # Without itself: a dictionary that holds its own kind would never end.
     others = {name: other for name, other in classes.items() if other is not node}

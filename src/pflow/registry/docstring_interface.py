@@ -28,6 +28,13 @@ _PROSE = re.compile(r"\s*(?:[-–—:#]+)\s*(.*)$", re.DOTALL)
 _LAST_GROUP = re.compile(r"\s*\(([^()]*)\)\s*\.?$")
 _DEFAULT = re.compile(r"defaults?(?:\s+to)?\s*[:=]?\s*(.+)$", re.IGNORECASE)
 
+_ARGUMENTS = re.compile(r"(Args|Arguments|Parameters|Params|Returns)\s*:\s*$")
+_ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?:\([^()]*\))?\s*:\s*(.*)$")
+_FIELD = re.compile(r":(?:param(?:\s+[\w.\[\], |]+)?\s+(\w+)|(returns?))\s*:\s*(.*)$")
+
+RETURNS = "return"
+"""The key of what a docstring says about the result; no parameter can have that name."""
+
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
@@ -55,6 +62,31 @@ def declared(docstring: str) -> dict[str, list[object]] | None:
         else:
             entries.extend(_fields(kind, text))
     return found
+
+
+def argument_texts(docstring: str) -> dict[str, str]:
+    """What a function's docstring says of its parameters: in an `Args:` section, or as `:param name:`."""
+    texts: dict[str, str] = {}
+    section, indent, name = "", 0, ""
+    for line in inspect.cleandoc(docstring).splitlines():
+        text, depth = line.strip(), len(line) - len(line.lstrip())
+        if not text:
+            name = ""
+        elif heading := _ARGUMENTS.match(line):
+            section, indent, name = heading[1], 0, ""
+        elif field := _FIELD.match(text):
+            section, indent, name = "", depth, field[1] or RETURNS
+            texts[name] = field[3].strip()
+        elif section and not depth:
+            section = name = ""
+        elif section == "Returns":
+            texts[RETURNS] = f"{texts.get(RETURNS, '')} {text}".strip()
+        elif section and (not indent or depth == indent) and (argument := _ARGUMENT.match(text)):
+            indent, name = depth, argument[1]
+            texts[name] = argument[2].strip()
+        elif name and depth > indent:
+            texts[name] = f"{texts[name]} {text}".strip()
+    return {name: text for name, text in texts.items() if text}
 
 
 def _items(lines: list[str]) -> list[tuple[str, str]]:

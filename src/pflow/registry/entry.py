@@ -13,6 +13,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING, SLOTS, Field, Interface, named_fields
 from pflow.core.json_type import JSON_TYPES, canonical, object_in, type_of
 from pflow.core.schema_path import CONTENT, SEEN, Schema, kind_of
+from pflow.registry.package import METADATA, PACKAGE, is_declared
 
 if TYPE_CHECKING:
     from pocketflow import BaseNode
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 VIRTUAL = "virtual://"
 """How the `file_path` of an entry without a source file starts, such as that of an MCP tool."""
 
+
+BUILT_IN = "pflow."
+"""How the modules of pflow's own nodes start."""
+
+PROGRAM = "program"
+"""The key of an entry that says which object of the running program it is."""
 
 Observations = Callable[[str, str], tuple[Schema, int] | None]
 """Gives the observed schema of a tool's results and the number of calls, by node type and definition hash."""
@@ -57,19 +64,27 @@ def _text(value: object) -> str:
 class Entry:
     """A node type. `data` is its form in `registry.json`; the interface is built from it on first use."""
 
-    __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "_tool", "data", "name")
+    __slots__ = ("_class", "_folder", "_interface", "_observations", "_observed", "_source", "_tool", "data", "name")
 
     def __init__(
-        self, name: str, data: Mapping[str, object], folder: Path, observations: Observations | None = None
+        self,
+        name: str,
+        data: Mapping[str, object],
+        folder: Path,
+        observations: Observations | None = None,
+        source: bytes | None = None,
+        *,
+        made: type | None = None,
     ) -> None:
         self.name = name
         self.data = data
+        self._source = source
         self._tool: ToolConfig | None = None
         self._folder = folder
         self._interface: Interface | None = None
         self._observations = observations
         self._observed: tuple[Schema, int] | None = None
-        self._class: type | None = None
+        self._class = made
 
     def __repr__(self) -> str:
         return f"Entry({self.name!r})"
@@ -96,8 +111,28 @@ class Entry:
 
     @property
     def is_user(self) -> bool:
-        """Whether this is a user's own node, from the `nodes` directory."""
-        return not self.module
+        """Whether this is neither built in nor a tool: code of the person, of a package, or of the program."""
+        return not self.module.startswith(BUILT_IN)
+
+    @property
+    def program(self) -> str:
+        """The object of the running program that this is, as `module.name`; empty for what is found by itself."""
+        return str(self.data.get(PROGRAM, ""))
+
+    @property
+    def package(self) -> str:
+        """The installed package that this is from, with its version; empty for what no package brought."""
+        return _text(self.data.get(PACKAGE))
+
+    @property
+    def function(self) -> str:
+        """The name of the function that runs this node type; empty for a class."""
+        return str(self.data.get("function", ""))
+
+    @property
+    def project(self) -> str:
+        """The folder of the project that brings this node type along; "" for all others."""
+        return "" if self._source is None else str(self.data.get("project", ""))
 
     @property
     def interface(self) -> Interface:
@@ -186,7 +221,7 @@ class Entry:
     def _import(self) -> type:
         if not self.module:
             module = self._import_file()
-        elif self.module.startswith("pflow."):
+        elif self.module.startswith(BUILT_IN):
             import importlib  # lazy: importing the registry imports no node
 
             try:
@@ -194,24 +229,45 @@ class Entry:
             except ModuleNotFoundError as error:
                 raise self._unusable(f"`{error.name}` is not installed") from error
         else:
-            raise self._outside()
+            module = self._import_package()
+        if self.function:
+            return self._function_class(getattr(module, self.function, None))
         node_class = getattr(module, self.class_name, None)
         if not isinstance(node_class, type):
             raise self._unusable(f"it defines no class `{self.class_name}`")
         return node_class
 
+    def _function_class(self, function: object) -> type:
+        if not callable(function):
+            raise self._unusable(f"it defines no function `{self.function}`")
+        from pflow.registry.function_node import function_class  # lazy: importing the registry imports no node
+
+        return function_class(function, object_in(self.data, "interface"))
+
+    def _import_package(self) -> object:
+        if not is_declared(self.module, self.function or self.class_name, _text(self.data.get(METADATA))):
+            raise self._outside()  # registry.json is data: what is imported is what packages declare
+        import importlib  # lazy: importing the registry imports no node
+
+        try:
+            return importlib.import_module(self.module)
+        except (Exception, SystemExit) as error:  # a package may raise anything while it is imported
+            raise self._unusable(f"{type(error).__name__}: {error}") from error
+
     def _import_file(self) -> object:
         path = Path(self.file_path)
-        if path.parent != self._folder:
+        if self._source is None and path.parent != self._folder:
             # registry.json is data: it may describe the nodes in that directory, not name code elsewhere.
             raise self._outside()
         from importlib.util import module_from_spec, spec_from_file_location  # lazy: only for a user's own nodes
 
         try:
-            source = path.read_bytes()
+            source = path.read_bytes() if self._source is None else self._source  # these bytes were agreed to
         except OSError as error:
             raise self._unusable(error.strerror or "it cannot be read") from error
         name = f"pflow_user_node_{path.stem}"
+        if self._source is not None:
+            name = f"pflow_project_node_{self.node_hash[:16]}_{path.stem}"
         loaded = sys.modules.get(name)
         if loaded is not None and getattr(loaded, "__pflow_source__", None) == (str(path), source):
             return loaded
@@ -233,11 +289,16 @@ class Entry:
         return SecurityError(Advice("node type `{node}` points outside of pflow; run `{scan_nodes}`", node=self.name))
 
     def _unusable(self, cause: str) -> NotFoundError:
-        where = Path(self.file_path).name if self.file_path else self.module
+        where = f"package {self.package}" if self.package else Path(self.file_path).name or self.module
         return NotFoundError(
             f"node type `{self.name}` cannot be loaded from `{where}`: {cause}",
-            suggestions=[Advice("correct the file, then run `{scan_nodes}`")] if self.is_user else (),
+            suggestions=self._remedy(),
         )
+
+    def _remedy(self) -> list[str]:
+        if self.project:
+            return [f"correct `{self.file_path}`, and agree to the project again"]
+        return [Advice("correct the file, then run `{scan_nodes}`")] if not self.module else []
 
 
 def interface_from_json(data: object) -> Interface:

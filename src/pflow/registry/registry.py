@@ -19,16 +19,19 @@ from pflow.core.other_words import advise_type
 from pflow.core.schema_path import Schema
 from pflow.registry.entry import VIRTUAL, Entry
 from pflow.registry.node_file import builtin_stamp, fingerprints, own_fingerprints, why_unused
+from pflow.registry.package import PACKAGE, file_stamps, folder_stamps
 from pflow.registry.search import search_names
 
 if TYPE_CHECKING:
     from pflow.registry.observed import Observed
+    from pflow.registry.project_node import FindNodes, ProjectNode
 
 HEAD = "__registry__"
 """The one key of `registry.json` that is not a node type: what the scanned entries were made from."""
 
-MAKER = f"pflow {__version__}, format 2"
+MAKER = f"pflow {__version__}, format 3"
 """Entries that another version made are made again."""
+
 
 Nodes = dict[str, dict[str, object]]
 
@@ -43,10 +46,13 @@ class Registry:
         self._observed: Observed | None = None
         self._nodes: Nodes = {}
         self._entries: dict[str, Entry] = {}
+        self._brought: dict[str, Entry] = {}
         self._head: dict[str, object] = {}
         self._changes: dict[str, dict[str, object] | None] = {}
         self._stamp: object = None
         self._builtin: list[int] = []
+        self._find_nodes: FindNodes | None = None
+        self._project_nodes: dict[str, ProjectNode] = {}
         self.notices: list[str] = []
 
     @classmethod
@@ -94,29 +100,39 @@ class Registry:
 
     def rescan(self) -> None:
         """Read all source files again. Virtual entries stay; a file that cannot be used becomes a notice."""
+        from pflow.registry.name_order import FIRST_BUILT_IN, NameOrder  # lazy: most loads read no source
+        from pflow.registry.package_scan import scan_packages  # lazy: most loads read no source
         from pflow.registry.scan import scan_file  # lazy: parsing Python costs 10 ms of imports
 
         sources = fingerprints(self._folder)
-        found: Nodes = {}
-        notices: list[str] = []
-
-        def add(source: str, entries: Nodes) -> None:
-            taken = entries.keys() & found.keys()
-            notices.extend(_collision(name, source, found[name]) for name in entries if name in taken)
-            found.update((name, data) for name, data in entries.items() if name not in taken)
-
+        later: Nodes = {}
+        order = NameOrder()
         for path, fingerprint in sources.items():
             if reason := why_unused(fingerprint):
-                notices.append(f"`{Path(path).name}` {reason}; its nodes are left out")
+                order.notices.append(f"`{Path(path).name}` {reason}; its nodes are left out")
                 continue
             scan = scan_file(Path(path), str(fingerprint[0]) or None)
-            notices.extend(scan.notices)
-            add(Path(path).name, scan.entries)
+            order.notices.extend(scan.notices)
+            if fingerprint[0]:
+                later |= {name: scan.entries.pop(name) for name in scan.entries.keys() - FIRST_BUILT_IN}
+            order.add(f"`{Path(path).name}`", scan.entries)
+        packages = scan_packages()
+        order.notices.extend(packages.notices)
+        for name, data in packages.entries.items():
+            order.add(f"package `{data[PACKAGE]}`", {name: data})
+        order.add("pflow", later)
         for name, data in _virtual(self._nodes).items():
-            add(str(data["file_path"]), {name: data})
-        self._nodes, self._entries = found, {}
-        self._head = {"made_by": MAKER, "sources": sources, "notices": notices}
-        self.notices.extend(notice for notice in notices if notice not in self.notices)
+            order.add(f"`{data['file_path']}`", {name: data})
+        self._nodes, self._entries = order.nodes, {}
+        self._head = {
+            "made_by": MAKER,
+            "sources": sources,
+            "folders": folder_stamps(),
+            "files": file_stamps(packages.files),
+            "shared": packages.shared,
+            "notices": order.notices,
+        }
+        self.notices.extend(notice for notice in order.notices if notice not in self.notices)
 
     def save(self, *, backup: bool = False) -> None:
         """Write `registry.json`, keeping virtual entries that other processes added in the meantime.
@@ -143,28 +159,54 @@ class Registry:
         self._nodes, self._entries = nodes, {}
         self._changes.clear()
 
+    def bring(self, entries: Mapping[str, Entry]) -> None:
+        """Add the node types of the running program, which are not kept. Raises `UsageError` for a built-in name."""
+        for name, entry in entries.items():
+            if name in self._nodes and not _is_virtual(self._nodes[name]):
+                if not self.get(name).is_user:
+                    raise UsageError(
+                        f"`{entry.program}` cannot be the node type `{name}`, which is built in",
+                        suggestions=['give it another name: `@pflow.node(name="…")`'],
+                    )
+                self.notices.append(f"node type `{name}` is `{entry.program}` of this program, not the installed one")
+            self._brought[name] = entry
+
     def get(self, name: str) -> Entry:
         """The node type of that name. Raises `NotFoundError` with the names it may have meant."""
-        if name not in self._nodes:
-            near, hint = advise_type(name, self._nodes)
+        if name in self._brought:
+            return self._brought[name]
+        if name not in self:
+            self._check_shared(name)
+            near, hint = advise_type(name, self.names())
             raise NotFoundError(f"there is no node type `{name}`", details={"similar": near}, suggestions=[hint])
         if name not in self._entries:
-            self._entries[name] = Entry(name, self._nodes[name], self._folder, self._observations)
+            data = self._nodes.get(name)
+            source = None
+            if data is None:
+                data, source = self._project_nodes[name].data, self._project_nodes[name].source
+            self._entries[name] = Entry(name, data, self._folder, self._observations, source)
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._nodes
+        return name in self._nodes or name in self._brought or name in self._all()
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return len(self._all())
 
     def names(self) -> list[str]:
         """All node types, sorted."""
-        return sorted(self._nodes)
+        return sorted(self._all())
+
+    def bring_projects(self, nodes: FindNodes) -> None:
+        """Let projects bring node types along. They are asked only for names that are not known otherwise.
+
+        What they bring never replaces another node type, and is never saved.
+        """
+        self._find_nodes = nodes
 
     def search(self, query: str) -> list[Entry]:
         """Node types that match the words of `query`, best first; an empty query lists all."""
-        return [self.get(name) for name in search_names(self._nodes, query)]
+        return [self.get(name) for name in search_names(self._all(), query)]
 
     def set_entry(self, name: str, data: Mapping[str, object]) -> None:
         """Add or replace a virtual entry; `save` makes it last.
@@ -188,18 +230,54 @@ class Registry:
             raise UsageError(f"`{name}` comes from a file; delete the file to remove it")
         self._change(name, None)
 
+    def _all(self) -> Nodes:
+        """Every node type, with those of projects and of the running program."""
+        find, self._find_nodes = self._find_nodes, None
+        if find is not None:
+            from pflow.registry.name_order import collision  # lazy: most directories belong to no project
+
+            found, notices = find()
+            self.notices.extend(notices)
+            known: Nodes = {name: dict(entry.data) for name, entry in self._brought.items()} | self._nodes
+            for each in found:
+                if taken := known.get(each.name):
+                    self.notices.append(collision(each.name, f"`{each.file}`", taken))
+                else:
+                    self._project_nodes[each.name] = each
+                    known[each.name] = each.data
+        projects = {name: each.data for name, each in self._project_nodes.items()}
+        return {**projects, **self._nodes, **{name: dict(entry.data) for name, entry in self._brought.items()}}
+
     def _is_current(self) -> bool:
         """Whether this version of pflow scanned the source files as they are now."""
-        return self._head.get("made_by") == MAKER and self._head.get("sources") == fingerprints(self._folder)
+        return (
+            self._head.get("made_by") == MAKER
+            and self._head.get("sources") == fingerprints(self._folder)
+            and self._has_same_packages()
+        )
+
+    def _has_same_packages(self) -> bool:
+        files = object_in(self._head, "files")
+        return self._head.get("folders") == folder_stamps() and files == file_stamps(files)
+
+    def _check_shared(self, name: str) -> None:
+        """Raise `NotFoundError` for a name that several packages have: which one is meant cannot be known."""
+        owners = _strings(object_in(self._head, "shared").get(name))
+        if owners:
+            listed = " and ".join(f"`{owner}`" for owner in owners)
+            raise NotFoundError(
+                f"node type `{name}` is in several packages: {listed}",
+                details={"similar": []},
+                suggestions=["uninstall all but one of them"],
+            )
 
     def _is_still_current(self) -> bool:
         """Whether the source files are as they were when this was loaded."""
         known = object_in(self._head, "sources")
         own = own_fingerprints(self._folder)
         mine = str(self._folder)
-        return self._builtin == builtin_stamp() and own == {
-            path: found for path, found in known.items() if path.startswith(mine)
-        }
+        kept = {path: found for path, found in known.items() if path.startswith(mine)}
+        return self._builtin == builtin_stamp() and own == kept and self._has_same_packages()
 
     def _observations(self, name: str, manifest_hash: str) -> tuple[Schema, int] | None:
         return self.observed.schema(name, manifest_hash)
@@ -246,11 +324,6 @@ def _is_virtual(data: Mapping[str, object]) -> bool:
 
 def _virtual(nodes: Nodes) -> Nodes:
     return {name: data for name, data in nodes.items() if _is_virtual(data)}
-
-
-def _collision(name: str, source: str, owner: Mapping[str, object]) -> str:
-    holder = "a built-in node" if owner.get("module") else f"`{Path(str(owner.get('file_path'))).name}`"
-    return f"`{source}`: node type `{name}` is left out; {holder} has that name"
 
 
 def _stamp(path: Path) -> object:

@@ -1,279 +1,122 @@
-"""Finds node classes in Python source by reading it, never by importing it."""
+"""Finds node classes and functions in Python source by reading it, never by importing it."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import keyword
-import operator
-import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
 
-from pflow.core.flow_safe import flow_safe
-from pflow.registry import annotation_type as type_text
-from pflow.registry import docstring_interface as interface_text
+from pflow.core.node_function import NAME_RULE, NODE_NAME
+from pflow.registry.function_source import function_interface, node_functions
+from pflow.registry.source_module import SourceModule
 
 MAX_SOURCE = 1024 * 1024
 """Bytes of a file that may hold nodes; a larger one is left out."""
 
-NODE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
-
-_BRANDS = re.compile(
-    r"GitHub|GitLab|OpenAI|GraphQL|PostgreSQL|MySQL|SQLite|YouTube|LinkedIn|JavaScript|TypeScript|OAuth|PyPI"
-)
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+[0-9]*|[0-9]+")
-_PURITIES = ("pure", "read", "impure")
-_FLAGS = ("open_params", "open_outputs", "echo_params", "computes_params")
-_UNKNOWN = object()
-_ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Mult: operator.mul,
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-}
+Data = dict[str, object]
 
 
 @dataclass(slots=True)
 class Scan:
     """What a file holds: registry entries by node type name, and what could not be used."""
 
-    entries: dict[str, dict[str, object]] = field(default_factory=dict)
+    entries: dict[str, Data] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
+    def add(self, name: str, entry: Data, left_out: str) -> None:
+        """Take a node type in, unless its name is not valid or taken; `left_out` begins the notice then."""
+        if not NODE_NAME.fullmatch(name):
+            self.notices.append(f"{left_out}; {NAME_RULE}")
+        elif name in self.entries:
+            other = "function" if "function" in self.entries[name] else "class"
+            self.notices.append(f"{left_out}; another {other} of the file is `{name}`")
+        else:
+            try:
+                orjson.dumps(entry)
+            except TypeError:
+                self.notices.append(f"{left_out}; its interface does not fit in JSON")
+            else:
+                self.entries[name] = entry
 
-def kebab(class_name: str) -> str:
-    """`GitHubGetIssueNode` as a node type: `github-get-issue`."""
-    stem = class_name.removesuffix("Node") or class_name
-    if not stem.isascii():
-        return stem  # not a valid name; without some of its letters it could be another one
-    words = _WORD.findall(_BRANDS.sub(lambda brand: brand[0].capitalize(), stem))
-    return "-".join(words).lower()
+
+def parse_file(path: Path) -> tuple[bytes, ast.Module | None, str]:
+    """A file of Python source, parsed; or why it cannot be."""
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        return b"", None, f" cannot be read ({error.strerror})"
+    return source, *parse_source(source, path.name)
+
+
+def parse_source(source: bytes, name: str) -> tuple[ast.Module | None, str]:
+    """Python source, parsed; or why it cannot be."""
+    if len(source) > MAX_SOURCE:
+        return None, f" is larger than {MAX_SOURCE // 1024} KiB"
+    if b"\0" in source:  # the versions of Python say this differently
+        return None, " is not Python source"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source, name), ""
+    except SyntaxError as error:
+        return None, f" line {error.lineno}: {error.msg}" if error.lineno else f": {error.msg}"
+    except (ValueError, RecursionError, MemoryError):
+        return None, " is not Python source"
 
 
 def scan_file(path: Path, module: str | None) -> Scan:
     """The nodes of one file; `module` is its import name, None for a person's own file."""
-    scan = Scan()
-    source, tree = b"", None
-    try:
-        source = path.read_bytes()
-        problem = f" is larger than {MAX_SOURCE // 1024} KiB"
-        if b"\0" in source:  # the versions of Python say this differently
-            problem = " is not Python source"
-        elif len(source) <= MAX_SOURCE:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(source, path.name)
-    except OSError as error:
-        problem = f" cannot be read ({error.strerror})"
-    except SyntaxError as error:
-        problem = f" line {error.lineno}: {error.msg}" if error.lineno else f": {error.msg}"
-    except (ValueError, RecursionError, MemoryError):
-        problem = " is not Python source"
+    source, tree, problem = parse_file(path)
     if tree is None:
-        scan.notices.append(f"`{path.name}`{problem}; its nodes are left out")
-        return scan
-    source_module = _Module(tree)
-    for node in source_module.node_classes():
-        name = source_module.type_name(node)
+        return Scan(notices=[f"`{path.name}`{problem}; its nodes are left out"])
+    return scan_source(SourceModule(tree), source, {"module": module or "", "file_path": str(path)})
+
+
+def scan_text(source: bytes, path: Path) -> Scan:
+    """The nodes of a file of a person or project that has been read."""
+    tree, problem = parse_source(source, path.name)
+    if tree is None:
+        return Scan(notices=[f"`{path.name}`{problem}; its nodes are left out"])
+    return scan_source(SourceModule(tree), source, {"module": "", "file_path": str(path)})
+
+
+def scan_source(module: SourceModule, source: bytes, place: Mapping[str, object]) -> Scan:
+    """The nodes of a parsed file; `place` is what their entries say of where it is."""
+    scan = Scan()
+    shown = Path(str(place["file_path"])).name
+    is_built_in = str(place["module"]).startswith("pflow.")
+    for node in module.node_classes():
+        name = module.type_name(node)
         if name is None:
             continue
-        left_out = f"`{path.name}`: class `{node.name}` is left out"
-        if not NODE_NAME.fullmatch(name):
-            scan.notices.append(f"{left_out}; a node type's name has only a-z, 0-9 and -")
-            continue
-        if name in scan.entries:
-            scan.notices.append(f"{left_out}; another class of the file is `{name}`")
-            continue
-        entry: dict[str, object] = {
+        entry: Data = {
             "class_name": node.name,
-            "module": module or "",
-            "file_path": str(path),
-            "node_hash": source_module.built_in_hash(node, name) if module else _source_hash(source, node.name),
-            "interface": source_module.interface(node),
+            **place,
+            "node_hash": module.built_in_hash(node, name) if is_built_in else source_hash(source, node.name),
+            "interface": module.interface(node),
         }
-        try:
-            orjson.dumps(entry)
-        except TypeError:
-            scan.notices.append(f"{left_out}; its interface does not fit in JSON")
+        scan.add(name, entry, f"`{shown}`: class `{node.name}` is left out")
+    for found in node_functions(module):
+        function = found.function.name
+        left_out = f"`{shown}`: function `{function}` is left out"
+        if found.problem:
+            scan.notices.append(f"{left_out}; {found.problem}")
             continue
-        scan.entries[name] = entry
+        entry = {
+            "function": function,
+            **place,
+            "node_hash": f"{found.name}@{found.version}" if found.version else source_hash(source, function),
+            "interface": function_interface(module, found.function, found.purity),
+        }
+        scan.add(found.name, entry, left_out)
     return scan
 
 
-class _Module:
-    """One parsed file: its classes, its constants, and how they make up interfaces."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        self.constants = dict(_assignments(tree.body))
-
-    def node_classes(self) -> Iterator[ast.ClassDef]:
-        for node in self.classes.values():
-            bases = [base for owner in self.lineage(node) for base in owner.bases]
-            if not node.name.startswith("_") and any(type_text.last_name(b).endswith("Node") for b in bases):
-                yield node
-
-    def type_name(self, node: ast.ClassDef) -> str | None:
-        """The name under which the class is registered; None when `name = None` hides it."""
-        for name, value in _assignments(node.body):
-            if name == "name":
-                given = self.value(value)
-                return given if isinstance(given, str) and given else None
-        return kebab(node.name)
-
-    def built_in_hash(self, node: ast.ClassDef, name: str) -> str:
-        """A built-in node is known by its type and the class attribute `version`, by default 1.
-
-        Raise `version` when the same params would now give another result: steps recorded before then run again.
-        """
-        version = self.attribute(self.lineage(node), "version")
-        return f"{name}@{version if isinstance(version, int) else 1}"
-
-    def lineage(self, node: ast.ClassDef) -> list[ast.ClassDef]:
-        """The class and those it builds on, as far as this file defines them."""
-        seen: dict[str, ast.ClassDef] = {}
-        waiting = [node]
-        while waiting:
-            owner = waiting.pop(0)
-            if owner.name not in seen:
-                seen[owner.name] = owner
-                bases = (self.classes.get(type_text.last_name(base)) for base in owner.bases)
-                waiting.extend(base for base in bases if base is not None)
-        return list(seen.values())
-
-    def interface(self, node: ast.ClassDef) -> dict[str, object]:
-        docstring = ast.get_docstring(node, clean=False) or ""
-        declared = interface_text.declared(docstring)
-        lineage = self.lineage(node)
-        interface: dict[str, object] = {"description": interface_text.description(docstring)}
-        typed = False
-        for kind, class_name in (("params", "Params"), ("reads", "Reads"), ("outputs", "Outputs")):
-            holder = self.nested(lineage, class_name)
-            if holder is not None:
-                typed = True
-                interface[kind] = self.fields(holder, given=kind != "outputs")
-            elif declared and declared.get(kind):
-                interface[kind] = declared[kind]
-        actions = self.attribute(lineage, "actions")
-        if isinstance(actions, list | tuple) and all(isinstance(action, str) for action in actions):
-            interface["actions"] = list(actions)
-        elif declared and declared.get("actions"):
-            interface["actions"] = declared["actions"]
-        interface["purity"] = self.purity(lineage)
-        for flag in _FLAGS:
-            if self.attribute(lineage, flag) is True:
-                interface[flag] = True
-        choices = self.attribute(lineage, "choice_param")
-        if isinstance(choices, str):
-            interface["choice_param"] = choices
-        if not typed and declared is None:
-            # Nothing is known of such a node, so nothing about it can be wrong.
-            interface["open_params"] = interface["open_outputs"] = True
-        return interface
-
-    def purity(self, lineage: list[ast.ClassDef]) -> str:
-        for owner in lineage:
-            for decorator in owner.decorator_list:
-                call = decorator.func if isinstance(decorator, ast.Call) else decorator
-                if type_text.last_name(call) == flow_safe.__name__:
-                    words = decorator.keywords if isinstance(decorator, ast.Call) else []
-                    cache = [self.value(word.value) for word in words if word.arg == "cache"]
-                    return "read" if cache == [False] else "pure"
-            given = self.attribute([owner], "purity")
-            if isinstance(given, str) and given in _PURITIES:
-                return given
-        return "impure"
-
-    def nested(self, lineage: list[ast.ClassDef], name: str) -> ast.ClassDef | None:
-        inner = (item for owner in lineage for item in owner.body if isinstance(item, ast.ClassDef))
-        return next((item for item in inner if item.name == name), None)
-
-    def fields(self, holder: ast.ClassDef, *, given: bool, depth: int = 0) -> list[dict[str, object]]:
-        """The annotated names of a `Params` or `Outputs` class, those of its bases first."""
-        fields: dict[str, dict[str, object]] = {}
-        for base in holder.bases if depth < type_text.MAX_DEPTH else ():
-            inherited = self.holder_of(base)
-            if inherited is not None:
-                for entry in self.fields(inherited, given=given, depth=depth + 1):
-                    fields[str(entry["name"])] = entry
-        for item in holder.body:
-            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-                entry = self.field(item.target.id, item, given=given)
-                fields[str(entry["name"])] = entry
-        return list(fields.values())
-
-    def holder_of(self, base: ast.expr) -> ast.ClassDef | None:
-        """The class that `Shared` or `_Base.Params` names."""
-        if isinstance(base, ast.Attribute):
-            owner = self.classes.get(type_text.last_name(base.value))
-            return self.nested(self.lineage(owner), base.attr) if owner else None
-        return self.classes.get(type_text.last_name(base))
-
-    def field(self, name: str, item: ast.AnnAssign, *, given: bool) -> dict[str, object]:
-        annotation, remarks = item.annotation, []
-        if isinstance(annotation, ast.Subscript) and type_text.last_name(annotation.value) == "Annotated":
-            parts = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
-            annotation = parts[0]
-            remarks = [text for part in parts[1:] if isinstance(text := self.value(part), str)]
-        kind = type_text.read(annotation, self.classes)
-        # `from_` stands for the parameter `from`, which Python cannot spell.
-        plain = name.removesuffix("_")
-        entry: dict[str, object] = {"name": plain if keyword.iskeyword(plain) else name, "type": kind.name}
-        words = [remark for remark in remarks if not remark.startswith("slot:")]
-        if words:
-            entry["description"] = words[0]
-        if given:
-            if item.value is None:
-                entry |= {"required": True} if not kind.optional else {}
-            elif (default := self.value(item.value)) is not _UNKNOWN:
-                entry["default"] = default
-            for remark in remarks:
-                if remark.startswith("slot:"):
-                    entry["slot"] = remark.removeprefix("slot:")
-        if kind.schema is not None:
-            entry["schema"] = kind.schema
-        return entry
-
-    def attribute(self, lineage: list[ast.ClassDef], name: str) -> object:
-        """A class attribute's constant value, or None."""
-        for owner in lineage:
-            for found, value in _assignments(owner.body):
-                if found == name:
-                    constant = self.value(value)
-                    return None if constant is _UNKNOWN else constant
-        return None
-
-    def value(self, node: ast.expr, depth: int = 0) -> object:
-        """The value of a constant expression: literals, module constants, and arithmetic on numbers."""
-        if depth > type_text.MAX_DEPTH:
-            return _UNKNOWN
-        if isinstance(node, ast.Name) and node.id in self.constants:
-            return self.value(self.constants[node.id], depth + 1)
-        if isinstance(node, ast.BinOp):
-            left, right = self.value(node.left, depth + 1), self.value(node.right, depth + 1)
-            compute = _ARITHMETIC.get(type(node.op))
-            if compute is not None and isinstance(left, int | float) and isinstance(right, int | float):
-                return compute(left, right)
-        try:
-            return ast.literal_eval(node)
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            return _UNKNOWN
-
-
-def _source_hash(source: bytes, class_name: str) -> str:
-    """A user's own node is identified by its file: it has no version that counts its changes."""
-    return hashlib.sha256(source + b"\0" + class_name.encode()).hexdigest()
-
-
-def _assignments(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    for item in body:
-        if isinstance(item, ast.Assign):
-            for target in item.targets:
-                if isinstance(target, ast.Name):
-                    yield target.id, item.value
-        elif isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.value is not None:
-            yield item.target.id, item.value
+def source_hash(source: bytes, name: str) -> str:
+    """A node that has no version is identified by its file and its name there."""
+    return hashlib.sha256(source + b"\0" + name.encode()).hexdigest()

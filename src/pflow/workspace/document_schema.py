@@ -45,9 +45,32 @@ def _document_fields(node: Json) -> Json:
         "mappings": _said(_by_name(mapping), "Other names for natural keys, by node"),
         "name": _said(_TEXT, "What runs and lists call it"),
         "description": _said(_TEXT, "What it is for, in a sentence"),
+        "requires": _said(_requires(), "What must be there before it runs"),
         "metadata": _said({"type": "object"}, "Anything; pflow does not read it"),
         "ir_version": {"const": "0.1.0"},
     }
+
+
+def _requires() -> Json:
+    words: Json = {"type": "array", "items": _TEXT}
+    server = _object(
+        {
+            "command": _said({"anyOf": [_TEXT, words]}, "What starts it"),
+            "args": words,
+            "env": {"anyOf": [_by_name(_TEXT), words]},
+            "url": _TEXT,
+            "headers": _by_name(_TEXT),
+            "transport": _TEXT,
+        }
+    )
+    return _object(
+        {
+            "pflow": _said(_TEXT, "Versions, such as >=0.2,<1"),
+            "servers": _said(_by_name(server), "MCP servers by name"),
+            "settings": _said(words, "Names of settings or environment variables"),
+            "programs": _said(words, "Names of programs"),
+        }
+    )
 
 
 def _edge(edge: Json) -> Json:
@@ -82,6 +105,10 @@ def _node_fields() -> Json:
             "as": _said(_NAME, "The name of the item in templates; `item` by default"),
             "concurrency": {"type": "integer", "minimum": 1},
             "on_error": {"enum": ["stop", "continue"], "default": "stop"},
+            "max_failed": _said(
+                {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9.]+ ?%$"}]},
+                "With `continue`: how many items may fail, such as 5 or 10%",
+            ),
         }
     )
     retry = _object(

@@ -15,6 +15,7 @@ from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.setting.settings import Settings
 from pflow.execution.check import Checked
 from pflow.execution.workflow_source import Workflow
+from pflow.workspace.inclusion import refuse_relative
 
 MOST_DRAFTS = 500
 """Drafts that are kept; an agent in a loop makes any number."""
@@ -50,7 +51,9 @@ class Drafts:
     def promote(self, name: str, final_name: str, description: str) -> Path:
         """Move a draft into the library, once it can run. Never replaces anything there."""
         self._manager.load_ir(name)
-        self._check(f"{name}.json").ready()  # the library may have a workflow of the draft's name
+        checked = self._check(f"{name}.json")  # the library may have a workflow of the draft's name
+        checked.ready()
+        refuse_relative(checked.source)
         return self._manager.promote(name, final_name, description)
 
     def clean_old(self) -> list[str]:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from pflow.core.file.home import Home
 from pflow.planning.catalogue import Kind
 from pflow.planning.discovery import Discovery, Findings
 from pflow.planning.nodes import MOST_WORKFLOWS
 from pflow.registry.registry import Registry
 
+if TYPE_CHECKING:
+    from pflow.core.project.project import Project
+
 MOST_NODES = 10
 _NODES: tuple[Kind, ...] = ("node",)
 
 
 class Finder:
-    """Finds node types and workflows of a home by a description of the task."""
+    """Finds node types and workflows of a home and of projects by a description of the task."""
 
-    def __init__(self, home: Home, registry: Registry) -> None:
-        self._discovery = Discovery(home, registry=registry)
+    def __init__(self, home: Home, registry: Registry, projects: Sequence[Project] = ()) -> None:
+        self._discovery = Discovery(home, registry=registry, projects=projects)
 
     def discover_workflows(self, query: str, *, drafts: bool = False, limit: int = MOST_WORKFLOWS) -> Findings:
         """Saved workflows that fit, the best first, with their inputs and outputs."""

@@ -246,7 +246,7 @@ def _write(plan: Installation) -> Path | None:
         raise StorageError(f"`{plan.path}` changed just now", suggestions=["try again"])
     backup = None
     if plan.before is not None:
-        backup = next(path for path in _copy_names(target) if not os.path.lexists(path))
+        backup = next(path for path in copy_names(target) if not os.path.lexists(path))
         write_atomic(backup, plan.before)
     if plan.after is None:
         target.unlink(missing_ok=True)
@@ -257,14 +257,15 @@ def _write(plan: Installation) -> Path | None:
     return backup
 
 
-def _copy_names(path: Path) -> Iterator[Path]:
+def copy_names(path: Path) -> Iterator[Path]:
+    """Where copies of a file are kept, one after the other."""
     return (path.with_name(f"{path.name}.pflow-backup-{number}") for number in count(1))
 
 
 def _copies(path: Path) -> list[Path]:
     """The copies that were kept of a file, the latest first."""
     found: list[Path] = []
-    for copy in _copy_names(path):
+    for copy in copy_names(path):
         if not copy.is_file():
             return found[::-1]
         found.append(copy)

@@ -9,20 +9,25 @@ from pathlib import Path
 
 from pflow.core.advice import Advice
 from pflow.core.document.difference import Change, compare_documents
-from pflow.core.errors import DocumentError, ExistsError
+from pflow.core.errors import DocumentError, ExistsError, UsageError
 from pflow.core.file.atomic import make_folder, read_private, remove, write_atomic
+from pflow.core.file.file_name import check_name
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
 from pflow.core.library.history import MAX_FILE, Version
 from pflow.core.library.reference import is_path
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import WorkflowText, text_of_parsed
+from pflow.core.project.project import Project
+from pflow.core.project.projects import Projects
 from pflow.execution.check import Checked
-from pflow.execution.workflow_source import Workflow, find_source
+from pflow.execution.workflow_source import Source, Workflow, find_in_project, find_source
+from pflow.workspace.inclusion import bundle, check_free, refuse_relative
+from pflow.workspace.project import ProjectFolders
 
 
 class SavedText(Frozen):
-    """A saved workflow as its author wrote it."""
+    """A saved workflow as its author wrote it. That of a project has version 0: its history is not pflow's."""
 
     name: str
     text: WorkflowText
@@ -33,7 +38,8 @@ class SavedText(Frozen):
         """The workflow as JSON."""
         text = self.text.data.decode(errors="replace")
         form, path = self.text.form, str(self.path)
-        return {"name": self.name, "version": self.version, "form": form, "path": path, "text": text}
+        version = {"version": self.version} if self.version else {"origin": "project"}
+        return {"name": self.name, **version, "form": form, "path": path, "text": text}
 
 
 class Comparison(Frozen):
@@ -61,23 +67,38 @@ class Edit(Frozen):
 class Library:
     """The saved workflows of a home. What is saved is checked; what is read, compared or restored need not be valid."""
 
-    def __init__(self, home: Home, check: Callable[[Workflow], Checked]) -> None:
+    def __init__(
+        self, home: Home, check: Callable[[Source], Checked], projects: Projects, folders: ProjectFolders
+    ) -> None:
         self._home = home
         self._check = check
         self._manager = WorkflowManager(home)
+        self._projects = projects
+        self._folders = folders
 
     def read(self, name: str, version: int | None = None) -> SavedText:
-        """What is saved under a name, or an earlier version of it."""
+        """What a project or the library has under a name, or an earlier version of it."""
+        project = self._projects.find(name)
+        if project is not None:
+            if version is not None:
+                self._check_versioned(name)
+            return SavedText(name=name, text=project.text(name), version=0, path=project.path(name))
         current = self._manager.version(name)
         text = self._manager.text(name) if version is None else self._manager.version_text(name, version)
         return SavedText(name=name, text=text, version=version or current, path=self._manager.path(name))
 
     def versions(self, name: str) -> list[Version]:
         """Every version that is kept, newest first."""
+        self._check_versioned(name)
         return self._manager.versions(name)
+
+    def origin(self, name: str) -> object:
+        """Where a workflow of someone else came from; None for others."""
+        return self._manager.describe(name).metadata.get("origin")
 
     def restore(self, name: str, version: int) -> int:
         """Save an earlier version again; returns the number that it has now."""
+        self._check_versioned(name)
         return self._manager.restore(name, version)
 
     def prune(self, name: str, keep: int) -> int:
@@ -86,14 +107,40 @@ class Library:
 
     def rename(self, name: str, new_name: str) -> Path:
         """Give a workflow another name."""
+        self._check_saved(name)
         return self._manager.rename(name, new_name)
+
+    def delete(self, name: str) -> None:
+        """Remove a workflow, earlier versions included."""
+        self._check_saved(name)
+        self._manager.delete(name)
 
     def replace(self, workflow: Workflow, name: str, version: int, description: str = "") -> int:
         """Save a checked workflow in place of the version that the caller has read; returns the new version."""
-        checked = self._check(workflow)
+        checked = self._check(find_source(workflow, self._home, self._projects))
         checked.ready()
+        self.check_included(checked)
         self._manager.save(name, text_of_parsed(checked.source.parsed), description, replaces=version)
         return self._manager.version(name)
+
+    def check_included(self, checked: Checked) -> list[str]:
+        """What to know of files that a workflow includes; raises `DocumentError` if they are found only from here."""
+        return refuse_relative(checked.source)
+
+    def save_with_included(
+        self, checked: Checked, name: str, description: str = "", *, overwrite: bool = False
+    ) -> Path:
+        """Save a checked workflow, and what it includes by relative paths under names of its own.
+
+        Nothing is saved if one of those names is taken by something else; raises `ExistsError` then.
+        """
+        found = bundle(checked.source, name)
+        new = check_free(self._manager, found.included)
+        if self._manager.exists(name) and not overwrite:
+            self._manager.save(name, found.text)  # raises
+        for each in new:
+            self._manager.save(each, found.included[each])
+        return self._manager.save(name, found.text, description, overwrite=overwrite)
 
     def compare(self, name: str, *others: str) -> Comparison:
         """How a workflow differs from what it was, from a version, between two versions, or from another workflow.
@@ -101,11 +148,13 @@ class Library:
         Each of `others` is the number of a version, or a name or path. Without any, the last two versions differ.
         """
         sides = others
+        if not others or any(other.isdecimal() for other in others):
+            self._check_versioned(name)
         if not others:
             sides = (str(self.versions(name)[:2][-1].number), name)
         elif len(others) == 1:
             sides = (others[0], name) if others[0].isdecimal() else (name, others[0])
-        return _compare(self._side(name, sides[0]), self._side(name, sides[1]))
+        return compare_texts(self._side(name, sides[0]), self._side(name, sides[1]))
 
     def begin_edit(self, name: str, start: Path | None = None) -> Edit:
         """A copy of what is saved, or of the text at `start`, to be changed in a file of its own."""
@@ -119,7 +168,7 @@ class Library:
         return Edit(name=name, base=base, path=path)
 
     def finish_edit(self, edit: Edit) -> int | None:
-        """Save an edited text; returns the new version, None if nothing changed.
+        """Save an edited text; returns the new version, 0 for a project's workflow, None if nothing changed.
 
         A text that is not valid, or whose workflow someone else has changed meanwhile, is kept where it is.
         """
@@ -128,9 +177,7 @@ class Library:
             remove(edit.path)
             return None
         try:
-            self._check(str(edit.path)).ready()
-            text = WorkflowText(data=data, form="json" if edit.path.suffix == ".json" else "yaml")
-            self._manager.save(edit.name, text, replaces=edit.base.version)
+            self._save_edit(edit, data)
         except (DocumentError, ExistsError) as error:
             kept = Advice(
                 "your text is kept; go on with `{edit_workflow_from}`", workflow=edit.name, file=str(edit.path)
@@ -138,17 +185,50 @@ class Library:
             error.suggestions = (*error.suggestions, kept)
             raise
         remove(edit.path)
-        return self._manager.version(edit.name)
+        return edit.base.version and self._manager.version(edit.name)
 
     def _side(self, name: str, side: str) -> tuple[str, WorkflowText]:
         if side.isdecimal():
             return f"{name}, version {side}", self._manager.version_text(name, int(side))
-        if is_path(side) or not self._manager.exists(side):
-            return side, text_of_parsed(find_source(side, self._home).parsed)
+        if is_path(side) or not self._manager.exists(side) or self._projects.find(side) is not None:
+            return side, text_of_parsed(find_source(side, self._home, self._projects).parsed)
         return f"{side}, version {self._manager.version(side)}", self._manager.text(side)
 
+    def _save_edit(self, edit: Edit, data: bytes) -> None:
+        """Save an edited text, if it can run where its workflow is."""
+        text = WorkflowText(data=data, form="json" if edit.path.suffix == ".json" else "yaml")
+        project = self._projects.find(edit.name) if edit.base.version == 0 else None
+        if project is None:
+            checked = self._check(find_source(str(edit.path), self._home, self._projects))
+            checked.ready()
+            self.check_included(checked)
+            self._manager.save(edit.name, text, replaces=edit.base.version)
+        else:
+            edited = Project(content=project.content.with_file(project.files()[edit.name], data))
+            self._check(find_in_project(edited, edit.name, self._home, self._projects)).ready()
+            self._folders.replace(edit.name, edit.base.text, text)
 
-def _compare(before: tuple[str, WorkflowText], after: tuple[str, WorkflowText]) -> Comparison:
+    def _check_saved(self, name: str) -> None:
+        """Raise `UsageError` for a name that only a project has: its files change only when that was meant."""
+        check_name(name)
+        if not self._manager.exists(name) and (project := self._projects.find(name)) is not None:
+            raise UsageError(
+                f"`{name}` is not in the library; it is a workflow of the project at `{project.folder.parent}`",
+                suggestions=["add `--project` to change the project's file"],
+            )
+
+    def _check_versioned(self, name: str) -> None:
+        """Raise `UsageError` for a workflow that a project brings, of which pflow keeps no versions."""
+        project = self._projects.find(name)
+        if project is not None:
+            raise UsageError(
+                f"pflow keeps no versions of `{name}`: it is a workflow of the project at `{project.folder.parent}`",
+                suggestions=[f"its history is that of its repository: `git log -p {project.path(name)}`"],
+            )
+
+
+def compare_texts(before: tuple[str, WorkflowText], after: tuple[str, WorkflowText]) -> Comparison:
+    """How two texts differ, each with what to call it."""
     (old_label, old), (new_label, new) = before, after
     documents = old.parse().document, new.parse().document
     changes = None

@@ -12,14 +12,15 @@ from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, PflowError, SecurityError, UsageError
 from pflow.core.file.home import absolute
 from pflow.core.frozen import Frozen
+from pflow.core.printable import escape
 from pflow.core.suggest import nearest
 from pflow.execution.wiring import Wiring
 from pflow.mcp.server.address import has_reference
 from pflow.mcp.server.config import ServerConfig, check_server, read_server
 from pflow.mcp.server.config_file import ServerBook
-from pflow.mcp.server.consent import describe, grant, require_consent
+from pflow.mcp.server.consent import describe, describe_change, grant, require_consent
 from pflow.mcp.server.secret_scan import ServerView, advise, hides_something, view
-from pflow.mcp.server.server_state import ServerStates
+from pflow.mcp.server.server_state import ServerState, ServerStates
 
 if TYPE_CHECKING:
     from pflow.core.setting.redactor import Redactor
@@ -80,6 +81,14 @@ class Servers:
         self._book.add(server, overwrite=overwrite)
         grant(self._states, server, variables=self._wiring.settings.variables())
         return view(server, [*warnings, *advise(server)], self._facts(server)[1:])
+
+    def preview(self, name: str, fields: Mapping[str, object]) -> str:
+        """What a person reads before they agree to a server that is not configured yet, whole and escaped."""
+        server, warnings = self._settle(read_server(name, {**fields}))
+        text = describe_change(
+            server, ServerState(), variables=self._wiring.settings.variables(), stored=self._stored()
+        )
+        return "\n".join([text, *(f"  note: {escape(warning)}" for warning in [*warnings, *advise(server)])])
 
     def remove(self, name: str) -> None:
         """Forget a server and its tools; raises `NotFoundError`."""

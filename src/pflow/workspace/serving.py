@@ -1,5 +1,6 @@
 """What programs that serve workspaces need beside them: runs on an event loop, and the limits they share."""
 
+from pflow.engine.ports import STATUSES
 from pflow.execution.live_run import SIGNALS, LiveRun
 from pflow.execution.null_output import NullOutput
 from pflow.execution.outcome import shorten, shorten_all
@@ -12,6 +13,7 @@ __all__ = [
     "LINE_LIMIT",
     "MODERN",
     "SIGNALS",
+    "STATUSES",
     "ArgumentCheck",
     "LiveRun",
     "NullOutput",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 from pflow.core.file.home import Home
 from pflow.core.setting.settings import Settings
@@ -19,8 +20,9 @@ from pflow.workspace.workspace import Workspace
 class WarmWorkspaces:
     """Opens a workspace for each request: files are read afresh, everything else is kept."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, *, project: Path | None = None) -> None:
         self.home = home
+        self._project = project
         self._environ = dict(os.environ)  # each look into the real one decodes it
         self._secrets: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -35,6 +37,7 @@ class WarmWorkspaces:
             journal, cache = self._wiring.journal, self._wiring.cache
         return Workspace(
             self.home,
+            project=self._project,
             observer=observer,
             environ=self._environ,
             secrets=self._secrets,

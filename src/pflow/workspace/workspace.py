@@ -14,43 +14,69 @@ from pflow.core.frozen import Frozen
 from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import text_of_parsed
+from pflow.core.project.projects import Ask, Projects
 from pflow.core.setting.settings import Setting, Settings
-from pflow.engine.ports import Observer, RunInfo, RunQuery
+from pflow.engine.ports import STATUSES, Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
 from pflow.execution.check import Checked, check_source
 from pflow.execution.outcome import Outcome
 from pflow.execution.run_lookup import find_run
 from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
-from pflow.execution.workflow_source import Workflow, find_source
+from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
 from pflow.workspace.one_step import one_step
 
 if TYPE_CHECKING:
     from pflow.execution.describe import Description
     from pflow.execution.live_run import LiveRun
+    from pflow.execution.need.requirement import Needs
     from pflow.mcp.tools.detail import NodeDetail
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.finder import Finder
+    from pflow.workspace.formatting import Formatted
     from pflow.workspace.library import Library
+    from pflow.workspace.project import ProjectFolders
     from pflow.workspace.servers import Servers
+    from pflow.workspace.sharing.sharing import Sharing
 
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
 class Workspace:
-    """pflow over one home. Cheap to make; parts are loaded when they are needed."""
+    """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
-    def __init__(self, home: Home, *, observer: Observer | None = None, **parts: Unpack[Parts]) -> None:
+    `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
+    `nodes` are functions, PocketFlow classes and modules that are node types in this workspace only.
+    """
+
+    def __init__(
+        self, home: Home, *, project: Path | None = None, observer: Observer | None = None, **parts: Unpack[Parts]
+    ) -> None:
         self.home = home
+        self._start = project
+        if project is not None:
+            parts = {"projects": Projects(home, project), **parts}
         self._observer = observer
         self._wiring = Wiring(home, **parts)
         self._own_notices: list[str] = []
 
     @classmethod
-    def open(cls, *, observer: Observer | None = None) -> Workspace:
-        """The workspace that the environment names: `PFLOW_HOME`, else `~/.pflow`."""
-        return cls(find_home(), observer=observer)
+    def open(
+        cls,
+        *,
+        project: Path | None = None,
+        ask: Ask | None = None,
+        observer: Observer | None = None,
+        **parts: Unpack[Parts],
+    ) -> Workspace:
+        """The workspace that the environment names: `PFLOW_HOME`, else `~/.pflow`.
+
+        `ask` shows a person what a project brings and asks about it, where one is that is not agreed to.
+        """
+        home = find_home()
+        parts = {"projects": Projects(home, project, ask=ask), **parts}
+        return cls(home, project=project, observer=observer, **parts)
 
     def close(self) -> None:
         """Close the journal."""
@@ -79,7 +105,7 @@ class Workspace:
 
     def check(self, workflow: Workflow) -> Checked:
         """Everything that would stop a workflow from running. Starts nothing."""
-        return check_source(self._wiring, find_source(workflow, self.home))
+        return self._check(find_source(workflow, self.home, self._wiring.projects))
 
     def begin(
         self,
@@ -176,9 +202,13 @@ class Workspace:
 
     # Runs and traces
 
-    def runs(self, limit: int = 50) -> list[RunInfo]:
-        """The newest runs first."""
-        return list(self._wiring.journal.runs(RunQuery(limit=limit)))
+    def runs(self, limit: int = 50, *, text: str = "", state: str = "") -> list[RunInfo]:
+        """The newest runs first: those with `text` in the workflow's name, the id or the error, and in that state."""
+        stored = next((status for status in STATUSES if status == state.replace("interrupted", "running")), None)
+        # Whether the process of a run is still there is not stored.
+        most = None if stored == "running" else limit
+        found = self._wiring.journal.runs(RunQuery(text=text, status=stored, limit=most))
+        return [info for info in found if not state or info.state == state][:limit]
 
     def find_runs(self, prefix: str) -> list[str]:
         """Ids of runs that begin with `prefix`."""
@@ -211,41 +241,80 @@ class Workspace:
 
     # The library
 
-    def describe(self, workflow: Workflow) -> Description:
-        """What a workflow takes, gives and does."""
-        checked = self.check(workflow)
-        plan, source = checked.ready(), checked.source
-        from pflow.execution.describe import describe_plan  # lazy: not for runs
+    def describe(self, workflow: Workflow | Checked) -> Description:
+        """What a workflow takes, gives, does and needs, whether or not all of that is there."""
+        checked = workflow if isinstance(workflow, Checked) else self.check(workflow)
+        from pflow.execution.describe import describe_checked  # lazy: not for runs
 
+        source = checked.source
         if not (source.library or source.draft):
-            return describe_plan(plan)
+            return describe_checked(checked)
         manager = self._library() if source.library else WorkflowManager.for_drafts(self.home)
-        return describe_plan(plan, manager.describe(source.library or source.draft))
+        return describe_checked(checked, manager.describe(source.library or source.draft))
 
     def document(self, workflow: Workflow) -> object:
         """The document that a reference means, as its author gave it, whether or not it is valid."""
-        return find_source(workflow, self.home).parsed.places.value
+        return find_source(workflow, self.home, self._wiring.projects).parsed.places.value
 
     def save(
-        self, workflow: Workflow, name: str, description: str = "", *, overwrite: bool = False, draft: bool = False
+        self,
+        workflow: Workflow,
+        name: str,
+        description: str = "",
+        *,
+        overwrite: bool = False,
+        draft: bool = False,
+        with_included: bool = False,
     ) -> Path:
         """Keep a checked workflow under a name; raises `ExistsError` for one that is taken.
 
-        A draft that goes to the library is a draft no more.
+        A draft that goes to the library is a draft no more. What a workflow includes by a relative path is refused, or
+        saved along `with_included`, and then included by its name.
         """
         checked = self.check(workflow)
         checked.ready()
-        if checked.source.draft and not draft and not overwrite:
+        if draft:
+            text = text_of_parsed(checked.source.parsed)
+            return WorkflowManager.for_drafts(self.home).save(name, text, description, overwrite=overwrite)
+        if with_included:
+            return self.library.save_with_included(checked, name, description, overwrite=overwrite)
+        self._own_notices += self.library.check_included(checked)
+        if checked.source.draft and not overwrite:
             return self._library().promote(checked.source.draft, name, description)
-        manager = WorkflowManager.for_drafts(self.home) if draft else self._library()
-        return manager.save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
+        return self._library().save(name, text_of_parsed(checked.source.parsed), description, overwrite=overwrite)
+
+    def format(self, workflow: Workflow, *, write: bool = False) -> Formatted:
+        """A document in canonical form, comments and meaning unchanged; with `write` it takes the place of what was."""
+        from pflow.workspace.formatting import form_workflow  # lazy: runs form nothing
+
+        return form_workflow(workflow, self.home, write=write)
 
     @property
     def library(self) -> Library:
         """Saved workflows as texts: read, compared, edited, restored."""
         from pflow.workspace.library import Library  # lazy: runs change nothing
 
-        return Library(self.home, self.check)
+        return Library(self.home, self._check, self._wiring.projects, self.projects)
+
+    @property
+    def projects(self) -> ProjectFolders:
+        """What projects bring along, and agreeing to it."""
+        from pflow.workspace.project import ProjectFolders  # lazy: runs only use what was agreed to
+
+        return ProjectFolders(self.home, self._wiring.projects, self._start)
+
+    @property
+    def sharing(self) -> Sharing:
+        """Workflows of others: looked at, and taken into the library."""
+        from pflow.workspace.sharing.sharing import Sharing  # lazy: runs take nothing
+
+        return Sharing(self.home, self.check)
+
+    def needs(self, workflow: Workflow) -> Needs:
+        """What a workflow requires that is not there, or is there in another way."""
+        from pflow.execution.need.requirement import find_needs  # lazy: runs ask when they are checked
+
+        return find_needs(self._wiring, find_source(workflow, self.home, self._wiring.projects))
 
     @property
     def drafts(self) -> Drafts:
@@ -259,15 +328,21 @@ class Workspace:
         managers = [self._library(), *([WorkflowManager.for_drafts(self.home)] if drafts else [])]
         for manager in managers:
             self._own_notices.extend(manager.two_files())
-        return [
+        saved = [
             read_metadata(found, is_draft=manager.kind == "draft")
             for manager in managers
             for found in (manager.search(query) if query else manager.list_all())
         ]
+        projects = self._wiring.projects.agreed()
+        if not projects:
+            return saved
+        from pflow.workspace.project_list import with_projects  # lazy: most directories belong to no project
+
+        return with_projects(projects, saved, query)
 
     def delete(self, name: str) -> None:
         """Remove a workflow from the library."""
-        self._library().delete(name)
+        self.library.delete(name)
 
     def clean_drafts(self, older_than_seconds: float) -> list[str]:
         """Delete old drafts; returns their names."""
@@ -310,7 +385,7 @@ class Workspace:
         """Finds node types and workflows by a description of a task."""
         from pflow.workspace.finder import Finder  # lazy: runs look for nothing
 
-        return Finder(self.home, self._wiring.registry)
+        return Finder(self.home, self._wiring.registry, self._wiring.projects.agreed())
 
     def scan(self) -> list[str]:
         """Read all node sources again; returns what could not be used."""
@@ -362,9 +437,16 @@ class Workspace:
         """The value without any secret that is known here."""
         return self._wiring.find_redactor().value(value)
 
+    def hidden_in(self, text: str) -> list[tuple[str, str]]:
+        """Every marker that `redact` puts into a string, in order, with the secret that it stands for."""
+        return self._wiring.find_redactor().hidden(text)
+
     def redact_report(self, report: F) -> F:
         """The same for a message or an answer whose strings may have been cut in the middle of a secret."""
         return self._wiring.find_redactor().report(report)
+
+    def _check(self, source: Source) -> Checked:
+        return check_source(self._wiring, source)
 
     def _library(self) -> WorkflowManager:
         return WorkflowManager(self.home)

@@ -67,6 +67,7 @@ def failure(text: str, names: Mapping[str, object] = NAMES) -> ExpressionError:
         ("1 + 0.5 - 1", 0.5),
         ("1 == 1.0 && 1 < 1.5", True),
         ("1 == '1'", False),
+        ("9223372036854775807 == double(9223372036854775807)", True),
         ("fetch['odd key']", 7),
         ("fetch.items[1].by == null", True),
         ("has(fetch.items) && !has(fetch.next)", True),
@@ -85,6 +86,10 @@ def failure(text: str, names: Mapping[str, object] = NAMES) -> ExpressionError:
         ("timestamp('2026-07-01T00:00:00Z').getHours('+05:30')", 5),
         ("timestamp('2026-11-16T09:30:00Z').getDayOfWeek()", 1),
         ("string(1234567.5) + string(2.0) + string(true) + string(duration('90m'))", "1234567.52true5400s"),
+        (
+            "[1e22, 1e21, 123456.75, 0.00001, 1e-7, 100.0].map(x, string(x)).join(' ')",
+            "1e+22 1e+21 123456.75 0.00001 1e-07 100",
+        ),
         ("'Grüße'.size()", 5),
         ("r'a\\d'.matches(r'^a\\\\d$')", True),
     ],
@@ -96,7 +101,8 @@ def test_an_expression_gives_its_value(text: str, value: object) -> None:
 
 def test_a_value_is_given_by_reference() -> None:
     assert run("fetch.items").value is ISSUES
-    assert run("fetch.items.filter(i, i.open)").value[0] is ISSUES[0]  # type: ignore[index]
+    found = run("fetch.items.filter(i, i.open)").value
+    assert isinstance(found, list) and found[0] is ISSUES[0]
 
 
 @pytest.mark.parametrize(
@@ -117,6 +123,7 @@ def test_a_value_is_given_by_reference() -> None:
         ("fetch.items.sum()", "type", 13, "in this one is an object", "x.map(i, i.price).sum()"),
         ("1 / 0", "value", 3, "`/` by zero", "y != 0"),
         ("9223372036854775807 + 1", "value", 21, "64-bit integers", "double(x)"),
+        ("-9223372036854775808 % -1", "value", 22, "64-bit integers", ""),
         ("fetch.items.map(i, i.n)[0] + 'a'", "type", 28, "not an integer and a string", "string(x)"),
         ("fetch.status_code > '100'", "type", 19, "not an integer and a string", "int(x)"),
         ("fetch.status_code && true", "type", 1, "an operand of `&&` is a boolean", "compare it"),
@@ -165,8 +172,8 @@ def test_a_variable_hides_a_name_only_inside_its_macro() -> None:
     "text",
     [
         "x.all(a, x.all(b, a == b || true))",
-        "x.map(a, x)",
         "x.map(a, s + s)",
+        "x.all(a, s <= s)",
         "x.map(a, s.replace('a', s))",
         "x.exists(a, s.matches('(a|a)*b'))",
         "x.map(a, x.distinct())",
@@ -177,9 +184,6 @@ def test_a_variable_hides_a_name_only_inside_its_macro() -> None:
 )
 def test_what_would_take_too_long_ends_at_the_limit(text: str) -> None:
     names: dict[str, object] = {"x": list(range(3000)), "s": "a" * 100_000, "deep": [[[0] * 100] * 100] * 100}
-    if text == "x.map(a, x)":
-        assert len(run(text, names).value) == 3000  # type: ignore[arg-type]
-        return
     error = failure(text, names)
     assert (error.kind, "1,000,000 steps" in error.message) == ("limit", True)
 
@@ -203,3 +207,7 @@ def test_no_value_is_shown_in_a_message() -> None:
     for text in ("int(token)", "timestamp(token)", "token + 1", "list.sum()", "token.x", "token > 1", "bool(token)"):
         error = failure(text, names)
         assert "s3cret" not in error.message + "".join(error.suggestions)
+
+
+def test_a_duration_of_endless_parts_is_refused() -> None:
+    assert failure("duration(s)", {"s": "1s" * 1000}).kind == "value"

@@ -313,7 +313,9 @@ def test_a_missing_part_says_what_is_there() -> None:
         render("${list[7]}")
     with pytest.raises(UnresolvedError, match="`a` is string, and has no `b`") as caught:
         render("${a.b}")
-    assert caught.value.suggestions == ("parse it in a `code` step first",)
+    assert caught.value.suggestions == (
+        "if the text holds data, read it in a `parse` step with `text: ${a}` first, and use its `value`",
+    )
 
 
 # C7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pflow.cli.command_group import with_console
-from pflow.cli.completion import complete_server, complete_tool
+from pflow.cli.completion import complete_server, complete_tool, complete_tool_param
 from pflow.cli.console import Console
 from pflow.cli.run_report import run_node, show_outcome
 from pflow.core.errors import UsageError
@@ -16,7 +16,7 @@ from pflow.core.printable import escape
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("server", shell_complete=complete_server)
 @click.argument("tool", required=False, shell_complete=complete_tool)
-@click.argument("params", nargs=-1, metavar="[key=value]...")
+@click.argument("params", nargs=-1, metavar="[key=value]...", shell_complete=complete_tool_param)
 @click.option("--shape", is_flag=True, help="Show the paths that a workflow can refer to, in place of the values.")
 @with_console
 def call(console: Console, server: str, tool: str | None, params: tuple[str, ...], shape: bool) -> int:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import get_completion_class
 
 from pflow.cli.command_group import with_console
 from pflow.cli.console import Console
-
-_VARIABLE = "_PFLOW_COMPLETE"
-
-_NO_SPACE = """            COMPREPLY+=($value)
-            [[ $value == *= ]] && compopt -o nospace
-"""
-"""Bash would put a space behind `name=`, where the value belongs."""
+from pflow.cli.shell import SCRIPTS
 
 
 @click.command(short_help="Print a completion script for a shell.")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(list(SCRIPTS)))
 @with_console
 def completion(console: Console, shell: str) -> None:
     """Print the script that makes SHELL complete pflow's words.
@@ -27,8 +20,5 @@ def completion(console: Console, shell: str) -> None:
     zsh:  add to ~/.zshrc:   eval "$(pflow completion zsh)"
     fish: pflow completion fish > ~/.config/fish/completions/pflow.fish
     """
-    found = get_completion_class(shell)
-    assert found is not None
-    maker = found(click.Command("pflow"), {}, "pflow", _VARIABLE)
-    script = maker.source_template.replace("            COMPREPLY+=($value)\n", _NO_SPACE) % maker.source_vars()
+    script = SCRIPTS[shell]
     console.reply({"shell": shell, "script": script}, script)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from pflow.cli.command_group import with_console
-from pflow.cli.completion import complete_node
+from pflow.cli.completion import complete_from, complete_node
 from pflow.cli.console import Console
 from pflow.workspace.guide import TOPICS, guide_page
 
 
 @click.command(short_help="How to write workflows, on one page.")
-@click.argument("topic", required=False, default="")
+@click.argument("topic", required=False, default="", shell_complete=complete_from(TOPICS))
 @with_console
 def guide(console: Console, topic: str) -> None:
     """Print how to write, run and save workflows; with TOPIC, more about one part of it.

@@ -11,7 +11,7 @@ from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.mcp_install import HOST_HELP, install, uninstall
 from pflow.cli.commands.mcp_sync import COMPARE_HELP, asking, doctor, say_none, say_notes, sync
 from pflow.cli.commands.serve import serve_mcp
-from pflow.cli.completion import complete_server
+from pflow.cli.completion import complete_file, complete_server
 from pflow.cli.console import Console
 from pflow.cli.text import quote
 from pflow.core.errors import UsageError
@@ -43,7 +43,7 @@ def mcp() -> None:
 @click.option("--issuer", metavar="URL", help="The authorization server that the client belongs to.")
 @click.option("--scope", multiple=True, help="A scope that the token needs.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="How long it may stay silent; 30 by default.")
-@click.option("--pin-file", metavar="FILE", help="Certificates to accept, no others.")
+@click.option("--pin-file", metavar="FILE", shell_complete=complete_file, help="Certificates to accept, no others.")
 @click.option("--insecure", is_flag=True, help="Allow http:// to another machine, and any certificate. For testing.")
 @click.option("--trust-readonly", is_flag=True, help="Trust it on which tools only read; their results are cached.")
 @click.option("--trust-idempotent", is_flag=True, help="Trust it on which tools may run again after a crash.")
@@ -146,7 +146,7 @@ mcp.add_command(serve_mcp, "serve")
 HOST is {HOST_HELP}. What each server may do is shown; one that would get your settings or environment variables is
 asked about.""",
 )
-@click.argument("source", metavar="FILE|HOST")
+@click.argument("source", metavar="FILE|HOST", shell_complete=complete_file)
 @click.option("--dry-run", is_flag=True, help="Show what would be taken over.")
 @click.option("--overwrite", is_flag=True, help="Replace servers of the same names.")
 @click.option("--yes", is_flag=True, help="Agree to servers that get your settings or variables, without being asked.")

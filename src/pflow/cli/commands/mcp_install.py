@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from pflow.cli.command_group import with_console
-from pflow.cli.commands.mcp_sync import asking
+from pflow.cli.completion import complete_from
 from pflow.cli.console import Console
+from pflow.cli.file_change import agree_to_change, escape_lines, person_folder, say_kept
 from pflow.core.errors import ExistsError, UsageError
 from pflow.core.printable import escape
 
 if TYPE_CHECKING:
     from pflow.workspace.installation import Installation
 
-HOST_HELP = "claude, claude-desktop, cursor, vscode, codex, gemini, windsurf, opencode, zed or cline"
+_NAMES = ("claude", "claude-desktop", "cursor", "vscode", "codex", "gemini", "windsurf", "opencode", "zed", "cline")
+HOST_HELP = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
 
 
 @click.command(
@@ -25,7 +27,7 @@ HOST_HELP = "claude, claude-desktop, cursor, vscode, codex, gemini, windsurf, op
 
 HOST is {HOST_HELP}. The entry is shown first, and the file backed up."""
 )
-@click.argument("host")
+@click.argument("host", shell_complete=complete_from(_NAMES))
 @click.option("--name", default="pflow", show_default=True, help="What the server is called there.")
 @click.option("--toolset", type=click.Choice(["full", "core"]), default="full", show_default=True)
 @click.option("--project", is_flag=True, help="Only for the project in this directory, in the file that goes with it.")
@@ -48,7 +50,7 @@ def install(
 
     folder = Path.cwd() if project else None
     plan = installation.plan_installation(
-        host, person=_person(), environ=os.environ, name=name, toolset=toolset, project=folder
+        host, person=person_folder(), environ=os.environ, name=name, toolset=toolset, project=folder
     )
     where = escape(str(plan.path))
     if plan.state == "same":
@@ -60,11 +62,11 @@ def install(
     if dry_run:
         console.reply({**plan.view(), "installed": False}, f"would write to `{where}`:\n\n{escape_lines(plan.snippet)}")
         return 0
-    if not _agreed(console, plan, "this goes into", yes):
+    if not agree_to_change(console, plan.path, plan.snippet, "this goes into", yes=yes):
         return 1
     backup = installation.install(plan, overwrite=overwrite)
     shown = {**plan.view(), "installed": True, "backup": str(backup) if backup else None}
-    console.reply(shown, f"added `{escape(name)}` to `{where}`{_kept(backup)}\nrestart {host} to use it")
+    console.reply(shown, f"added `{escape(name)}` to `{where}`{say_kept(backup)}\nrestart {host} to use it")
     return 0
 
 
@@ -73,7 +75,7 @@ def install(
 
 HOST is {HOST_HELP}."""
 )
-@click.argument("host")
+@click.argument("host", shell_complete=complete_from(_NAMES))
 @click.option("--name", default="pflow", show_default=True, help="What the server is called there.")
 @click.option("--project", is_flag=True, help="From the file of the project in this directory.")
 @click.option("--dry-run", is_flag=True, help="Show what would be taken out.")
@@ -84,7 +86,7 @@ def uninstall(console: Console, host: str, name: str, project: bool, dry_run: bo
     from pflow.workspace import installation
 
     folder = Path.cwd() if project else None
-    plan = installation.plan_removal(host, person=_person(), environ=os.environ, name=name, project=folder)
+    plan = installation.plan_removal(host, person=person_folder(), environ=os.environ, name=name, project=folder)
     where = escape(str(plan.path))
     if plan.state == "new":
         console.reply({**plan.view(), "removed": False}, f"`{where}` has no server `{escape(name)}`")
@@ -100,31 +102,12 @@ def uninstall(console: Console, host: str, name: str, project: bool, dry_run: bo
         said = f"would take this out of `{where}`:\n\n{escape_lines(plan.snippet)}"
         console.reply({**plan.view(), "removed": False}, said)
         return 0
-    if not _agreed(console, plan, "this goes out of", yes):
+    if not agree_to_change(console, plan.path, plan.snippet, "this goes out of", yes=yes):
         return 1
     backup = installation.remove(plan)
     shown = {**plan.view(), "removed": True, "backup": str(backup)}
-    console.reply(shown, f"took `{escape(name)}` out of `{where}`{_kept(backup)}")
+    console.reply(shown, f"took `{escape(name)}` out of `{where}`{say_kept(backup)}")
     return 0
-
-
-def _person() -> Path:
-    return Path(os.environ.get("HOME") or Path.home())
-
-
-def _agreed(console: Console, plan: Installation, what: str, yes: bool) -> bool:
-    """Whether the person agrees to a change of the file, which is shown."""
-    where = escape(str(plan.path))
-    ask = asking(console, yes)
-    if ask is None:
-        raise UsageError(
-            f"nobody can agree to a change of `{where}`",
-            suggestions=["look at it with `--dry-run`, then add `--yes`"],
-        )
-    if ask(f"{what} `{where}`:\n\n{escape_lines(plan.snippet)}\n"):
-        return True
-    console.say("nothing was changed")
-    return False
 
 
 def _by_hand(console: Console, plan: Installation, what: str) -> int:
@@ -136,12 +119,3 @@ def _by_hand(console: Console, plan: Installation, what: str) -> int:
         raise error
     console.say(f"error: {escape(error.message)}\n\nhint: {what}:\n\n{escape_lines(plan.snippet)}")
     return error.exit_code
-
-
-def _kept(backup: Path | None) -> str:
-    return f"\nwhat it was before is in `{escape(str(backup))}`" if backup else ""
-
-
-def escape_lines(text: str) -> str:
-    """Several lines, escaped."""
-    return "\n".join(escape(line) for line in text.split("\n"))

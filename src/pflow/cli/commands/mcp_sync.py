@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from pflow.cli.command_group import with_console
-from pflow.cli.completion import complete_server
+from pflow.cli.completion import complete_file, complete_server
 from pflow.cli.console import Console, shows_progress
 from pflow.cli.text import show_details, show_fact
 from pflow.core.errors import UsageError
@@ -92,7 +92,14 @@ def refresh(console: Console, names: tuple[str, ...], yes: bool) -> int:
 
 
 @click.command("migrate-mcp")
-@click.option("--from", "source", required=True, metavar="FILE", help="The file that holds the servers.")
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="The file that holds the servers.",
+)
 @click.option("--backup", is_flag=True, help="Keep a copy of FILE beside it.")
 @with_console
 def migrate_mcp(console: Console, source: str, backup: bool) -> int:

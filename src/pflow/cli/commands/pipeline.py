@@ -9,7 +9,7 @@ import click
 
 from pflow.cli.argument import check_workflow, has_stdin, read_stdin
 from pflow.cli.command_group import with_console
-from pflow.cli.completion import complete_flag, offer_flags, offered
+from pflow.cli.completion import complete_pipeline
 from pflow.cli.console import Console
 from pflow.cli.picture import drawing_options, show_graph
 from pflow.cli.run_report import run_watched, show_outcome
@@ -36,11 +36,16 @@ class _Words(click.Command):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Flags belong to the node that is being written, not to this command."""
-        return offered(ctx, incomplete, offer_flags)
+        return complete_pipeline(ctx, incomplete)
 
 
 @click.command("pipeline", cls=_Words, add_help_option=False)
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_flag)
+@click.argument(
+    "words",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    shell_complete=lambda ctx, param, incomplete: complete_pipeline(ctx, incomplete),
+)
 @click.option("--no-cache", is_flag=True)
 @click.option("--dry-run", is_flag=True)
 @drawing_options
@@ -56,6 +61,11 @@ def pipeline(
     mermaid: bool,
 ) -> int:
     """Run the nodes that the words name, each after the other."""
+    if len(words) == 2 and words[1] in ("-h", "--help") and not is_pipeline(words[:1]):
+        from pflow.cli.commands.registry import describe  # lazy: only for help
+
+        ctx.invoke(describe, node=words[0], path="")
+        return 0
     is_text = CONNECTOR not in words and is_pipeline(words)
     found = read_pipeline(console, words[0] if is_text else words)
     trailing = _options(ctx, [*(words[1:] if is_text else ()), *found.options])

@@ -2,23 +2,100 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from pflow.cli.argument import check_workflow, find_workflow, has_stdin, read_inputs, read_params, read_stdin
+from pflow.cli.argument import check_workflow, find_workflow, has_stdin, read_inputs, read_stdin
 from pflow.cli.command_group import SHORTHAND, with_console
 from pflow.cli.command_table import COMMANDS
-from pflow.cli.completion import complete_input, complete_workflow
+from pflow.cli.completion import complete_file, complete_input, complete_input_flag, complete_workflow
 from pflow.cli.console import Console
+from pflow.cli.input_flag import read_words
 from pflow.cli.picture import drawing_options, show_graph
 from pflow.cli.run_report import check_given, explain_inputs, run_watched, show_outcome
-from pflow.core.errors import InputError, NotFoundError
-from pflow.core.printable import escape
+from pflow.cli.workflow_help import own_options, show_workflow_help, start_of_call
+from pflow.core.errors import InputError, NotFoundError, UsageError
+from pflow.core.printable import escape, shorten
+from pflow.core.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from pflow.workspace import Checked
+
+DOCUMENT = """\b
+A small document, hello.yaml:
+  inputs:
+    name: {type: string, description: Who is greeted}
+  nodes:
+    - {id: greet, type: shell, params: {command: "echo Hello ${name}"}}
+  outputs:
+    text: "${greet.stdout}"
+"""
+
+RUN_EXAMPLE = f"""{DOCUMENT}
+\b
+  pflow run hello.yaml --name Ada
+  pflow workflow save hello.yaml hello
+  pflow hello name=Ada
+
+\b
+`pflow run WORKFLOW --help` shows the inputs of a workflow, `pflow guide` how to write one.
+"""
+
+VALIDATE_EXAMPLE = f"""{DOCUMENT}
+\b
+  pflow validate hello.yaml
+  pflow run hello.yaml --name Ada
+
+\b
+`pflow guide` shows how to write workflows.
+"""
 
 
-@click.command(short_help="Run a workflow.")
+class RunCommand(click.Command):
+    """Takes flags that it does not know for inputs of the workflow, whose help it shows where one is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line."""
+        if not ctx.resilient_parsing and not {"-h", "--help"}.isdisjoint(args):
+            options, *_ = self.make_parser(ctx).parse_args([*args])
+            word, asked = options.get("workflow"), self.get_help_option(ctx)
+            if (
+                asked
+                and options.get(asked.name)
+                and isinstance(word, str)
+                and (word == "-" or not word.startswith("-"))
+            ):
+                console = ctx.ensure_object(Console)
+                console.json = console.json or bool(options.get("json"))
+                call = start_of_call(word, short=SHORTHAND in ctx.meta)
+                show_workflow_help(console, ctx, _find(ctx, console, word), call)
+                ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Flags of the workflow's inputs, then pflow's own options."""
+        return [*complete_input_flag(ctx, incomplete), *super().shell_complete(ctx, incomplete)]
+
+
+@click.command(
+    cls=RunCommand,
+    short_help="Run a workflow.",
+    epilog=RUN_EXAMPLE,
+    context_settings={"ignore_unknown_options": True},
+)
 @click.argument("workflow", shell_complete=complete_workflow)
-@click.argument("inputs", nargs=-1, metavar="[key=value]...", shell_complete=complete_input)
-@click.option("-i", "--inputs", "file", metavar="FILE", help="Read inputs from a JSON or YAML file.")
+@click.argument("inputs", nargs=-1, metavar="[INPUTS]...", shell_complete=complete_input)
+@click.option(
+    "-i",
+    "--inputs",
+    "file",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Read inputs from a JSON or YAML file.",
+)
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
 @click.option("--dry-run", is_flag=True, help="Check everything and draw the graph; run nothing.")
 @drawing_options
@@ -37,16 +114,15 @@ def run(
 ) -> int:
     """Run WORKFLOW: a saved name, a path, or `-` for a document on stdin.
 
-    Inputs are words `key=value`; each value is read as the type that the workflow declares. An input named
-    `stdin` takes what is piped in.
+    Inputs are written `--name value`, `--name=value` or `name=value`; each value is read as the type that the
+    workflow declares. An input named `stdin` takes what is piped in.
     """
-    given: dict[str, object] = {**(read_inputs(console, file) if file else {}), **read_params(inputs)}
-    found = find_workflow(console, workflow)
-    try:
-        checked = check_workflow(console, found, workflow)
-    except NotFoundError as error:
-        raise explain_missing(console, workflow, error) if SHORTHAND in ctx.meta else error from None
-    plan = checked.ready()
+    if workflow.startswith("-") and workflow != "-":
+        raise _misplaced(ctx, workflow)
+    checked = _find(ctx, console, workflow)
+    plan = checked.runnable()
+    typed = read_words(plan.inputs, inputs, workflow=workflow, options=own_options(ctx.command))
+    given = {**(read_inputs(console, file) if file else {}), **typed}
     try:
         if dry_run or svg or mermaid:
             check_given(plan, given)
@@ -56,21 +132,51 @@ def run(
             given["stdin"] = read_stdin(console, what="input `stdin`")
         outcome = run_watched(console, lambda workspace: workspace.begin(checked, given, text=True, cache=not no_cache))
     except InputError as error:
-        raise explain_inputs(error, plan, workflow, inputs) from None
+        raise explain_inputs(error, plan, workflow, typed) from None
     return show_outcome(console, outcome)
 
 
-@click.command(short_help="Check a workflow without running it.")
+def _find(ctx: click.Context, console: Console, word: str) -> Checked:
+    """The workflow that a word means, checked."""
+    try:
+        return check_workflow(console, find_workflow(console, word), word)
+    except NotFoundError as error:
+        raise explain_missing(console, word, error) if SHORTHAND in ctx.meta else error from None
+
+
+def _misplaced(ctx: click.Context, flag: str) -> UsageError:
+    """The error for a flag before the workflow that is not an option of pflow's own."""
+    known = own_options(ctx.command)
+    name = flag.partition("=")[0]  # the value may be a secret
+    shown = shorten(name)
+    return UsageError(
+        f"no such option `{shown}`",
+        suggestions=[
+            did_you_mean(name, known) or f"inputs come after the workflow: `pflow run WORKFLOW {shown}`",
+            ctx.get_usage().replace("Usage: ", "usage: ", 1),
+        ],
+    )
+
+
+@click.command(short_help="Check a workflow without running it.", epilog=VALIDATE_EXAMPLE)
 @click.argument("workflow", shell_complete=complete_workflow)
 @with_console
 def validate(console: Console, workflow: str) -> None:
     """Check WORKFLOW and report everything that would stop it from running. Starts nothing."""
     checked = check_workflow(console, find_workflow(console, workflow), workflow)
-    plan = checked.ready()
+    plan = checked.runnable()
     count = len(plan.nodes)
     text = f"`{escape(plan.name or workflow)}` is valid: {count} node{'s' * (count != 1)}"
-    warnings = [issue.as_dict() for issue in checked.warnings]
-    answer = {"valid": True, "name": plan.name, "nodes": count, "inputs": list(plan.inputs), "warnings": warnings}
+    if checked.notices:
+        console.warn(checked.notices)
+    answer = {
+        "valid": True,
+        "name": plan.name,
+        "nodes": count,
+        "inputs": list(plan.inputs),
+        "warnings": [issue.as_dict() for issue in checked.warnings],
+        "notices": [issue.as_dict() for issue in checked.notices],
+    }
     console.reply(answer, text)
 
 
@@ -100,14 +206,3 @@ def explain_missing(console: Console, word: str, error: NotFoundError) -> NotFou
             "see `pflow --help`, `pflow workflow list` and `pflow registry list`",
         ],
     )
-
-
-def check_start(console: Console, words: list[str]) -> None:
-    """Words that `run` cannot use most likely follow a mistyped command or node type; do not blame the words."""
-    known = {name for param in run.params for name in param.opts}
-    if all(word.partition("=")[0] in known if word.startswith("-") else "=" in word for word in words[1:]):
-        return
-    try:
-        console.workspace().check(words[0])
-    except NotFoundError as error:
-        raise explain_missing(console, words[0], error) from None

@@ -88,10 +88,10 @@ def resume(
 
 
 def _explain_missing(error: InputError, run: str, words: Sequence[str]) -> InputError:
-    """The error with the command that would work: a secret is not recorded, so a resume needs it again."""
+    """The error with the command that would work once every secret is stored: a resume needs them again."""
     if not error.missing:
         return error
-    names = [*(word.partition("=")[0] for word in words), *error.missing]  # what is given here is mostly secret
+    names = [word.partition("=")[0] for word in words]  # what is given here is mostly secret
     command = ["pflow", "runs", "resume", quote(run), *(f"{name}=…" for name in names)]
     return InputError(error.message, details=error.details, suggestions=[*error.suggestions, " ".join(command)])
 
@@ -154,5 +154,7 @@ def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
     if isinstance(done, int) and done:
         items = f"{done} item{'s' * (done != 1)} done"
         about = f"{items}; {about}" if about else items
+    if (lost := step.get("items_failed")) and step.get("status") == "completed":
+        about = f"{lost} of {step.get('items', '?')} items failed" + (f"; {about}" if about else "")
     status = str(step.get("status", "")).replace("in_doubt", "in doubt")
     return escape(str(step.get("step"))), status, time, about

@@ -11,7 +11,7 @@ from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.completion import complete_setting
 from pflow.cli.console import Console
 from pflow.core.printable import columns, escape
-from pflow.core.setting.settings import is_credential
+from pflow.core.setting.settings import Setting, is_credential
 
 
 @click.group(cls=CommandGroup)
@@ -32,6 +32,8 @@ def set_setting(console: Console, key: str, value: str | None) -> None:
     console.workspace().set_setting(key, _ask(console, key) if value is None or value == "-" else value)
     found = console.workspace().setting(key)
     console.reply(found.as_dict(), f"{escape(key)} = {escape(found.shown)}")
+    if found.origin:
+        console.remark(f"note: `{escape(found.origin)}` sets it for this project; what you stored holds elsewhere")
     if is_credential(key) and not asked:
         console.remark(
             f"note: the value is in your shell's history now; `pflow settings set {key}` asks for it instead"
@@ -52,7 +54,7 @@ def get_setting(console: Console, key: str) -> None:
 def list_settings(console: Console) -> None:
     """Every credential that is set and every option there is."""
     found = console.workspace().settings()
-    rows = [(escape(entry.key), escape(entry.shown), escape(entry.description)) for entry in found]
+    rows = [(escape(entry.key), escape(entry.shown), escape(entry.description) + _from(entry)) for entry in found]
     console.reply({"settings": [entry.as_dict() for entry in found]}, "\n".join(columns(rows, indent="")))
 
 
@@ -63,6 +65,10 @@ def unset_setting(console: Console, key: str) -> None:
     """Forget KEY; an option has its default again."""
     console.workspace().unset_setting(key)
     console.reply({"key": key, "set": False}, f"{escape(key)} is not set any more")
+
+
+def _from(entry: Setting) -> str:
+    return f" (from {escape(entry.origin)})" if entry.origin else ""
 
 
 def _ask(console: Console, key: str) -> str:

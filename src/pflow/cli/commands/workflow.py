@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,9 @@ import click
 from pflow.cli.argument import check_workflow, find_workflow
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.discover import discover_workflows
-from pflow.cli.commands.workflow_text import TEXT_COMMANDS
+from pflow.cli.commands.workflow_add import add
+from pflow.cli.commands.workflow_setup import setup
+from pflow.cli.commands.workflow_text import TEXT_COMMANDS, show_origin
 from pflow.cli.completion import complete_saved, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.picture import drawing_options, show_graph
@@ -29,7 +32,7 @@ def workflow() -> None:
 
 
 workflow.add_command(discover_workflows)
-for command in TEXT_COMMANDS:
+for command in (*TEXT_COMMANDS, setup, add):
     workflow.add_command(command)
 
 
@@ -40,7 +43,7 @@ for command in TEXT_COMMANDS:
 def list_workflows(console: Console, query: str, drafts: bool) -> None:
     """Saved workflows, those that match QUERY."""
     found = console.workspace().workflows(query, drafts=drafts)
-    rows = [(escape(entry.name), _runs(entry), shorten(entry.description, 80)) for entry in found]
+    rows = [(escape(entry.name), _origin(entry), _runs(entry), shorten(entry.description, 80)) for entry in found]
     if not rows:
         none = "no workflow is saved yet\n\nhint: pflow workflow save FILE NAME"
         console.remark(f"no saved workflow matches `{escape(query)}`" if query else none)
@@ -52,14 +55,15 @@ def list_workflows(console: Console, query: str, drafts: bool) -> None:
 @drawing_options
 @with_console
 def describe(console: Console, workflow: str, svg: str | None, mermaid: bool) -> None:
-    """Show WORKFLOW: its inputs, its graph and its outputs."""
+    """Show WORKFLOW: its inputs, its graph and its outputs; what is missing is marked."""
     found = find_workflow(console, workflow)
     checked = check_workflow(console, found, workflow)
-    plan = checked.ready()
+    plan = checked.shown_plan()
     if console.json and not (svg or mermaid):
-        console.reply(console.workspace().describe(found).as_dict(), "")
-    else:
-        show_graph(console, plan, svg=svg, mermaid=mermaid, about=_about(console, checked))
+        console.reply(console.workspace().describe(checked).as_dict(), "")
+        return
+    show_graph(console, plan, svg=svg, mermaid=mermaid, about=_about(console, checked), valid=checked.ok)
+    say_lacks(console, checked)
 
 
 workflow.add_command(describe, "describe")
@@ -72,6 +76,8 @@ workflow.add_command(describe, "describe")
 @click.option("--description", default="", help="What it is for, in a sentence.")
 @click.option("--overwrite", "--force", is_flag=True, help="Replace what is saved under that name.")
 @click.option("--draft", is_flag=True, help="Save it as a draft, which is deleted some day.")
+@click.option("--with-included", is_flag=True, help="Save the workflows that it includes by relative paths, too.")
+@click.option("--project", is_flag=True, help="Save it in the project's folder `.pflow`, which is made if need be.")
 @with_console
 def save(
     console: Console, /, document: str, name: str | None, named: str | None, description: str, **options: bool
@@ -87,8 +93,13 @@ def save(
     if isinstance(found, dict):
         found["name"] = chosen
     try:
-        path = console.workspace().save(found, chosen, description, **options)
+        if options.pop("project"):
+            path = _save_in_project(console, checked, chosen, description, **options)
+        else:
+            path = console.workspace().save(found, chosen, description, **options)
     except ExistsError as error:
+        if options["with_included"] and f"`{chosen}`" not in error.message:
+            raise
         hints = ["choose another name, or replace it with `--overwrite`"]
         raise ExistsError(error.message, details=error.details, suggestions=hints) from None
     what = "draft" if options["draft"] else "workflow"
@@ -100,9 +111,14 @@ def save(
 
 @workflow.command()
 @click.argument("name", shell_complete=complete_saved)
+@click.option("--project", is_flag=True, help="Delete the file of the project's workflow instead.")
 @with_console
-def delete(console: Console, name: str) -> None:
+def delete(console: Console, name: str, project: bool) -> None:
     """Remove NAME from the saved workflows."""
+    if project:
+        path = console.workspace().projects.delete(name)
+        console.reply({"deleted": name, "path": str(path)}, f"deleted {escape(str(path))}")
+        return
     console.workspace().delete(name)
     console.reply({"deleted": name}, f"deleted `{escape(name)}`")
 
@@ -140,16 +156,49 @@ def _is_taken(console: Console, name: str) -> bool:
     return name in COMMANDS or any(entry.name == name for entry in console.workspace().node_types())
 
 
+def say_lacks(console: Console, checked: Checked) -> None:
+    """Say what a workflow lacks to run, in one list, and what is wrong with it otherwise."""
+    missing = console.workspace().describe(checked).missing
+    if missing:
+        console.remark("", "missing:", *(f"  {escape(each)}" for each in missing))
+    others = [issue for issue in checked.errors if issue.code not in ("unknown-type", "unknown-workflow")]
+    if others and not console.json:
+        console.warn(others)
+    if missing and not checked.source.is_inline:
+        console.remark("", f"hint: pflow workflow setup {escape(checked.source.shown)}")
+
+
 def _about(console: Console, checked: Checked) -> str:
     """What the library knows of a workflow beyond its document."""
+    if checked.source.project is not None:
+        return f"from {escape(str(checked.source.project.path(checked.source.shown)))}"
     if not checked.source.library:
         return ""
-    known = console.workspace().describe(checked.source.library).statistics
-    parts = [escape(known.description), _runs(known)] if known else []
+    known = console.workspace().describe(checked).statistics
+    parts = [escape(known.description), _runs(known), *show_origin(known.metadata)] if known else []
     return "\n".join(part for part in parts if part)
 
 
+def _save_in_project(
+    console: Console, checked: Checked, name: str, description: str, *, overwrite: bool, draft: bool
+) -> Path:
+    if draft or description:
+        option = "--draft" if draft else "--description"
+        raise UsageError(
+            f"`{option}` cannot be combined with `--project`",
+            suggestions=["a project's workflow is its file alone; its document has a `description`"],
+        )
+    return console.workspace().projects.save(checked, name, overwrite=overwrite)
+
+
+def _origin(entry: SavedWorkflow) -> str:
+    place = f"project {escape(str(Path(entry.path).parent.parent))}" if entry.path else entry.origin
+    return f"{place}, hidden by a project" if entry.hidden_by else place
+
+
 def _runs(entry: SavedWorkflow) -> str:
+    if entry.path:
+        return ""  # pflow counts nothing for projects
     if not entry.runs:
         return "never run"
     last = entry.last_run_at[:16].replace("T", " ")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from pflow.cli.command_group import with_console
-from pflow.cli.completion import complete_saved
+from pflow.cli.completion import complete_file, complete_saved
 from pflow.cli.console import Console
 from pflow.core.errors import ExistsError, StorageError, UsageError
 from pflow.core.printable import columns, escape, shorten
@@ -39,7 +40,13 @@ def show(console: Console, name: str, version: int | None) -> None:
 
 @click.command()
 @click.argument("name", shell_complete=complete_saved)
-@click.option("--from", "start", metavar="FILE", help="Start with the text of FILE, such as an edit that was kept.")
+@click.option(
+    "--from",
+    "start",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Start with the text of FILE, such as an edit that was kept.",
+)
 @with_console
 def edit(console: Console, name: str, start: str | None) -> None:
     """Change NAME in your editor ($VISUAL or $EDITOR), and save it once it is valid."""
@@ -50,6 +57,10 @@ def edit(console: Console, name: str, start: str | None) -> None:
     version = library.finish_edit(work)
     if version is None:
         console.reply({"name": name, "changed": False}, f"`{escape(name)}` is unchanged")
+    elif version == 0:
+        console.reply(
+            {"name": name, "changed": True, "path": str(work.base.path)}, f"saved {escape(str(work.base.path))}"
+        )
     else:
         console.reply({"name": name, "changed": True, "version": version}, f"saved `{escape(name)}`, version {version}")
 
@@ -86,12 +97,15 @@ def history(console: Console, name: str, prune: int | None) -> None:
     rows = [
         (str(each.number), each.saved_at[:16].replace("T", " "), each.form, f"{each.size} bytes") for each in versions
     ]
+    origin = library.origin(name)
+    console.remark(*show_origin({"origin": origin}))
     if gone:
         console.remark(f"deleted {gone} version{'s' * (gone != 1)}")
     listed = [
         {"version": each.number, "saved_at": each.saved_at, "form": each.form, "size": each.size} for each in versions
     ]
-    console.reply({"name": name, "versions": listed, "deleted": gone}, "\n".join(columns(rows, indent="")))
+    answer = {"name": name, "versions": listed, "deleted": gone, **({"origin": origin} if origin else {})}
+    console.reply(answer, "\n".join(columns(rows, indent="")))
 
 
 @click.command()
@@ -108,17 +122,19 @@ def restore(console: Console, name: str, version: int) -> None:
 @click.command()
 @click.argument("name", shell_complete=complete_saved)
 @click.argument("new_name")
+@click.option("--project", is_flag=True, help="Rename the file of the project's workflow instead.")
 @with_console
-def rename(console: Console, name: str, new_name: str) -> None:
+def rename(console: Console, name: str, new_name: str, project: bool) -> None:
     """Give NAME another name; its versions and statistics come along."""
-    path = console.workspace().library.rename(name, new_name)
+    workspace = console.workspace()
+    path = (workspace.projects if project else workspace.library).rename(name, new_name)
     said = f"renamed `{escape(name)}` to `{escape(new_name)}`"
     console.reply({"name": new_name, "renamed_from": name, "path": str(path)}, said)
 
 
 @click.command()
 @click.argument("name", shell_complete=complete_saved)
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_file)
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @with_console
 def export(console: Console, name: str, file: str | None, overwrite: bool) -> None:
@@ -135,6 +151,19 @@ def export(console: Console, name: str, file: str | None, overwrite: bool) -> No
     except OSError as error:
         raise StorageError(f"`{path}` cannot be written: {error.strerror}") from error
     console.reply({"name": name, "path": str(path)}, f"wrote {escape(str(path))}")
+
+
+def show_origin(metadata: Mapping[str, object]) -> list[str]:
+    """Where a workflow of someone else came from, in a line; nothing for others."""
+    origin = metadata.get("origin")
+    if not isinstance(origin, Mapping):
+        return []
+    commit, file, version = (origin.get(key) for key in ("commit", "file", "version"))
+    parts = [f"from {escape(str(origin.get('source', '')))}"]
+    parts += [f"file {escape(str(file))}"] if file else []
+    parts += [f"commit {escape(str(commit))}"] if commit else []
+    parts += [f"added as version {version}"] if isinstance(version, int) else []
+    return [", ".join(parts)]
 
 
 TEXT_COMMANDS = (show, edit, diff, history, restore, rename, export)

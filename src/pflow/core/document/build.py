@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from pflow.core.document.document import IR_VERSION, Batch, Document, Input, NodeSpec, Retry
+from pflow.core.document.document import IR_VERSION, Batch, Document, Input, MaxFailed, NodeSpec, Requirements, Retry
 from pflow.core.document.edges import read_flow, read_mappings
 from pflow.core.document.fields import Fields, check_name, is_name, wrong_type
 from pflow.core.document.inputs_outputs import read_inputs, read_outputs
@@ -15,7 +16,10 @@ MAX_NODES = 10_000
 """Nodes of a document."""
 
 _DOCUMENT = dict.fromkeys(
-    ("ir_version", "name", "description", "metadata", "inputs", "outputs", "nodes", "edges", "start_node", "mappings")
+    (
+        *("ir_version", "name", "description", "metadata", "requires", "inputs", "outputs", "nodes", "edges"),
+        *("start_node", "mappings"),
+    )
 )
 _NODE = dict.fromkeys(
     (
@@ -33,7 +37,7 @@ _NODE = dict.fromkeys(
         "mcp_metadata",
     )
 )
-_BATCH = dict.fromkeys(("items", "as", "concurrency", "on_error"))
+_BATCH = dict.fromkeys(("items", "as", "concurrency", "on_error", "max_failed"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff"))
 _MCP = dict.fromkeys(("server_id", "tool_name", "version"))
 
@@ -56,6 +60,7 @@ def build_document(value: object, issues: Issues) -> Document | None:
     outputs = read_outputs(top)
     _check_clashes(issues, nodes, ids, inputs)
     name, description, metadata = top.text("name"), top.text("description"), top.mapping("metadata")
+    requires = _read_requires(top)
     if not nodes:
         return None
     mode, edges, start = read_flow(top, ids)
@@ -76,8 +81,17 @@ def build_document(value: object, issues: Issues) -> Document | None:
         outputs=outputs,
         start_node=start,
         mappings=mappings,
+        requires=requires,
         raw=raw,
     )
+
+
+def _read_requires(top: Fields) -> Requirements | None:
+    if top.values.get("requires") is None:
+        return None
+    from pflow.core.document.requirement import read_requires  # lazy: few documents require anything
+
+    return read_requires(top)
 
 
 def _check_version(top: Fields) -> None:
@@ -203,7 +217,26 @@ def _read_batch(node: Fields) -> Batch | None:
         name=name,
         concurrency=batch.integer("concurrency", 1, 1, 1000),
         on_error=batch.choice("on_error", ("stop", "continue"), "stop"),
+        max_failed=_read_max_failed(batch),
     )
+
+
+def _read_max_failed(batch: Fields) -> MaxFailed | None:
+    value = batch.values.get("max_failed")
+    if value is None:
+        return None
+    path: Path = (*batch.path, "max_failed")
+    if batch.values.get("on_error") != "continue":
+        message = "`max_failed` counts only with `on_error: continue`; with `stop`, the first failure ends the batch"
+        batch.issues.add("unexpected-field", message, path, key=True, hint='add "on_error": "continue"')
+    percent = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%", value) if isinstance(value, str) else None
+    if percent and float(percent[1]) <= 100:
+        return MaxFailed(number=float(percent[1]), is_percent=True)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return MaxFailed(number=value)
+    hint = 'write 5 for five items, or "10%" for a tenth of them'
+    wrong_type(batch.issues, path, "a number of items or a percentage up to 100%", value, hint)
+    return None
 
 
 def _read_retry(node: Fields) -> Retry | None:

@@ -41,13 +41,33 @@ class Output(Frozen):
     source: object = None
 
 
+class MaxFailed(Frozen):
+    """How many items of a batch may fail: a number of them, or a share in percent."""
+
+    number: float
+    is_percent: bool = False
+
+    @property
+    def allows_all(self) -> bool:
+        """Whether a batch may complete with nothing done."""
+        return self.is_percent and self.number >= 100
+
+    def of(self, items: int) -> int:
+        """How many of so many items may fail."""
+        return int(items * self.number / 100) if self.is_percent else int(self.number)
+
+
 class Batch(Frozen):
-    """Run the node once per item. `on_error`: `stop` fails the step, `continue` keeps partial results."""
+    """Run the node once per item. `on_error`: `stop` fails the step, `continue` keeps partial results.
+
+    With `continue`, the step fails when more than `max_failed` items do, or all of them.
+    """
 
     items: object
     name: str = "item"
     concurrency: int = 1
     on_error: str = "stop"
+    max_failed: MaxFailed | None = None
 
 
 class Retry(Frozen):
@@ -97,6 +117,15 @@ class KeyMapping(Frozen):
     output_mappings: Mapping[str, str] = {}
 
 
+class Requirements(Frozen):
+    """What a document needs. `pflow` is a version specifier, `servers` holds each server's fields by its name."""
+
+    pflow: str = ""
+    servers: Mapping[str, Mapping[str, object]] = {}
+    settings: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+
+
 class Document(Frozen):
     """A whole workflow.
 
@@ -117,4 +146,5 @@ class Document(Frozen):
     outputs: Mapping[str, Output] = {}
     start_node: str | None = None
     mappings: Mapping[str, KeyMapping] = {}
+    requires: Requirements | None = None
     raw: Mapping[str, object] = {}

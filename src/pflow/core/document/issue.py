@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pflow.core.frozen import Frozen
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "notice"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The worst first."""
 
 CREDENTIAL = "credential"
 """The code of an issue about a value that must not be shown."""
@@ -17,8 +19,8 @@ class Issue(Frozen):
 
     `path` is where it is (`nodes[2].params.url`), `line` and `column` count from 1 and are 0 when the
     document did not come from text. `known` lists what exists instead, `hint` says what to do. A warning does
-    not stop the document from running. `newer` marks a check that releases after 0.1.0 brought: for a document
-    that a run has recorded, it is a warning.
+    not stop the document from running; a notice says what holds and may well be meant. `newer` marks a check
+    that releases after 0.1.0 brought: for a document that a run has recorded, it is a warning.
     """
 
     code: str
@@ -33,7 +35,7 @@ class Issue(Frozen):
 
     def for_recorded(self) -> Issue:
         """The same about a document that a run has recorded, which newer checks must not stop from going on."""
-        return self._replace(severity="warning") if self.newer else self
+        return self._replace(severity="warning") if self.newer and self.severity == "error" else self
 
     def as_dict(self) -> dict[str, object]:
         """The issue as JSON, without its empty fields."""

@@ -37,7 +37,7 @@ def load_json(text: str, issues: Issues) -> object:
     try:
         value: object = json.loads(text, object_pairs_hook=pairs_to_dict)
     except RecursionError:
-        issues.stop("too-deep", "the document is nested far too deeply")
+        issues.stop("too-deep", f"the {issues.what} is nested far too deeply")
         return None
     if repeated:
         _scan(text, issues)
@@ -97,16 +97,18 @@ def _decode(token: str) -> str:
 def _explain(text: str, offset: int, problem: str, issues: Issues) -> None:
     number = re.compile(_NUMBER).match(text, offset)
     if number:
-        message = f"a document cannot hold the number `{cut(number[0], 41)}`"
+        message = f"a {issues.what} cannot hold the number `{cut(number[0], 41)}`"
         issues.stop("bad-number", message, offset, hint=NUMBER_HINT)
         return
     if "depth" in problem:
-        issues.stop("too-deep", "the document is nested far too deeply", offset)
+        issues.stop("too-deep", f"the {issues.what} is nested far too deeply", offset)
         return
-    issues.stop("syntax", f"this is not valid JSON: {problem}", offset, hint=_advise(text, offset, problem))
+    issues.stop(
+        "syntax", f"this is not valid JSON: {problem}", offset, hint=_advise(text, offset, problem, issues.what)
+    )
 
 
-def _advise(text: str, offset: int, problem: str) -> str:
+def _advise(text: str, offset: int, problem: str, what: str) -> str:
     here = text[offset : offset + 1]
     if offset >= len(text.rstrip()):
         return "the text ends too early: is a quote or bracket left open?"
@@ -115,7 +117,9 @@ def _advise(text: str, offset: int, problem: str) -> str:
     if here in ("'", "“", "”", "‘", "’"):
         return 'JSON strings stand in plain double quotes: "…"'
     if here in ("/", "#"):
-        return "JSON has no comments; put the note into `description`, or write the document as YAML"
+        if what == "document":
+            return "JSON has no comments; put the note into `description`, or write the document as YAML"
+        return "JSON has no comments; YAML has those that begin with `#`"
     if text.startswith(("True", "False", "None"), offset):
         return "JSON writes `true`, `false` and `null`"
     if "control character" in problem:

@@ -8,7 +8,8 @@ duplicate-key        one key twice in one object
 bad-key              a key that is not a string
 bad-number           infinity, NaN, integers beyond 64 bits
 bad-text             half of a surrogate pair
-bad-value            a Python value that JSON does not have
+bad-value            a Python value that JSON does not have, or a command that cannot be split
+bad-version          a version specifier that cannot be read
 too-large            more than 1 MiB
 too-deep             more than 64 levels
 too-many             more than 10,000 nodes, 50,000 edges or 1,000 issues

@@ -49,12 +49,19 @@ def take_snapshot(value: object, issues: Issues) -> object:
     return {key: edges if key == "edges" else copied[key] for key in value if key == "edges" or key in copied}
 
 
+def copy_within(value: object, issues: Issues, size: int) -> object:
+    """`value` like `take_snapshot`, but as large as `size` bytes: what is no document has limits of its own."""
+    too_large = f"the {issues.what} is larger than {size:,} bytes once its aliases are written out"
+    return _Copier(issues, size, (), too_large).copy_all(value)
+
+
 class _Copier:
     """One walk. `left` is what remains of the size; no value costs more than its shortest JSON text would."""
 
-    __slots__ = ("_deep", "issues", "left", "path")
+    __slots__ = ("_deep", "issues", "left", "path", "too_large")
 
-    def __init__(self, issues: Issues, left: int, path: Path) -> None:
+    def __init__(self, issues: Issues, left: int, path: Path, too_large: str = TOO_LARGE) -> None:
+        self.too_large = too_large
         self.issues = issues
         self.left = left
         self.path: list[str | int] = list(path)
@@ -81,9 +88,9 @@ class _Copier:
         elif isinstance(value, float):
             if isfinite(value):
                 return float(value)
-            self._refuse("bad-number", "a document cannot hold infinity or NaN", NUMBER_HINT)
+            self._refuse("bad-number", f"a {self.issues.what} cannot hold infinity or NaN", NUMBER_HINT)
         else:
-            self._refuse("bad-value", f"a document cannot hold a Python `{type(value).__name__}`")
+            self._refuse("bad-value", f"a {self.issues.what} cannot hold a Python `{type(value).__name__}`")
         return None
 
     def _text(self, value: str) -> str:
@@ -135,12 +142,12 @@ class _Copier:
             return True
         if not self._deep:
             self._deep = True
-            self._refuse("too-deep", f"the document is nested more than {MAX_DEPTH} levels deep")
+            self._refuse("too-deep", f"the {self.issues.what} is nested more than {MAX_DEPTH} levels deep")
         return False
 
     def _overflows(self) -> bool:
         if self.left < 0 and not self.issues.stopped:
-            self.issues.stop("too-large", TOO_LARGE, hint=TOO_LARGE_HINT)
+            self.issues.stop("too-large", self.too_large, hint=TOO_LARGE_HINT)
         return self.issues.stopped
 
     def _refuse(self, code: str, message: str, hint: str = "") -> None:

@@ -161,15 +161,17 @@ class _More(TypedDict, total=False):
 class Issues:
     """Collects the issues of one document: the first thousand, then only their number.
 
-    After `stop` the rest of the document cannot be read; `stopped` says so.
+    After `stop` the rest of the document cannot be read; `stopped` says so. `what` is its name in messages, for text
+    that is read as strictly and is not a document.
     """
 
-    __slots__ = ("_found", "_more", "places", "stopped")
+    __slots__ = ("_found", "_more", "places", "stopped", "what")
 
     LIMIT = 1000
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, *, what: str = "document") -> None:
         self.places = places
+        self.what = what
         self.stopped = False
         self._found: list[Issue] = []
         self._more = 0

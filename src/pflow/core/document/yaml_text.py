@@ -115,7 +115,9 @@ class _Builder:
             self._issues.stop("bad-key", "the keys of an object are strings, not arrays or objects", offset)
             return
         if len(self._stack) >= MAX_DEPTH:
-            self._issues.stop("too-deep", f"the document is nested more than {MAX_DEPTH} levels deep", offset)
+            self._issues.stop(
+                "too-deep", f"the {self._issues.what} is nested more than {MAX_DEPTH} levels deep", offset
+            )
             return
         frame = _Frame(value, Spot(offset, offset), anchor)
         frame.part = self._put(value, frame.spot)

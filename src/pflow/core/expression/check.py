@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 from pflow.core.expression.check_call import call_type, macro_type, variable_type
 from pflow.core.expression.fault import Fault, position
 from pflow.core.expression.spelling import field_hint
-from pflow.core.expression.static_type import ANY, StaticType, list_of, object_of, of_kind, of_value, one_of
+from pflow.core.expression.static_type import ANY, EMPTY_LIST, StaticType, list_of, object_of, of_kind, of_value, one_of
 from pflow.core.expression.tree import (
     Arithmetic,
     Array,
@@ -182,8 +182,8 @@ def _index(checker: _Checker, node: Index) -> StaticType:
     if not found.possible & {"array", "object"}:
         checker.report("expression-type", f"{found} has no elements", node.at, evidence=(found,))
         return ANY
-    fits = (found.possible & {"array"} and key.possible & NUMBERS) or (
-        found.possible & {"object"} and "string" in key.possible
+    fits = ("array" in found.possible and "integer" in key.possible) or (
+        "object" in found.possible and "string" in key.possible
     )
     if not fits:
         wanted = "an integer" if found.possible == {"array"} else "a string"
@@ -244,7 +244,8 @@ def _arithmetic(checker: _Checker, node: Arithmetic) -> StaticType:
 
 def _result(left: StaticType, right: StaticType, kinds: set[str]) -> StaticType:
     if kinds == {"array"}:
-        return list_of(one_of((left.elements, right.elements)))
+        parts = [side.elements for side in (left, right) if not side.is_empty_list]
+        return list_of(one_of(parts)) if parts else EMPTY_LIST
     certain = left.is_certain and right.is_certain
     found = of_kind(next(iter(kinds))) if len(kinds) == 1 else StaticType(kinds=frozenset(kinds))
     return found._replace(value=found.value._replace(certain=certain))
@@ -324,7 +325,7 @@ def _choice(checker: _Checker, node: Choice) -> StaticType:
 
 
 def _array(checker: _Checker, node: Array) -> StaticType:
-    return list_of(one_of([checker.type(item) for item in node.items]))
+    return list_of(one_of([checker.type(item) for item in node.items])) if node.items else EMPTY_LIST
 
 
 def _object(checker: _Checker, node: Object) -> StaticType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from pflow.core.expression.fault import Fault, located
 from pflow.core.expression.function import FUNCTIONS, call
@@ -30,6 +31,7 @@ from pflow.core.expression.tree import (
     Path,
 )
 from pflow.core.expression.value import (
+    CHARACTERS_A_STEP,
     Duration,
     Steps,
     Timestamp,
@@ -40,11 +42,10 @@ from pflow.core.expression.value import (
     is_odd,
     negative,
 )
-from pflow.core.frozen import Frozen
 from pflow.core.suggest import did_you_mean
 
 
-class Evaluated(Frozen):
+class Evaluated(NamedTuple):
     """What an expression gave, and what it read to get there.
 
     `reads` has every path that was read with its value, spelled as in `Path.text`, and `has(PATH)` with whether it was
@@ -53,7 +54,10 @@ class Evaluated(Frozen):
 
     value: object
     reads: Mapping[str, object]
-    absent: frozenset[str] = frozenset()
+    absent: frozenset[str]
+
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 def evaluate(expression: Expression, names: Mapping[str, object]) -> Evaluated:
@@ -65,7 +69,7 @@ def evaluate(expression: Expression, names: Mapping[str, object]) -> Evaluated:
             value = _plain(value)
     except Fault as fault:
         raise located(fault, expression.text) from None
-    return Evaluated(value=value, reads=scope.reads, absent=frozenset(scope.absent))
+    return Evaluated(value, scope.reads, frozenset(scope.absent) if scope.absent else _NOTHING)
 
 
 class _Scope:
@@ -207,6 +211,8 @@ def _compare(scope: _Scope, node: Compare) -> bool:
             return not equal(left, right, scope.steps)
         case "in":
             return _in(left, right, scope.steps)
+    if isinstance(left, str):
+        scope.steps.spend(len(left) // CHARACTERS_A_STEP)
     return compare(node.operator, left, right)
 
 

@@ -125,7 +125,7 @@ def _split(steps: Steps, text: str, separator: str, count: int = -1) -> list[str
     if count == 0:
         return []
     if not separator:
-        return [*text] if count < 0 or count >= len(text) else [*text[: count - 1], text[count - 1 :]]
+        return [*text] or [""] if count < 0 or count >= len(text) else [*text[: count - 1], text[count - 1 :]]
     return text.split(separator, count - 1 if count > 0 else -1)
 
 
@@ -182,7 +182,7 @@ def write_double(value: float) -> str:
     if not has_exponent:
         return text
     power = int(exponent)
-    if power > -7:
+    if -7 < power < 0:
         return f"{value:.{len(mantissa.lstrip('-').replace('.', '')) - 1 - power}f}"
     return f"{mantissa.removesuffix('.0')}e{power:+03d}"
 

@@ -50,11 +50,13 @@ def tokens(text: str) -> list[Token]:
     at, match = 0, _TOKEN.match
     while at < len(text):
         piece = match(text, at)
-        if piece is None or text.startswith(FOREIGN_MARKS, at):
+        kind = piece.lastgroup if piece else ""
+        if piece is None or (kind == "mark" and text.startswith(FOREIGN_MARKS, at)):
             raise _unknown(text, at)
-        kind, word = piece.lastgroup, piece[0]
-        if kind != "space":
-            found.append(_token(kind or "", word, at))
+        if kind == "mark":
+            found.append(Token(piece[0], piece[0], at))
+        elif kind != "space":
+            found.append(_token(kind or "", piece[0], at))
         at = piece.end()
     found.append(Token("end", "", len(text)))
     return found
@@ -77,7 +79,7 @@ def _token(kind: str, word: str, at: int) -> Token:
         case "raw":
             quotes = _quotes(word[1:])
             return Token("value", word, at, word[1 + quotes : -quotes])
-    return Token(word, word, at)
+    raise AssertionError(kind)
 
 
 def _integer(word: str, at: int) -> int:

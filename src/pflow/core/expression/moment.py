@@ -14,6 +14,9 @@ _UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 10**6, "us": 
 _MOMENT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?(Z|z|[+-][0-9]{2}:[0-9]{2})"
 )
+_LONGEST_DURATION = 100
+"""Characters."""
+
 _PART = re.compile(r"([0-9]{0,19})(?:\.([0-9]{0,18}))?(h|ms|us|µs|ns|m|s)")
 _OFFSET = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,7 +42,7 @@ def read_duration(text: str) -> Duration:
     rest = text[1:] if text.startswith(("-", "+")) else text
     total = at = 0
     while rest != "0" and (not rest or at < len(rest)):
-        part = _PART.match(rest, at)
+        part = _PART.match(rest, at) if len(rest) <= _LONGEST_DURATION else None
         if part is None or not (part[1] or part[2]):
             hint = "write numbers with `h`, `m`, `s` or `ms`: `duration('1h30m')`; a day is `24h`"
             raise Fault("value", "a string is not a duration", hint)

@@ -8,7 +8,8 @@ from pflow.core.expression.fault import Fault, located
 from pflow.core.expression.function import FUNCTIONS, MACROS
 from pflow.core.expression.lexer import Token, tokens
 from pflow.core.expression.regex import compiled
-from pflow.core.expression.spelling import CONSTANTS, WORDS, function_hint, method_hint
+from pflow.core.expression.spelling import CONSTANTS, WORDS
+from pflow.core.expression.syntax_fault import no_operand, unknown_function, unknown_method, wrong_count
 from pflow.core.expression.tree import (
     Arithmetic,
     Array,
@@ -34,7 +35,6 @@ from pflow.core.expression.tree import (
     key_text,
 )
 from pflow.core.printable import shorten
-from pflow.core.suggest import did_you_mean
 
 MOST_DEPTH = 32
 """Brackets, calls and arguments inside one another."""
@@ -76,7 +76,8 @@ class _Parser:
         tree = self.expression()
         if self.next.kind != "end":
             raise self.unexpected()
-        _check_depth(tree)
+        if len(self.tokens) > MOST_LEVELS:  # fewer cannot be too deep
+            _check_depth(tree)
         return tree
 
     # ---- ranks of operators, the loosest first
@@ -181,7 +182,7 @@ class _Parser:
                 return self.array(token)
             case "{":
                 return self.object(token)
-        raise self.no_operand(token)
+        raise no_operand(token)
 
     def named(self, token: Token) -> Node:
         if self.next.kind == "(":
@@ -260,7 +261,7 @@ class _Parser:
             return self.has(name)
         function = FUNCTIONS.get(name.text)
         if function is None or not function.is_function:
-            raise self.unknown_function(name)
+            raise unknown_function(name)
         return self.call(name, self.arguments(), is_method=False)
 
     def method(self, receiver: Node, name: Token) -> Node:
@@ -268,7 +269,7 @@ class _Parser:
             return self.macro(receiver, name)
         function = FUNCTIONS.get(name.text)
         if function is None or not function.is_method:
-            raise self.unknown_method(name)
+            raise unknown_method(name)
         return self.call(name, [receiver, *self.arguments()], is_method=True)
 
     def call(self, name: Token, arguments: list[Node], *, is_method: bool) -> Node:
@@ -276,7 +277,7 @@ class _Parser:
         if not function.fewest <= len(arguments) <= len(function.takes):
             raise Fault(
                 "syntax",
-                _wrong_count(name.text, function.fewest - is_method, len(function.takes) - is_method),
+                wrong_count(name.text, function.fewest - is_method, len(function.takes) - is_method),
                 at=name.at,
             )
         pattern = arguments[-1]
@@ -296,7 +297,7 @@ class _Parser:
             if self.next.kind != ")":
                 self.need(",", "separate arguments with `,` and end them with `)`")
                 if self.next.kind == ")":
-                    raise self.no_operand(self.next)
+                    raise no_operand(self.next)
         return found
 
     def has(self, name: Token) -> Node:
@@ -326,7 +327,7 @@ class _Parser:
         self.variables.pop()
         self.need(")", f"end the arguments of `{name.text}` with `)`")
         if not least <= len(bodies) + 1 <= most:
-            raise Fault("syntax", _wrong_count(name.text, least, most), at=name.at)
+            raise Fault("syntax", wrong_count(name.text, least, most), at=name.at)
         return Macro(at=name.at, name=name.text, items=items, variable=variable.text, bodies=tuple(bodies))
 
     # ---- tokens
@@ -373,40 +374,6 @@ class _Parser:
         condition, value, other = (shorten(part.strip()) for part in parts)
         return f"write `{condition} ? {value} : {other}`"
 
-    def no_operand(self, token: Token) -> Fault:
-        """The fault for a token where a value should begin."""
-        if token.kind == "end":
-            return Fault("syntax", "the expression ends where a value is missing", at=token.at)
-        hint = ""
-        if token.kind == "/":
-            hint = "a pattern is a string: `text.matches('a+')`"
-        elif token.kind in ("=", "==", ">"):
-            hint = "an operator stands between two values, and is written without spaces inside"
-        elif token.kind == "quoted":
-            hint = "strings stand in `'` or `\"`; in backquotes, only the name of a field behind a `.`"
-        return Fault("syntax", f"a value is missing before `{shorten(token.text)}`", hint, at=token.at)
-
-    def unknown_function(self, name: Token) -> Fault:
-        text = name.text
-        if text in FUNCTIONS or text in MACROS:
-            inner = (
-                "i, …" if text in MACROS else ", ".join("…" for _ in FUNCTIONS[text].takes[1 : FUNCTIONS[text].fewest])
-            )
-            receiver = "[a, b]" if text in ("min", "max") else "x"
-            return Fault(
-                "syntax", f"`{text}` is written behind a value", f"write `{receiver}.{text}({inner})`", at=name.at
-            )
-        known = [one for one, function in FUNCTIONS.items() if function.is_function]
-        hint = function_hint(text) or did_you_mean(text, [*known, "has"]) or method_hint(text)
-        return Fault("syntax", f"there is no function `{shorten(text)}`", hint or _all_of(known), at=name.at)
-
-    def unknown_method(self, name: Token) -> Fault:
-        if name.text in FUNCTIONS:
-            return Fault("syntax", f"`{name.text}` is a function", f"write `{name.text}(x)`", at=name.at)
-        known = [*(one for one, function in FUNCTIONS.items() if function.is_method), *MACROS]
-        hint = method_hint(name.text) or did_you_mean(name.text, known) or function_hint(name.text)
-        return Fault("syntax", f"there is no function `{shorten(name.text)}`", hint or _all_of(known), at=name.at)
-
 
 def _keyed(node: Node, key: Key, at: int) -> Node:
     """A value's field; a path stays a path."""
@@ -432,12 +399,3 @@ def _check_depth(tree: Node) -> None:
 def _too_deep(at: int) -> Fault:
     hint = "compute a part of it in a `let` step before this one"
     return Fault("limit", f"the expression is nested more than {MOST_DEPTH} levels deep", hint, at=at)
-
-
-def _wrong_count(name: str, least: int, most: int) -> str:
-    count = str(least) if least == most else f"{least} or {most}"
-    return f"`{name}` takes {count} argument{'' if count == '1' else 's'} here"
-
-
-def _all_of(names: list[str]) -> str:
-    return f"there are: {', '.join(f'`{name}`' for name in sorted(names))}"

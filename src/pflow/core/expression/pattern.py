@@ -237,7 +237,10 @@ class Reader:
         close = self.text.find("}", self.at) if self.text.startswith("{", self.at) else -1
         digits = self.text[self.at + 1 : close] if close >= 0 else self.text[self.at : self.at + 2]
         self.at = close + 1 if close >= 0 else self.at + 2
-        if not (0 < len(digits) <= 6 and all(one in "0123456789abcdefABCDEF" for one in digits)):
+        if not (
+            (0 < len(digits) <= 6 if close >= 0 else len(digits) == 2)
+            and all(one in "0123456789abcdefABCDEF" for one in digits)
+        ):
             raise self.wrong("`\\x` needs two hexadecimal digits, or some in braces: `\\x{20AC}`")
         if int(digits, 16) > 0x10FFFF:
             raise self.wrong(f"`{digits}` is not a character of Unicode")

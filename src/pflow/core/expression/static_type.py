@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pflow.core.expression.tree import Key
+from pflow.core.expression.value import NUMBERS
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import JSON_TYPES, with_article
 from pflow.core.value_type import UNKNOWN, ValueType, of_kinds, union
 
+_ARRAY = frozenset(("array",))
 ALL_KINDS = JSON_TYPES | {"timestamp", "duration"}
 
 
 class StaticType(Frozen):
-    """The kinds that a value can have, None where any is possible, and its JSON type where it has one."""
+    """The kinds that a value can have, None where any is possible, and its JSON type where it has one.
+
+    An empty list is a list of anything: what it is joined with decides what its elements are.
+    """
 
     kinds: frozenset[str] | None = None
     value: ValueType = UNKNOWN
+    is_empty_list: bool = False
 
     @property
     def possible(self) -> frozenset[str]:
@@ -59,6 +65,7 @@ class StaticType(Frozen):
 
 
 ANY = StaticType()
+EMPTY_LIST = StaticType(kinds=_ARRAY, value=of_kinds("array"), is_empty_list=True)
 
 
 def of_value(value: ValueType) -> StaticType:
@@ -78,7 +85,7 @@ def list_of(element: StaticType) -> StaticType:
     schema: dict[str, object] = {"type": "array"}
     if element.value.choices:
         schema["items"] = {"anyOf": list(element.value.choices)}
-    return StaticType(kinds=frozenset(("array",)), value=element.value._replace(choices=(schema,)))
+    return StaticType(kinds=_ARRAY, value=element.value._replace(choices=(schema,)))
 
 
 def object_of(fields: Mapping[str, StaticType] | None) -> StaticType:
@@ -93,10 +100,22 @@ def object_of(fields: Mapping[str, StaticType] | None) -> StaticType:
 def one_of(types: Iterable[StaticType]) -> StaticType:
     """A value that has one of the types."""
     found = list(types)
+    if any(not one.is_empty_list and one.kinds == _ARRAY for one in found):
+        found = [one for one in found if not one.is_empty_list]
     if not found or any(one.kinds is None for one in found):
         return ANY
     kinds = frozenset().union(*(one.kinds or () for one in found))
-    return StaticType(kinds=kinds, value=union([one.value for one in found]))
+    if kinds == NUMBERS:
+        return of_kind("number")._replace(value=union([one.value for one in found]))
+    return StaticType(kinds=kinds, value=union([_without_root(one) for one in found]))
+
+
+def _without_root(one: StaticType) -> ValueType:
+    """The same type where it can be said without references; a union would forget the elements of the others."""
+    element = one.elements
+    if one.kinds == _ARRAY and element.kinds is not None and not element.kinds & {"array", "object"}:
+        return list_of(StaticType(kinds=element.kinds, value=of_kinds("|".join(sorted(element.kinds))))).value
+    return one.value
 
 
 def _schema(field: StaticType) -> Mapping[str, object]:

@@ -55,6 +55,9 @@ _KINDS: Mapping[type, str] = {
 
 ORDERED = frozenset(("integer", "number", "string", "boolean", "timestamp", "duration"))
 NUMBERS = frozenset(("integer", "number"))
+_SIMPLE = frozenset((int, str, float, bool))
+"""Types whose values compare as Python compares them, when both are of the same."""
+
 _ORDER: Mapping[str, Callable[..., bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
@@ -76,13 +79,15 @@ def describe(value: object) -> str:
 
 def equal(one: object, other: object, steps: Steps) -> bool:
     """Deep equality. Values of different kinds are never equal, except that an integer may equal a double."""
+    if type(one) is type(other) and type(one) in _SIMPLE and not isinstance(one, str):
+        return one == other
     waiting = [(one, other)]
     while waiting:
         left, right = waiting.pop()
         steps.spend(1)
         kind = kind_of(left)
         if kind != kind_of(right):
-            if {kind, kind_of(right)} != NUMBERS or left != right:
+            if not _same_number(left, right):
                 return False
         elif isinstance(left, str) and isinstance(right, str):
             if len(left) != len(right):
@@ -103,8 +108,21 @@ def equal(one: object, other: object, steps: Steps) -> bool:
     return True
 
 
+def _same_number(left: object, right: object) -> bool:
+    """Whether an integer and a double are equal, by the rule that `<` goes by too."""
+    if (
+        {kind_of(left), kind_of(right)} != NUMBERS
+        or not isinstance(left, int | float)
+        or not isinstance(right, int | float)
+    ):
+        return False
+    return left == right or (abs(left) <= INT64 and abs(right) <= INT64 and float(left) == float(right))
+
+
 def compare(operator: str, left: object, right: object) -> bool:
     """`<`, `<=`, `>` or `>=`."""
+    if type(left) is type(right) and type(left) in _SIMPLE:
+        return _ORDER[operator](left, right)
     kinds = kind_of(left), kind_of(right)
     if not comparable(*kinds):
         message = f"`{operator}` needs two numbers, strings, booleans, timestamps or durations"
@@ -205,7 +223,7 @@ def _whole(operator: str, left: int, right: int) -> int:
             return bounded(left * right)
         case "/":
             return bounded(divide(left, right))
-    return left - right * divide(left, right)
+    return left - right * bounded(divide(left, right))
 
 
 def _double(value: int | float) -> float:

@@ -45,6 +45,9 @@ class Home:
         self.server_states = root / "mcp-state.json"
         """What was learned about MCP servers."""
 
+        self.projects = root / "projects.json"
+        """What projects bring along that the person has agreed to."""
+
         self.tokens = root / "mcp-tokens.json"
         """Tokens of logins to MCP servers."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -26,8 +27,8 @@ class Resolved(Frozen):
     path: Path
 
 
-def resolve(reference: str, home: Home | None = None) -> Resolved:
-    """Find a workflow by library name, draft name or path, in this order.
+def resolve(reference: str, home: Home | None = None, others: Iterable[str] = ()) -> Resolved:
+    """Find a workflow by library name, draft name or path, in this order. `others` are names that exist besides.
 
     A string is a path only if it has a separator, starts with `~` or has a document's suffix, so a bare name
     never reads the current directory. A name ending in `.json` may be a draft as well, and is one first.
@@ -38,7 +39,7 @@ def resolve(reference: str, home: Home | None = None) -> Resolved:
         for manager in (library, drafts):
             if manager.exists(reference):
                 return Resolved(kind=manager.kind, name=reference, path=manager.path(reference))
-        names = [*library.names(), *drafts.names()]
+        names = list(dict.fromkeys([*others, *library.names(), *drafts.names()]))
         raise missing_workflow(f"there is no workflow `{reference}`", reference, names)
     name = reference.removesuffix(".json")
     if name != reference and is_name(name) and drafts.exists(name):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError
 from pflow.core.frozen import Frozen
@@ -18,10 +20,21 @@ class SavedWorkflow(Frozen):
     last_run_at: str
     metadata: JsonView
     is_draft: bool = False
+    path: str = ""
+    """The file of a project's workflow; "" for all others."""
+
+    hidden_by: str = ""
+    """The folder of a project whose workflow of this name is used instead."""
+
+    @property
+    def origin(self) -> Literal["library", "draft", "project"]:
+        """Where it comes from."""
+        return "project" if self.path else "draft" if self.is_draft else "library"
 
     def as_dict(self) -> Json:
-        """The metadata, as files hold it."""
-        return dict(self.metadata)
+        """The metadata, as files hold it, and where the workflow comes from."""
+        where = {"origin": self.origin, "path": self.path, "hidden_by": self.hidden_by}
+        return {**self.metadata, **{name: value for name, value in where.items() if value}}
 
 
 def read_metadata(metadata: JsonView, *, is_draft: bool = False) -> SavedWorkflow:

@@ -113,13 +113,11 @@ class WorkflowManager:
 
     def search(self, query: str) -> list[Json]:
         """Metadata of what has every word of `query` in its name or description, names first."""
-        words = query.lower().split()
         found = []
         for metadata in self.list_all():
-            name = str(metadata["name"]).lower()
-            text = f"{name} {metadata.get('description', '')}".lower()
-            if all(word in text for word in words):
-                found.append((not all(word in name for word in words), metadata))
+            name = str(metadata["name"])
+            if matches(query, name, str(metadata.get("description", ""))):
+                found.append((not matches(query, name), metadata))
         return [metadata for _, metadata in sorted(found, key=lambda entry: entry[0])]
 
     def names(self) -> list[str]:
@@ -140,15 +138,18 @@ class WorkflowManager:
         *,
         overwrite: bool = False,
         replaces: int | None = None,
+        origin: Json | None = None,
     ) -> Path:
         """Store a document under a name; raises `ExistsError` if it is taken and may not be overwritten.
 
-        `replaces` is the version that the caller has seen: overwrites that one and no other.
+        `replaces` is the version that the caller has seen: overwrites that one and no other. `origin` says where a
+        document of someone else came from.
         """
-        self._check_new_name(name)
+        self.check_new_name(name)
         text = document if isinstance(document, WorkflowText) else text_of_value(document)
+        given: Json = {key: said for key, said in (("description", description), ("origin", origin)) if said}
         with self._locked():
-            return self._store(name, text, {"description": description} if description else {}, overwrite, replaces)
+            return self._store(name, text, given, overwrite, replaces)
 
     def delete(self, name: str) -> None:
         """Forget what is saved under a name, earlier versions included."""
@@ -160,7 +161,7 @@ class WorkflowManager:
 
     def rename(self, name: str, new_name: str) -> Path:
         """Give a workflow another name, which must be free; its versions and statistics come along."""
-        self._check_new_name(new_name)
+        self.check_new_name(new_name)
         with self._locked():
             text = self._read(name)
             if self._paths(new_name):
@@ -179,7 +180,7 @@ class WorkflowManager:
         """Move a draft into the library. Never overwrites; doing it again finishes what a crash cut short."""
         library = WorkflowManager(self.home, calls=self._calls)
         drafts = WorkflowManager.for_drafts(self.home, calls=self._calls)
-        library._check_new_name(name)
+        library.check_new_name(name)
         check_name(draft)
         # Always in this order, and no other method takes both: two moves cannot wait for each other.
         with drafts._locked(), library._locked():
@@ -299,6 +300,8 @@ class WorkflowManager:
         for other in self._paths(name):
             if other != path:
                 remove(other, calls=self._calls)
+        if "origin" in given:
+            given = {**given, "origin": {**object_in(given, "origin"), "version": number}}
         self._note(name, text, before, {**given, "version": number} if self.kind == "library" else given)
         return path
 
@@ -309,7 +312,8 @@ class WorkflowManager:
         summary = _summary(name, text)
         described: Json = {} if summary or "description" not in before else {"description": before["description"]}
         read: Json = {"summary": summary, "stamp": _stamp(self.path(name).stat())}
-        self._about.note(name, {**times, **described, **given, **read})
+        origin: Json = {"origin": before["origin"]} if "origin" in before else {}
+        self._about.note(name, {**times, **described, **origin, **given, **read})
 
     def _before(self, name: str, overwrite: bool, replaces: int | None) -> tuple[Json, int]:
         """What is known of the text that is about to be overwritten, and the number of the version that follows it."""
@@ -327,7 +331,11 @@ class WorkflowManager:
             raise ExistsError(
                 f"`{name}` has changed: it is at version {number}, and version {replaces} was to be replaced",
                 details={"version": number},
-                suggestions=["read it again, and make your change to what it is now"],
+                suggestions=[
+                    Advice(
+                        "read it again with `{show_workflow}`, and make your change to what it is now", workflow=name
+                    )
+                ],
             )
         try:
             found = read_document(name, self._read(name), strict=False)[1]
@@ -335,7 +343,8 @@ class WorkflowManager:
             found = {}
         return {**found, **self._about.all().get(name, {})}, number + 1
 
-    def _check_new_name(self, name: str) -> None:
+    def check_new_name(self, name: str) -> None:
+        """Raise `UsageError` for a name that nothing can be saved under."""
         if self.kind == "draft":
             check_name(name, what="draft", inside="-")
         if check_name(name).lower().endswith(PATH_SUFFIXES):
@@ -428,13 +437,20 @@ class WorkflowManager:
         return "workflow" if self.kind == "library" else "draft"
 
     def _taken(self, name: str) -> ExistsError:
-        return ExistsError(
-            f"there is already a {self._what()} `{name}`",
-            suggestions=["choose another name, or delete or overwrite it"],
+        advice = Advice(
+            "choose another name, or read it with `{show_workflow}` and replace it with `{replace_workflow}`",
+            workflow=name,
         )
+        return ExistsError(f"there is already a {self._what()} `{name}`", suggestions=[advice])
 
     def _missing(self, name: str) -> NotFoundError:
         return missing_workflow(f"there is no {self._what()} `{name}`", name, self.names())
+
+
+def matches(query: str, name: str, description: str = "") -> bool:
+    """Whether every word of a query is in a workflow's name or description."""
+    text = f"{name} {description}".lower()
+    return all(word in text for word in query.lower().split())
 
 
 def _stamp(info: os.stat_result) -> str:

@@ -83,6 +83,13 @@ class Redactor:
             return _Mask(known).walk(value)
         return _Mask(known.narrowed(data)).walk(value) if known.search.may_hold(data) else value
 
+    def hidden(self, text: str) -> list[tuple[str, str]]:
+        """Every marker that `text` puts into a string, in order, with what it stands for there."""
+        mask = _Mask(self._known)
+        spans = self._known.search.spans(text)
+        found = [(span.secret, text[span.start : span.end]) for span in spans]
+        return [(mask._marker(secret, part), part) for secret, part in found]
+
     def names_in(self, text: str) -> tuple[str, ...]:
         """The secrets that text holds, without short ones."""
         return tuple(dict.fromkeys(span.secret.name for span in self._known.search.spans(text)))
@@ -327,6 +334,11 @@ def _rest(text: str, secret: str) -> int:
 def has_marker(data: bytes) -> bool:
     """Whether encoded JSON holds a marker, or text that looks like one."""
     return not data.isascii() and _OPEN_BYTES in data
+
+
+def is_marked(text: str) -> bool:
+    """Whether a string holds what a secret was replaced with, or text that looks like it."""
+    return _OPEN in text
 
 
 def show_markers(value: object) -> object:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from binascii import crc32
 from collections import ChainMap
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
+from pathlib import Path
 from typing import cast
 
 import orjson
@@ -35,6 +36,10 @@ _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _NAME = _LETTERS | frozenset("0123456789_")
 
 
+GivenOptions = Mapping[str, tuple[str | int | bool, Path]]
+"""Options that hold in place of the stored ones, each with where it comes from."""
+
+
 class Setting(Frozen):
     """A credential, masked, or an option, which has a default and a description."""
 
@@ -44,6 +49,8 @@ class Setting(Frozen):
     secret: bool
     default: str | int | bool | None = None
     description: str = ""
+    origin: str = ""
+    """The folder of the project that sets it; "" for the person's own settings and defaults."""
 
     @property
     def shown(self) -> str:
@@ -59,17 +66,27 @@ class Settings:
     `notices` says what was repaired.
     """
 
-    def __init__(self, home: Home, *, environ: Mapping[str, str] | None = None, calls: Calls = os) -> None:
+    def __init__(
+        self,
+        home: Home,
+        *,
+        environ: Mapping[str, str] | None = None,
+        given: Callable[[], GivenOptions] = dict,
+        calls: Calls = os,
+    ) -> None:
         self.notices: list[str] = []
         self._file = StateFile(home.settings, version=VERSION, private=True, say=self.notices.append, calls=calls)
         self._environ = os.environ if environ is None else environ
+        self._given = given
         self._env: dict[str, str] | None = None
         self._options: Json = {}
 
     @classmethod
-    def load(cls, home: Home, *, environ: Mapping[str, str] | None = None) -> Settings:
+    def load(
+        cls, home: Home, *, environ: Mapping[str, str] | None = None, given: Callable[[], GivenOptions] = dict
+    ) -> Settings:
         """Settings that have been read; raises `CorruptError` if they were damaged."""
-        settings = cls(home, environ=environ)
+        settings = cls(home, environ=environ, given=given)
         settings._read()
         return settings
 
@@ -87,11 +104,14 @@ class Settings:
             secret=False,
             default=option.default,
             description=option.description,
+            origin=str(given[1]) if (given := self._given().get(key)) else "",
         )
 
     def option(self, key: str) -> str | int | bool:
         """What an option holds, in its type."""
         self._read()
+        if given := self._given().get(key):
+            return given[0]
         if key in self._options:
             return parse_option(key, self._options[key], source=f" in `{self._file.path.name}`")
         return find_option(key).default

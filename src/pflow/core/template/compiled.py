@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import orjson
 
@@ -45,16 +45,17 @@ class Taken(NamedTuple):
 KindsAt = Callable[[ValuePath], Taken | None]
 """What the place at a path inside a value takes; None if it takes anything."""
 
+Lookup = Callable[[Reference], object]
+"""Gives a reference's value; raises `UnresolvedError`."""
 
-class Lookup(Protocol):
-    """Gives what a step can name."""
 
-    def __call__(self, reference: Reference, /) -> object:
-        """A reference's value; raises `UnresolvedError`."""
+@runtime_checkable
+class HasNames(Protocol):
+    """A lookup that expressions can use, too."""
 
     @property
     def names(self) -> Mapping[str, object]:
-        """Every name with its value, for expressions."""
+        """Every name with its value."""
 
 
 JsonIn = Callable[[str], object | None]
@@ -229,8 +230,18 @@ def descend(value: object, reference: Reference, opened: Mapping[int, JsonIn] = 
     return value
 
 
+def spell(reference: Reference, depth: int) -> str:
+    """What a reference names up to a depth of its path, as it is written inside of a template."""
+    return reference.root + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in reference.path[:depth])
+
+
+def parse_hint(template: str) -> str:
+    """What to do where text stands, and something that it may hold is wanted."""
+    return f"if the text holds data, read it in a `parse` step with `text: {template}` first, and use its `value`"
+
+
 def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedError:
-    at = reference.root + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in reference.path[:depth])
+    at = spell(reference, depth)
     key = reference.path[depth]
     hint = ""
     if isinstance(value, Mapping):
@@ -244,7 +255,7 @@ def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedEr
     else:
         there = f"`{at}` is {type_of(value)}"
         if isinstance(value, str):
-            hint = "parse it in a `code` step first"
+            hint = parse_hint(f"${{{at}}}")
     return UnresolvedError(
         f"template `{reference.text}` not resolved: {there}, and has no `{key}`",
         details={"missing": [reference.text[2:-1]]},

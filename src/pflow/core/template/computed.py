@@ -14,7 +14,7 @@ from pflow.core.expression.reference import references
 from pflow.core.expression.tree import Expression
 from pflow.core.interface import Slot
 from pflow.core.json_type import describe
-from pflow.core.template.compiled import Compiled, Lookup, Problem, Reference, Refused, ValuePath
+from pflow.core.template.compiled import Compiled, HasNames, Lookup, Problem, Reference, Refused, ValuePath
 
 ABSENT = "\x00absent"
 """What stands for a value that is not there, where what a step reads identifies it."""
@@ -73,7 +73,7 @@ class One(Computed):
 
     def render(self, lookup: Lookup) -> object:
         self._note(lookup)
-        return (truth if self._must_be else compute)(self.expression, lookup.names)
+        return (truth if self._must_be else compute)(self.expression, names_of(lookup))
 
 
 class Cases(Computed):
@@ -94,7 +94,7 @@ class Cases(Computed):
 
     def render(self, lookup: Lookup) -> object:
         self._note(lookup)
-        names = lookup.names
+        names = names_of(lookup)
         return next((name for name, case in self._cases.items() if truth(case, names)), "else")
 
 
@@ -149,7 +149,7 @@ class Each(Computed):
 
     def render(self, lookup: Lookup) -> object:
         self._note(lookup)
-        names = lookup.names
+        names = names_of(lookup)
         item_name, index_name = self.local
 
         def call(item: object, index: int) -> object:
@@ -190,6 +190,13 @@ def truth(expression: Expression, names: Mapping[str, object]) -> bool:
     if not isinstance(found, bool):
         raise _not_boolean(expression.text, found)
     return found
+
+
+def names_of(lookup: Lookup) -> Mapping[str, object]:
+    """What the expressions of a step can name."""
+    found: object = lookup
+    assert isinstance(found, HasNames)
+    return found.names
 
 
 def _not_boolean(text: str, found: object) -> StepError:

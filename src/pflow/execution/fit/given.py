@@ -9,6 +9,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING, Interface
 from pflow.core.template.compiled import Compiled, Reference
 from pflow.core.value_type import UNKNOWN, ValueType, of_field, of_fields, of_kinds, of_literal, union
+from pflow.engine.plan import DONE
 from pflow.execution.node_check import CheckedNode
 from pflow.execution.reference import References
 
@@ -117,6 +118,8 @@ class GivenTypes:
             return node.child_types.get(name, UNKNOWN).at(rest)
         if node.child is not None and name == "results" and len(path) > 2:
             return node.child_types.get(str(path[2]), UNKNOWN).at(path[3:])
+        if node.child is not None and name == DONE and path[2:3] == ("result",) and len(path) > 3:
+            return node.child_types.get(str(path[3]), UNKNOWN).at(path[4:])
         if node.interface is not None and node.interface.echo_params and node.batch is None and name in node.params:
             return self._pass_on(node, name, node.params[name], node.spec.params.get(name), depth).at(rest)
         return self._of_output(node, name).at(rest)
@@ -141,7 +144,8 @@ class GivenTypes:
             aliases: Mapping[str, str] = mapping.output_mappings if mapping else {}
             if interface is None or interface.open_outputs:
                 return UNKNOWN
-            if interface.output(name) is not None or name in aliases.values():
+            by_id = name == DONE and node.spec.batch is not None
+            if (interface.output(name) is not None and not by_id) or name in aliases.values():
                 writers.append(self._of_node(node, (name,), depth + 1))
             if len(writers) > _MOST_WRITERS:
                 return UNKNOWN

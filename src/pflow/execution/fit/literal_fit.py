@@ -60,7 +60,7 @@ def _check_declared(node: CheckedNode, report: Report) -> None:
         compiled = node.params.get(name) if field.schema is not None else None
         if compiled is None or compiled.is_single or compiled.is_computed:
             continue
-        value, unknown = compiled.render(_UNKNOWN), {place for place, _ in compiled.places()}
+        value, unknown = compiled.render(_unknown), {place for place, _ in compiled.places()}
         if not unknown and not fits(value, field.type):
             continue  # it is reported already
         for inside, problem in _misfits(value, taken_by(node, field), unknown, ()):
@@ -97,7 +97,7 @@ def _misfits(
 def _check_arguments(node: CheckedNode, check: ArgumentCheck, report: Report) -> None:
     spec = node.spec
     name = f"node `{spec.id}`" + (f" ({spec.type})" if spec.id != spec.type else "")
-    arguments = {name: compiled.render(_UNKNOWN) for name, compiled in node.params.items()}
+    arguments = {name: compiled.render(_unknown) for name, compiled in node.params.items()}
     unknown = {(name, *place) for name, compiled in node.params.items() for place, _ in compiled.places()}
     constants = ((name, compiled.value) for name, compiled in node.params.items() if not compiled.references)
     told = {name for name, value in constants if not _is_admitted(node, name, value)}
@@ -138,13 +138,6 @@ def _kind(value: object) -> str:
     return "integer" if isinstance(value, float) and value.is_integer() else type_of(value)
 
 
-class _Unknown:
-    """Stands in for the values of templates while the rest is looked at."""
-
-    names: Mapping[str, object] = {}
-
-    def __call__(self, reference: Reference, /) -> object:
-        return ""
-
-
-_UNKNOWN = _Unknown()
+def _unknown(reference: Reference) -> object:
+    """What stands in for the value of a template while the rest is looked at."""
+    return ""

@@ -13,7 +13,7 @@ from pflow.core.interface import MISSING
 from pflow.core.json_type import type_of
 from pflow.core.printable import shorten
 from pflow.core.schema_path import count_calls
-from pflow.core.template.compiled import Compiled, Parts, Reference
+from pflow.core.template.compiled import Compiled, Parts, Reference, parse_hint
 from pflow.core.value_type import ValueType, of_kinds
 from pflow.execution.fit.given import Given, GivenTypes
 from pflow.execution.fit.taken import ITEMS, read_default
@@ -190,10 +190,8 @@ def _advise(reference: Reference, given: Given, place: Place) -> str:
     if given.declared and place.taken is ITEMS:
         return f"declare input `{given.declared}` as `array`"
     if "string" in kinds and scalar:
-        return (
-            f'it is text; parse it first, in a `code` step with `inputs: {{text: "{reference.text}"}}` and '
-            "`code: import json; result = json.loads(text)` (or `result = text.splitlines()`), and use its `result`"
-        )
+        formats = ", with `as: lines` for its lines" if "array" in wanted else ""
+        return f"{parse_hint(_longer(reference, ''))}{formats}"
     if given.type.is_array:
         if "string" in wanted and place.taken is not ITEMS:
             return (

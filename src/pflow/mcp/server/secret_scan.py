@@ -33,6 +33,19 @@ def advise(config: ServerConfig) -> tuple[str, ...]:
     return tuple(_advise(config))
 
 
+def literal_secrets(config: ServerConfig) -> list[str]:
+    """Where a configuration holds what looks like a secret in clear: `argument 2`, `variable `TOKEN``."""
+    found = [f"argument {index + 1}" for index in sorted(_secret_args(config))]
+    for part, pairs in (("header", config.headers), ("variable", config.env)):
+        for key, value in pairs.items():
+            if value and not has_reference(value) and (has_token(value) or is_secret_name(key) or password_in(value)):
+                found.append(f"{part} `{show(key)}`")
+    query = config.url.partition("?")[2].split("&")
+    if has_token(config.url) or any(_assigned(pair) and not has_reference(pair) for pair in query):
+        found.append("address")
+    return found
+
+
 def shown_args(config: ServerConfig) -> list[str]:
     """The arguments, whole, with what looks like a literal secret hidden."""
     return [_hidden(arg) if index in _secret_args(config) else arg for index, arg in enumerate(config.args)]

@@ -25,7 +25,8 @@ def discover_workflows(workspace: Workspace, arguments: Arguments) -> ToolReply:
 
 def discover_nodes(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Node types to build a task with."""
-    return _found(workspace, workspace.discovery.discover_nodes(str(arguments["task"])))
+    limit = int(arguments.get("limit", _MOST_NODES))
+    return _found(workspace, workspace.discovery.discover_nodes(str(arguments["task"]), limit=limit))
 
 
 def _found(workspace: Workspace, findings: Findings) -> ToolReply:
@@ -43,7 +44,8 @@ def _found(workspace: Workspace, findings: Findings) -> ToolReply:
 def _lines(match: Json) -> list[str]:
     """A match as programs get it, for those who read only text."""
     head = f"{match['name']}  {match['score']:.0%}  {shorten(str(match['description']), _HEAD_CHARACTERS)}".rstrip()
-    more = [str(match["shortened"])] if "shortened" in match else []
+    more = [f"{name} {match[name]}" for name in ("takes", "gives") if match.get(name)]
+    more += [str(match["shortened"])] if "shortened" in match else []
     return [head, *(f"  {line}" for line in (*interface_lines(match), *more))]
 
 
@@ -62,6 +64,7 @@ def _telling(value: object) -> object:
 
 
 _HEAD_CHARACTERS = 200
+_MOST_NODES = 6
 _MUTE: tuple[tuple[str, object], ...] = (("description", ""), ("required", False), ("default", None))
 _BRIEF = ("name", "kind", "score", "description")
 _MATCHES = {"matches": ARRAY, "ranking": text(), "suggestions": {"type": "array", "items": text()}}
@@ -80,8 +83,13 @@ TOOLS = (
     ),
     ToolSpec(
         name="registry_discover",
-        description="Find nodes to build a workflow with, MCP tools among them, with their whole interfaces.",
-        input_schema=takes({"task": text("What needs to be built")}, "task"),
+        description=(
+            "Find nodes to build a workflow with, MCP tools among them: what each takes (`?` is optional) and gives. "
+            "registry_describe has whole interfaces."
+        ),
+        input_schema=takes(
+            {"task": text("What needs to be built"), "limit": {"type": "integer", "minimum": 1, "maximum": 50}}, "task"
+        ),
         output_schema=gives(_MATCHES),
         annotations=reads(),
         handler=in_thread(discover_nodes),

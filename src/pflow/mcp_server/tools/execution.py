@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import orjson
 
 from pflow.core.document.inputs_outputs import describe_input
+from pflow.core.errors import UsageError
 from pflow.core.printable import shorten
 from pflow.mcp_server.call_context import CallContext
 from pflow.mcp_server.envelope import ToolReply, end_of, issue_lines, issue_objects, succeed
@@ -27,13 +28,24 @@ _LEAST_CHARACTERS = 40
 
 
 async def execute(call: CallContext, arguments: Arguments) -> ToolReply:
-    """Run a workflow, or go on with a run."""
+    """Run a workflow, go on with a run, or end one."""
+    if arguments.get("cancel"):
+        return await _cancel(call, arguments)
     if arguments.get("detach"):
         run = await call.detach(lambda workspace: begin(workspace, arguments))
         said = f"run {run.run_id} has begun; trace_read(trace_file='{run.run_id}') tells how it goes"
         return succeed({"run_id": run.run_id, "status": "running"}, said)
     outcome = await call.watch(lambda workspace: begin(workspace, arguments))
     return end_of(outcome, show_outputs(outcome))
+
+
+async def _cancel(call: CallContext, arguments: Arguments) -> ToolReply:
+    if len(arguments) > 1:
+        raise UsageError("`cancel` takes no other argument", suggestions=["cancel the run first, then call again"])
+    run_id, status = await call.cancel(str(arguments["cancel"]))
+    ended = f"run {run_id} is cancelled; it cannot be resumed"
+    asked = f"run {run_id} was asked to stop; trace_read(trace_file='{run_id}') tells when it has"
+    return succeed({"run_id": run_id, "status": status}, ended if status == "cancelled" else asked)
 
 
 def begin(workspace: Workspace, arguments: Arguments) -> LiveRun:
@@ -51,6 +63,7 @@ def show_outputs(outcome: Outcome) -> str:
     """The outputs of a run that completed, to read."""
     steps = f"{outcome.steps} step{'s' * (outcome.steps != 1)}"
     lines = [f"completed, {steps} in {outcome.duration_ms:.0f} ms, run {outcome.run_id}"]
+    lines += outcome.losses
     if outcome.reused:
         lines.append(f"kept: {', '.join(outcome.reused)}")
     return "\n".join([*lines, *output_lines(outcome.outputs)])
@@ -108,6 +121,7 @@ TOOLS = (
                 "resume": text("run_id to continue, with `workflow` if it was edited"),
                 "rerun_in_doubt": flag("Repeat steps that were cut off, too"),
                 "detach": flag("Return at once; follow with trace_read"),
+                "cancel": text("run_id to end for good, of a run started here"),
             }
         ),
         output_schema=gives(_RUN, checkpoint=OPEN, trace_path=text()),

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 import orjson
 
 from pflow.core.errors import NotFoundError
 from pflow.core.json_type import Json, JsonView, objects_in
-from pflow.core.printable import shorten
+from pflow.core.printable import escape, shorten
 from pflow.mcp_server.envelope import ToolReply, in_tools, succeed
 from pflow.mcp_server.fit_list import fit, pick
+from pflow.mcp_server.node_text import prose_lines
 from pflow.mcp_server.schema import ARRAY, gives, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, in_thread, reads
-from pflow.workspace import Workspace
+from pflow.workspace import RunInfo, Workspace
+from pflow.workspace.serving import STATUSES
 from pflow.workspace.serving import shorten as preview
 
 _MOST_LINES = 50
+_FEW_RUNS = 20
+_MOST_RUNS = 100
+_STATES = (*STATUSES, "interrupted")
+
+_TEXT_CHARACTERS = 2_000
+_LEAST_CHARACTERS = 80
+"""How much of all values together, and at least of each, is repeated as text."""
 
 
 def read(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """A run in short; one step of it; or one value, page by page."""
     reference = str(arguments.get("trace_file") or "latest")
+    if reference == "runs":
+        return _runs(workspace, str(arguments.get("filter") or ""), int(arguments.get("limit", _FEW_RUNS)))
     step, field = arguments.get("step"), arguments.get("field")
     offset, limit = int(arguments.get("offset", 0)), int(arguments.get("limit", workspace.output_limit))
     if field is not None:
@@ -31,6 +43,29 @@ def read(workspace: Workspace, arguments: Arguments) -> ToolReply:
     if step is not None:
         return _step(trace, limit)
     return _summary({**trace, **_state(workspace, trace)}, limit)
+
+
+def _runs(workspace: Workspace, wanted: str, limit: int) -> ToolReply:
+    """The newest runs; words of `wanted` that are states choose by state, the others by text."""
+    words = wanted.split()
+    states = [word for word in words if word in _STATES]
+    text = " ".join(word for word in words if word not in _STATES)
+    most = min(limit, _MOST_RUNS)
+    found = workspace.runs(most, text=text, state=states[0] if states else "")
+    runs: list[Json] = [_run(info) for info in found]
+    lines = [f"{run['run_id']}  {run['status']}  {run['workflow']}  {run['started_at']}{_spent(run)}" for run in runs]
+    none = f"no run matches `{shorten(wanted)}`" if wanted else "there is no run yet"
+    return succeed({"runs": runs}, "\n".join(map(escape, lines)) or none)
+
+
+def _run(info: RunInfo) -> Json:
+    started = datetime.fromtimestamp(info.started_at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    run: Json = {"run_id": info.run_id, "workflow": info.workflow, "status": info.state, "started_at": started}
+    return run if info.ended_at is None else {**run, "duration_ms": round((info.ended_at - info.started_at) * 1000)}
+
+
+def _spent(run: Json) -> str:
+    return f", {run['duration_ms']} ms" if "duration_ms" in run else ""
 
 
 def _state(workspace: Workspace, trace: Mapping[str, object]) -> dict[str, object]:
@@ -61,7 +96,7 @@ def _summary(trace: Mapping[str, object], limit: int) -> ToolReply:
 
 
 def _brief(entry: Mapping[str, object]) -> dict[str, object]:
-    kept = ("step", "node", "status", "ms", "attempt", "action", "source", "items_completed")
+    kept = ("step", "node", "status", "ms", "attempt", "action", "source", "items_completed", "items_failed")
     found = pick(entry, kept)
     if found.get("attempt") == 1:
         del found["attempt"]
@@ -78,12 +113,15 @@ def _brief(entry: Mapping[str, object]) -> dict[str, object]:
 def _line(entry: Mapping[str, object]) -> str:
     error = f": {entry['error']}" if "error" in entry else ""
     spent = f" in {entry['ms']:.0f} ms" if isinstance(entry.get("ms"), float | int) else ""
-    return f"- {entry.get('step')}: {entry.get('status')}{spent}{error}"
+    lost = f", {entry['items_failed']} items failed" if entry.get("items_failed") else ""
+    return f"- {entry.get('step')}: {entry.get('status')}{spent}{lost}{error}"
 
 
 def _step(entry: Mapping[str, object], limit: int) -> ToolReply:
     values = _previews(entry, ("outputs", "params"), limit, f"step={entry.get('step')} field=")
-    lines = [_line(_brief(entry)), *(f"{part}.{key}" for part in values for key in values[part])]
+    width = max(_TEXT_CHARACTERS // max(sum(map(len, values.values())), 1), _LEAST_CHARACTERS)
+    shown = [f"{part}.{key}: {_shown(each, width)}" for part in values for key, each in values[part].items()]
+    lines = [_line(_brief(entry)), *map(escape, shown)]
     error = entry.get("error")
     if isinstance(error, Mapping):
         hints = error.get("suggestions")
@@ -103,9 +141,14 @@ def _previews(entry: JsonView, parts: Sequence[str], limit: int, handle: str) ->
 def _value(field: str, value: object) -> ToolReply:
     if isinstance(value, Mapping) and set(value) == {"text", "offset", "next", "size"}:
         left = f"; go on with offset={value['next']}" if value["next"] is not None else ""
-        return succeed({"field": field, **value}, f"{field}: from {value['offset']} of {value['size']}{left}")
-    shown = value if isinstance(value, str) else orjson.dumps(value).decode()
-    return succeed({"field": field, "value": value}, f"{field}: {shorten(shown, 600)}")
+        said = f"{field}: from {value['offset']} of {value['size']}{left}"
+        return succeed({"field": field, **value}, "\n".join([said, *prose_lines(value["text"])]))
+    return succeed({"field": field, "value": value}, escape(f"{field}: {_shown(value, _TEXT_CHARACTERS)}"))
+
+
+def _shown(value: object, most: int) -> str:
+    """A value on one line."""
+    return shorten(value if isinstance(value, str) else orjson.dumps(value, default=str).decode(), most)
 
 
 TOOLS = (
@@ -113,18 +156,20 @@ TOOLS = (
         name="trace_read",
         description=(
             "Read what a run did, also one that still runs: first a summary, then one `step`, or one `field` of the "
-            "run or the step (outputs.report, outputs.items[0].title), paged by `offset` and `limit`."
+            "run or the step (outputs.report, outputs.items[0].title), paged by `offset` and `limit`. "
+            "'runs' lists the newest runs."
         ),
         input_schema=takes(
             {
-                "trace_file": text("'latest' (default), run_id, or path of a trace"),
+                "trace_file": text("'latest' (default), run_id, path of a trace, or 'runs'"),
+                "filter": text("Of 'runs': a status, words of a workflow's name or an error"),
                 "step": text(),
                 "field": text(),
                 "offset": {"type": "integer", "minimum": 0},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 100000},
             }
         ),
-        output_schema=gives({"run_id": text(), "status": text(), "steps": ARRAY}),
+        output_schema=gives({"run_id": text(), "status": text(), "steps": ARRAY, "runs": ARRAY}),
         annotations=reads(),
         handler=in_thread(read),
     ),

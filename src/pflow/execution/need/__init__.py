@@ -1,0 +1,1 @@
+"""What workflows need and what they can do, found without running anything."""

@@ -1,0 +1,1 @@
+"""Text into values and back, without code: the `parse` and `format` nodes."""
