@@ -22,7 +22,7 @@ from pflow.core.expression.check import Code
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
-from pflow.execution.fit import literal_fit, template_fit
+from pflow.execution.fit import literal_fit, natural_key, template_fit
 from pflow.execution.lint import absent_output, code_lint, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
@@ -212,6 +212,7 @@ def test_every_issue_code_is_listed() -> None:
                 compiler,
                 foreign_syntax,
                 literal_fit,
+                natural_key,
                 node_check,
                 parsed,
                 plan_edges,

@@ -19,9 +19,10 @@ from pflow.engine.template_size import check_sizes
 from pflow.engine.value import INLINE_BYTES, ITEMS_JSON, MOST_BYTES, withheld_error
 
 if TYPE_CHECKING:
+    from pflow.engine.launch import Launch
     from pflow.engine.plan import PlanNode
     from pflow.engine.run import Run
-    from pflow.engine.scope import Launch, Result, Scope
+    from pflow.engine.scope import Result, Scope
 
 
 _MORE = "raise the batch's `max_failed` if more may fail"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -19,6 +19,7 @@ from pflow.engine.binding import bind_inputs
 from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
 from pflow.engine.declared_output import check_outputs
 from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
+from pflow.engine.launch import Launch
 from pflow.engine.name_lookup import Names, StepLookup
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
 from pflow.engine.run import Run, own_defaults
@@ -32,29 +33,6 @@ Result = tuple[str, Mapping[str, object], Mapping[str, str]]
 
 _CHAIN = 16
 """Steps of a sequence that one task runs before it lets others have a turn."""
-
-
-class Launch:
-    """A step that is about to start: its name, its rendered params, and what identifies it and its inputs."""
-
-    __slots__ = ("attempt", "cache_key", "definition", "inputs", "items", "node", "params", "step", "values", "visit")
-
-    def __init__(self, node: PlanNode, step: str, visit: int) -> None:
-        self.node = node
-        self.step = step
-        self.visit = visit
-        self.params: dict[str, Any] = {}
-        self.items: Sequence[object] = ()
-        self.definition = node.definition
-        self.values: Sequence[bytes] | None = None
-        self.inputs = ""
-        self.cache_key = ""
-        self.attempt = 1
-
-    def identify(self, definition: str) -> None:
-        """Let `definition` stand for the node, here and in what identifies the inputs."""
-        self.definition = definition
-        self.inputs = definition if self.values is None else digest_all([definition.encode(), *self.values])
 
 
 class Scope:

@@ -12,7 +12,7 @@ from pflow.core.document.issue import SEVERITIES, Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import PflowError
-from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER, Interface, Slot
+from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER, Slot
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
@@ -23,6 +23,7 @@ from pflow.engine.value import digest
 from pflow.execution.definition import define
 from pflow.execution.fit.given import GivenTypes
 from pflow.execution.fit.literal_fit import LiteralFit
+from pflow.execution.fit.natural_key import fill_params
 from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
@@ -140,7 +141,7 @@ class _Compiler:
         fit = TemplateFit(given, self._report)
         outputs = self._outputs(document)
         for node in nodes:
-            self._fill(node, references)
+            fill_params(node, self.mappings.get(node.spec.id), references, self._report)
         for node in nodes:
             self._check_params(node, references)
             self._check_fit(node, fit)
@@ -309,38 +310,6 @@ class _Compiler:
         for problem in problems:
             self._report("template", problem.message, path, hint=problem.hint, newer=problem.newer)
         return compiled
-
-    def _fill(self, node: CheckedNode, references: References) -> None:
-        """Let natural keys feed what the document leaves out."""
-        index, spec, interface = node.index, node.spec, node.interface or Interface()
-        mapping = self.mappings.get(spec.id)
-        aliases = mapping.input_mappings if mapping else {}
-        for field in interface.params:
-            if field.name in spec.params:
-                continue
-            source = aliases.get(field.name, field.name)
-            wanted = field.required or field.name in aliases
-            if wanted and field.slot in ("value", "env") and references.natural(index, source):
-                node.params[field.name], _ = compile_value(f"${{{source}}}", field.slot)
-                node.fields[field.name] = field
-            elif field.required:
-                self._report(
-                    "missing-param",
-                    f"node `{spec.id}` ({spec.type}) needs `{field.name}` ({field.type})"
-                    + (f": {field.description}" if field.description else ""),
-                    ("nodes", index, "params"),
-                    hint=references.mapping_hint(index, spec.id, field),
-                )
-        for field in interface.reads:
-            source = aliases.get(field.name, field.name)
-            if field.required and field.name not in spec.params and not references.natural(index, source):
-                self._report(
-                    "missing-read",
-                    f"node `{spec.id}` ({spec.type}) reads `{field.name}`, which nothing before it writes",
-                    ("nodes", index),
-                    known=tuple(references.natural_names(index)),
-                    hint=references.mapping_hint(index, spec.id, field),
-                )
 
     def _check_params(self, node: CheckedNode, references: References) -> None:
         index, batch = node.index, node.batch

@@ -50,7 +50,11 @@ class References:
                 self._report_end(f"input `{root}`", reference, end, path)
         elif root in self._ids:
             self._check_node(index, self._ids[root], reference, path)
-        elif root not in OWN_NAMES and not self.natural(index, root) and reference.default is MISSING:
+        elif root == "steps" and reference.path[:1] and reference.path[1:2] != ("outputs",):
+            self.check(index, reference._replace(root=str(reference.path[0]), path=reference.path[1:]), path)
+        elif root in OWN_NAMES and root != "steps":
+            return
+        elif not self.natural(index, root) and reference.default is MISSING:
             known = self._known(index)
             near = nearest(
                 root,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from pflow.core.errors import ExpressionError, StepError, UnresolvedError
+from pflow.core.errors import ExpressionError, StepError
 from pflow.core.expression.evaluate import evaluate
 from pflow.core.expression.parser import parse
 from pflow.core.expression.reference import references
@@ -176,12 +176,11 @@ def compile_expression(value: object, slot: Slot, item: str = "item") -> tuple[C
 
 
 def compute(expression: Expression, names: Mapping[str, object]) -> object:
-    """The value of an expression; raises `UnresolvedError` or `StepError` with the expression in its message."""
+    """The value of an expression; an `ExpressionError` has the expression in its message."""
     try:
         return evaluate(expression, names).value
     except ExpressionError as error:
-        kind = UnresolvedError if error.kind == "absent" else StepError
-        raise kind(f"expression `{expression.text}`: {error.message}", suggestions=error.suggestions) from None
+        raise error.within(f"expression `{expression.text}`") from None
 
 
 def truth(expression: Expression, names: Mapping[str, object]) -> bool:
