@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
@@ -18,10 +18,11 @@ import pflow.events
 from pflow.cli.main import root
 from pflow.core.document.issue import CREDENTIAL
 from pflow.core.event import EVENTS
+from pflow.core.expression.check import Code
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
-from pflow.execution.fit import literal_fit, template_fit
+from pflow.execution.fit import literal_fit, natural_key, template_fit
 from pflow.execution.lint import absent_output, code_lint, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
@@ -211,6 +212,7 @@ def test_every_issue_code_is_listed() -> None:
                 compiler,
                 foreign_syntax,
                 literal_fit,
+                natural_key,
                 node_check,
                 parsed,
                 plan_edges,
@@ -221,7 +223,8 @@ def test_every_issue_code_is_listed() -> None:
         )
     )
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
-    assert set(first_cells("documents.md", "codes")) == {*listed, *reported, CREDENTIAL, MISSING, BAD_SERVER}
+    own = {CREDENTIAL, MISSING, BAD_SERVER, *get_args(Code)}
+    assert set(first_cells("documents.md", "codes")) == {*listed, *reported, *own}
 
 
 def test_every_setting_is_listed_with_its_default() -> None:

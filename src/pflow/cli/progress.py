@@ -24,7 +24,7 @@ _NAME_CHARACTERS = 40
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PLAIN = {"✓": "+", "✗": "x", "!": "!", "…": "...", "·": "-"}
 _COLOURS = {"✓": "32", "✗": "31", "!": "33"}
-_SOURCES = {"cache": "from the cache", "reuse": "kept"}
+_SOURCES = {"cache": "from the cache", "reuse": "kept", "skipped": "skipped"}
 
 
 class _Step:
@@ -109,7 +109,7 @@ class Progress:
             step.message = ""
             about = step.about(show_ms(event.ms))
         if "[" not in event.step:
-            self._finished.append(("✓", event.step, about or ""))
+            self._finished.append(("·" if event.source == "skipped" else "✓", event.step, about or ""))
 
     def _fail(self, event: StepFailed) -> None:
         cause = escape(str(event.error.get("message", "")))

@@ -14,6 +14,7 @@ PflowError              pflow             1
         InDoubtError    in_doubt          4
         DamagedError    damaged           1
     StepError           execution         1
+        DeliberateError failed_on_purpose 1
         StepTimeout     timeout           1
         UnresolvedError template_error    1
         ExpressionError expression        1
@@ -169,6 +170,12 @@ class StepError(PflowError):
         self.action = action
 
 
+class DeliberateError(StepError):
+    """A step failed because its document says so."""
+
+    code = "failed_on_purpose"
+
+
 class StepTimeout(StepError):
     """A step took longer than it may. `waited` ends a sentence that begins with the name of the request."""
 
@@ -202,6 +209,11 @@ class ExpressionError(StepError):
         self.kind = kind
         self.line = line
         self.column = column
+
+    def within(self, what: str) -> ExpressionError:
+        """The same error with what it is about before its message."""
+        message, suggestions = f"{what}: {self.message}", self.suggestions
+        return ExpressionError(message, kind=self.kind, line=self.line, column=self.column, suggestions=suggestions)
 
 
 class ServerError(StepError):

@@ -15,12 +15,16 @@ from pflow.core.json_type import JsonView
 
 
 class RunStarted(Frozen):
-    """A run exists. `document` is the value that was checked; `inputs` are bound, secrets left out."""
+    """A run exists. `document` is the value that was checked; `inputs` are bound, secrets left out.
+
+    `date` is the day in the time zone of the run.
+    """
 
     workflow: str
     document: object
     inputs: JsonView
     at: float
+    date: str = ""
 
 
 class RunResumed(Frozen):
@@ -47,9 +51,9 @@ class StepStarted(Frozen):
 class StepCompleted(Frozen):
     """A step's writes, all of them, and the action that picks what comes next.
 
-    `source` says where the writes came from: `run`, `cache` (another run's pure step) or `reuse` (this run,
-    before its document was edited). `reads` maps natural keys to hashes of what was read under them. `failed_items`
-    counts the items of a batch that failed.
+    `source` says where the writes came from: `run`, `cache` (another run's pure step), `reuse` (this run, before its
+    document was edited) or `skipped` (there are none: its condition was false). `reads` maps natural keys to hashes of
+    what was read under them. `failed_items` counts the items of a batch that failed.
     """
 
     step: str

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from pflow.core.frozen import Frozen
 
 Purity = Literal["pure", "read", "impure"]
-Slot = Literal["value", "shell", "env", "url", "raw"]
+Slot = Literal["value", "shell", "env", "url", "raw", "expression", "condition", "cases", "where", "to"]
+
+SLOTS: Mapping[str, Slot] = {slot: slot for slot in get_args(Slot)}
+"""The slots by their names."""
+
+EXPRESSION_SLOTS: tuple[Slot, ...] = ("expression", "condition", "cases", "where", "to")
+"""Slots that hold expressions, not templates: one, a condition, conditions by name, and those for each item."""
 
 MISSING = "\x00missing"
 """The default of a field that has none."""
@@ -25,7 +31,7 @@ class Field(Frozen):
 
     `type` is one of the document's types or a union of them (`object|string`). `schema` is a JSON Schema
     where more is known. `slot` says how templates enter a parameter: as values, as arguments of a
-    command, as its variables, as parts of a URL, or not at all.
+    command, as its variables, as parts of a URL, or not at all; `EXPRESSION_SLOTS` hold expressions instead.
     """
 
     name: str
@@ -50,7 +56,8 @@ class Interface(Frozen):
 
     `pure` nodes may be cached and rerun, `read` nodes may be rerun, `impure` ones neither. `open_params`
     and `open_outputs` admit names that are not listed; `echo_params` means every parameter comes back as an
-    output of the same name.
+    output of the same name. `open_slot` is the slot of parameters that are not listed.
+    `choice_param` names an object whose keys are actions as well, beside `else`.
     """
 
     description: str = ""
@@ -62,6 +69,8 @@ class Interface(Frozen):
     open_params: bool = False
     open_outputs: bool = False
     echo_params: bool = False
+    open_slot: Slot = "value"
+    choice_param: str = ""
 
     def param(self, name: str) -> Field | None:
         """The parameter of that name, or the natural key, which params can give as well."""

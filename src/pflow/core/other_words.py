@@ -23,6 +23,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("node_id", "name", "key"),
     "type": ("node_type", "node", "uses", "tool", "kind"),
     "params": ("args", "arguments", "config", "parameters", "inputs", "input", "with", "options"),
+    "when": ("if", "condition", "only_if", "run_if"),
     "batch": ("for_each", "foreach", "loop", "with_items", "matrix", "map"),
     "retry": ("retries", "retry_policy"),
     "attempts": ("max_retries", "max_attempts", "times"),
@@ -40,13 +41,13 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 
 _ORDER = 'nodes run in the order in which they stand; `"edges": "data"` takes it from the templates instead'
 _NEXT = "nodes run in the order in which they stand; to go on elsewhere write `on: {default: NODE}`"
-_CHOICE = "`on: {ACTION: NODE}` leads on from each action of a node; the guide on `branching` shows how to choose"
+_CHOICE = "`when` on a node runs it only if a condition holds, and a `switch` chooses; see the guide on `branching`"
 _ERRORS = "write `on: {error: NODE}`, or `on: {error: next}` to go on after a failure"
 
 FIELD_HINTS: Mapping[str, str] = {
     **dict.fromkeys(("next", "then", "goto", "transition"), _NEXT),
     **dict.fromkeys(("needs", "depends_on", "dependson", "depends", "after", "requires", "run_after"), _ORDER),
-    **dict.fromkeys(("if", "when", "condition", "unless", "choices", "switch"), _CHOICE),
+    **dict.fromkeys(("unless", "choices", "switch", "else", "elif"), _CHOICE),
     **dict.fromkeys(("continue_on_error", "on_error", "catch", "on_failure", "ignore_errors", "rescue"), _ERRORS),
     **dict.fromkeys(
         ("run", "script", "cmd", "command", "bash", "shell"),
@@ -68,11 +69,10 @@ TYPES: Mapping[str, tuple[str, ...]] = {
         "lambda",
         "javascript",
         "js",
-        "transform",
-        "compute",
-        "eval",
-        "set",
     ),
+    "let": ("set", "assign", "compute", "eval", "transform", "variable", "vars", "expression", "edit-fields"),
+    "filter": ("select", "where", "reject"),
+    "fail": ("throw", "raise", "assert", "abort", "exit"),
     "http": ("fetch", "request", "requests", "curl", "api", "get", "post", "webhook", "rest", "download", "web"),
     "read-file": ("read", "file", "load", "cat", "open"),
     "write-file": ("write", "save", "output-file"),
@@ -83,9 +83,9 @@ TYPES: Mapping[str, tuple[str, ...]] = {
 """Names of other tools for a node type."""
 
 TYPE_HINTS: Mapping[str, str] = {
-    **dict.fromkeys(("if", "condition", "branch", "switch", "case", "choice", "router", "decision"), _CHOICE),
+    **dict.fromkeys(("if", "when", "condition", "branch", "case", "choice", "router", "decision"), _CHOICE),
     **dict.fromkeys(
-        ("loop", "foreach", "for", "for-each", "map", "iterate", "split", "each"),
+        ("loop", "foreach", "for", "for-each", "iterate", "split", "each"),
         "`batch` on a node runs it once per item",
     ),
     **dict.fromkeys(("while", "until", "repeat"), "an edge may lead back to an earlier node; see the guide on `loops`"),

@@ -118,6 +118,19 @@ def of_field(field: Field) -> ValueType:
     return of_kinds(field.type)._replace(seen=described.seen)
 
 
+def of_fields(fields: Mapping[str, ValueType]) -> ValueType:
+    """The type of an object with these fields and no others."""
+    properties = {name: _as_schema(field) for name, field in fields.items()}
+    return of_schema({"type": "object", "properties": properties, "additionalProperties": False})
+
+
+def _as_schema(one: ValueType) -> Schema:
+    choices = [_alone(choice, one.root) for choice in one.choices]
+    if not choices or one.seen or not one.certain:
+        return {}  # what was only seen or said promises nothing
+    return choices[0] if len(choices) == 1 else {"anyOf": choices}
+
+
 def of_literal(value: object, parts: Mapping[Path, ValueType] | None = None) -> ValueType:
     """The type of a value that a document holds, with parts in it whose type is known and not the value."""
     known = {path: {} if part.seen or not part.certain else _typed(part.kinds) for path, part in (parts or {}).items()}

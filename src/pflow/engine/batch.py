@@ -10,17 +10,19 @@ from pflow.core.advice import to_text
 from pflow.core.errors import PflowError, StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted, StepCompleted, StepStarted
 from pflow.core.json_type import describe
-from pflow.core.template.compiled import Lookup, Reference
+from pflow.core.template.compiled import Lookup
 from pflow.engine.credential import learn_item, learn_params
 from pflow.engine.failure import Halted, retry_wait, within
 from pflow.engine.history import same_work, withheld_item
+from pflow.engine.name_lookup import StepLookup
 from pflow.engine.template_size import check_sizes
 from pflow.engine.value import INLINE_BYTES, ITEMS_JSON, MOST_BYTES, withheld_error
 
 if TYPE_CHECKING:
+    from pflow.engine.launch import Launch
     from pflow.engine.plan import PlanNode
     from pflow.engine.run import Run
-    from pflow.engine.scope import Launch, Result, Scope
+    from pflow.engine.scope import Result, Scope
 
 
 _MORE = "raise the batch's `max_failed` if more may fail"
@@ -164,16 +166,10 @@ class _Batch:
         scope, node = self.scope, self.node
         item = {self.batch.name: self.launch.items[index], f"{self.batch.name}_index": index}
 
-        sizes: list[tuple[Reference, int]] = []
-
-        def lookup(reference: Reference) -> object:
-            value = scope.names.lookup(node.number, reference, item)
-            if (size := scope.run.values.size(value)) > INLINE_BYTES:
-                sizes.append((reference, size))
-            return value
-
+        lookup = StepLookup(scope.names, node.number, self.launch.visit, item)
         params: Any = node.params.render(lookup)
-        if sizes:
+        measured = ((reference, scope.run.values.size(value)) for reference, value in lookup.seen)
+        if sizes := [(reference, size) for reference, size in measured if size > INLINE_BYTES]:
             check_sizes(node, sizes)
         learn_params(node, params, scope.run.shared.redactor.keep)
         step = f"{self.launch.step}[{index}]"

@@ -91,7 +91,11 @@ class Executor:
         run = Run(run_id or new_run_id(), self._shared)
         now = time.time()
         recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
-        run.create(plan.name, now, RunStarted(workflow=plan.name, document=plan.raw, inputs=recorded, at=now))
+        date = time.strftime("%Y-%m-%d", time.localtime(now))
+        run.create(
+            plan.name, now, RunStarted(workflow=plan.name, document=plan.raw, inputs=recorded, at=now, date=date)
+        )
+        run.introduce(plan.name, now, date)
         return await self._drive(run, Scope(run, plan, inputs, seed=seed))
 
     def history(self, run_id: str) -> History:
@@ -134,6 +138,7 @@ class Executor:
             else:
                 run.emit(RunStopped(reason="in_doubt", at=time.time()), status="stopped")
             raise
+        run.introduce(plan.name, run.history.started_at, run.history.date)
         if edited:
             run.edited = True
             run.history.forget()

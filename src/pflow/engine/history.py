@@ -41,6 +41,8 @@ class History:
         self.document: object = None
         self.inputs: dict[str, object] = {}
         self.workflow = ""
+        self.started_at = 0.0
+        self.date = ""
         self.steps: dict[str, list[_StepEvent]] = {}
         self.items: dict[str, dict[int, ItemCompleted | ItemFailed | ItemStarted]] = {}
         self.past: dict[str, Past] = {}
@@ -69,6 +71,7 @@ def fold_history(events: Iterable[Event]) -> History:
     for event in events:
         if isinstance(event, RunStarted):
             history.document, history.workflow = event.document, event.workflow
+            history.started_at, history.date = event.at, event.date
             history.inputs = dict(event.inputs)
         elif isinstance(event, RunResumed):
             if event.document is not None:

@@ -7,7 +7,17 @@ from functools import partial
 
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
-from pflow.core.template.compiled import MOST_BUILT, Compiled, JsonIn, Parts, Reference, ValuePath, descend, too_large
+from pflow.core.template.compiled import (
+    MOST_BUILT,
+    OWN_NAMES,
+    Compiled,
+    JsonIn,
+    Parts,
+    Reference,
+    ValuePath,
+    descend,
+    too_large,
+)
 from pflow.engine.plan import DONE
 from pflow.engine.state import END, ScopeState
 from pflow.engine.value import Opaque, Withheld, withheld_error
@@ -18,6 +28,51 @@ _BEFORE_OUTPUTS = {"results": 2, DONE: 3}
 """How deep in an output of a batch the outputs of one item stand."""
 
 
+class StepLookup:
+    """Looks up what one step names, or one batch item of it, and keeps what it found."""
+
+    __slots__ = ("_item", "_names", "_node", "_visit", "seen")
+
+    def __init__(self, names: Names, node: int, visit: int, item: Item | None = None) -> None:
+        self._names = names
+        self._node = node
+        self._visit = visit
+        self._item = item
+        self.seen: list[tuple[Reference, object]] = []
+
+    def __call__(self, reference: Reference, /) -> object:
+        """The value of a template, or of a path in an expression."""
+        value = self._names.lookup(self._node, reference, self._item, self._visit)
+        self.seen.append((reference, value))
+        return value
+
+    @property
+    def names(self) -> Mapping[str, object]:
+        """What expressions see."""
+        return Visible(self._names, self._node, self._visit, self._item)
+
+
+class Visible(Mapping[str, object]):
+    """Every name that a step can use, with its value; `Absent` where a step has given none."""
+
+    def __init__(self, names: Names, node: int, visit: int, item: Item | None = None) -> None:
+        self._names = names
+        self._node = node
+        self._visit = visit
+        self._item = item or {}
+
+    def __getitem__(self, name: str) -> object:
+        if name in self._item:
+            return self._item[name]
+        return self._names.value(self._node, name, self._visit)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from dict.fromkeys((*self._item, *self._names.known()))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class Names:
     """The names of one execution of a plan.
 
@@ -25,13 +80,18 @@ class Names:
     """
 
     def __init__(
-        self, state: ScopeState, inputs: Mapping[str, object], seed: Mapping[str, object] | None = None
+        self,
+        state: ScopeState,
+        inputs: Mapping[str, object],
+        seed: Mapping[str, object] | None = None,
+        about: Mapping[str, object] = {},
     ) -> None:
         self._state = state
         self._plan = state.plan
         self._inputs = inputs
         self._has_seed = seed is not None
         self._seed = seed or {}
+        self._about = about
         self._put_together: dict[int, tuple[object, list[object]]] = {}
         self._last_text = ""
         self._last_json: object | None = None
@@ -52,7 +112,41 @@ class Names:
         found.update(dict.fromkeys(self._seed))
         return iter(found)
 
-    def lookup(self, node: int, reference: Reference, item: Item | None = None) -> object:
+    def known(self) -> list[str]:
+        """The names of inputs and nodes, and those that every run has."""
+        return [*self._inputs, *self._plan.by_id, *OWN_NAMES]
+
+    def value(self, node: int, name: str, visit: int) -> object:
+        """What an expression of a node sees under a name; raises `KeyError`."""
+        if name in self._inputs:
+            return self._inputs[name]
+        if name in self._plan.by_id:
+            number = self._plan.by_id[name].number
+            outputs = self._state.outputs.get(number)
+            if outputs is None:
+                return absent(self._why_absent(name))
+            done = (
+                self._done(number, outputs.get("results"), f"{name}.results") if number in self._state.items else None
+            )
+            return outputs if done is None else {**outputs, DONE: done}
+        if name == "steps":
+            return {self._plan.nodes[number].id: outputs for number, outputs in self._state.outputs.items()}
+        if name == "error":
+            try:
+                return self.read(node, name)
+            except KeyError:
+                return absent("no step before has failed")
+        return self._own(name, visit)
+
+    def _why_absent(self, name: str) -> str:
+        skipped = self._plan.by_id[name].number in self._state.skipped
+        return f"node `{name}` was skipped" if skipped else f"node `{name}` has not run"
+
+    def _own(self, name: str, visit: int) -> object:
+        """What every run has under a name that its document does not use."""
+        return {"visit": visit, "run": self._about}[name]
+
+    def lookup(self, node: int, reference: Reference, item: Item | None = None, visit: int = 0) -> object:
         """The value of a template for a node, or for one batch item of it; raises `UnresolvedError`."""
         root = reference.root
         value: object
@@ -61,12 +155,12 @@ class Names:
         elif root in self._plan.by_id and root not in self._inputs:
             outputs = self._state.outputs.get(self._plan.by_id[root].number)
             if outputs is None:
-                return self._missing(reference, f"node `{root}` has not run")
+                return self._missing(reference, self._why_absent(root))
             for written in (outputs.get(str(reference.path[0])),) if reference.path else outputs.values():
                 _known(written, reference.text)
             value = outputs
             if reference.path[:1] == (DONE,) and self._plan.by_id[root].batch is not None and "results" in outputs:
-                done = self._done(self._plan.by_id[root].number, outputs["results"], reference)
+                done = self._done(self._plan.by_id[root].number, outputs["results"], reference.text)
                 if done is None:
                     return self._missing(reference, f"the items of `{root}` are not known any more")
                 value = {DONE: done}
@@ -74,7 +168,11 @@ class Names:
             try:
                 value = self.read(node, root)
             except KeyError:
-                return self._missing(reference, f"there is no `{root}`")
+                if root not in OWN_NAMES:
+                    return self._missing(reference, f"there is no `{root}`")
+                if root == "error":
+                    return self._missing(reference, "no step before has failed")
+                value = self.value(node, root, visit)
         found = descend(value, reference, self._opened(node, reference, item))
         if isinstance(found, Opaque):
             raise RunError(
@@ -83,12 +181,12 @@ class Names:
             )
         return found
 
-    def _done(self, number: int, results: object, reference: Reference) -> list[object] | None:
+    def _done(self, number: int, results: object, what: str) -> list[object] | None:
         """What a batch got done, put together once; None if its items are not known."""
         items, known = self._state.items.get(number), self._put_together.get(number)
         if known is not None and known[0] is results:
             return known[1]
-        _known(results, reference.text)
+        _known(results, what)
         if items is None or not isinstance(results, list) or len(items) != len(results):
             return None
         pairs = enumerate(zip(items, results, strict=True))
@@ -138,24 +236,12 @@ class Names:
 
     def _output(self, name: str, source: Compiled, size: Callable[[object], int]) -> object:
         """One output; null if it names what is not there: the run has had its effects, and does not fail for that."""
-        built = 0
-        absent: set[Reference] = set()
-
-        def lookup(reference: Reference) -> object:
-            nonlocal built
-            try:
-                value = self.lookup(END, reference)
-            except UnresolvedError:
-                absent.add(reference)
-                value = None
-            built += size(value)
-            return value
-
+        lookup = _OutputLookup(self, END, 0)
         output = source.render(lookup)
-        for path, part in source.places() if absent else ():
-            if isinstance(part, Parts) and not absent.isdisjoint(part.references):
+        for path, part in source.places() if lookup.absent else ():
+            if isinstance(part, Parts) and not lookup.absent.isdisjoint(part.references):
                 output = _without_text(output, path)
-        if len(source.references) > 1 and built > MOST_BUILT:
+        if len(source.references) > 1 and sum(size(value) for _, value in lookup.seen) > MOST_BUILT:
             raise too_large(f"output `{name}`")
         return output
 
@@ -177,6 +263,23 @@ class Names:
         )
 
 
+class _OutputLookup(StepLookup):
+    """Looks up what an output names; what is not there is null."""
+
+    __slots__ = ("absent",)
+
+    def __init__(self, names: Names, node: int, visit: int) -> None:
+        super().__init__(names, node, visit)
+        self.absent: set[Reference] = set()
+
+    def __call__(self, reference: Reference, /) -> object:
+        try:
+            return super().__call__(reference)
+        except UnresolvedError:
+            self.absent.add(reference)
+            return None
+
+
 def _without_text(value: object, path: ValuePath) -> object:
     """The value with null in place of the text at `path`."""
     if not path:
@@ -187,6 +290,13 @@ def _without_text(value: object, path: ValuePath) -> object:
     if isinstance(value, Mapping):
         return {key: _without_text(part, rest) if key == here else part for key, part in value.items()}
     return value
+
+
+def absent(reason: str) -> object:
+    """What an expression sees where a value is not there."""
+    from pflow.core.expression.key import Absent  # lazy: only for expressions
+
+    return Absent(reason=reason)
 
 
 def _known(value: object, what: str) -> object:

@@ -41,10 +41,11 @@ class PlanNode(Frozen):
     `make` imports and builds the PocketFlow node. `definition` identifies what would run: type, code, params
     as written, batch, mapping; `former` gives the definitions under which earlier releases recorded the same work,
     and is asked only where there is such a record. `implied` are the actions whose edges the order of the document
-    added. `trusted` nodes are known not to change values in place. `reads` are natural keys that count as inputs.
-    `outputs` are declared types that what it writes is held to. A sub-workflow has a `child` and no `make`. `server` is
-    the MCP server it calls. `json_in` reads the JSON in a `result` that is text, for templates that lead into it.
-    `missing` says what a node that is only to be looked at lacks; nodes that run lack nothing.
+    added. Where `when` gives false, the node is skipped. `trusted` nodes are known not to change values in place.
+    `reads` are natural keys that count as inputs. `outputs` are declared types that what it writes is held to. A
+    sub-workflow has a `child` and no `make`. `server` is the MCP server it calls. `json_in` reads the JSON in a
+    `result` that is text, for templates that lead into it. `missing` says what a node that is only to be looked at
+    lacks; nodes that run lack nothing.
     """
 
     id: str
@@ -55,6 +56,7 @@ class PlanNode(Frozen):
     node_hash: str
     edges: Mapping[str, tuple[int, ...]]
     implied: tuple[str, ...] = ()
+    when: Compiled | None = None
     make: Callable[[], Any] | None = None
     former: Callable[[], tuple[str, ...]] | None = None
     child: Plan | None = None
@@ -122,6 +124,11 @@ class Plan:
         return find_credentials(self)
 
     @cached_property
+    def has_conditions(self) -> bool:
+        """Whether a node can be skipped."""
+        return any(node.when is not None for node in self.nodes)
+
+    @cached_property
     def has_json_text(self) -> bool:
         """Whether a path can lead into the text of a result."""
         return any(node.json_in is not None for node in self.nodes)
@@ -129,7 +136,8 @@ class Plan:
     @cached_property
     def reads_done(self) -> bool:
         """Whether a template names what a batch got done, with its items."""
-        sources = [source for node in self.nodes for source in (node.params, node.batch and node.batch.items) if source]
+        parts = ((node.params, node.when, node.batch and node.batch.items) for node in self.nodes)
+        sources = [source for found in parts for source in found if source]
         references = (one for source in (*sources, *self.outputs.values()) for one in source.references)
         return any(reference.path[:1] == (DONE,) for reference in references)
 

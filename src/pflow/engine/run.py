@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pflow.core.errors import PflowError
@@ -46,6 +47,7 @@ class Run:
         self.history = History()
         self.edited = False
         self.stopping = False
+        self.about: Mapping[str, object] = {}
         self.seq = 0
         self.steps = 0
         self.reused: list[str] = []
@@ -57,6 +59,11 @@ class Run:
         self._encoded: dict[int, Record] = {}
         self._flushed: asyncio.Future[None] | None = None
         self._broken: PflowError | None = None
+
+    def introduce(self, name: str, started_at: float, date: str) -> None:
+        """Let steps know which run they are in."""
+        started = datetime.fromtimestamp(started_at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        self.about = {"id": self.run_id, "name": name, "started_at": started, "date": date or started[:10]}
 
     def recall(self) -> History:
         """What the run did so far."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -14,13 +14,13 @@ from pocketflow import AsyncNode
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.setting.redactor import has_marker
-from pflow.core.template.compiled import Reference
 from pflow.engine.batch import batch_items, count_lost, recall_items, run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
 from pflow.engine.declared_output import check_outputs
 from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
-from pflow.engine.name_lookup import Names
+from pflow.engine.launch import Launch
+from pflow.engine.name_lookup import Names, StepLookup
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
 from pflow.engine.run import Run, own_defaults
 from pflow.engine.state import ScopeState
@@ -33,28 +33,6 @@ Result = tuple[str, Mapping[str, object], Mapping[str, str]]
 
 _CHAIN = 16
 """Steps of a sequence that one task runs before it lets others have a turn."""
-
-
-class Launch:
-    """A step that is about to start: its name, its rendered params, and what identifies it and its inputs."""
-
-    __slots__ = ("attempt", "cache_key", "definition", "inputs", "items", "node", "params", "step", "values")
-
-    def __init__(self, node: PlanNode, step: str) -> None:
-        self.node = node
-        self.step = step
-        self.params: dict[str, Any] = {}
-        self.items: Sequence[object] = ()
-        self.definition = node.definition
-        self.values: Sequence[bytes] | None = None
-        self.inputs = ""
-        self.cache_key = ""
-        self.attempt = 1
-
-    def identify(self, definition: str) -> None:
-        """Let `definition` stand for the node, here and in what identifies the inputs."""
-        self.definition = definition
-        self.inputs = definition if self.values is None else digest_all([definition.encode(), *self.values])
 
 
 class Scope:
@@ -74,7 +52,7 @@ class Scope:
         self.plan = plan
         self.depth = depth
         self.state = ScopeState(plan, prefix)
-        self.names = Names(self.state, inputs, seed)
+        self.names = Names(self.state, inputs, seed, run.about)
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def execute(self) -> None:
@@ -154,7 +132,7 @@ class Scope:
         """
         state = self.state
         visit = state.visits.get(node.number, 0) + 1
-        launch = Launch(node, state.step_name(node.number, visit))
+        launch = Launch(node, state.step_name(node.number, visit), visit)
         known: StepCompleted | StepFailed | None = None
         try:
             if visit > node.max_visits:
@@ -162,6 +140,8 @@ class Scope:
                     f"node `{node.id}` was visited {node.max_visits} times; the loop does not end",
                     suggestions=["check the action that leaves the loop", "raise the node's `max_visits`"],
                 )
+            if node.when is not None and not node.when.render(StepLookup(self.names, node.number, visit)):
+                return self._skip(launch, events)
             self._resolve(launch)
             if node.purity == "pure" or self.run.history.past:
                 self._recognise(launch)
@@ -185,6 +165,14 @@ class Scope:
             state.fail(node.number, known)
         return True
 
+    def _skip(self, launch: Launch, events: list[Event]) -> bool:
+        """End a step that its condition leaves out: nothing is looked up for it, and nothing written."""
+        skipped = StepCompleted(step=launch.step, action="default", writes={}, ms=0.0, source="skipped")
+        events += [self._started(launch), skipped]
+        self.state.start(launch.node.number, launch.step, launch.visit)
+        self.state.complete(launch.node.number, skipped)
+        return True
+
     def _started(self, launch: Launch) -> StepStarted:
         return StepStarted(
             step=launch.step,
@@ -199,16 +187,10 @@ class Scope:
     def _resolve(self, launch: Launch) -> None:
         node = launch.node
         if node.batch is None and not node.params.references and not node.reads:
-            launch.params = node.params.render(self._never)  # type: ignore[assignment]
+            launch.params = node.params.render(StepLookup(self.names, node.number, launch.visit))  # type: ignore[assignment]
             launch.inputs = node.definition
             return  # credentials that stand in the document are known already
-        seen: list[tuple[Reference, object]] = []
-
-        def lookup(reference: Reference) -> object:
-            value = self.names.lookup(node.number, reference)
-            seen.append((reference, value))
-            return value
-
+        lookup = StepLookup(self.names, node.number, launch.visit)
         if node.batch is None:
             params: Any = node.params.render(lookup)
             learn_params(node, params, self.run.shared.redactor.keep)
@@ -220,7 +202,7 @@ class Scope:
                 if reference.root not in own:
                     lookup(reference)
         # Only now: a credential must be known before the value that holds it is encoded.
-        measured = [(reference, *self.run.values.measure(value)) for reference, value in seen]
+        measured = [(reference, *self.run.values.measure(value)) for reference, value in lookup.seen]
         check_sizes(node, [(reference, size) for reference, _, size in measured])
         keys = [key for _, key, _ in measured]
         for name in node.reads:
@@ -230,9 +212,6 @@ class Scope:
                 keys.append(b"")
         launch.values = keys
         launch.identify(node.definition)
-
-    def _never(self, reference: Reference) -> object:
-        raise AssertionError(reference)
 
     def _recognise(self, launch: Launch) -> None:
         """Go on under the definition that an earlier release recorded for the same work, if there is one."""
@@ -254,7 +233,9 @@ class Scope:
         node, step, run = launch.node, launch.step, self.run
         past = run.history.past.get(step)
         reason = "it is new" if past is None else "it had not completed"
-        if past is not None and past.completed is not None:
+        if past is not None and past.completed is not None and past.completed.source == "skipped":
+            reason = "it was skipped"
+        if past is not None and past.completed is not None and past.completed.source != "skipped":
             reason = self._why_rerun(launch, past.started, past.completed)
             if not reason:
                 run.reused.append(step)

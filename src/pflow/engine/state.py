@@ -32,6 +32,8 @@ class ScopeState:
         self.completed: list[str] = []
         self.failed: dict[int, StepFailed] = {}
         self.ended: list[int] = []
+        self.skipped: set[int] = set()
+        self._led_by: dict[int, tuple[int, ...]] = {}
         self.begun: dict[int, Sequence[object]] = {}
         """The items of the batches that are running."""
 
@@ -67,6 +69,9 @@ class ScopeState:
 
     def complete(self, index: int, event: StepCompleted) -> None:
         """A node's step wrote its outputs."""
+        if event.source == "skipped":
+            self._skip(index)
+            return
         self.completed.append(event.step)
         self._finish(index, event.writes, event.action)
 
@@ -161,6 +166,23 @@ class ScopeState:
             self.waiting.setdefault(target, -1)
         if not targets:
             self.ended.append(index)
+        if self.plan.has_conditions:
+            self.skipped.discard(index)
+            self._led_by.pop(index, None)
+            for target in targets:
+                self._led_by[target] = (*self._led_by.get(target, ()), index)
+
+    def _skip(self, index: int) -> None:
+        """Go on past a node as if it had ended, with nothing written: what led to it leads on."""
+        self.running.pop(index, None)
+        self.skipped.add(index)
+        before = self._led_by.pop(index, ())
+        targets = self.plan.nodes[index].edges.get("default", ())
+        for target in targets:
+            self.waiting.setdefault(target, -1)
+            self._led_by[target] = (*self._led_by.get(target, ()), *before)
+        if not targets:
+            self.ended.extend(before)
 
 
 def _visit_of(step: str) -> int:

@@ -12,7 +12,7 @@ from pflow.core.document.issue import SEVERITIES, Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import PflowError
-from pflow.core.interface import MCP_SERVER, Interface
+from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER, Slot
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
@@ -23,6 +23,7 @@ from pflow.engine.value import digest
 from pflow.execution.definition import define
 from pflow.execution.fit.given import GivenTypes
 from pflow.execution.fit.literal_fit import LiteralFit
+from pflow.execution.fit.natural_key import fill_params
 from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
@@ -129,6 +130,7 @@ class _Compiler:
             node.child = self._child(node)
         for node in nodes:
             node.params = self._params(node)
+            node.when = self._when(node)
         for node in nodes:
             node.batch = self._batch(node)
         starts = plan_edges(document, nodes, self._report)
@@ -139,11 +141,18 @@ class _Compiler:
         fit = TemplateFit(given, self._report)
         outputs = self._outputs(document)
         for node in nodes:
-            self._fill(node, references)
+            fill_params(node, self.mappings.get(node.spec.id), references, self._report)
         for node in nodes:
             self._check_params(node, references)
             self._check_fit(node, fit)
             check_actions(node, document, self._report)
+        if any(compiled.is_computed for node in nodes for compiled in (*node.params.values(), *node.conditions())):
+            from pflow.execution.expression.check import ExpressionCheck  # lazy: many documents have none
+
+            expressions = ExpressionCheck(document, given, references, self._report)
+            for node in nodes:
+                expressions.check_params(node)
+                expressions.check_when(node)
         for output, source in outputs.items():
             for reference in source.references:
                 references.check(None, reference, ("outputs", output, "source"))
@@ -244,20 +253,38 @@ class _Compiler:
                 continue
             if spec.type == "workflow" and name == "workflow":
                 continue
-            slot = field.slot if field else "value"
-            compiled[name], problems = self._command(value, spec) if slot == "shell" else compile_value(value, slot)
+            slot = field.slot if field else interface.open_slot if interface else "value"
+            compiled[name], problems = self._compile(value, slot, spec)
             for problem in problems:
-                self._report(
-                    "template", problem.message, (*path, *problem.path), hint=problem.hint, newer=problem.newer
-                )
-            if field and not compiled[name].references:
+                code = "expression" if slot in EXPRESSION_SLOTS else "template"
+                self._report(code, problem.message, (*path, *problem.path), hint=problem.hint, newer=problem.newer)
+            if field and not compiled[name].references and slot not in EXPRESSION_SLOTS:
                 check_constant(spec, field, value, path, self._report)
-            if field is None or field.slot != "raw":
+            if slot != "raw" and slot not in EXPRESSION_SLOTS:
                 warn_of_foreign(value, self.names, path, self._report)
         check_child_inputs(node, self._report)
         if node.is_built_in("parse"):
             check_pattern(spec, self._report, ("nodes", node.index, "params"))
         return compiled
+
+    def _when(self, node: CheckedNode) -> Compiled | None:
+        """The condition under which a node runs."""
+        if not node.spec.when:
+            return None
+        compiled, problems = self._compile(node.spec.when, "condition", node.spec)
+        for problem in problems:
+            self._report("expression", problem.message, ("nodes", node.index, "when"), hint=problem.hint)
+        return compiled
+
+    def _compile(self, value: object, slot: Slot, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
+        if slot == "shell":
+            return self._command(value, spec)
+        if slot not in EXPRESSION_SLOTS:
+            return compile_value(value, slot)
+        from pflow.core.template.computed import compile_expression  # lazy: many documents have none
+
+        item = spec.params.get("as", "item")
+        return compile_expression(value, slot, item if isinstance(item, str) else "item")
 
     def _command(self, command: object, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
         """A command, checked with the variables and the input that it gets."""
@@ -284,44 +311,12 @@ class _Compiler:
             self._report("template", problem.message, path, hint=problem.hint, newer=problem.newer)
         return compiled
 
-    def _fill(self, node: CheckedNode, references: References) -> None:
-        """Let natural keys feed what the document leaves out."""
-        index, spec, interface = node.index, node.spec, node.interface or Interface()
-        mapping = self.mappings.get(spec.id)
-        aliases = mapping.input_mappings if mapping else {}
-        for field in interface.params:
-            if field.name in spec.params:
-                continue
-            source = aliases.get(field.name, field.name)
-            wanted = field.required or field.name in aliases
-            if wanted and field.slot in ("value", "env") and references.natural(index, source):
-                node.params[field.name], _ = compile_value(f"${{{source}}}", field.slot)
-                node.fields[field.name] = field
-            elif field.required:
-                self._report(
-                    "missing-param",
-                    f"node `{spec.id}` ({spec.type}) needs `{field.name}` ({field.type})"
-                    + (f": {field.description}" if field.description else ""),
-                    ("nodes", index, "params"),
-                    hint=references.mapping_hint(index, spec.id, field),
-                )
-        for field in interface.reads:
-            source = aliases.get(field.name, field.name)
-            if field.required and field.name not in spec.params and not references.natural(index, source):
-                self._report(
-                    "missing-read",
-                    f"node `{spec.id}` ({spec.type}) reads `{field.name}`, which nothing before it writes",
-                    ("nodes", index),
-                    known=tuple(references.natural_names(index)),
-                    hint=references.mapping_hint(index, spec.id, field),
-                )
-
     def _check_params(self, node: CheckedNode, references: References) -> None:
         index, batch = node.index, node.batch
         own: tuple[str, ...] = (batch.name, f"{batch.name}_index") if batch else ()
         items = batch.items.references if batch else ()
         for name, compiled in node.params.items():
-            for reference in compiled.references:
+            for reference in compiled.references if not compiled.is_computed else ():
                 if reference.root not in own:
                     references.check(index, reference, ("nodes", index, "params", name))
                 elif node.spec.batch and reference.root == own[0] and items and items[0].text == node.spec.batch.items:
@@ -335,7 +330,7 @@ class _Compiler:
         fit.check_items(node)
         for name, compiled in node.params.items():
             field = node.fields.get(name)
-            if field is None or not compiled.references:
+            if field is None or not compiled.references or field.slot in EXPRESSION_SLOTS:
                 continue
             taken = taken_by(node, field)
             fit.check_param(node, name, compiled, taken)
@@ -373,6 +368,7 @@ class _Compiler:
             node_hash=node_hash,
             edges=node.edges,
             implied=tuple(node.implied),
+            when=node.when,
             make=None if child is not None else entry.make,
             former=former,
             child=child,

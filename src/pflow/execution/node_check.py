@@ -41,7 +41,7 @@ class CheckedNode:
 
     __slots__ = (
         *("batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
-        *("lacks_workflow", "params", "spec"),
+        *("lacks_workflow", "params", "spec", "when"),
     )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
@@ -53,6 +53,7 @@ class CheckedNode:
         self.lacks_workflow = False
         self.child_types: Mapping[str, ValueType] = {}
         self.params: dict[str, Compiled] = {}
+        self.when: Compiled | None = None
         self.fields: dict[str, Field] = {}
         self.batch: PlanBatch | None = None
         self.edges: dict[str, tuple[int, ...]] = {}
@@ -70,13 +71,19 @@ class CheckedNode:
     @property
     def choices(self) -> tuple[str, ...]:
         """The actions that its type may end with, besides `default` and failures."""
-        actions = self.entry.interface.actions if self.entry else ()
+        interface = self.interface or Interface()
+        named = self.spec.params.get(interface.choice_param) if interface.choice_param else None
+        actions = (*(named if isinstance(named, Mapping) else ()), *interface.actions)
         return tuple(action for action in actions if action != "default" and action not in ERROR_ACTIONS)
 
     @property
     def is_closed(self) -> bool:
-        """Whether it always ends with a choice."""
-        return bool(self.choices) and self.entry is not None and "default" not in self.entry.interface.actions
+        """Whether it never ends with `default`."""
+        return self.interface is not None and "default" not in self.interface.actions
+
+    def conditions(self) -> tuple[Compiled, ...]:
+        """The condition under which it runs, if it has one."""
+        return (self.when,) if self.when is not None else ()
 
     def lead(self, action: str, target: int | None) -> None:
         """Let an action lead to a node, or to the end of its way."""
@@ -166,7 +173,7 @@ def check_actions(node: CheckedNode, document: Document, report: Report) -> None
     spec, edges, entry, choices = node.spec, node.edges, node.entry, node.choices
     if entry is None or (entry.is_user and not choices):
         return
-    actions = entry.interface.actions
+    actions = tuple(dict.fromkeys((*entry.interface.actions, *choices)))
     for action in edges:
         if action not in actions and action not in ("default", "error", "timeout"):
             report(

@@ -80,7 +80,7 @@ def _check_reach(nodes: Sequence[CheckedNode], start: int, report: Report) -> No
 def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[CheckedNode], report: Report) -> list[int]:
     """Edges from each node to those whose templates name it, and those that are written beside."""
     for node in nodes:
-        compiled = [*node.params.values(), *([node.batch.items] if node.batch else [])]
+        compiled = [*node.params.values(), *node.conditions(), *([node.batch.items] if node.batch else [])]
         for root in dict.fromkeys(r.root for c in compiled for r in c.references if r.root in ids):
             if ids[root] != node.index:
                 nodes[ids[root]].lead("default", node.index)
@@ -89,6 +89,9 @@ def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[Chec
             _lead(edge, ids, nodes)
     for edge in document.edges:
         _route(edge, nodes[ids[edge.source]], report)
+    for node in nodes:
+        for choice in node.choices:
+            node.edges.setdefault(choice, node.edges.get("default", ()))
     has_source = {target for node in nodes for target in node.targets()}
     starts = [index for index in range(len(nodes)) if index not in has_source]
     targets = [node.edges.get("default", ()) for node in nodes]

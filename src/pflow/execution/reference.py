@@ -11,7 +11,7 @@ from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
-from pflow.core.template.compiled import Reference, parse_hint, spell
+from pflow.core.template.compiled import OWN_NAMES, Reference, parse_hint, spell
 from pflow.engine.plan import DONE
 from pflow.execution.foreign_syntax import other_reference
 
@@ -50,6 +50,10 @@ class References:
                 self._report_end(f"input `{root}`", reference, end, path)
         elif root in self._ids:
             self._check_node(index, self._ids[root], reference, path)
+        elif root == "steps" and reference.path[:1] and reference.path[1:2] != ("outputs",):
+            self.check(index, reference._replace(root=str(reference.path[0]), path=reference.path[1:]), path)
+        elif root in OWN_NAMES and root != "steps":
+            return
         elif not self.natural(index, root) and reference.default is MISSING:
             known = self._known(index)
             near = nearest(
@@ -205,6 +209,10 @@ class References:
 
     def _upstream_ids(self, index: int | None) -> list[str]:
         return [self._document.nodes[other].id for other in self.upstream(index)]
+
+    def visible_ids(self, index: int | None) -> list[str]:
+        """The nodes that an expression of a node can name: those before it, and itself in a loop."""
+        return self._upstream_ids(index)
 
     def upstream(self, index: int | None) -> list[int]:
         """The nodes that can run before a node; all of them for the outputs."""

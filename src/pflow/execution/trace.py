@@ -116,7 +116,8 @@ def _add_step(
             if event.items:
                 entry["items"] = event.items
         case StepCompleted():
-            entry.update(status="completed", ms=event.ms, action=event.action, source=event.source)
+            status = "skipped" if event.source == "skipped" else "completed"
+            entry.update(status=status, ms=event.ms, action=event.action, source=event.source)
             entry["outputs"] = event.writes
             if event.failed_items:
                 entry["items_failed"] = event.failed_items

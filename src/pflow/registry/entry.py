@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.frozen import Frozen
-from pflow.core.interface import MISSING, Field, Interface, named_fields
+from pflow.core.interface import MISSING, SLOTS, Field, Interface, named_fields
 from pflow.core.json_type import JSON_TYPES, canonical, object_in, type_of
 from pflow.core.schema_path import CONTENT, SEEN, Schema, kind_of
 from pflow.registry.package import METADATA, PACKAGE, is_declared
@@ -317,6 +317,8 @@ def interface_from_json(data: object) -> Interface:
         open_params=data.get("open_params") is True,
         open_outputs=data.get("open_outputs") is True,
         echo_params=data.get("echo_params") is True,
+        open_slot="expression" if data.get("computes_params") is True else "value",
+        choice_param=str(data.get("choice_param") or ""),
     )
 
 
@@ -353,5 +355,5 @@ def _field(item: dict[str, object]) -> Field:
         required=item.get("required") is True,
         default=item.get("default", MISSING),
         schema=schema if isinstance(schema, dict) else None,
-        slot=slot if slot in ("shell", "env", "url", "raw") else "value",
+        slot=SLOTS.get(str(slot), "value"),
     )

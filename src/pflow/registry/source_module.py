@@ -17,7 +17,7 @@ _BRANDS = re.compile(
 )
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+[0-9]*|[0-9]+")
 _PURITIES = ("pure", "read", "impure")
-_FLAGS = ("open_params", "open_outputs", "echo_params")
+_FLAGS = ("open_params", "open_outputs", "echo_params", "computes_params")
 UNKNOWN = object()
 """The value of an expression that is not constant."""
 
@@ -101,6 +101,9 @@ class SourceModule:
         for flag in _FLAGS:
             if self.attribute(lineage, flag) is True:
                 interface[flag] = True
+        choices = self.attribute(lineage, "choice_param")
+        if isinstance(choices, str):
+            interface["choice_param"] = choices
         if not typed and declared is None:
             # Nothing is known of such a node, so nothing about it can be wrong.
             interface["open_params"] = interface["open_outputs"] = True

@@ -20,14 +20,15 @@ _ATOMS = ("a", "b", ".", "[ab]", "[^a]", "\\d", "\\w", "\\s", "^", "$", "\\b", "
 _TIMES = ("", "", "", "*", "+", "?", "{2}", "{1,2}", "{0,1}", "{2,}", "*?", "+?")
 
 
-def pattern(random: Random, depth: int = 3) -> str:
+def pattern(random: Random, depth: int = 2) -> str:
     """A random pattern that Python reads in the same way."""
     parts = []
     for _ in range(random.randrange(1, 4)):
         if depth and random.random() < 0.4:
             inner = pattern(random, depth - 1)
             parts.append(random.choice(("({})", "(?:{})", "(?i:{})", "(?s:{})", "(?m:{})")).format(inner))
-            parts.append(random.choice(_TIMES))
+            # Python's matcher would take years over some loops of loops of loops.
+            parts.append(random.choice(_TIMES if "(" not in inner else ("", "", "?", "{2}")))
         else:
             atom = random.choice(_ATOMS)
             parts.append(atom + ("" if atom[-1] in "^$bB" and atom != "b" else random.choice(_TIMES)))
@@ -42,7 +43,7 @@ def steps_of(text: str, subject: str) -> int:
 
 
 @settings(max_examples=500)
-@given(st.randoms(use_true_random=False), st.text("abcABX1_ .-\n", max_size=12))
+@given(st.randoms(use_true_random=False), st.text("abcABX1_ .-\n", max_size=6))
 def test_a_pattern_finds_what_python_finds(random: Random, subject: str) -> None:
     text = pattern(random)
     if not subject and "\\B" in text:

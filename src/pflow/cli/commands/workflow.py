@@ -180,10 +180,17 @@ def _about(console: Console, checked: Checked) -> str:
 
 
 def _save_in_project(
-    console: Console, checked: Checked, name: str, description: str, *, overwrite: bool, draft: bool
+    console: Console,
+    checked: Checked,
+    name: str,
+    description: str,
+    *,
+    overwrite: bool,
+    draft: bool,
+    with_included: bool,
 ) -> Path:
-    if draft or description:
-        option = "--draft" if draft else "--description"
+    if draft or description or with_included:
+        option = "--draft" if draft else "--description" if description else "--with-included"
         raise UsageError(
             f"`{option}` cannot be combined with `--project`",
             suggestions=["a project's workflow is its file alone; its document has a `description`"],

@@ -26,6 +26,7 @@ _NODE = dict.fromkeys(
         "id",
         "type",
         "params",
+        "when",
         "on",
         "batch",
         "retry",
@@ -158,6 +159,7 @@ def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
         id=name,
         type=kind,
         params=node.mapping("params"),
+        when=_read_when(node),
         batch=_read_batch(node),
         retry=_read_retry(node),
         timeout=node.number("timeout", None, 0, _YEAR_SECONDS, above=True),
@@ -167,6 +169,18 @@ def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
         mcp_tool=tool,
     )
     return spec if named or kind != name else None
+
+
+def _read_when(node: Fields) -> str:
+    """A condition; a constant that YAML has read as a boolean is one as well."""
+    value = node.values.get("when")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value == "else":
+        hint = "`else` is for edges; a node runs unless its `when` is false"
+        node.issues.add("bad-choice", "`when` of a node is a condition, not `else`", (*node.path, "when"), hint=hint)
+        return ""
+    return node.text("when").strip()
 
 
 def _read_mcp(node: Fields, kind: str) -> tuple[str | None, str | None]:

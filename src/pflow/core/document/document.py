@@ -81,12 +81,13 @@ class Retry(Frozen):
 class NodeSpec(Frozen):
     """One node as written. `max_visits` overrides how often a loop may come back to it.
 
-    What `on` says is among the edges of the document.
+    `when` is the condition under which it runs. What `on` says is among the edges of the document.
     """
 
     id: str
     type: str
     params: Mapping[str, object] = {}
+    when: str = ""
     batch: Batch | None = None
     retry: Retry | None = None
     timeout: float | None = None

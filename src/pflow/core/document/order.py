@@ -36,7 +36,7 @@ def follow_order(
     """What follows each node for the actions that `edges` leave open.
 
     `choices` are the actions that a node ends with by choosing: where none of them is written, all go where `default`
-    goes. A `closed` node never ends with `default`.
+    goes, and where some are, `else` does. A `closed` node never ends with `default`.
     """
     position = {name: index for index, name in enumerate(ids)}
     written: dict[str, dict[str, list[str]]] = {}
@@ -52,15 +52,16 @@ def follow_order(
     for name, after in zip(ids, following, strict=True):
         said = written.get(name, {})
         own = choices.get(name, ())
-        is_chosen = any(choice in said for choice in own)
+        open_ = [choice for choice in own if choice not in said]
+        if len(open_) < len(own):
+            open_ = [choice for choice in open_ if choice == "else"]  # the others have to be said
         targets = said.get("default")
-        if targets is None:
+        if targets is None and (open_ or name not in closed):
             targets = [after]
-            if not (name in closed and all(choice in said for choice in own)):
+            names = named_by.get(after) if after else None
+            if names is not None and position[names.source] <= position[name]:
+                unclear.append(Unclear(node=name, following=after, edge=names))
+            if after and name not in closed:
                 added.append(Edge(source=name, target=after))
-                names = named_by.get(after)
-                if after and names is not None and position[names.source] <= position[name]:
-                    unclear.append(Unclear(node=name, following=after, edge=names))
-        if not is_chosen:
-            added += [Edge(source=name, target=target, action=choice) for choice in own for target in targets]
-    return Order(added=tuple(edge for edge in added if edge.target or edge.action != "default"), unclear=tuple(unclear))
+        added += [Edge(source=name, target=target, action=choice) for choice in open_ for target in targets or ()]
+    return Order(added=tuple(added), unclear=tuple(unclear))

@@ -73,3 +73,8 @@ class About:
             return parse_object(read_private(self._folder / name, JSON_LIMIT)) or {}
         except PflowError:
             return {}
+
+
+def without_cache(known: Json) -> Json:
+    """What is known of a workflow apart from what was read from its text."""
+    return {key: value for key, value in known.items() if key not in ("summary", "stamp")}

@@ -16,10 +16,10 @@ from pflow.core.file.file_name import check_name, is_name
 from pflow.core.file.home import Home, find_home
 from pflow.core.file.os_call import Calls, is_own_file, storage_error
 from pflow.core.json_type import Json, object_in
-from pflow.core.library.about import About
+from pflow.core.library.about import About, without_cache
 from pflow.core.library.history import MAX_FILE, History, Version, pick_version
 from pflow.core.library.saved_workflow import SavedWorkflow, missing_workflow, read_metadata
-from pflow.core.library.workflow_text import FORMS, WorkflowText, now_text, read_document, text_of_value
+from pflow.core.library.workflow_text import FORMS, WorkflowText, now_text, read_document, summary_of, text_of_value
 
 MAX_DRAFTS = 100 << 20
 """Bytes that all drafts together may take, so that an agent in a loop cannot fill the disk."""
@@ -109,7 +109,7 @@ class WorkflowManager:
         read: Json = {"name": name, "description": known.get("summary", "")}
         if known.get("stamp") != _stamp(info):
             read = read_document(name, self._read(name), strict=False)[1]
-        return {**read, **_without_cache(known)}
+        return {**read, **without_cache(known)}
 
     def search(self, query: str) -> list[Json]:
         """Metadata of what has every word of `query` in its name or description, names first."""
@@ -309,7 +309,7 @@ class WorkflowManager:
         """Keep what is known of a text that was just written, and what its document says: lists need not read it."""
         now = now_text()
         times: Json = {"created_at": before.get("created_at", now), "updated_at": now}
-        summary = _summary(name, text)
+        summary = summary_of(name, text)
         described: Json = {} if summary or "description" not in before else {"description": before["description"]}
         read: Json = {"summary": summary, "stamp": _stamp(self.path(name).stat())}
         origin: Json = {"origin": before["origin"]} if "origin" in before else {}
@@ -388,7 +388,7 @@ class WorkflowManager:
 
     def _known(self, name: str, metadata: Json) -> Json:
         """What the file says of a workflow, what is kept beside it, and its statistics."""
-        beside = _without_cache(self._about.all().get(name, {}))
+        beside = without_cache(self._about.all().get(name, {}))
         return {**metadata, **beside, **object_in(self._about.statistics(), name)}
 
     def two_files(self) -> list[str]:
@@ -456,16 +456,3 @@ def matches(query: str, name: str, description: str = "") -> bool:
 def _stamp(info: os.stat_result) -> str:
     """Changes whenever a file does."""
     return f"{info.st_mtime_ns} {info.st_size}"
-
-
-def _summary(name: str, text: WorkflowText) -> object:
-    """What a document says of itself."""
-    try:
-        return read_document(name, text, strict=False)[1]["description"]
-    except DocumentError:
-        return ""
-
-
-def _without_cache(known: Json) -> Json:
-    """What is known of a workflow apart from what was read from its text."""
-    return {key: value for key, value in known.items() if key not in ("summary", "stamp")}

@@ -160,3 +160,11 @@ def _unreadable(name: str, reason: str, issues: Sequence[Issue] = ()) -> Documen
         issues=issues,
         suggestions=["repair the file by hand, delete the workflow, or save it again"],
     )
+
+
+def summary_of(name: str, text: WorkflowText) -> object:
+    """What a document says of itself."""
+    try:
+        return read_document(name, text, strict=False)[1]["description"]
+    except DocumentError:
+        return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import orjson
 
@@ -28,6 +28,9 @@ class Reference(NamedTuple):
     offset: int
 
 
+OWN_NAMES = ("run", "visit", "steps", "error")
+"""Names that every run has, unless its document gives them to something else."""
+
 MOST_BUILT = 64_000_000
 """Characters, or bytes of JSON, that several templates may build in one place. One that passes a value on is free."""
 
@@ -44,6 +47,16 @@ KindsAt = Callable[[ValuePath], Taken | None]
 
 Lookup = Callable[[Reference], object]
 """Gives a reference's value; raises `UnresolvedError`."""
+
+
+@runtime_checkable
+class HasNames(Protocol):
+    """A lookup that expressions can use, too."""
+
+    @property
+    def names(self) -> Mapping[str, object]:
+        """Every name with its value."""
+
 
 JsonIn = Callable[[str], object | None]
 """Gives the JSON object or array that a text holds, None if it holds none."""
@@ -79,6 +92,8 @@ class Compiled:
     __slots__ = ("references", "value")
     is_single = False
     """Whether it is one template and nothing else, and so keeps the type of its value."""
+    is_computed = False
+    """Whether expressions give it."""
 
     def __init__(self, value: object = None, references: Iterable[Reference] = ()) -> None:
         self.references = tuple(references)

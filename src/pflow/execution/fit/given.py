@@ -8,7 +8,7 @@ from pflow.core.document.document import Document, Input
 from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING, Interface
 from pflow.core.template.compiled import Compiled, Reference
-from pflow.core.value_type import UNKNOWN, ValueType, of_field, of_kinds, of_literal, union
+from pflow.core.value_type import UNKNOWN, ValueType, of_field, of_fields, of_kinds, of_literal, union
 from pflow.engine.plan import DONE
 from pflow.execution.node_check import CheckedNode
 from pflow.execution.reference import References
@@ -63,8 +63,25 @@ class GivenTypes:
             return Given(type=self._of_node(self._ids[root], path, depth), optional=optional)
         return Given(type=self._natural(index, root, depth).at(path), optional=optional)
 
+    def item(self, index: int) -> ValueType:
+        """The type of one item of a node's batch."""
+        return self._item(index, 0)
+
+    def outputs_of(self, index: int | None, name: str) -> ValueType:
+        """The type of an input, or of a node with all its outputs."""
+        if name in self._document.inputs:
+            return of_kinds(self._document.inputs[name].type)
+        node = self._ids[name]
+        interface = self._interfaces[node.index]
+        if interface is None or interface.open_outputs:
+            return UNKNOWN
+        fields = {field.name: self._of_node(node, (field.name,), 0) for field in interface.outputs}
+        return of_fields(fields)
+
     def of_value(self, index: int | None, compiled: Compiled, value: object, depth: int = 0) -> ValueType:
         """The type of a value with templates in it, as it is written and as it is compiled."""
+        if compiled.is_computed:
+            return UNKNOWN
         if not compiled.references:
             return of_literal(compiled.value)
         if compiled.is_single:

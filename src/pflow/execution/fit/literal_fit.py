@@ -58,7 +58,7 @@ def _check_declared(node: CheckedNode, report: Report) -> None:
     spec = node.spec
     for name, field in node.fields.items():
         compiled = node.params.get(name) if field.schema is not None else None
-        if compiled is None or compiled.is_single:
+        if compiled is None or compiled.is_single or compiled.is_computed:
             continue
         value, unknown = compiled.render(_unknown), {place for place, _ in compiled.places()}
         if not unknown and not fits(value, field.type):

@@ -1,0 +1,1 @@
+"""Expressions in documents: the names that they see, and what checking says of them."""

@@ -1,0 +1,78 @@
+"""Checks the expressions of a document against what is known of the names that they use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pflow.core.document.document import Document
+from pflow.core.document.position import Path
+from pflow.core.expression.check import Checked, check
+from pflow.core.template.compiled import Compiled, ValuePath
+from pflow.core.template.computed import Computed, Place
+from pflow.core.value_type import UNKNOWN, ValueType, of_kinds
+from pflow.execution.expression.names import NameTypes
+from pflow.execution.fit.given import GivenTypes
+from pflow.execution.node_check import CheckedNode, Report
+from pflow.execution.reference import References
+
+
+class ExpressionCheck:
+    """Checks expressions, node by node."""
+
+    def __init__(self, document: Document, given: GivenTypes, references: References, report: Report) -> None:
+        self._document = document
+        self._given = given
+        self._references = references
+        self._report = report
+
+    def check_params(self, node: CheckedNode) -> None:
+        """The parameters of a node that hold expressions."""
+        for name, compiled in node.params.items():
+            if isinstance(compiled, Computed):
+                node.params[name] = self.check(node, compiled, ("nodes", node.index, "params", name))
+
+    def check_when(self, node: CheckedNode) -> None:
+        """The condition under which a node runs, which is for the whole of a batch."""
+        if isinstance(node.when, Computed):
+            node.when = self.check(node, node.when, ("nodes", node.index, "when"), in_batch=False)
+
+    def check(self, node: CheckedNode, compiled: Computed, path: Path, *, in_batch: bool = True) -> Compiled:
+        """One value; returns it with what checking has found out about it."""
+        local = self._local(node, compiled) if in_batch else {}
+        types = NameTypes(self._document, self._given, self._references, node.index, local)
+        checked: dict[ValuePath, Checked] = {}
+        for place in compiled.expressions():
+            checked[place.path] = self._one(place, types, node, path)
+        return compiled.replaced({at: found.expression for at, found in checked.items()})
+
+    def _one(self, place: Place, types: NameTypes, node: CheckedNode, path: Path) -> Checked:
+        found = check(place.expression, types, must_be=place.must_be)
+        for problem in found.problems:
+            at = f"line {problem.line}, column {problem.column}" if "\n" in place.expression.text else ""
+            self._report(
+                problem.code,
+                f"expression `{place.expression.text}`{', ' + at if at else ''}: {problem.message}",
+                (*path, *place.path),
+                known=problem.known,
+                hint=problem.hint,
+                severity="warning" if problem.is_warning else "error",
+            )
+        return found
+
+    def _local(self, node: CheckedNode, compiled: Computed) -> Mapping[str, ValueType]:
+        """The item that an expression is computed for, in a batch or for each item of a list."""
+        local: dict[str, ValueType] = {}
+        if node.spec.batch is not None:
+            item = node.spec.batch.name
+            local |= {item: self._given.item(node.index), f"{item}_index": of_kinds("integer")}
+        if compiled.local:
+            item, index = compiled.local
+            local |= {item: self._each(node), index: of_kinds("integer")}
+        return local
+
+    def _each(self, node: CheckedNode) -> ValueType:
+        items = node.params.get("items")
+        if items is None:
+            return UNKNOWN
+        found = self._given.of_value(node.index, items, node.spec.params.get("items"))
+        return found.elements if found.is_array else UNKNOWN

@@ -1,0 +1,57 @@
+"""The types of the names that an expression of a document can use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pflow.core.document.document import Document
+from pflow.core.value_type import UNKNOWN, ValueType, of_kinds, of_schema
+from pflow.execution.fit.given import GivenTypes
+from pflow.execution.reference import References
+
+_RUN = {"id": "string", "name": "string", "started_at": "string", "date": "string"}
+
+OWN: Mapping[str, ValueType] = {
+    "visit": of_kinds("integer"),
+    "run": of_schema(
+        {
+            "type": "object",
+            "properties": {name: {"type": kind} for name, kind in _RUN.items()},
+            "additionalProperties": False,
+        }
+    ),
+    "steps": UNKNOWN,
+    "error": UNKNOWN,
+}
+"""What every run has, unless its document uses the name."""
+
+
+class NameTypes(Mapping[str, ValueType]):
+    """The names that an expression of one node can use. `local` are those that only the expression has."""
+
+    def __init__(
+        self,
+        document: Document,
+        given: GivenTypes,
+        references: References,
+        index: int | None,
+        local: Mapping[str, ValueType],
+    ) -> None:
+        self._document = document
+        self._given = given
+        self._index = index
+        self._local = local
+        self._ids = references.visible_ids(index)
+
+    def __getitem__(self, name: str) -> ValueType:
+        if name in self._local:
+            return self._local[name]
+        if name in self._document.inputs or name in self._ids:
+            return self._given.outputs_of(self._index, name)
+        return OWN[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from dict.fromkeys((*self._local, *self._document.inputs, *self._ids, *OWN))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
