@@ -273,4 +273,7 @@ def test_a_missing_secret_is_stored_rather_than_typed_into_a_command(pflow: Pflo
     node: dict[str, object] = {"id": "say", "type": "echo", "params": {"text": "${token}", "more": "${who}"}}
     file = write("w.json", node, inputs={"token": {"type": "string", "secret": True}, "who": {"type": "string"}})
     hints = [line for line in pflow("run", file).err.splitlines() if line.startswith("hint:")]
-    assert hints == ["hint: pflow settings set TOKEN", "hint: pflow run w.json who=…"]
+    assert hints == [
+        "hint: store the secret `token` with `pflow settings set TOKEN`, which asks for it",
+        "hint: pflow run w.json who=…",
+    ]

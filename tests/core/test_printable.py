@@ -30,7 +30,7 @@ error: `timeout` must be a number, not the string `30`
 hint: write 30 without quotes
 
 error: a node has no field `parms`
-  it has: id, type, params, on, batch, retry, timeout, max_visits, description, version, mcp_metadata
+  it has: id, type, params, when, on, batch, retry, timeout, max_visits, description, version, mcp_metadata
   at: nodes[1].parms (flow.json:4:20)
   4 |     {"id": "save", "parms": {}}
     |                    ^
@@ -126,7 +126,7 @@ def test_the_error_of_a_document_shows_its_issues() -> None:
     error = DocumentError("the document has an issue", issues=parsed.issues, suggestions=["see the docs"])
     assert render_error(error, parsed.places, source="a.json") == snapshot("""\
 error: the document has no field `nam`
-  it has: ir_version, name, description, metadata, inputs, outputs, nodes, edges, start_node, mappings
+  it has: ir_version, name, description, metadata, requires, inputs, outputs, nodes, edges, start_node, mappings
   at: nam = "x" (a.json:1:26)
   1 | {"nodes": [{"id": "a"}], "nam": "x"}
     |                          ^

@@ -38,7 +38,7 @@ def test_an_agent_is_told_of_wrong_types_and_how_to_mend_them(client: Client) ->
     found = client.call("workflow_validate", workflow={"nodes": nodes})
     assert found.data["valid"] is False
     [issue] = found.data["errors"]
-    assert issue["path"] == "nodes[1].batch.items" and "json.loads" in issue["hint"]
+    assert issue["path"] == "nodes[1].batch.items" and "`parse` step" in issue["hint"]
 
 
 def test_hints_name_tools_and_no_commands(client: Client) -> None:

@@ -57,13 +57,13 @@ def test_a_saved_workflow_is_read_as_its_author_wrote_it(either: Client) -> None
 
 
 def test_what_was_read_can_be_replaced_and_the_version_before_is_kept(client: Client) -> None:
-    client.call("workflow_save", workflow=TEXT, name="greeting")
-    saved = client.call("workflow_save", workflow=TEXT.replace("hello ", "HELLO "), name="greeting", replaces=1)
+    assert client.call("workflow_save", workflow=TEXT, name="louder").data["name"] == "louder"
+    saved = client.call("workflow_save", workflow=TEXT.replace("hello ", "HELLO "), name="louder", replaces=1)
     assert saved.data["version"] == 2
-    assert saved.text == "saved version 2 of `greeting`; version 1 is kept"
-    assert client.call("workflow_execute", workflow="greeting").data["outputs"] == {"said": "HELLO"}
-    assert client.call("workflow_list", name="greeting", version=1).data["text"] == TEXT
-    assert "# to be louder" in client.call("workflow_list", name="greeting").data["text"]
+    assert saved.text == "saved version 2 of `louder`; version 1 is kept"
+    assert client.call("workflow_execute", workflow="louder").data["outputs"] == {"said": "HELLO"}
+    assert client.call("workflow_list", name="louder", version=1).data["text"] == TEXT
+    assert "# to be louder" in client.call("workflow_list", name="louder").data["text"]
 
 
 def test_the_description_stays_when_a_replacement_has_none(client: Client) -> None:

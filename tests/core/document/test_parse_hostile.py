@@ -59,7 +59,18 @@ def test_a_valid_document_has_no_issues_and_survives_saving(path: Path) -> None:
 def test_the_table_of_codes_is_complete_and_has_no_others() -> None:
     calls = re.compile(r"(?:\.add|\.stop|_refuse|code=)\(?\s*\"([a-z-]+)\"")
     folder = Path(parse.__file__).parent
-    names = ["parse", "position", "json_text", "yaml_text", "plain_copy", "fields", "build", "edges", "inputs_outputs"]
+    names = [
+        "parse",
+        "position",
+        "json_text",
+        "yaml_text",
+        "plain_copy",
+        "fields",
+        "build",
+        "edges",
+        "inputs_outputs",
+        "requirement",
+    ]
     used = {code for name in names for code in calls.findall((folder / f"{name}.py").read_text())}
     assert used == KNOWN_CODES
 

@@ -195,7 +195,7 @@ def test_declared_outputs_of_a_tool_are_compared_with_what_takes_them(pflow: Pfl
         "nodes[2].params.path",
         "nodes[3].params.note",
     ]
-    assert "json.loads" in issues[0]["hint"]
+    assert "read it in a `parse` step" in issues[0]["hint"]
 
 
 def test_observed_types_only_warn(pflow: Pflow, serve: Serve) -> None:

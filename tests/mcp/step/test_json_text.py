@@ -92,7 +92,7 @@ def test_before_the_first_call_any_path_may_be_there(pflow: Pflow, duck: Any, tm
 
 def test_text_that_holds_no_json_has_no_paths(pflow: Pflow, duck: Any, tmp_path: Path) -> None:
     duck("all is well")
-    said = run(pflow, tmp_path, x="${q.result.rows}")
+    said = run(pflow, tmp_path, {"id": "use", "type": "echo", "params": {"x": "${q.result.rows}"}})
     assert said.json["error"]["message"].endswith("`q.result` is string, and has no `rows`")
     again = run(pflow, tmp_path, x="${q.result.rows}")
     assert (again.code, "is string and has no `rows` (as seen in 1 call)" in again.err) == (2, True)
@@ -111,7 +111,7 @@ def test_a_tool_that_gives_both_kinds_passes_the_check(pflow: Pflow, duck: Any, 
 )
 def test_only_an_object_or_array_that_survives_is_json(pflow: Pflow, duck: Any, tmp_path: Path, text: str) -> None:
     duck(text)
-    said = run(pflow, tmp_path, x="${q.result.n}")
+    said = run(pflow, tmp_path, {"id": "use", "type": "echo", "params": {"x": "${q.result.n}"}})
     assert "has no `n`" in said.json["error"]["message"]
 
 

@@ -25,7 +25,10 @@ def call_type(name: str, given: Sequence[StaticType]) -> StaticType:
         case "same":
             return given[0]
         case "element":
-            return given[0] if len(given) == 2 else given[0].elements
+            element = given[0] if len(given) == 2 else given[0].elements
+            if name == "sum" and not element.possible <= _SUMMED:
+                return one_of(of_kind(kind) for kind in sorted(element.possible & _SUMMED))
+            return element
         case "strings":
             return list_of(of_kind("string"))
         case "array":
