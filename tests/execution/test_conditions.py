@@ -10,6 +10,7 @@ import pytest
 
 from pflow.core.document.issue import Issue
 from pflow.core.file.home import Home
+from pflow.drawing.text import marks_of
 from pflow.execution.outcome import Outcome
 from pflow.workspace import Workspace
 
@@ -267,3 +268,8 @@ outputs: {x: "${last.x:-none}"}
 """
     assert run(workspace, text).outputs == {"x": 1}
     assert run(workspace, text.replace("first.n == 1", "first.n == 2")).outputs == {"x": "none"}
+
+
+def test_a_picture_shows_the_condition_of_a_node(workspace: Workspace) -> None:
+    plan = workspace.check(SKIP).ready()
+    assert [marks_of(plan, node) for node in plan.nodes] == [[], ["when a.x > 1"], []]

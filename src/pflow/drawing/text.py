@@ -57,6 +57,9 @@ def about_node(plan: Plan, node: PlanNode) -> list[str]:
 def marks_of(plan: Plan, node: PlanNode) -> list[str]:
     """What is special about how a node runs."""
     found = [f"missing: {escape(node.missing)}"] if node.missing else []
+    when = _written(plan, node).get("when")
+    if isinstance(when, str | bool):
+        found.append(f"when {shorten(when, 60)}" if isinstance(when, str) else f"when {str(when).lower()}")
     if node.batch is not None:
         found.append(f"for each {escape(node.batch.name)} in {_items(plan, node)}")
         if node.batch.concurrency > 1:
@@ -91,10 +94,15 @@ def raw_document(plan: Plan) -> Mapping[str, object]:
     return inner if isinstance(inner, Mapping) else plan.raw
 
 
-def _items(plan: Plan, node: PlanNode) -> str:
+def _written(plan: Plan, node: PlanNode) -> Mapping[str, object]:
+    """The node as its document has it."""
     nodes = raw_document(plan).get("nodes")
     written = nodes[node.number] if isinstance(nodes, list) and node.number < len(nodes) else None
-    batch = written.get("batch") if isinstance(written, Mapping) else None
+    return written if isinstance(written, Mapping) else {}
+
+
+def _items(plan: Plan, node: PlanNode) -> str:
+    batch = _written(plan, node).get("batch")
     items = batch.get("items") if isinstance(batch, Mapping) else None
     return shorten(items, 40) if isinstance(items, str) else "a list"
 
