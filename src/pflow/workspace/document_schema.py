@@ -120,6 +120,7 @@ def _node_fields() -> Json:
     )
     return {
         "params": {"type": "object"},
+        "when": _said({"type": ["string", "boolean"]}, "Where this condition is false, the node is skipped"),
         "on": _said(_by_name(_targets()), "Where an action leads, such as error: a node, `next` or `end`"),
         "batch": _said({**batch, "required": ["items"]}, "Runs the node once per item"),
         "retry": _said(retry, "Tries it again when it fails"),

@@ -212,7 +212,7 @@ def yaml_texts(draw: st.DrawFn) -> str:
     writer = Writer(draw)
     document = draw(documents())
     document["metadata"] = {f"m{number}": value for number, value in enumerate(document["metadata"].values())}
-    return "\n".join(writer.block(document, 0)) + "\n" * draw(st.integers(0, 3))
+    return "\n".join(writer.block(document, 0)) + "\n" * draw(st.integers(1, 3))
 
 
 @given(yaml_texts())
@@ -226,6 +226,13 @@ def test_any_yaml_keeps_its_comments_and_its_meaning_and_is_formed_once(text: st
     assert after.places.value == before.places.value
     assert canonical_text(after) == formed
     assert formed.endswith("\n") and not formed.endswith("\n\n")
+
+
+def test_a_block_scalar_that_ends_with_the_file_and_not_with_a_line_is_left_alone() -> None:
+    text = "nodes:\n  - {id: a, type: echo}\nmetadata:\n  note: |\n    no line break behind this"
+    with pytest.raises(DocumentError, match="left as it is"):
+        canonical_text(parse_text(text, suffix=".yaml"))
+    assert canonical_text(parse_text(text + "\n", suffix=".yaml")).startswith("metadata:\n  note: |\n")
 
 
 @given(documents(), st.sampled_from([None, 1, 4]))
