@@ -22,6 +22,7 @@ from pflow.core.expression.check import Code
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
+from pflow.execution.expression import choice
 from pflow.execution.fit import literal_fit, natural_key, template_fit
 from pflow.execution.lint import absent_output, code_lint, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
@@ -208,6 +209,7 @@ def test_every_issue_code_is_listed() -> None:
             inspect.getsource,
             (
                 absent_output,
+                choice,
                 code_lint,
                 compiler,
                 foreign_syntax,

@@ -51,6 +51,7 @@ DOCUMENTS: list[tuple[str, str]] = [
     ("nodes: [{id: a, type: echo, continue_on_error: true}]", "`on: {error: next}`"),
     ("nodes: [{id: a, type: echo, batch: {over: [1]}}]", "did you mean `items`?"),
     ("nodes: [{id: a, type: echo}]\nedges: [{source: a, target: a}]", "did you mean `from`?"),
+    ("nodes: [{id: a, type: echo}]\nedges: [{from: a, to: end, if: x}]", "did you mean `when`?"),
     ("nodes: [{id: a, type: http, url: 'https://x.y'}]", "put it into `params`"),
 ]
 

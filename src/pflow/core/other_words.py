@@ -19,7 +19,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "inputs": ("params", "parameters", "arguments", "variables", "vars"),
     "from": ("source", "src"),
     "to": ("target", "dst", "goto", "next"),
-    "action": ("condition", "label", "on", "when", "if"),
+    "action": ("label", "on", "event"),
     "id": ("node_id", "name", "key"),
     "type": ("node_type", "node", "uses", "tool", "kind"),
     "params": ("args", "arguments", "config", "parameters", "inputs", "input", "with", "options"),

@@ -51,6 +51,7 @@ _STYLE = f"{_SHAPES}{_LIGHT}\n@media (prefers-color-scheme:dark){{{_DARK}}}\n"
 
 def draw_svg(plan: Plan) -> str:
     """The whole picture, as one XML document."""
+    plan = plan.drawn
     boxes = [_Box(plan, node) for node in plan.nodes]
     links = links_of(plan)
     layout = place(plan, links, [box.width for box in boxes], gap=_GAP, thin=14.0)

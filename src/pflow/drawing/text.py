@@ -25,6 +25,7 @@ _MERMAID = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;",
 
 def draw_text(plan: Plan, *, ascii_only: bool = False) -> str:
     """The graph from top to bottom with everything that decides how it runs."""
+    plan = plan.drawn
     links = links_of(plan)
     blocks = [_head(plan), _inputs(plan), "\n".join(_graph(plan, links)), _outputs(plan)]
     text = "\n\n".join(block for block in blocks if block)
@@ -33,6 +34,7 @@ def draw_text(plan: Plan, *, ascii_only: bool = False) -> str:
 
 def draw_mermaid(plan: Plan) -> str:
     """The graph as a Mermaid flowchart."""
+    plan = plan.drawn
     lines = ["flowchart TD"]
     for node in plan.nodes:
         about = about_node(plan, node)

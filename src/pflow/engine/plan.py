@@ -45,7 +45,8 @@ class PlanNode(Frozen):
     `reads` are natural keys that count as inputs. `outputs` are declared types that what it writes is held to. A
     sub-workflow has a `child` and no `make`. `server` is the MCP server it calls. `json_in` reads the JSON in a
     `result` that is text, for templates that lead into it. `missing` says what a node that is only to be looked at
-    lacks; nodes that run lack nothing.
+    lacks; nodes that run lack nothing. A node with a `choice` is not of the document: it stands behind one and decides
+    which of its edges is taken; `labels` are their conditions.
     """
 
     id: str
@@ -57,6 +58,8 @@ class PlanNode(Frozen):
     edges: Mapping[str, tuple[int, ...]]
     implied: tuple[str, ...] = ()
     when: Compiled | None = None
+    choice: Compiled | None = None
+    labels: Mapping[str, str] = {}
     make: Callable[[], Any] | None = None
     former: Callable[[], tuple[str, ...]] | None = None
     child: Plan | None = None
@@ -126,7 +129,28 @@ class Plan:
     @cached_property
     def has_conditions(self) -> bool:
         """Whether a node can be skipped."""
-        return any(node.when is not None for node in self.nodes)
+        return any(node.when is not None or node.choice is not None for node in self.nodes)
+
+    @cached_property
+    def drawn(self) -> Plan:
+        """The plan with the nodes of its document alone: conditions stand on their edges."""
+        if all(node.choice is None for node in self.nodes):
+            return self
+        nodes = tuple(node._replace(edges=self._drawn_edges(node)) for node in self.nodes if node.choice is None)
+        return Plan(
+            nodes=nodes, starts=self.starts, name=self.name, inputs=self.inputs, outputs=self.outputs, raw=self.raw
+        )
+
+    def _drawn_edges(self, node: PlanNode) -> dict[str, tuple[int, ...]]:
+        edges: dict[str, tuple[int, ...]] = {}
+        for action, targets in node.edges.items():
+            inner = self.nodes[targets[0]] if targets else node
+            if inner.choice is None:
+                edges[action] = targets
+                continue
+            before = "" if action == "default" else f"{action}, "
+            edges |= {before + inner.labels[case]: found for case, found in inner.edges.items() if case in inner.labels}
+        return edges
 
     @cached_property
     def has_json_text(self) -> bool:
@@ -136,7 +160,7 @@ class Plan:
     @cached_property
     def reads_done(self) -> bool:
         """Whether a template names what a batch got done, with its items."""
-        parts = ((node.params, node.when, node.batch and node.batch.items) for node in self.nodes)
+        parts = ((node.params, node.when, node.choice, node.batch and node.batch.items) for node in self.nodes)
         sources = [source for found in parts for source in found if source]
         references = (one for source in (*sources, *self.outputs.values()) for one in source.references)
         return any(reference.path[:1] == (DONE,) for reference in references)

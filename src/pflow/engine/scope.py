@@ -141,7 +141,9 @@ class Scope:
                     suggestions=["check the action that leaves the loop", "raise the node's `max_visits`"],
                 )
             if node.when is not None and not node.when.render(StepLookup(self.names, node.number, visit)):
-                return self._skip(launch, events)
+                return self._pass(launch, events, "default", source="skipped")
+            if node.choice is not None:
+                return self._pass(launch, events, str(node.choice.render(self._lookup_of_choice(node))))
             self._resolve(launch)
             if node.purity == "pure" or self.run.history.past:
                 self._recognise(launch)
@@ -165,13 +167,18 @@ class Scope:
             state.fail(node.number, known)
         return True
 
-    def _skip(self, launch: Launch, events: list[Event]) -> bool:
-        """End a step that its condition leaves out: nothing is looked up for it, and nothing written."""
-        skipped = StepCompleted(step=launch.step, action="default", writes={}, ms=0.0, source="skipped")
-        events += [self._started(launch), skipped]
+    def _pass(self, launch: Launch, events: list[Event], action: str, source: str = "run") -> bool:
+        """End a step that only decides, or that its condition leaves out: nothing runs, and nothing is written."""
+        passed = StepCompleted(step=launch.step, action=action, writes={}, ms=0.0, source=source)
+        events += [self._started(launch), passed]
         self.state.start(launch.node.number, launch.step, launch.visit)
-        self.state.complete(launch.node.number, skipped)
+        self.state.complete(launch.node.number, passed)
         return True
+
+    def _lookup_of_choice(self, node: PlanNode) -> StepLookup:
+        """What the conditions of a node's edges see: `visit` counts that node."""
+        [chooser] = self.plan.predecessors[node.number]
+        return StepLookup(self.names, node.number, self.state.visits.get(chooser, 0))
 
     def _started(self, launch: Launch) -> StepStarted:
         return StepStarted(

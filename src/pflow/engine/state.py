@@ -69,8 +69,8 @@ class ScopeState:
 
     def complete(self, index: int, event: StepCompleted) -> None:
         """A node's step wrote its outputs."""
-        if event.source == "skipped":
-            self._skip(index)
+        if event.source == "skipped" or self.plan.nodes[index].choice is not None:
+            self._pass(index, event)
             return
         self.completed.append(event.step)
         self._finish(index, event.writes, event.action)
@@ -172,12 +172,13 @@ class ScopeState:
             for target in targets:
                 self._led_by[target] = (*self._led_by.get(target, ()), index)
 
-    def _skip(self, index: int) -> None:
-        """Go on past a node as if it had ended, with nothing written: what led to it leads on."""
+    def _pass(self, index: int, event: StepCompleted) -> None:
+        """Go on past a node that has nothing of its own to give: what led to it leads on."""
         self.running.pop(index, None)
-        self.skipped.add(index)
+        if event.source == "skipped":
+            self.skipped.add(index)
         before = self._led_by.pop(index, ())
-        targets = self.plan.nodes[index].edges.get("default", ())
+        targets = self.plan.nodes[index].edges.get(event.action, ())
         for target in targets:
             self.waiting.setdefault(target, -1)
             self._led_by[target] = (*self._led_by.get(target, ()), *before)

@@ -21,6 +21,7 @@ from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest
 from pflow.execution.definition import define
+from pflow.execution.expression.document import check_expressions
 from pflow.execution.fit.given import GivenTypes
 from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.natural_key import fill_params
@@ -146,13 +147,7 @@ class _Compiler:
             self._check_params(node, references)
             self._check_fit(node, fit)
             check_actions(node, document, self._report)
-        if any(compiled.is_computed for node in nodes for compiled in (*node.params.values(), *node.conditions())):
-            from pflow.execution.expression.check import ExpressionCheck  # lazy: many documents have none
-
-            expressions = ExpressionCheck(document, given, references, self._report)
-            for node in nodes:
-                expressions.check_params(node)
-                expressions.check_when(node)
+        decide = check_expressions(nodes, document, given, references, self._report)
         for output, source in outputs.items():
             for reference in source.references:
                 references.check(None, reference, ("outputs", output, "source"))
@@ -164,8 +159,9 @@ class _Compiler:
 
             self.sketch = sketch_plan(document, nodes, starts, outputs, self.name or document.name)
             return None
+        choices = decide()
         return Plan(
-            nodes=tuple(self._node(node, node.entry) for node in nodes if node.entry is not None),
+            nodes=(*(self._node(node, node.entry) for node in nodes if node.entry is not None), *choices),
             starts=tuple(starts),
             name=self.name or document.name,
             inputs=document.inputs,

@@ -35,12 +35,18 @@ class Description(Frozen):
 
 def _edges(plan: Plan) -> list[JsonView]:
     """Every edge of a plan; `implied` are those that the order of the document added."""
-    return [
-        {"from": node.id, "to": plan.nodes[target].id, **_said(action, action in node.implied)}
-        for node in plan.nodes
-        for action, targets in node.edges.items()
-        for target in targets
-    ]
+    found: list[JsonView] = []
+    for node in plan.nodes:
+        for action, targets in node.edges.items() if node.choice is None else ():
+            said = _said(action, action in node.implied)
+            choice = plan.nodes[targets[0]] if targets and plan.nodes[targets[0]].choice is not None else None
+            if choice is None:
+                found += [{"from": node.id, "to": plan.nodes[target].id, **said} for target in targets]
+                continue
+            for case, ends in choice.edges.items():
+                when = choice.labels[case].removeprefix("when ")
+                found += [{"from": node.id, "to": plan.nodes[end].id, **said, "when": when} for end in ends]
+    return found
 
 
 def _said(action: str, implied: bool) -> JsonView:
@@ -57,7 +63,7 @@ def describe_checked(checked: Checked, statistics: SavedWorkflow | None = None) 
         description=document.get("description", ""),
         inputs={name: describe_input(declared) for name, declared in plan.inputs.items()},
         outputs=document.get("outputs", {}),
-        nodes=[_node(node) for node in plan.nodes],
+        nodes=[_node(node) for node in plan.drawn.nodes],
         edges="data" if document.get("edges") == "data" else _edges(plan),
         template_variables=sorted({reference.root for reference in references}),
         statistics=statistics,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pflow.core.document.document import Document, NodeSpec
 from pflow.core.document.issue import Severity
@@ -36,12 +36,20 @@ class Report(Protocol):
     ) -> None: ...
 
 
+class Way(NamedTuple):
+    """Where an action leads if a condition holds, or if none before it does: `else`. Without target it ends there."""
+
+    when: str
+    target: int | None
+    path: Path
+
+
 class CheckedNode:
     """A node while its document is checked: what is known of it so far."""
 
     __slots__ = (
         *("batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
-        *("lacks_workflow", "params", "spec", "when"),
+        *("choices_made", "lacks_workflow", "params", "spec", "when"),
     )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
@@ -58,6 +66,7 @@ class CheckedNode:
         self.batch: PlanBatch | None = None
         self.edges: dict[str, tuple[int, ...]] = {}
         self.implied: list[str] = []
+        self.choices_made: dict[str, list[Way]] = {}
 
     @property
     def interface(self) -> Interface | None:
@@ -89,6 +98,10 @@ class CheckedNode:
         """Let an action lead to a node, or to the end of its way."""
         known = self.edges.get(action, ())
         self.edges[action] = known if target is None or target in known else (*known, target)
+
+    def choose(self, action: str, when: str, target: int | None, path: Path) -> None:
+        """Let an action lead to a node only where a condition holds; the first that does counts."""
+        self.choices_made.setdefault(action, []).append(Way(when, target, path))
 
     def targets(self) -> tuple[int, ...]:
         """The nodes that its edges lead to, each once."""

@@ -25,6 +25,7 @@ def plan_edges(document: Document, nodes: Sequence[CheckedNode], report: Report)
         return _data_edges(document, ids, nodes, report)
     for edge in document.edges:
         _lead(edge, ids, nodes)
+    _check_conditions(document, report)
     start = ids.get(document.start_node or "", 0)
     if document.mode == "order":
         _add_order(document, ids, nodes, report)
@@ -33,7 +34,31 @@ def plan_edges(document: Document, nodes: Sequence[CheckedNode], report: Report)
 
 
 def _lead(edge: Edge, ids: Mapping[str, int], nodes: Sequence[CheckedNode]) -> None:
-    nodes[ids[edge.source]].lead(edge.action, None if edge.target == END else ids[edge.target])
+    node, target = nodes[ids[edge.source]], None if edge.target == END else ids[edge.target]
+    node.lead(edge.action, target)
+    if edge.when:
+        node.choose(edge.action, edge.when, target, edge.path)
+
+
+def _check_conditions(document: Document, report: Report) -> None:
+    """Of the edges for one action all have a condition, tried in order, with at most one `else`, or none has."""
+    groups: dict[tuple[str, str], list[Edge]] = {}
+    for edge in document.edges:
+        groups.setdefault((edge.source, edge.action), []).append(edge)
+    for (source, action), edges in groups.items():
+        conditions = [edge.when for edge in edges]
+        where = "" if action == "default" else f" for `{shorten(action)}`"
+        if any(conditions) and not all(conditions):
+            message = f"of the edges of `{source}`{where}, some have `when` and some have not"
+            plain = next(edge for edge in edges if not edge.when)
+            hint = f"write `when: else` here, or put `when` on the node `{plain.target or 'that they lead to'}`"
+            report("mixed-edges", message, plain.path, hint=hint)
+        elif "else" in conditions[:-1]:
+            message = f"`else` of the edges of `{source}`{where} must be the last, and there can be only one"
+            report("mixed-edges", message, edges[conditions.index("else")].path, hint="move it to the end")
+        elif conditions == ["else"]:
+            message = f"`else` of the edges of `{source}`{where} stands alone"
+            report("mixed-edges", message, edges[0].path, hint="leave out `when`, or add the condition before it")
 
 
 def _add_order(document: Document, ids: Mapping[str, int], nodes: Sequence[CheckedNode], report: Report) -> None:
@@ -85,7 +110,10 @@ def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[Chec
             if ids[root] != node.index:
                 nodes[ids[root]].lead("default", node.index)
     for edge in document.edges:
-        if edge.path[0] == "edges" and edge.action == "default":
+        if edge.when:
+            message = "with `edges: data`, an edge cannot have `when`"
+            report("data-route", message, edge.path, hint=f"put it on the node `{edge.target or edge.source}`")
+        elif edge.path[0] == "edges" and edge.action == "default":
             _lead(edge, ids, nodes)
     for edge in document.edges:
         _route(edge, nodes[ids[edge.source]], report)

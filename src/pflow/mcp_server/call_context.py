@@ -39,7 +39,7 @@ class CallContext:
             return await self._engine.follow(await self._begin(begin, NullOutput()))
         feed = ProgressFeed(context.report_progress)
         run = await self._begin(begin, feed)
-        feed.total = len(run.plan.nodes)
+        feed.total = len(run.plan.drawn.nodes)
         telling = asyncio.create_task(feed.tell())
         try:
             outcome = await self._engine.follow(run)

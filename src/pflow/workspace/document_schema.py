@@ -15,6 +15,7 @@ _NAME: Json = {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"}
 _TEXT: Json = {"type": "string"}
 _TYPES: Json = {"enum": ["string", "integer", "number", "boolean", "array", "object", "any"], "default": "any"}
 _ANY: Json = {}
+_CONDITION: Json = {"type": ["string", "boolean"]}
 _TEMPLATE: Json = {"type": "string", "pattern": r"\$\{", "description": "A template, such as ${node.output}"}
 
 
@@ -31,7 +32,7 @@ def document_schema(entries: Iterable[Entry]) -> Json:
 
 
 def _document_fields(node: Json) -> Json:
-    edge = _object({"from": _NAME, "to": _targets(), "action": {**_TEXT, "default": "default"}})
+    edge = _object({"from": _NAME, "to": _targets(), "action": {**_TEXT, "default": "default"}, "when": _CONDITION})
     mapping = _object({"input_mappings": _by_name(_TEXT), "output_mappings": _by_name(_TEXT)})
     return {
         "nodes": _said({"type": "array", "minItems": 1, "items": node}, "The steps; without `edges` they run in order"),
@@ -120,7 +121,7 @@ def _node_fields() -> Json:
     )
     return {
         "params": {"type": "object"},
-        "when": _said({"type": ["string", "boolean"]}, "Where this condition is false, the node is skipped"),
+        "when": _said(_CONDITION, "Where this condition is false, the node is skipped"),
         "on": _said(_by_name(_targets()), "Where an action leads, such as error: a node, `next` or `end`"),
         "batch": _said({**batch, "required": ["items"]}, "Runs the node once per item"),
         "retry": _said(retry, "Tries it again when it fails"),

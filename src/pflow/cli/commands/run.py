@@ -165,7 +165,7 @@ def validate(console: Console, workflow: str) -> None:
     """Check WORKFLOW and report everything that would stop it from running. Starts nothing."""
     checked = check_workflow(console, find_workflow(console, workflow), workflow)
     plan = checked.runnable()
-    count = len(plan.nodes)
+    count = len(plan.drawn.nodes)
     text = f"`{escape(plan.name or workflow)}` is valid: {count} node{'s' * (count != 1)}"
     if checked.notices:
         console.warn(checked.notices)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from pflow.core.document.document import IR_VERSION, Batch, Document, Input, MaxFailed, NodeSpec, Requirements, Retry
-from pflow.core.document.edges import read_flow, read_mappings
+from pflow.core.document.edges import read_condition, read_flow, read_mappings
 from pflow.core.document.fields import Fields, check_name, is_name, wrong_type
 from pflow.core.document.inputs_outputs import read_inputs, read_outputs
 from pflow.core.document.position import Issues, Path, show_path
@@ -172,15 +172,12 @@ def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
 
 
 def _read_when(node: Fields) -> str:
-    """A condition; a constant that YAML has read as a boolean is one as well."""
-    value = node.values.get("when")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if value == "else":
+    """The condition of a node."""
+    if node.values.get("when") == "else":
         hint = "`else` is for edges; a node runs unless its `when` is false"
         node.issues.add("bad-choice", "`when` of a node is a condition, not `else`", (*node.path, "when"), hint=hint)
         return ""
-    return node.text("when").strip()
+    return read_condition(node)
 
 
 def _read_mcp(node: Fields, kind: str) -> tuple[str | None, str | None]:

@@ -54,7 +54,8 @@ def _by_name(document: Document) -> dict[str, object]:
 
 def _show_edge(edge: Edge) -> str:
     arrow = "→" if edge.action == "default" else f"-{edge.action}→"
-    return f"{edge.source} {arrow} {edge.target or 'end'}"
+    condition = f" when {edge.when}" if edge.when else ""
+    return f"{edge.source} {arrow} {edge.target or 'end'}{condition}"
 
 
 def _compare(path: Path, before: object, after: object) -> Iterator[Change]:

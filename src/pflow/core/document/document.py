@@ -100,12 +100,14 @@ class NodeSpec(Frozen):
 class Edge(Frozen):
     """From one node to another, or to the `END`, for one action.
 
-    `is_next` says that the target was written as `next`; `path` is where it stands in the document.
+    `when` is the condition under which it is taken, or `else`. `is_next` says that the target was written as `next`;
+    `path` is where it stands in the document.
     """
 
     source: str
     target: str
     action: str = "default"
+    when: str = ""
     is_next: bool = False
     path: Path = ()
 

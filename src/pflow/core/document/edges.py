@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
+from typing import NamedTuple
 
 from pflow.core.document.document import END, Edge, KeyMapping, Mode
 from pflow.core.document.fields import Fields, wrong_type
@@ -17,7 +18,7 @@ MAX_EDGES = 50_000
 _LISTED = 50
 """Nodes that an issue lists as known; a thousand issues may each list them."""
 
-_EDGE = dict.fromkeys(("from", "to", "action"))
+_EDGE = dict.fromkeys(("from", "to", "action", "when"))
 _MAPPING = dict.fromkeys(("input_mappings", "output_mappings"))
 
 Links = dict[str, list[str]]
@@ -65,6 +66,24 @@ def _routes(top: Fields, ids: Mapping[str, int]) -> Iterable[tuple[str, int, obj
             yield name, index, on
 
 
+class _Reading(NamedTuple):
+    """What is known of an edge before its target: where it begins, and the node that this was likely meant to be."""
+
+    source: str
+    meant: str
+    action: str
+    when: str
+    path: Path
+
+
+def read_condition(fields: Fields) -> str:
+    """A condition; a constant that YAML has read as a boolean is one as well."""
+    value = fields.values.get("when")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return fields.text("when").strip()
+
+
 class _Edges:
     """Reads edges one by one, and keeps what they link."""
 
@@ -88,7 +107,8 @@ class _Edges:
             if isinstance(fields.values.get("from"), str):
                 guess = _unknown_node(self._issues, "an edge", source, (*path, "from"), self._ids)
             meant = guess[0] if guess else ""
-        self._read_targets(source, meant, action, fields.values.get("to"), (*path, "to"), path)
+        reading = _Reading(source, meant, action, read_condition(fields), path)
+        self._read_targets(reading, fields.values.get("to"), (*path, "to"))
 
     def read_routes(self, source: str, on: object, path: Path) -> None:
         """What a node says under `on`: a target, or several, for each action."""
@@ -104,21 +124,22 @@ class _Edges:
                 wrong_type(self._issues, (*path, action), "the id of a node", targets, hint)
             else:
                 here = (*path, action)
-                self._read_targets(source, source, action, targets, here, here)
+                self._read_targets(_Reading(source, source, action, "", here), targets, here)
 
-    def _read_targets(self, source: str, meant: str, action: str, value: object, at: Path, path: Path) -> None:
+    def _read_targets(self, edge: _Reading, value: object, at: Path) -> None:
         if value is None:
             return  # said to be missing already
         for index, target in enumerate(value if isinstance(value, list) else [value]):
             where = (*at, index) if isinstance(value, list) else at
             if isinstance(target, str):
-                self._read_target(source, meant, action, target, where, path)
+                self._read_target(edge, target, where)
             else:
                 hint = "write the id of a node, `next` or `end`"
                 wrong_type(self._issues, where, "the id of a node", target, hint)
 
-    def _read_target(self, source: str, meant: str, action: str, target: str, at: Path, path: Path) -> None:
+    def _read_target(self, edge: _Reading, target: str, at: Path) -> None:
         """Add one edge if both of its ends are known, and the link that it makes or was likely meant to make."""
+        source, meant, action, when, path = edge
         is_next = target == "next" and target not in self._ids
         if is_next:
             target = self._following.get(source, END)
@@ -129,14 +150,14 @@ class _Edges:
             if guess and meant:
                 self.links[meant].append(guess[0])
             return
-        if source == target and action == "default":
+        if source == target and action == "default" and not when:
             hint = 'give the edge an action: {"from": "x", "to": "x", "action": "retry"}'
             message = f"the node `{shorten(source)}` leads to itself whatever happens, so it would never end"
             self._issues.add("self-edge", message, path, hint=hint)
         if meant and target:
             self.links[meant].append(target)
         if source in self._ids:
-            self.edges.append(Edge(source=source, target=target, action=action, is_next=is_next, path=path))
+            self.edges.append(Edge(source=source, target=target, action=action, when=when, is_next=is_next, path=path))
 
 
 def _unknown_node(issues: Issues, what: str, name: str, path: Path, ids: Collection[str]) -> list[str]:

@@ -36,13 +36,18 @@ def follow_order(
     """What follows each node for the actions that `edges` leave open.
 
     `choices` are the actions that a node ends with by choosing: where none of them is written, all go where `default`
-    goes, and where some are, `else` does. A `closed` node never ends with `default`.
+    goes, and where some are, `else` does. A `closed` node never ends with `default`. Where conditions are written for
+    `default`, what is added is their `else`.
     """
     position = {name: index for index, name in enumerate(ids)}
     written: dict[str, dict[str, list[str]]] = {}
+    conditional: set[str] = set()
     named_by: dict[str, Edge] = {}
     for edge in edges:
-        written.setdefault(edge.source, {}).setdefault(edge.action, []).append(edge.target)
+        if edge.when and edge.when != "else" and edge.action == "default":
+            conditional.add(edge.source)
+        else:
+            written.setdefault(edge.source, {}).setdefault(edge.action, []).append(edge.target)
         first = named_by.get(edge.target)
         if not edge.is_next and (first is None or position[edge.source] < position[first.source]):
             named_by[edge.target] = edge
@@ -61,7 +66,7 @@ def follow_order(
             names = named_by.get(after) if after else None
             if names is not None and position[names.source] <= position[name]:
                 unclear.append(Unclear(node=name, following=after, edge=names))
-            if after and name not in closed:
-                added.append(Edge(source=name, target=after))
+            if (after or name in conditional) and name not in closed:
+                added.append(Edge(source=name, target=after, when="else" if name in conditional else ""))
         added += [Edge(source=name, target=target, action=choice) for choice in open_ for target in targets or ()]
     return Order(added=tuple(added), unclear=tuple(unclear))

@@ -77,25 +77,30 @@ class One(Computed):
 
 
 class Cases(Computed):
-    """Conditions by name. Gives the name of the first that holds, else `else`."""
+    """Conditions by name. Gives the name of the first that holds, else `else`, or fails with `failure`."""
 
-    __slots__ = ("_cases",)
+    __slots__ = ("_cases", "_failure")
 
-    def __init__(self, cases: Mapping[str, Expression]) -> None:
+    def __init__(self, cases: Mapping[str, Expression], failure: str = "") -> None:
         super().__init__(cases.values())
         self._cases = cases
+        self._failure = failure
 
     def expressions(self, path: ValuePath = ()) -> Iterator[Place]:
         for name, expression in self._cases.items():
             yield Place((*path, name), expression, "boolean")
 
     def replaced(self, checked: Mapping[ValuePath, Expression], path: ValuePath = ()) -> Computed:
-        return Cases({name: checked.get((*path, name), case) for name, case in self._cases.items()})
+        return Cases({name: checked.get((*path, name), case) for name, case in self._cases.items()}, self._failure)
 
     def render(self, lookup: Lookup) -> object:
         self._note(lookup)
         names = names_of(lookup)
-        return next((name for name, case in self._cases.items() if truth(case, names)), "else")
+        found = next((name for name, case in self._cases.items() if truth(case, names)), "")
+        if not found and self._failure:
+            conditions = ", ".join(f"`{case.text}`" for case in self._cases.values())
+            raise StepError(f"{self._failure}: {conditions}", suggestions=["add an edge with `when: else`"])
+        return found or "else"
 
 
 class _ForItem(Mapping[str, object]):

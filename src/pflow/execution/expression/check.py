@@ -36,9 +36,13 @@ class ExpressionCheck:
         if isinstance(node.when, Computed):
             node.when = self.check(node, node.when, ("nodes", node.index, "when"), in_batch=False)
 
-    def check(self, node: CheckedNode, compiled: Computed, path: Path, *, in_batch: bool = True) -> Compiled:
-        """One value; returns it with what checking has found out about it."""
+    def check(
+        self, node: CheckedNode, compiled: Computed, path: Path, *, in_batch: bool = True, after: bool = False
+    ) -> Compiled:
+        """One value; returns it with what checking has found out about it. `after` the node it sees what that gave."""
         local = self._local(node, compiled) if in_batch else {}
+        if after:
+            local = {**local, node.spec.id: self._given.outputs_of(node.index, node.spec.id)}
         types = NameTypes(self._document, self._given, self._references, node.index, local)
         checked: dict[ValuePath, Checked] = {}
         for place in compiled.expressions():

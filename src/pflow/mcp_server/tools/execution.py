@@ -90,12 +90,12 @@ def validate(workspace: Workspace, arguments: Arguments) -> ToolReply:
         count = f"{len(errors)} issue{'s' * (len(errors) != 1)}"
         return succeed(found, "\n".join([f"not valid, {count}:", *issue_lines(errors), *lines]))
     inputs = {name: describe_input(declared) for name, declared in plan.inputs.items()}
-    found |= {"nodes": len(plan.nodes), "inputs": inputs, "outputs": list(plan.outputs)}
+    found |= {"nodes": len(plan.drawn.nodes), "inputs": inputs, "outputs": list(plan.outputs)}
     if plan.servers:
         found["servers"] = sorted(plan.servers)
     needed = [name for name, about in inputs.items() if about.get("required")]
     takes_text = f"; needs {', '.join(f'`{name}`' for name in needed)}" if needed else ""
-    return succeed(found, "\n".join([f"valid: {len(plan.nodes)} nodes{takes_text}", *lines]))
+    return succeed(found, "\n".join([f"valid: {len(plan.drawn.nodes)} nodes{takes_text}", *lines]))
 
 
 _RUN: Schema = {
