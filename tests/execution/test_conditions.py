@@ -273,3 +273,38 @@ outputs: {x: "${last.x:-none}"}
 def test_a_picture_shows_the_condition_of_a_node(workspace: Workspace) -> None:
     plan = workspace.check(SKIP).ready()
     assert [marks_of(plan, node) for node in plan.nodes] == [[], ["when a.x > 1"], []]
+
+
+WHERE = """
+inputs:
+  rows: {type: array, default: [{n: 1}, {n: 20}, {n: 30}]}
+  least: {type: integer, default: 10}
+nodes:
+  - id: each
+    type: echo
+    batch: {items: "${rows}", as: r, where: r.n >= least}
+    params: {n: "${r.n}", at: "${r_index}"}
+  - {id: count, type: let, params: {n: size(each.done), first: "size(each.done) > 0 ? each.done[0].item.n : 0"}}
+outputs: {results: "${each.results}", count: "${count.n}", first: "${count.first}"}
+"""
+
+
+def test_a_batch_takes_only_the_items_for_which_its_condition_holds(workspace: Workspace) -> None:
+    kept = [{"n": 20, "at": 0}, {"n": 30, "at": 1}]
+    assert run(workspace, WHERE).outputs == {"results": kept, "count": 2, "first": 20}
+    assert run(workspace, WHERE, least=100).outputs == {"results": [], "count": 0, "first": 0}
+    [issue] = issues(workspace, WHERE.replace("r.n >= least", "s.n >= least"))
+    assert (issue.code, issue.path) == ("unknown-name", "nodes[0].batch.where")
+    [issue] = issues(workspace, WHERE.replace("r.n >= least", "least"))
+    assert issue.code == "expression-type"
+
+
+def test_an_edited_condition_on_items_runs_the_batch_again(workspace: Workspace, tmp_path: Path) -> None:
+    stop = f"  - {{id: stop, type: shell, params: {{command: test -e {tmp_path}/go}}}}\n"
+    text = WHERE.replace("outputs:", f"{stop}outputs:")
+    failed = workspace.run(text)
+    assert failed.status == "failed"
+    (tmp_path / "go").touch()
+    resumed = workspace.resume(failed.run_id, edited=text.replace("r.n >= least", "r.n > 20"))
+    assert (resumed.outputs["results"], resumed.reused) == ([{"n": 30, "at": 0}], ())
+    assert workspace.run(text).outputs["count"] == 2

@@ -63,7 +63,7 @@ def marks_of(plan: Plan, node: PlanNode) -> list[str]:
     if isinstance(when, str | bool):
         found.append(f"when {shorten(when, 60)}" if isinstance(when, str) else f"when {str(when).lower()}")
     if node.batch is not None:
-        found.append(f"for each {escape(node.batch.name)} in {_items(plan, node)}")
+        found.append(f"for each {escape(node.batch.name)} in {_items(plan, node)}{_where(plan, node)}")
         if node.batch.concurrency > 1:
             found.append(f"{node.batch.concurrency} at a time")
         if node.batch.keep_going:
@@ -107,6 +107,12 @@ def _items(plan: Plan, node: PlanNode) -> str:
     batch = _written(plan, node).get("batch")
     items = batch.get("items") if isinstance(batch, Mapping) else None
     return shorten(items, 40) if isinstance(items, str) else "a list"
+
+
+def _where(plan: Plan, node: PlanNode) -> str:
+    batch = _written(plan, node).get("batch")
+    where = batch.get("where") if isinstance(batch, Mapping) else None
+    return f" where {shorten(where, 60)}" if isinstance(where, str) and where else ""
 
 
 def _head(plan: Plan) -> str:

@@ -30,17 +30,20 @@ _ALL = 'give the batch `max_failed: "100%"` if it may complete with nothing done
 
 
 def batch_items(node: PlanNode, lookup: Lookup) -> Sequence[object]:
-    """What a batch node goes through: a list, or an object's keys with their values."""
+    """What a batch node goes through: a list, or an object's keys with their values; only what its condition keeps."""
     assert node.batch is not None
     items = node.batch.items.render(lookup)
     if isinstance(items, Mapping):
-        return [{"key": key, "value": value} for key, value in items.items()]
+        items = [{"key": key, "value": value} for key, value in items.items()]
     if not isinstance(items, list | tuple):
         raise StepError(
             f"the items of batch node `{node.id}` must be a list, not {describe(items)}",
             details={"items": str(items)[:200]},
         )
-    return items
+    if node.batch.where is None:
+        return items
+    keeps: Any = node.batch.where.render(lookup)
+    return [item for index, item in enumerate(items) if keeps(item, index)]
 
 
 def recall_items(scope: Scope, event: Event) -> None:
@@ -50,7 +53,8 @@ def recall_items(scope: Scope, event: Event) -> None:
         return
     number = node.number
     try:
-        scope.state.begun[number] = batch_items(node, lambda reference: scope.names.lookup(number, reference))
+        lookup = StepLookup(scope.names, number, scope.state.visits.get(number, 0))
+        scope.state.begun[number] = batch_items(node, lookup)
     except PflowError:
         scope.state.begun.pop(number, None)  # the template that wants them says that they are not known
 

@@ -33,6 +33,7 @@ class PlanBatch(Frozen):
     concurrency: int
     keep_going: bool
     max_failed: MaxFailed | None = None
+    where: Compiled | None = None
 
 
 class PlanNode(Frozen):
@@ -160,8 +161,9 @@ class Plan:
     @cached_property
     def reads_done(self) -> bool:
         """Whether a template names what a batch got done, with its items."""
-        parts = ((node.params, node.when, node.choice, node.batch and node.batch.items) for node in self.nodes)
-        sources = [source for found in parts for source in found if source]
+        batches = [part for node in self.nodes if node.batch for part in (node.batch.items, node.batch.where)]
+        parts = ((node.params, node.when, node.choice) for node in self.nodes)
+        sources = [source for found in (*parts, batches) for source in found if source]
         references = (one for source in (*sources, *self.outputs.values()) for one in source.references)
         return any(reference.path[:1] == (DONE,) for reference in references)
 

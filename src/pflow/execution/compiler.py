@@ -131,7 +131,7 @@ class _Compiler:
             node.child = self._child(node)
         for node in nodes:
             node.params = self._params(node)
-            node.when = self._when(node)
+            node.when = self._expression(node.spec.when, "condition", ("nodes", node.index, "when"))
         for node in nodes:
             node.batch = self._batch(node)
         starts = plan_edges(document, nodes, self._report)
@@ -263,13 +263,15 @@ class _Compiler:
             check_pattern(spec, self._report, ("nodes", node.index, "params"))
         return compiled
 
-    def _when(self, node: CheckedNode) -> Compiled | None:
-        """The condition under which a node runs."""
-        if not node.spec.when:
+    def _expression(self, text: str, slot: Slot, path: Path, item: str = "item") -> Compiled | None:
+        """A condition that stands beside the params of a node, if it does."""
+        if not text:
             return None
-        compiled, problems = self._compile(node.spec.when, "condition", node.spec)
+        from pflow.core.template.computed import compile_expression  # lazy: many documents have none
+
+        compiled, problems = compile_expression(text, slot, item)
         for problem in problems:
-            self._report("expression", problem.message, ("nodes", node.index, "when"), hint=problem.hint)
+            self._report("expression", problem.message, path, hint=problem.hint)
         return compiled
 
     def _compile(self, value: object, slot: Slot, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
@@ -299,6 +301,7 @@ class _Compiler:
             concurrency=batch.concurrency,
             keep_going=batch.on_error == "continue",
             max_failed=batch.max_failed,
+            where=self._expression(batch.where, "where", ("nodes", node.index, "batch", "where"), batch.name),
         )
 
     def _template(self, value: object, path: Path) -> Compiled:

@@ -91,8 +91,9 @@ class CheckedNode:
         return self.interface is not None and "default" not in self.interface.actions
 
     def conditions(self) -> tuple[Compiled, ...]:
-        """The condition under which it runs, if it has one."""
-        return (self.when,) if self.when is not None else ()
+        """The conditions under which it runs, and under which it takes an item, if it has any."""
+        found = (self.when, self.batch.where if self.batch else None)
+        return tuple(condition for condition in found if condition is not None)
 
     def lead(self, action: str, target: int | None) -> None:
         """Let an action lead to a node, or to the end of its way."""

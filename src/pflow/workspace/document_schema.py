@@ -104,6 +104,7 @@ def _node_fields() -> Json:
         {
             "items": {"anyOf": [_TEMPLATE, {"type": "array"}]},
             "as": _said(_NAME, "The name of the item in templates; `item` by default"),
+            "where": _said(_CONDITION, "Only items for which this condition holds"),
             "concurrency": {"type": "integer", "minimum": 1},
             "on_error": {"enum": ["stop", "continue"], "default": "stop"},
             "max_failed": _said(

@@ -192,3 +192,13 @@ def test_what_passes_never_fails_by_type(random: Random) -> None:
 def test_many_that_pass_never_fail_by_type() -> None:
     found = (fails_by_type(Random(seed), wrong) for seed in range(20_000) for wrong in (0, 0.1))
     assert next((failure for failure in found if failure), None) is None
+
+
+def test_both_ways_of_a_choice_give_the_same_type_unless_dyn_allows_it() -> None:
+    [problem] = look("count > 1 ? 'many' : count").problems
+    assert (problem.code, problem.message) == (
+        "expression-type",
+        "`? :` gives a string or an integer, depending on the condition",
+    )
+    for text in ("count > 1 ? 'many' : null", "count > 1 ? amount : count", "count > 1 ? dyn('many') : dyn(count)"):
+        assert look(text).problems == ()

@@ -37,7 +37,7 @@ _NODE = dict.fromkeys(
         "mcp_metadata",
     )
 )
-_BATCH = dict.fromkeys(("items", "as", "concurrency", "on_error", "max_failed"))
+_BATCH = dict.fromkeys(("items", "as", "where", "concurrency", "on_error", "max_failed"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff"))
 _MCP = dict.fromkeys(("server_id", "tool_name", "version"))
 
@@ -212,6 +212,7 @@ def _read_batch(node: Fields) -> Batch | None:
     return Batch(
         items=items,
         name=name,
+        where=batch.text("where").strip(),
         concurrency=batch.integer("concurrency", 1, 1, 1000),
         on_error=batch.choice("on_error", ("stop", "continue"), "stop"),
         max_failed=_read_max_failed(batch),

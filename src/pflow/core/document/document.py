@@ -65,6 +65,7 @@ class Batch(Frozen):
 
     items: object
     name: str = "item"
+    where: str = ""
     concurrency: int = 1
     on_error: str = "stop"
     max_failed: MaxFailed | None = None

@@ -10,7 +10,16 @@ from typing import Literal as OneOf
 from pflow.core.expression.check_call import call_type, macro_type, variable_type
 from pflow.core.expression.fault import Fault, position
 from pflow.core.expression.spelling import field_hint
-from pflow.core.expression.static_type import ANY, EMPTY_LIST, StaticType, list_of, object_of, of_kind, of_value, one_of
+from pflow.core.expression.static_type import (
+    ANY,
+    EMPTY_LIST,
+    StaticType,
+    list_of,
+    object_of,
+    of_kind,
+    of_value,
+    one_of,
+)
 from pflow.core.expression.tree import (
     Arithmetic,
     Array,
@@ -318,7 +327,25 @@ def _logic(checker: _Checker, node: Logic) -> StaticType:
 def _choice(checker: _Checker, node: Choice) -> StaticType:
     for case in node.cases:
         checker.needs(case.condition, "boolean", "a condition")
-    return one_of([*(checker.type(case.value) for case in node.cases), checker.type(node.otherwise)])
+    found = [*(checker.type(case.value) for case in node.cases), checker.type(node.otherwise)]
+    _check_branches(checker, node, found)
+    return one_of(found)
+
+
+def _check_branches(checker: _Checker, node: Choice, found: list[StaticType]) -> None:
+    """What `? :` gives has one type, whichever way it goes; null may stand for none."""
+    known = [one for one in found if one.kinds is not None and one.kinds != {"null"}]
+    for one in known[1:]:
+        kinds = [(each.kinds or frozenset()) - {"null"} for each in (known[0], one)]
+        if not _may_agree(*kinds):
+            message = f"`? :` gives {known[0]} or {one}, depending on the condition"
+            hint = "convert one of them, such as with `string(x)`, or allow both with `dyn(x)`"
+            checker.report("expression-type", message, node.at, hint, evidence=(known[0], one))
+            return
+
+
+def _may_agree(left: frozenset[str], right: frozenset[str]) -> bool:
+    return bool(left & right or (left & NUMBERS and right & NUMBERS))
 
 
 # ---- lists, objects, calls

@@ -102,6 +102,8 @@ def one_of(types: Iterable[StaticType]) -> StaticType:
     found = list(types)
     if any(not one.is_empty_list and one.kinds == _ARRAY for one in found):
         found = [one for one in found if not one.is_empty_list]
+    if len(found) == 1:
+        return found[0]
     if not found or any(one.kinds is None for one in found):
         return ANY
     kinds = frozenset().union(*(one.kinds or () for one in found))

@@ -31,10 +31,13 @@ class ExpressionCheck:
             if isinstance(compiled, Computed):
                 node.params[name] = self.check(node, compiled, ("nodes", node.index, "params", name))
 
-    def check_when(self, node: CheckedNode) -> None:
-        """The condition under which a node runs, which is for the whole of a batch."""
+    def check_conditions(self, node: CheckedNode) -> None:
+        """The condition under which a node runs, which is for the whole of a batch, and that for its items."""
         if isinstance(node.when, Computed):
             node.when = self.check(node, node.when, ("nodes", node.index, "when"), in_batch=False)
+        if node.batch is not None and isinstance(node.batch.where, Computed):
+            where = self.check(node, node.batch.where, ("nodes", node.index, "batch", "where"))
+            node.batch = node.batch._replace(where=where)
 
     def check(
         self, node: CheckedNode, compiled: Computed, path: Path, *, in_batch: bool = True, after: bool = False
@@ -69,7 +72,7 @@ class ExpressionCheck:
         if node.spec.batch is not None:
             item = node.spec.batch.name
             local |= {item: self._given.item(node.index), f"{item}_index": of_kinds("integer")}
-        if compiled.local:
+        if compiled.local and compiled.local[0] not in local:
             item, index = compiled.local
             local |= {item: self._each(node), index: of_kinds("integer")}
         return local

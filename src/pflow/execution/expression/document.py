@@ -26,7 +26,7 @@ def check_expressions(
     checks = ExpressionCheck(document, given, references, report)
     for node in nodes:
         checks.check_params(node)
-        checks.check_when(node)
+        checks.check_conditions(node)
     conditions = [check_choices(node, checks, report) for node in nodes]
     return lambda: choice_nodes(nodes, conditions)
 
