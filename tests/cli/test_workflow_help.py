@@ -194,3 +194,11 @@ def test_run_and_validate_show_a_document_that_works(pflow: Pflow, tmp_path: Any
 def test_pflow_alone_leads_to_the_guide(pflow: Pflow) -> None:
     assert pflow().out == pflow("--help").out
     assert "`pflow guide` shows how to write a workflow" in pflow().out
+
+
+def test_the_help_of_a_saved_workflow_has_the_description_that_it_was_saved_with(
+    pflow: Pflow, write: Callable[..., str]
+) -> None:
+    plain = write("plain.json", {"id": "all", "type": "echo", "params": {"x": 1}})
+    pflow("workflow", "save", plain, "plain", "--description", "Says one thing")
+    assert "Says one thing" in pflow("plain", "--help").out

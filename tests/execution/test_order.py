@@ -240,3 +240,12 @@ def test_edges_that_only_repeat_the_order_may_be_taken_out_of_a_child_without_ru
     resumed = workspace.resume(first.run_id, edited=str(parent))
     assert resumed.status == "completed"
     assert resumed.reused == ("inner",)
+
+
+def test_a_failure_that_an_edge_takes_on_is_shown_as_handled(workspace: Workspace) -> None:
+    outcome = workspace.run({"nodes": [broken("read", on={"error": "next"}), say("b")]})
+    steps: Any = workspace.show_run(outcome.run_id)["steps"]
+    assert [(step["step"], step["status"]) for step in steps] == [("read", "handled"), ("b", "completed")]
+    failed = workspace.run({"nodes": [broken("read")]})
+    steps = workspace.show_run(failed.run_id)["steps"]
+    assert [step["status"] for step in steps] == ["failed"]

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 def show_workflow_help(console: Console, ctx: click.Context, checked: Checked, call: str) -> None:
     """Print how a workflow is called; `call` is the beginning of its command line."""
     declared = read_declared(checked.source.parsed)
+    if not declared.description and checked.source.library and checked.source.parsed.document is not None:
+        known = console.workspace().describe(checked).statistics
+        declared = declared._replace(description=known.description if known else "")
     options = own_options(ctx.command)
     if console.json:
         console.reply(_view(declared, checked, options), "")

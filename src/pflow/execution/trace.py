@@ -122,7 +122,8 @@ def _add_step(
             if event.failed_items:
                 entry["items_failed"] = event.failed_items
         case StepFailed():
-            entry.update(status="failed" if event.retry_in is None else "retrying", ms=event.ms, error=event.error)
+            status = "retrying" if event.retry_in is not None else "failed" if event.action is None else "handled"
+            entry.update(status=status, ms=event.ms, error=event.error)
             if event.action is not None:
                 entry["action"] = event.action
             if event.retry_in is None:
