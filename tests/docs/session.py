@@ -47,7 +47,7 @@ class Session:
 
     def __init__(self, person: Path) -> None:
         self._person = person
-        self.folder = person / "work"
+        self.folder = person / "shop"
         self.folder.mkdir()
         self._code = 0
         self._printed: str | None = None

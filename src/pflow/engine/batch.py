@@ -192,7 +192,7 @@ class _Batch:
             )
 
     def check_failed(self) -> None:
-        """Raise `StepError` when every item failed, unless the document says that this is no failure."""
+        """Raise `StepError` when every item failed, unless the document allows that."""
         allowed = self.batch.max_failed is not None and self.batch.max_failed.allows_all
         if self.errors and len(self.errors) == len(self.results) and not allowed:
             raise self._lost()

@@ -1,4 +1,4 @@
-"""Steps that choose and compute: their expressions are evaluated as their parameters, so little is left to do."""
+"""Steps that choose, go through lists and fail: their expressions are evaluated as their parameters."""
 
 from __future__ import annotations
 
@@ -9,27 +9,6 @@ from pocketflow import AsyncNode, Node
 
 from pflow.core.errors import DeliberateError
 from pflow.nodes.param import mapping, text, wrong
-
-
-class Let(AsyncNode):
-    """Give names to what expressions compute: each parameter is an expression, and an output of the same name."""
-
-    name = "let"
-    purity = "read"  # pure, but looking up what it gave would cost more than giving it again
-    open_params = True
-    echo_params = True
-    computes_params = True
-    actions = ("default",)
-
-    class Params:
-        """Any."""
-
-    async def post_async(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: Any) -> str:
-        """Write what was computed."""
-        for key, value in self.params.items():
-            if not key.startswith("__"):
-                shared[key] = value
-        return "default"
 
 
 class Switch(AsyncNode):

@@ -1,4 +1,4 @@
-"""The simplest step: what goes in comes out."""
+"""The simplest steps: what goes in comes out, as it is or as expressions compute it."""
 
 from __future__ import annotations
 
@@ -26,3 +26,10 @@ class Echo(AsyncNode):
             if not key.startswith("__"):
                 shared[key] = value
         return "default"
+
+
+class Let(Echo):
+    """Give names to what expressions compute: each parameter is an expression, and an output of the same name."""
+
+    name = "let"
+    computes_params = True

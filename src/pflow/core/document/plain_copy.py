@@ -50,7 +50,7 @@ def take_snapshot(value: object, issues: Issues) -> object:
 
 
 def copy_within(value: object, issues: Issues, size: int) -> object:
-    """`value` like `take_snapshot`, but as large as `size` bytes: what is no document has limits of its own."""
+    """`value` like `take_snapshot`, but of at most `size` bytes: other values have other limits."""
     too_large = f"the {issues.what} is larger than {size:,} bytes once its aliases are written out"
     return _Copier(issues, size, (), too_large).copy_all(value)
 

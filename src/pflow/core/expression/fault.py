@@ -6,7 +6,7 @@ from pflow.core.errors import ExpressionError, ExpressionFault
 
 
 class Fault(Exception):
-    """A problem at an offset of the text; whoever raises it may leave the offset to its caller."""
+    """A problem at an offset of the text; code that raises it may leave the offset to its caller."""
 
     def __init__(self, kind: ExpressionFault, message: str, *hints: str, at: int = -1) -> None:
         super().__init__(message)

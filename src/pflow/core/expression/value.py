@@ -229,7 +229,7 @@ def _whole(operator: str, left: int, right: int) -> int:
 def _double(value: int | float) -> float:
     try:
         return float(value)
-    except OverflowError:  # a number of a value that is no 64-bit integer
+    except OverflowError:  # an integer of a value that does not fit in 64 bits
         raise Fault("value", "a number is too large to compute with") from None
 
 

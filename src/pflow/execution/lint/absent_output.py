@@ -15,8 +15,6 @@ def lint_outputs(
     nodes: Sequence[CheckedNode], starts: Sequence[int], outputs: Mapping[str, Compiled], report: Report
 ) -> None:
     """Report, as a notice, each output that a completed run can leave null."""
-    if all(set(node.edges) <= {"default"} for node in nodes):
-        return  # every node runs
     ids = {node.spec.id: node for node in nodes}
     for name, source in outputs.items():
         for reference in source.references:

@@ -23,7 +23,7 @@ def lint_code(
 ) -> None:
     """Report names that the code of a node reads and does not have, and code that never assigns `result`.
 
-    `references` are all templates of the document: whoever uses only what code prints needs no result.
+    `references` are all templates of the document: a document that uses only what code prints needs no result.
     """
     used = {(found.root, str(found.path[0])) for found in references if found.path}
     for node in nodes:

@@ -7,9 +7,6 @@ from collections.abc import Mapping, Sequence
 from pflow.core.document.document import KeyMapping
 from pflow.core.template.compiled import Compiled
 from pflow.execution.fit.given import GivenTypes
-from pflow.execution.lint.absent_output import lint_outputs
-from pflow.execution.lint.code_lint import lint_code
-from pflow.execution.lint.word_list import lint_word_lists
 from pflow.execution.node_check import CheckedNode, Report
 
 
@@ -22,7 +19,17 @@ def lint_document(
     report: Report,
 ) -> None:
     """Report what runs but is probably a mistake."""
-    compiled = [*outputs.values(), *(value for node in nodes for value in node.params.values())]
-    lint_code(nodes, mappings, [used for value in compiled for used in value.references], report)
-    lint_word_lists(nodes, types, report)
-    lint_outputs(nodes, starts, outputs, report)
+    types_used = {node.spec.type for node in nodes}
+    if "code" in types_used:
+        from pflow.execution.lint.code_lint import lint_code  # lazy: only for documents with code
+
+        compiled = [*outputs.values(), *(value for node in nodes for value in node.params.values())]
+        lint_code(nodes, mappings, [used for value in compiled for used in value.references], report)
+    if "shell" in types_used:
+        from pflow.execution.lint.word_list import lint_word_lists  # lazy: only for documents with commands
+
+        lint_word_lists(nodes, types, report)
+    if any(node.edges.keys() - {"default"} for node in nodes):
+        from pflow.execution.lint.absent_output import lint_outputs  # lazy: where there is one way, every node runs
+
+        lint_outputs(nodes, starts, outputs, report)

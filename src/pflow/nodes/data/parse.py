@@ -16,7 +16,7 @@ from pflow.nodes.output_node import OutputNode
 FORMATS = ("json", "yaml", "csv", "jsonl", "lines", "regex", "literal")
 
 _WHOLE: Mapping[str, Callable[[str], object]] = {"json": read_json, "yaml": read_yaml, "literal": read_literal}
-"""Formats of which an empty text is no value."""
+"""Formats in which an empty text does not hold a value."""
 
 
 class Parse(OutputNode):
