@@ -15,6 +15,7 @@ from bench.row import Row, table
 GROUPS = (
     "startup",
     "step",
+    "wide",
     "batch",
     "parallel",
     "large",

@@ -17,7 +17,7 @@ from pflow.core.event import (
     StepFailed,
     StepStarted,
 )
-from pflow.engine.graph import reach_through_loops
+from pflow.engine.graph import reached_from
 from pflow.engine.plan import Plan, PlanNode
 from pflow.engine.state import ScopeState
 from pflow.engine.value import ITEMS, Withheld
@@ -117,10 +117,7 @@ def withheld_need(plan: Plan, history: History) -> tuple[str, Withheld] | None:
     for event in events:
         state.apply(event)
     state.revive()
-    reach = reach_through_loops(plan.successors, plan.starts)
-    left = [
-        node for node in plan.nodes if any(node.number == at or reach[at] >> node.number & 1 for at in state.waiting)
-    ]
+    left = [plan.nodes[number] for number in sorted(reached_from(plan.successors, state.waiting))]
     sources = [source for node in left for source in (node.params, node.batch and node.batch.items) if source]
     for reference in (reference for source in (*sources, *plan.outputs.values()) for reference in source.references):
         node = plan.by_id.get(reference.root)

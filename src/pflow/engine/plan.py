@@ -10,7 +10,7 @@ from pflow.core.document.document import Input, KeyMapping, MaxFailed, Retry
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
 from pflow.engine.credential import Credentials, find_credentials
-from pflow.engine.graph import predecessors, reach_masks
+from pflow.engine.graph import predecessors, without_loops
 
 if TYPE_CHECKING:
     from pflow.core.template.compiled import Compiled, JsonIn
@@ -106,9 +106,9 @@ class Plan:
         )
 
     @cached_property
-    def reach(self) -> tuple[int, ...]:
-        """For each node, a bit mask of what it can reach without going back in a loop."""
-        return reach_masks(self.successors, self.starts)
+    def ahead(self) -> tuple[Sequence[int], ...]:
+        """Targets of each node, without the edges that close a loop."""
+        return without_loops(self.successors, self.starts)
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pflow.core.advice import to_text
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
+from pflow.engine.frontier import Frontier
 from pflow.engine.plan import Plan
 from pflow.engine.value import DELETED
 
@@ -26,8 +27,9 @@ class ScopeState:
         self.plan = plan
         self.prefix = prefix
         self.visits: dict[int, int] = {}
-        self.running: dict[int, str] = {}
-        self.waiting: dict[int, int] = dict.fromkeys(plan.starts, -1)
+        self._frontier = Frontier(plan)
+        self.running: Mapping[int, str] = self._frontier.running
+        self.waiting: Mapping[int, None] = self._frontier.waiting
         self.outputs: dict[int, Writes] = {}
         self.completed: list[str] = []
         self.failed: dict[int, StepFailed] = {}
@@ -62,10 +64,9 @@ class ScopeState:
 
     def start(self, index: int, step: str, visit: int) -> None:
         """A node's step began."""
-        self.waiting.pop(index, None)
+        self._frontier.start(index, step)
         self.failed.pop(index, None)
         self.visits[index] = visit
-        self.running[index] = step
 
     def complete(self, index: int, event: StepCompleted) -> None:
         """A node's step wrote its outputs."""
@@ -80,40 +81,23 @@ class ScopeState:
         if event.retry_in is not None:
             return
         if event.action is None:
-            self.running.pop(index, None)
+            self._frontier.end(index)
             self.failed[index] = event
         else:
             self._finish(index, {"error": to_text(event.error)}, event.action)
 
     def ready(self) -> list[int]:
         """Reached nodes that no other live node can still reach, in document order."""
-        waiting, running, reach = self.waiting, self.running, self.plan.reach
-        if not running and len(waiting) == 1:
-            return list(waiting)
-        found = [n for n, blocker in waiting.items() if blocker not in running and blocker not in waiting]
-        if not found:
-            return found
-        blocked = 0
-        for live in (*running, *waiting):
-            blocked |= reach[live]
-        ready = []
-        for index in found:
-            if index in running:
-                waiting[index] = index
-            elif blocked >> index & 1:
-                waiting[index] = next(n for n in (*running, *waiting) if reach[n] >> index & 1)
-            else:
-                ready.append(index)
-        ready.sort()
-        return ready
+        return self._frontier.ready()
 
     def revive(self) -> None:
         """Let failed and interrupted nodes be reached again, as a resume does."""
-        for index in [*self.failed, *self.running]:
-            self.waiting[index] = -1
+        again = [*self.failed, *self.running]
+        for index in again:
+            self._frontier.end(index)
             self.visits[index] -= 1
+        self._frontier.reach(again)
         self.failed.clear()
-        self.running.clear()
 
     def natural(self, index: int, key: str) -> object:
         """What the nearest upstream step of a node wrote under `key`; raises `KeyError`.
@@ -152,7 +136,7 @@ class ScopeState:
         return True
 
     def _finish(self, index: int, writes: Writes, action: str) -> None:
-        self.running.pop(index, None)
+        self._frontier.end(index)
         if index in self.outputs:
             for key in self.outputs[index]:
                 self._writers[key].discard(index)
@@ -162,8 +146,7 @@ class ScopeState:
         for key in writes:
             self._writers.setdefault(key, set()).add(index)
         targets = self.plan.nodes[index].edges.get(action, ())
-        for target in targets:
-            self.waiting.setdefault(target, -1)
+        self._frontier.reach(targets)
         if not targets:
             self.ended.append(index)
         if self.plan.has_conditions:
@@ -174,13 +157,13 @@ class ScopeState:
 
     def _pass(self, index: int, event: StepCompleted) -> None:
         """Go on past a node that has nothing of its own to give: what led to it leads on."""
-        self.running.pop(index, None)
+        self._frontier.end(index)
         if event.source == "skipped":
             self.skipped.add(index)
         before = self._led_by.pop(index, ())
         targets = self.plan.nodes[index].edges.get(event.action, ())
+        self._frontier.reach(targets)
         for target in targets:
-            self.waiting.setdefault(target, -1)
             self._led_by[target] = (*self._led_by.get(target, ()), *before)
         if not targets:
             self.ended.extend(before)

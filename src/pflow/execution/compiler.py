@@ -135,7 +135,7 @@ class _Compiler:
         for node in nodes:
             node.batch = self._batch(node)
         starts = plan_edges(document, nodes, self._report)
-        after = reach_through_loops([node.targets() for node in nodes], starts)
+        after = reach_through_loops([node.targets() for node in nodes])
         interfaces = [node.visible_outputs() for node in nodes]
         references = References(document, interfaces, after, self._report)
         given = GivenTypes(document, nodes, interfaces, references)

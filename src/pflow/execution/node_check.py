@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pflow.core.document.document import Document, NodeSpec
@@ -95,10 +95,9 @@ class CheckedNode:
         found = (self.when, self.batch.where if self.batch else None)
         return tuple(condition for condition in found if condition is not None)
 
-    def lead(self, action: str, target: int | None) -> None:
-        """Let an action lead to a node, or to the end of its way."""
-        known = self.edges.get(action, ())
-        self.edges[action] = known if target is None or target in known else (*known, target)
+    def lead(self, action: str, targets: Iterable[int]) -> None:
+        """Let an action lead to these nodes too; without any, it ends its way."""
+        self.edges[action] = tuple(dict.fromkeys((*self.edges.get(action, ()), *targets)))
 
     def choose(self, action: str, when: str, target: int | None, path: Path) -> None:
         """Let an action lead to a node only where a condition holds; the first that does counts."""

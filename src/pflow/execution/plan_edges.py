@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pflow.core.document.document import END, Document, Edge
 from pflow.core.document.order import Unclear, follow_order
@@ -23,8 +23,7 @@ def plan_edges(document: Document, nodes: Sequence[CheckedNode], report: Report)
         if document.start_node is not None:
             report("start-node", "`start_node` does not apply where the templates give the order", ("start_node",))
         return _data_edges(document, ids, nodes, report)
-    for edge in document.edges:
-        _lead(edge, ids, nodes)
+    _lead(document.edges, ids, nodes)
     _check_conditions(document, report)
     start = ids.get(document.start_node or "", 0)
     if document.mode == "order":
@@ -33,11 +32,15 @@ def plan_edges(document: Document, nodes: Sequence[CheckedNode], report: Report)
     return [start]
 
 
-def _lead(edge: Edge, ids: Mapping[str, int], nodes: Sequence[CheckedNode]) -> None:
-    node, target = nodes[ids[edge.source]], None if edge.target == END else ids[edge.target]
-    node.lead(edge.action, target)
-    if edge.when:
-        node.choose(edge.action, edge.when, target, edge.path)
+def _lead(edges: Iterable[Edge], ids: Mapping[str, int], nodes: Sequence[CheckedNode]) -> None:
+    led: dict[tuple[str, str], list[int]] = {}
+    for edge in edges:
+        target = None if edge.target == END else ids[edge.target]
+        led.setdefault((edge.source, edge.action), []).extend(() if target is None else (target,))
+        if edge.when:
+            nodes[ids[edge.source]].choose(edge.action, edge.when, target, edge.path)
+    for (source, action), targets in led.items():
+        nodes[ids[source]].lead(action, targets)
 
 
 def _check_conditions(document: Document, report: Report) -> None:
@@ -65,8 +68,8 @@ def _add_order(document: Document, ids: Mapping[str, int], nodes: Sequence[Check
     choices = {node.spec.id: node.choices for node in nodes if node.choices}
     closed = {node.spec.id for node in nodes if node.is_closed}
     order = follow_order(ids, document.edges, choices, closed)
+    _lead(order.added, ids, nodes)
     for edge in order.added:
-        _lead(edge, ids, nodes)
         nodes[ids[edge.source]].implied.append(edge.action)
     for unclear in order.unclear:
         _report_unclear(unclear, ids[unclear.node], report)
@@ -104,17 +107,23 @@ def _check_reach(nodes: Sequence[CheckedNode], start: int, report: Report) -> No
 
 def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[CheckedNode], report: Report) -> list[int]:
     """Edges from each node to those whose templates name it, and those that are written beside."""
+    readers: list[list[int]] = [[] for _ in nodes]
     for node in nodes:
         compiled = [*node.params.values(), *node.conditions(), *([node.batch.items] if node.batch else [])]
         for root in dict.fromkeys(r.root for c in compiled for r in c.references if r.root in ids):
             if ids[root] != node.index:
-                nodes[ids[root]].lead("default", node.index)
+                readers[ids[root]].append(node.index)
+    for node, targets in zip(nodes, readers, strict=True):
+        if targets:
+            node.lead("default", targets)
     for edge in document.edges:
         if edge.when:
             message = "with `edges: data`, an edge cannot have `when`"
             report("data-route", message, edge.path, hint=f"put it on the node `{edge.target or edge.source}`")
-        elif edge.path[0] == "edges" and edge.action == "default":
-            _lead(edge, ids, nodes)
+    written = (
+        edge for edge in document.edges if edge.path[0] == "edges" and edge.action == "default" and not edge.when
+    )
+    _lead(written, ids, nodes)
     for edge in document.edges:
         _route(edge, nodes[ids[edge.source]], report)
     for node in nodes:
@@ -122,8 +131,8 @@ def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[Chec
             node.edges.setdefault(choice, node.edges.get("default", ()))
     has_source = {target for node in nodes for target in node.targets()}
     starts = [index for index in range(len(nodes)) if index not in has_source]
-    targets = [node.edges.get("default", ()) for node in nodes]
-    if nodes and (not starts or back_edges(targets, range(len(nodes)))):
+    successors = [node.edges.get("default", ()) for node in nodes]
+    if nodes and (not starts or back_edges(successors, range(len(nodes)))):
         message = "the templates of these nodes need each other; no order satisfies them"
         report("data-cycle", message, ("edges",))
     return starts or [0]
