@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,22 @@ class TestSubWorkflows:
         WorkflowManager(workspace.home).save("me", document, overwrite=True)
         [issue] = workspace.check("me").issues
         assert issue.code == "nesting"
+
+    def test_a_workflow_that_many_nodes_include_is_checked_once_and_its_issues_are_told_once(
+        self, workspace: Workspace, tmp_path: Path
+    ) -> None:
+        for level in range(19):
+            include = {"type": "workflow", "params": {"workflow": f"./{level + 1}.json"}}
+            document = {"nodes": [{"id": "one", **include}, {"id": "two", **include}]}
+            (tmp_path / f"{level}.json").write_text(json.dumps(document))
+        get = {"url": "https://x.example", "headers": {"Authorization": "Bearer a-literal-token"}}
+        nodes = [echo(text="{{who}}"), {"id": "get", "type": "http", "params": get}]
+        last = {"inputs": {"who": {"type": "string", "default": "Ada"}}, "nodes": nodes}
+        (tmp_path / "19.json").write_text(json.dumps(last))
+        checked = workspace.check(str(tmp_path / "0.json"))
+        [issue] = checked.issues
+        assert issue.message.count("in workflow of node `one`") == 19
+        assert checked.plan is not None and len(checked.plan.credentials.literals) == 1
 
     def test_which_workflow_runs_must_be_known(self, workspace: Workspace) -> None:
         document = {

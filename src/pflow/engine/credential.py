@@ -38,7 +38,7 @@ class Credentials(Frozen):
 
 def find_credentials(plan: Plan) -> Credentials:
     """The credentials of a plan and of its sub-workflows."""
-    literals: list[tuple[str, str]] = []
+    literals: dict[tuple[str, str], None] = {}  # two nodes may run one and the same sub-workflow
     inputs: dict[str, str] = {}
     outputs: dict[str, tuple[tuple[Path, str], ...]] = {}
     document = plan.raw.get("document")
@@ -46,11 +46,11 @@ def find_credentials(plan: Plan) -> Credentials:
     params = {node.get("id"): node.get("params") for node in nodes}
     for node in plan.nodes:
         if node.child is not None:
-            literals.extend(node.child.credentials.literals)
+            literals.update(dict.fromkeys(node.child.credentials.literals))
         for name, text in _written(node, params.get(node.id)):
             sources = list(_sources(node, text))
             if not sources and "${" not in text:
-                literals.append((name, text))
+                literals[name, text] = None
             for root, path in sources:
                 if root in plan.inputs:
                     inputs.setdefault(root, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
@@ -50,6 +51,9 @@ class Load(Protocol):
 PROGRAMS = "programs"
 """Where a recorded document names what its program brought, by node type."""
 
+MAX_INCLUDED = 10_000
+"""Documents that one may include, counted through all levels. Each must be recorded with the run."""
+
 Strict = Callable[[], bool]
 """Whether the policy refuses values in command lines; asked only where there are any."""
 
@@ -80,42 +84,44 @@ def compile_document(
     parsed: Parsed, types: Registry, load: Load, *, name: str, recorded: bool, strict: Strict
 ) -> tuple[Plan | None, tuple[Issue, ...], Plan | None]:
     """The same, and where there is no plan a sketch of one, to be looked at."""
-    compiler = _Compiler(parsed, types, load, name, recorded=recorded, strict=strict)
+    compiler = _Compiler(parsed, load, _Shared(types=types, recorded=recorded, strict=strict), name)
     plan = compiler.compile()
     issues = tuple(sorted(compiler.issues, key=lambda issue: SEVERITIES.index(issue.severity)))
     return plan, issues, compiler.sketch
 
 
-class _Compiler:
-    def __init__(
-        self,
-        parsed: Parsed,
-        types: Registry,
-        load: Load,
-        name: str,
-        trail: tuple[str, ...] = (),
-        literals: LiteralFit | None = None,
-        *,
-        recorded: bool,
-        strict: Strict,
-    ) -> None:
-        self.places = parsed.places
-        self.strict = strict
+class _Shared:
+    """What a document and all that it includes are compiled with."""
+
+    def __init__(self, *, types: Registry, recorded: bool, strict: Strict) -> None:
+        self.types = types
         self.recorded = recorded
+        self.strict = strict
+        self.literals = LiteralFit()
+        self.numbers = count(1)
+
+
+class _Compiler:
+    def __init__(self, parsed: Parsed, load: Load, shared: _Shared, name: str, trail: tuple[str, ...] = ()) -> None:
+        self.places = parsed.places
+        self.shared = shared
+        self.types = shared.types
+        self.strict = shared.strict
+        self.recorded = shared.recorded
         self.issues: list[Issue] = []
         for issue in parsed.issues:
             self._add(issue)
         self.document = parsed.document
         self.mappings = parsed.document.mappings if parsed.document else {}
-        self.types = types
         self.load = load
         self.name = name
         self.trail = trail
         self.children: dict[str, object] = {}
         self.programs: dict[str, str] = {}
+        self.plan: Plan | None = None
         self.sketch: Plan | None = None
         self.output_types: dict[str, ValueType] = {}
-        self.literals = literals or LiteralFit()
+        self.included: dict[str, _Compiler] = {}
         declared = (*self.document.inputs, *(spec.id for spec in self.document.nodes)) if self.document else ()
         self.names = frozenset(declared)
 
@@ -212,27 +218,39 @@ class _Compiler:
             reason = "includes itself" if key in self.trail else f"is nested more than {MAX_DEPTH} levels deep"
             self._report("nesting", f"workflow `{wanted if isinstance(wanted, str) else spec.id}` {reason}", path)
             return None
-        try:
-            parsed, load = self.load(wanted)
-        except PflowError as error:
-            node.lacks_workflow = True
-            self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
-            return None
-        trail = (*self.trail, key)
-        inner = _Compiler(
-            parsed, self.types, load, "", trail, self.literals, recorded=self.recorded, strict=self.strict
-        )
-        plan = inner.compile()
+        inner = self.included.get(key)
+        if inner is None:
+            if next(self.shared.numbers) > MAX_INCLUDED:
+                message = f"with node `{spec.id}`, more than {MAX_INCLUDED:,} workflows are included through all levels"
+                self._report("nesting", message, path, hint="include each workflow once, in one place")
+                return None
+            try:
+                parsed, load = self.load(wanted)
+            except PflowError as error:
+                node.lacks_workflow = True
+                self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
+                return None
+            inner = self._include(key, parsed, load)
+            if parsed.document is not None and (isinstance(wanted, str) or inner.children):
+                written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
+                self.children[key] = {**written, "children": inner.children}
+            self._tell(inner, spec.id, path)
         node.child_types, node.child_sketch = inner.output_types, inner.sketch
+        return inner.plan
+
+    def _include(self, key: str, parsed: Parsed, load: Load) -> _Compiler:
+        """A document inside this one, compiled once, however many nodes run it."""
+        inner = self.included[key] = _Compiler(parsed, load, self.shared, "", (*self.trail, key))
+        inner.plan = inner.compile()
         self.programs |= inner.programs
-        if parsed.document is not None and (isinstance(wanted, str) or inner.children):
-            written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
-            self.children[key] = {**written, "children": inner.children}
+        return inner
+
+    def _tell(self, inner: _Compiler, name: str, path: Path) -> None:
+        """Report the issues of an included document at the first node that runs it."""
         for issue in (issue for issue in inner.issues if issue.severity != "notice"):
             at = f" (at {issue.path})" if issue.path else ""
-            message = f"in workflow of node `{spec.id}`: {issue.message}{at}"
+            message = f"in workflow of node `{name}`: {issue.message}{at}"
             self._report(issue.code, message, path, hint=issue.hint, severity=issue.severity, newer=issue.newer)
-        return plan
 
     def _params(self, node: CheckedNode) -> dict[str, Compiled]:
         compiled: dict[str, Compiled] = {}
@@ -325,7 +343,7 @@ class _Compiler:
 
     def _check_fit(self, node: CheckedNode, fit: TemplateFit) -> None:
         """Compare what is given with what is taken, and let what is given become that."""
-        self.literals.check(node, self._report)
+        self.shared.literals.check(node, self._report)
         fit.check_items(node)
         for name, compiled in node.params.items():
             field = node.fields.get(name)

@@ -129,8 +129,9 @@ def _add_step(
             if event.retry_in is None:
                 entry["params"] = event.params
         case ItemFailed():
-            failed = {"index": event.item, "error": event.error}
-            entry["item_errors"] = [*_list(entry.get("item_errors")), failed]
+            errors = entry.setdefault("item_errors", [])
+            if isinstance(errors, list):
+                errors.append({"index": event.item, "error": event.error})
             if event.final:
                 count = entry.get("items_failed")
                 entry["items_failed"] = count + 1 if isinstance(count, int) else 1
