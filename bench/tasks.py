@@ -14,7 +14,7 @@ from bench.measure import ROOT, Figures, in_fresh_process
 from bench.row import Row
 from examples.tasks import fixtures, raw
 from pflow.core.file.home import Home
-from pflow.process.standby import Standby
+from pflow.process.fork_server import ForkServer
 from pflow.workspace.workspace import Workspace
 
 TRIES = 7
@@ -46,11 +46,11 @@ def both(home: Path) -> Figures:
     config = fixtures.configure(folder)
     for words in (["import", str(config)], ["sync", "--all", "--yes"]):
         subprocess.run([sys.executable, "-m", "pflow", "mcp", *words], check=True, stdout=subprocess.DEVNULL)
-    standby = Standby()
+    workers = ForkServer()
     with (
-        contextlib.closing(standby),
+        contextlib.closing(workers),
         raw.servers(config) as running,
-        Workspace(Home(home / ".pflow"), standby=standby) as workspace,
+        Workspace(Home(home / ".pflow"), workers=workers) as workspace,
     ):
         return asyncio.run(measure(running, workspace, folder))
 

@@ -31,7 +31,7 @@ def standby() -> Iterator[Standby]:
 
 @pytest.fixture
 def workspace(tmp_path: Path, standby: Standby) -> Iterator[Workspace]:
-    with Workspace(Home(tmp_path / "home"), standby=standby) as workspace:
+    with Workspace(Home(tmp_path / "home"), workers=standby) as workspace:
         yield workspace
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -11,7 +11,7 @@ from pflow.core.event import Event
 from pflow.core.frozen import Frozen
 
 if TYPE_CHECKING:
-    from pflow.process.standby import Standby
+    from pflow.process.workers import Workers
 
 Status = Literal["running", "completed", "failed", "stopped", "cancelled", "damaged"]
 STATUSES: tuple[Status, ...] = ("running", "completed", "failed", "stopped", "cancelled", "damaged")
@@ -158,9 +158,9 @@ class ToolSessions(Protocol):
 
 
 class Services(Frozen):
-    """What steps may use. A process that lives on after a run keeps a `standby` child process ready."""
+    """What steps may use. `workers` gives child processes that are at hand, where there are any."""
 
     home: Path
     settings: Mapping[str, str]
     tools: ToolSessions | None = None
-    standby: Standby | None = None
+    workers: Callable[[], Workers | None] = lambda: None

@@ -72,9 +72,9 @@ class LiveRun:
         finally:
             self._executor.close()
         outcome = conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
-        standby = self._wiring.services.standby
-        if standby is not None:
-            asyncio.get_running_loop().call_later(_REFILL_SECONDS, standby.refill)
+        workers = self._wiring.given_workers
+        if workers is not None:
+            asyncio.get_running_loop().call_later(_REFILL_SECONDS, workers.refill)
         return outcome
 
     def wait(self, *, signals: bool = False) -> Outcome:

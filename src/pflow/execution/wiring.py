@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pflow.adapters.sqlite_journal import SqliteJournal
-    from pflow.process.standby import Standby
+    from pflow.process.workers import Workers
     from pflow.registry.project_node import ProjectNode
 
 
@@ -43,7 +43,7 @@ class Parts(TypedDict, total=False):
     journal: Journal
     cache: Cache
     pool: Pool
-    standby: Standby
+    workers: Workers | None
     registry: Callable[[], Registry]
     nodes: Sequence[Callable[..., object] | ModuleType]
     projects: Projects
@@ -156,7 +156,18 @@ class Wiring:
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         settings = ChainMap(options, dict(self.settings.step_variables()))
-        return Services(home=self.home.root, settings=settings, tools=self.tools, standby=self._parts.get("standby"))
+        return Services(home=self.home.root, settings=settings, tools=self.tools, workers=lambda: self._workers)
+
+    @cached_property
+    def _workers(self) -> Workers | None:
+        from pflow.process.workers import make_workers  # lazy: only for steps that need a process
+
+        return self.given_workers or make_workers(lives_long=False)
+
+    @property
+    def given_workers(self) -> Workers | None:
+        """The child processes that a process keeps ready which lives on after a run."""
+        return self._parts.get("workers")
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
@@ -227,10 +238,13 @@ class Wiring:
         self._said.append(self.redactor.text(warning))
 
     def close(self) -> None:
-        """Close cache and journal, unless the caller brought them."""
+        """Close cache and journal, and end child processes that wait, unless the caller brought them."""
         cache, journal = self.__dict__.pop("cache", None), self.__dict__.pop("_own_journal", None)
         self.__dict__.pop("journal", None)
         if cache is not None and "cache" not in self._parts:
             cache.close()
         if journal is not None:
             journal.close()
+        workers = self.__dict__.pop("_workers", None)
+        if workers is not None and workers is not self.given_workers:
+            workers.close()

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from pflow.process.guardian import GUARDIAN
+from pflow.process.spawn import Child
 
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.0005, 0.05
 """Pauses between two looks at a group."""
@@ -21,7 +22,7 @@ _DEATH_SECONDS = 10.0
 class Group:
     """A running child that leads a group of its own. `exit_code` is −N when signal N ended it; None when unknown."""
 
-    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+    def __init__(self, popen: Child) -> None:
         self.pid = popen.pid
         self.exit_code: int | None = None
         self._popen = popen
@@ -103,9 +104,13 @@ class Group:
                     self._reaped = True
                     self.exit_code = self._popen.returncode = os.waitstatus_to_exitcode(found[1])
         except ChildProcessError:
-            self._reaped = True
-            if self._popen.returncode is None:
-                self._popen.returncode = 0  # someone else collected it; Popen would assume the same
+            if isinstance(self._popen, subprocess.Popen):
+                self._reaped = True
+                if self._popen.returncode is None:
+                    self._popen.returncode = 0  # someone else collected it; Popen would assume the same
+        if not self._reaped and not isinstance(self._popen, subprocess.Popen):
+            self.exit_code = self._popen.poll()
+            self._reaped = self.exit_code is not None
 
     def is_gone(self, thorough: bool) -> bool:
         """Whether no process of the group is alive; a `thorough` look does not count zombies."""

@@ -5,17 +5,27 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from pflow.core.errors import StepError
 from pflow.process.guardian import GUARDIAN
 
 
+class Child(Protocol):
+    """A child that leads its group: what `Popen` has, and what a fork server's children have as well."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """Its exit code, −N after signal N; None while it runs."""
+
+
 class Spawned(NamedTuple):
     """A child, and our ends of its stdin (−1 without), stdout and stderr."""
 
-    popen: subprocess.Popen[bytes]
+    popen: Child
     stdin: int
     stdout: int
     stderr: int
@@ -23,6 +33,27 @@ class Spawned(NamedTuple):
 
 def spawn(argv: Sequence[str], piped: bool, env: Mapping[str, str], cwd: str | None) -> Spawned:
     """Start a child, with a pipe to its stdin if `piped`. The guardian knows its group."""
+
+    def start(theirs: Sequence[int]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            argv,
+            stdin=theirs[2] if piped else subprocess.DEVNULL,
+            stdout=theirs[0],
+            stderr=theirs[1],
+            env=env,
+            cwd=cwd,
+            start_new_session=True,
+            pass_fds=theirs[-1:],
+        )
+
+    try:
+        return open_child(piped, start)
+    except (OSError, ValueError) as error:
+        raise _refusal(error, argv, env, cwd) from error
+
+
+def open_child(piped: bool, start: Callable[[Sequence[int]], Child]) -> Spawned:
+    """Have a child started with its ends of the pipes: stdout, stderr, stdin if `piped`, and last one to hold."""
     ours: list[int] = []
     theirs: list[int] = []
     pipes: list[int] = []
@@ -39,26 +70,17 @@ def spawn(argv: Sequence[str], piped: bool, env: Mapping[str, str], cwd: str | N
         theirs += os.pipe()
         pipes = [os.fstat(fd).st_ino for fd in (*theirs[:2], theirs[-1])]
         GUARDIAN.expect(pipes)
-        popen = subprocess.Popen(
-            argv,
-            stdin=theirs[2] if piped else subprocess.DEVNULL,
-            stdout=theirs[0],
-            stderr=theirs[1],
-            env=env,
-            cwd=cwd,
-            start_new_session=True,
-            pass_fds=theirs[-1:],
-        )
-    except (OSError, ValueError) as error:
+        child = start(theirs)
+    except (OSError, ValueError):
         for fd in ours:
             os.close(fd)
         GUARDIAN.add(None, pipes)
-        raise _refusal(error, argv, env, cwd) from error
+        raise
     finally:
         for fd in theirs:
             os.close(fd)
-    GUARDIAN.add(popen.pid, pipes)
-    return Spawned(popen, ours[2] if piped else -1, ours[0], ours[1])
+    GUARDIAN.add(child.pid, pipes)
+    return Spawned(child, ours[2] if piped else -1, ours[0], ours[1])
 
 
 def _refusal(error: OSError | ValueError, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> StepError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Mapping, Sequence
 
 from pflow.core.errors import StepError
@@ -12,7 +13,10 @@ from pflow.process.spawn import Spawned, spawn
 
 
 class Standby:
-    """A few identical children that wait. Each is used once, by a caller that would start the same command."""
+    """A few identical children that wait. Each is used once, by a caller that would start the same command.
+
+    It serves where `fork_server.py` cannot.
+    """
 
     def __init__(self, most: int = 2) -> None:
         self._most = most
@@ -23,7 +27,7 @@ class Standby:
 
     def want(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Note that such a child was used just now. If none is left, start another at once; else `refill` will."""
-        self._wanted = argv, env
+        self._wanted = [*argv, "ready"], env
         if not self._waiting:
             self.refill()
 
@@ -47,7 +51,7 @@ class Standby:
 
     def take(self, argv: Sequence[str], env: Mapping[str, str]) -> Spawned | None:
         """The child that has waited longest, if there is one for this command that is alive."""
-        if self._made_for != _key(argv, env):
+        if self._made_for != _key([*argv, "ready"], env):
             self._end_all()
         while self._waiting:
             child = self._waiting.pop(0)
@@ -80,7 +84,8 @@ def _end(child: Spawned) -> None:
         os.killpg(child.popen.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    child.popen.wait()
+    if isinstance(child.popen, subprocess.Popen):
+        child.popen.wait()
     GUARDIAN.remove(child.popen.pid)
     for fd in child[1:]:
         os.close(fd)

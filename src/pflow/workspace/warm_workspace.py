@@ -1,4 +1,4 @@
-"""What a process that answers many requests keeps between them: the journal, connections, a standby child process."""
+"""What a process that answers many requests keeps between them: the journal, connections, child processes at hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pflow.core.setting.settings import Settings
 from pflow.engine.ports import Observer
 from pflow.execution.wiring import Wiring
 from pflow.mcp.pool import Pool
-from pflow.process.standby import Standby
+from pflow.process.workers import make_workers
 from pflow.registry.registry import Registry
 from pflow.workspace.workspace import Workspace
 
@@ -28,7 +28,7 @@ class WarmWorkspaces:
         self._lock = threading.Lock()
         self._wiring = Wiring(home)
         self._registry: Registry | None = None
-        self._standby = Standby()
+        self._workers = make_workers(lives_long=True)
         self._pool = Pool(home, variables=self._variables, warn=lambda _: None)
 
     def open(self, observer: Observer | None = None) -> Workspace:
@@ -44,7 +44,7 @@ class WarmWorkspaces:
             journal=journal,
             cache=cache,
             pool=self._pool,
-            standby=self._standby,
+            workers=self._workers,
             registry=self._load_registry,
         )
 
@@ -57,8 +57,9 @@ class WarmWorkspaces:
         await self._pool.close()
 
     def close(self) -> None:
-        """Close the journal and end the standby process."""
-        self._standby.close()
+        """Close the journal and end the child processes that wait."""
+        if self._workers is not None:
+            self._workers.close()
         with self._lock:
             self._wiring.close()
 

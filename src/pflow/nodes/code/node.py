@@ -89,13 +89,12 @@ class Code(AsyncOutputNode):
 
 
 async def _run(request: bytes, timeout: float) -> Finished:
-    """Run a worker. A long-lived process takes one that already waits, and starts the next one afterwards."""
+    """Run a worker: one that is at hand already, or else a new one."""
     step = find_step()
-    standby = step.services.standby if step else None
+    workers = step.services.workers() if step else None
     # Isolated, and without the search for installed packages, which the worker starts if it is needed.
     argv = [sys.executable, "-I", "-S", "-X", "utf8", _worker()]
     env = child_environment()
-    ready = [*argv, "ready"]
     try:
         return await run_process(
             argv,
@@ -103,11 +102,11 @@ async def _run(request: bytes, timeout: float) -> Finished:
             env=env,
             timeout=timeout,
             limit=MAX_RESULT + _LARGE_BYTES,
-            child=None if standby is None else standby.take(ready, env),
+            child=None if workers is None else workers.take(argv, env),
         )
     finally:
-        if standby is not None:
-            standby.want(ready, env)
+        if workers is not None:
+            workers.want(argv, env)
 
 
 @cache

@@ -2,7 +2,8 @@
 
 The request comes as JSON on standard input. The answer leaves as JSON on what was standard output; what the
 code prints goes to standard error, so that the two never mix. Starting costs more than most code that runs here,
-hence the C half of `json` alone, and no `re` or `traceback`: they would double it.
+hence the C half of `json` alone, and no `re` or `traceback`: they would double it. Started with `ready`, a worker
+has imported what code often needs before its request comes; with `serve`, it forks a worker for each request.
 """
 
 from __future__ import annotations
@@ -53,13 +54,15 @@ class Tail(io.StringIO):
 
 def main() -> None:
     """Run the code of the request and answer. A worker that is started ahead prepares while it waits."""
-    ready = "ready" in sys.argv
+    ready = len(sys.argv) > 1
     if ready:
         import site  # lazy: only where there is time
 
         site.main()
         for name in ("json", "re", "csv", "datetime", "collections", "math"):
             __import__(name)
+    if "serve" in sys.argv:
+        serve()
     request = parse(sys.stdin.buffer.read().decode())
     answer = Answer()
     os.dup2(2, 1)
@@ -82,6 +85,55 @@ def main() -> None:
     outcome["stderr"] = clean(tail.last())
     answer.send(outcome)
     leave(known)
+
+
+def serve() -> None:
+    """Fork for each request on the socket that is standard input, as `process/fork_server.py` says.
+
+    Returns in the children only, each in a session of its own, with its own files and directory.
+    """
+    from _socket import CMSG_SPACE, socket  # lazy: `socket` would cost more than all of this
+
+    sys.stdout.flush()  # fails if an installed package has printed something, which every child would print again
+    if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
+        os._exit(1)  # an installed package has started a thread, which a fork would lack
+    server = socket(fileno=0)
+    server.send(b"ready")
+    while request := server.recvmsg(64, CMSG_SPACE(4 * 5)):
+        question, files, *_ = request
+        if not question:
+            os._exit(0)
+        if not files:
+            server.send(collect(int(question)))
+            continue
+        data = files[0][2]
+        stdin, stdout, stderr, held, here = (
+            int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data), 4)
+        )
+        try:
+            pid = os.fork()
+        except OSError as error:
+            pid = -(error.errno or 1)
+        if pid == 0:
+            server.detach()
+            os.setsid()
+            os.fchdir(here)
+            for number, file in enumerate((stdin, stdout, stderr)):
+                os.dup2(file, number)
+        for file in (stdin, stdout, stderr, here, *((held,) if pid else ())):
+            os.close(file)
+        if pid == 0:
+            return
+        server.send(b"%d" % pid)
+
+
+def collect(pid: int) -> bytes:
+    """The exit code of a child; `-` while it runs."""
+    try:
+        found, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return b"0"
+    return b"%d" % os.waitstatus_to_exitcode(status) if found else b"-"
 
 
 def leave(known: frozenset[str]) -> None:
