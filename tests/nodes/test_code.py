@@ -1,9 +1,8 @@
 """The code node: an author's Python in a process of its own."""
 
-import asyncio
 import subprocess
 import sys
-import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pflow.core.errors import StepError, StepTimeout
-from pflow.nodes.code.node import MAX_RESULT, MAX_STDOUT, Code
+from pflow.core.errors import StepTimeout
+from pflow.nodes.code.node import MAX_RESULT, MAX_STDOUT
+from pflow.process.fork_server import IS_POSSIBLE, ForkServer
+from tests.nodes.code_step import fail, run, start, use
 
 
-def run(code: str, inputs: object = None, **params: Any) -> dict[str, Any]:
-    """What a code step writes."""
-    node = Code()
-    node.set_params({"code": textwrap.dedent(code), **({} if inputs is None else {"inputs": inputs}), **params})
-    shared: dict[str, Any] = {}
-    assert asyncio.run(node.run_async(shared)) == "default"
-    return shared
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    server = ForkServer()
+    yield server
+    server.close()
 
 
-def fail(code: str, inputs: object = None, **params: Any) -> StepError:
-    """The error of a code step that fails."""
-    with pytest.raises(StepError) as caught:
-        run(code, inputs, **params)
-    return caught.value
+@pytest.fixture(autouse=True, params=["started", "forked"])
+def worker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """Each test with a worker of its own, and with one that a server forks: nobody sees which it is."""
+    if request.param == "forked":
+        if not IS_POSSIBLE:
+            pytest.skip("this system has no fork server")
+        use(start(request.getfixturevalue("server")))
+    yield
+    use(None)
 
 
 def test_inputs_are_variables_and_result_is_the_result() -> None:
@@ -213,11 +216,7 @@ def test_a_large_result_comes_back_whole() -> None:
     ],
 )
 def test_wrong_parameters_are_refused_before_anything_runs(params: dict[str, Any], message: str) -> None:
-    node = Code()
-    node.set_params({"code": "result = 1", **params})
-    with pytest.raises(StepError) as caught:
-        asyncio.run(node.run_async({}))
-    assert caught.value.message == message
+    assert fail(**{"code": "result = 1", **params}).message == message
 
 
 def test_a_loop_without_end_is_stopped_where_it_is() -> None:

@@ -92,9 +92,7 @@ async def _run(request: bytes, timeout: float) -> Finished:
     """Run a worker: one that is at hand already, or else a new one."""
     step = find_step()
     workers = step.services.workers() if step else None
-    # Isolated, and without the search for installed packages, which the worker starts if it is needed.
-    argv = [sys.executable, "-I", "-S", "-X", "utf8", _worker()]
-    env = child_environment()
+    argv, env = worker_command(), child_environment()
     try:
         return await run_process(
             argv,
@@ -107,6 +105,11 @@ async def _run(request: bytes, timeout: float) -> Finished:
     finally:
         if workers is not None:
             workers.want(argv, env)
+
+
+def worker_command() -> list[str]:
+    """Starts a worker: isolated, and without the search for installed packages, which it starts itself if need be."""
+    return [sys.executable, "-I", "-S", "-X", "utf8", _worker()]
 
 
 @cache
