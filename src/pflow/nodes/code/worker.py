@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 CODE = "<code>"
+COMMON = ("json", "re", "csv", "datetime", "collections", "math")
+USUAL = ("dataclasses", "hashlib", "io", "pathlib", "random", "statistics", "textwrap", "typing", "urllib.parse")
+"""What code often imports: for each worker that waits, and for a server, whose forks all have it. `random` seeds itself
+again after a fork; none of these starts a thread or reads what could change."""
+
 MAX_DEPTH = 200
 _TAIL_CHARACTERS = 8192
 _MESSAGE_CHARACTERS = 4096
@@ -59,9 +64,11 @@ def main() -> None:
         import site  # lazy: only where there is time
 
         site.main()
-        for name in ("json", "re", "csv", "datetime", "collections", "math"):
+        for name in COMMON:
             __import__(name)
     if "serve" in sys.argv:
+        for name in USUAL:
+            __import__(name)
         serve()
     request = parse(sys.stdin.buffer.read().decode())
     answer = Answer()
