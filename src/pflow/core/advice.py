@@ -50,7 +50,7 @@ COMMANDS = {
 }
 """What a person types at a shell, by kind of advice."""
 
-_NAME = re.compile(r"\{(\w+)\}")
+_NAME = r"\{(\w+)\}"
 
 
 class Advice(str):
@@ -77,7 +77,9 @@ def _say(text: str, args: Mapping[str, str], commands: Mapping[str, str]) -> str
     def fill(name: re.Match[str]) -> str:
         return args.get(name[1], name[0])
 
-    return _NAME.sub(lambda kind: _NAME.sub(fill, commands[kind[1]]) if kind[1] in commands else fill(kind), text)
+    return re.sub(
+        _NAME, lambda kind: re.sub(_NAME, fill, commands[kind[1]]) if kind[1] in commands else fill(kind), text
+    )
 
 
 def to_data(error: Mapping[str, object]) -> dict[str, object]:

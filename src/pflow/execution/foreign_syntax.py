@@ -9,9 +9,9 @@ from pflow.core.document.position import Path
 from pflow.core.printable import shorten
 from pflow.core.template.compiled import Reference
 
-_BRACES = re.compile(r"\{\{\s*(?:(?:inputs|steps|nodes)\.)?([A-Za-z_][\w-]*)((?:\.[\w-]+)*)\s*\}\}")
-_DOLLAR = re.compile(r"\$([A-Za-z_][\w-]*)((?:\.[\w-]+|\[\d+\])*)")
-_BARE = re.compile(r"([A-Za-z_][\w-]*)((?:\.[\w-]+|\[\d+\])+)")
+_BRACES = r"\{\{\s*(?:(?:inputs|steps|nodes)\.)?([A-Za-z_][\w-]*)((?:\.[\w-]+)*)\s*\}\}"
+_DOLLAR = r"\$([A-Za-z_][\w-]*)((?:\.[\w-]+|\[\d+\])*)"
+_BARE = r"([A-Za-z_][\w-]*)((?:\.[\w-]+|\[\d+\])+)"
 
 _INPUTS = frozenset({"inputs", "input", "params", "parameters", "args", "vars", "variables", "workflow", "trigger"})
 _NODES = frozenset({"steps", "step", "nodes", "node", "jobs", "tasks", "outputs"})
@@ -34,10 +34,11 @@ def warn_of_foreign(value: object, names: Container[str], path: Path, report: Ca
 def _foreign_templates(value: object, names: Container[str], path: Path = ()) -> Iterator[tuple[Path, str, str]]:
     """Where a value names something of the document in another tool's syntax, what it says, and what to write."""
     if isinstance(value, str):
-        for found in _BRACES.finditer(value) if "{{" in value else ():
+        for found in re.finditer(_BRACES, value) if "{{" in value else ():
             if found[1] in names:
                 yield path, found[0], f"${{{found[1]}{found[2]}}}"
-        whole = _DOLLAR.fullmatch(value) or _BARE.fullmatch(value)
+        pattern = _DOLLAR if value.startswith("$") else _BARE if "." in value or "[" in value else ""
+        whole = re.fullmatch(pattern, value) if pattern else None
         if whole and whole[1] in names:
             yield path, value, f"${{{whole[1]}{whole[2]}}}"
     elif isinstance(value, Mapping):

@@ -11,7 +11,7 @@ from pflow.core.file.home import Home
 from pflow.core.file.home_clock import DAY, sure_now
 from pflow.engine.ports import Journal, RunQuery
 
-_DATED = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]+")
+_DATED = r"[0-9]{8}-[0-9]{6}-[0-9a-f]+"
 _AT_ONCE = 1000
 """Runs to delete, at most; the others are deleted on another day."""
 
@@ -40,7 +40,7 @@ def clean_home(home: Home, journal: Journal, *, runs_days: int, drafts_days: int
     # A run's id begins with the moment it began. Ids that a program chose say nothing, so those runs stay.
     oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now - runs_days * DAY))
     ended = [run.run_id for run in journal.runs(RunQuery(limit=None)) if not run.alive and run.run_id != keep]
-    gone = [run_id for run_id in ended if run_id < oldest and _DATED.fullmatch(run_id)][-_AT_ONCE:]
+    gone = [run_id for run_id in ended if run_id < oldest and re.fullmatch(_DATED, run_id)][-_AT_ONCE:]
     if gone:
         journal.delete(gone)
         _delete_files(home, gone)

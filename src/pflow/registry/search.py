@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_SPLIT = re.compile(r"[\s,*?%]+")
+_SPLIT = r"[\s,*?%]+"
 
 
 def search_names(nodes: Mapping[str, Mapping[str, object]], query: str) -> list[str]:
@@ -14,7 +14,7 @@ def search_names(nodes: Mapping[str, Mapping[str, object]], query: str) -> list[
     A hit in the name counts most, then one in a parameter's or output's name, then one in the description.
     No words at all list everything.
     """
-    words = [word for word in _SPLIT.split(query.casefold()) if word]
+    words = [word for word in re.split(_SPLIT, query.casefold()) if word]
     if not words:
         return sorted(nodes)
     ranked: list[tuple[int, int, str]] = []

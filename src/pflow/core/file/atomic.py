@@ -37,7 +37,7 @@ _TEMPS_LOOKED_AT = 512
 """Files; looking at thousands would slow every write down."""
 
 _STAMP = len("20260131-235959")
-_ASIDE = re.compile(r"\.corrupt-\d{8}-\d{6}(?:-(\d+))?(?:-wal|-shm|-journal)?$")
+_ASIDE = r"\.corrupt-\d{8}-\d{6}(?:-(\d+))?(?:-wal|-shm|-journal)?$"
 _ASIDES_KEPT = 5
 """Damaged files beside the newest; more would only pile up what nobody repaired."""
 
@@ -211,7 +211,7 @@ def find_asides(path: Path) -> list[Path]:
     prefix = f"{path.name}.corrupt-"
     try:
         with os.scandir(path.parent) as entries:
-            names = [entry.name for entry in entries if entry.name.startswith(prefix) and _ASIDE.search(entry.name)]
+            names = [entry.name for entry in entries if entry.name.startswith(prefix) and re.search(_ASIDE, entry.name)]
     except OSError:
         return []
     return sorted(map(path.with_name, names), key=lambda file: (file.name[: len(prefix) + _STAMP], _number(file)))
@@ -219,7 +219,7 @@ def find_asides(path: Path) -> list[Path]:
 
 def _number(aside: Path) -> int:
     """Which of the files that were set aside in the same second this is."""
-    match = _ASIDE.search(aside.name)
+    match = re.search(_ASIDE, aside.name)
     return int(match[1] or 1) if match else 0
 
 

@@ -20,7 +20,7 @@ KEPT_VERSIONS = 50
 MAX_FILE = 32 << 20
 """Bytes of a workflow's file."""
 
-_FILE = re.compile(r"([1-9][0-9]{0,8})\.(json|yaml)")
+_FILE = r"([1-9][0-9]{0,8})\.(json|yaml)"
 
 
 class Version(Frozen):
@@ -83,7 +83,7 @@ class History:
         try:
             with os.scandir(self._root / name) as entries:
                 for entry in entries:
-                    match = _FILE.fullmatch(entry.name)
+                    match = re.fullmatch(_FILE, entry.name)
                     if match is None or not entry.is_file(follow_symlinks=False):
                         continue
                     info = entry.stat(follow_symlinks=False)

@@ -29,11 +29,11 @@ _DROPPED = bytes(byte for byte in range(256) if byte not in _KEPT)
 _NOT_BASE32 = bytes(byte for byte in range(256) if byte not in b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 _NUL = b"\\u0000"
 
-_PERCENT = re.compile(rb"%[0-9A-Fa-f]{2}")
-_ENTITY = re.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|lt|gt|quot|apos);")
+_PERCENT = rb"%[0-9A-Fa-f]{2}"
+_ENTITY = rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|lt|gt|quot|apos);"
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
-_ESCAPE = re.compile("(?:" + _PERCENT.pattern.decode() + "|" + _ENTITY.pattern.decode() + ")")
-_BREAK = re.compile(r"\\+[nrtx]")
+_ESCAPE = "(?:" + _PERCENT.decode() + "|" + _ENTITY.decode() + ")"
+_BREAK = r"\\+[nrtx]"
 _DECODINGS = 2
 """How often text may have been encoded for a URL."""
 
@@ -170,9 +170,9 @@ def _json(text: str) -> bytes:
 
 def _unescaped(data: bytes) -> Iterator[bytes]:
     """What the text may be without escapes of URLs and HTML; nothing if it has none."""
-    if b"&" in data and _ENTITY.search(data):
-        yield _ENTITY.sub(lambda found: _encoded(_meaning(found[0].decode())), data)
-    if b"%" in data and _PERCENT.search(data):
+    if b"&" in data and re.search(_ENTITY, data):
+        yield re.sub(_ENTITY, lambda found: _encoded(_meaning(found[0].decode())), data)
+    if b"%" in data and re.search(_PERCENT, data):
         for _ in range(_DECODINGS):
             data = unquote_to_bytes(data)
             yield data
@@ -198,7 +198,7 @@ def _find(text: str, form: Form) -> list[tuple[int, int]]:
         return found
     readings = [rest]
     if "\\" in rest:
-        readings.append(_BREAK.sub(lambda escape: "\n" * len(escape[0]), rest))
+        readings.append(re.sub(_BREAK, lambda escape: "\n" * len(escape[0]), rest))
     for reading in readings:
         found.extend(_pieces(reading, form))
     return found
@@ -273,7 +273,7 @@ def _undo(chars: str, starts: list[int], ends: list[int]) -> tuple[str, list[int
     new_starts: list[int] = []
     new_ends: list[int] = []
     at = 0
-    for escape in _ESCAPE.finditer(chars):
+    for escape in re.finditer(_ESCAPE, chars):
         first, end = escape.span()
         meaning = _encoded(_meaning(escape[0])).decode("latin-1") if escape[0][0] == "&" else _meaning(escape[0])
         texts += (chars[at:first], meaning)

@@ -22,7 +22,7 @@ from pflow.execution.node_check import CheckedNode, Report
 Verdict = Literal["fits", "converts", "at times", "never"]
 
 _ORDER = ("string", "integer", "number", "boolean", "array", "object")
-_NUMERIC = re.compile(r"[\s0-9.eE+-]*")
+_NUMERIC = r"[\s0-9.eE+-]*"
 _SHOWN = 12
 _SCALARS = frozenset(("integer", "number", "boolean"))
 
@@ -176,7 +176,7 @@ class TemplateFit:
 
 def _may_be(kinds: frozenset[str], literal: str) -> bool:
     """Whether text with this literal part in it may be a number, or one of the words for a boolean."""
-    numeric = not kinds.isdisjoint(("integer", "number")) and _NUMERIC.fullmatch(literal) is not None
+    numeric = not kinds.isdisjoint(("integer", "number")) and re.fullmatch(_NUMERIC, literal) is not None
     return numeric or ("boolean" in kinds and set(literal) <= set("truefalse "))
 
 
