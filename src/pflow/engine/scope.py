@@ -12,8 +12,10 @@ import orjson
 from pocketflow import AsyncNode
 
 from pflow.core.errors import PflowError, StepError
-from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
+from pflow.core.event import Event, StepCompleted, StepFailed, StepNotYet, StepStarted
 from pflow.core.setting.redactor import has_marker
+from pflow.engine.attempt.turn import take_turn
+from pflow.engine.attempt.until import NotYet, check_until
 from pflow.engine.batch import batch_items, count_lost, recall_items, run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
@@ -145,6 +147,8 @@ class Scope:
             if node.choice is not None:
                 return self._pass(launch, events, str(node.choice.render(self._lookup_of_choice(node))))
             self._resolve(launch)
+            if node.only_reads is not None:
+                launch.repeatable = self._only_reads(launch)
             if node.purity == "pure" or self.run.history.past:
                 self._recognise(launch)
                 launch.attempt = self._next_attempt(launch)
@@ -153,7 +157,10 @@ class Scope:
             known = self._failure(launch, error, 0.0)
             if visit > node.max_visits:
                 known = known._replace(action=None)  # an error edge may well be what closes the loop
-        events.append(self._started(launch))
+        # Under a limit it begins when it is its turn. The items of a batch wait, not the batch.
+        launch.begun = known is not None or node.batch is not None or not self.run.shared.turns.of(node)
+        if launch.begun:
+            events.append(self._started(launch))
         state.start(node.number, launch.step, visit)
         if node.batch is not None:
             state.begun[node.number] = launch.items
@@ -189,6 +196,7 @@ class Scope:
             at=time.time(),
             attempt=launch.attempt,
             items=len(launch.items),
+            repeatable=launch.repeatable,
         )
 
     def _resolve(self, launch: Launch) -> None:
@@ -219,6 +227,16 @@ class Scope:
                 keys.append(b"")
         launch.values = keys
         launch.identify(node.definition)
+
+    def _only_reads(self, launch: Launch) -> bool:
+        """Whether a step, or every item of a batch, turns out only to read."""
+        node, decide = launch.node, launch.node.only_reads
+        assert decide is not None
+        if node.batch is None:
+            return decide(StepLookup(self.names, node.number, launch.visit))
+        items = enumerate(launch.items)
+        given = ({node.batch.name: item, f"{node.batch.name}_index": index} for index, item in items)
+        return all(decide(StepLookup(self.names, node.number, launch.visit, item)) for item in given)
 
     def _recognise(self, launch: Launch) -> None:
         """Go on under the definition that an earlier release recorded for the same work, if there is one."""
@@ -277,22 +295,45 @@ class Scope:
 
     async def _step(self, launch: Launch) -> StepCompleted | StepFailed | None:
         """One step with its attempts; None when it stopped half-way because the run is stopping."""
-        begin = time.perf_counter()
-        while True:
-            try:
-                return await self._attempt(launch, begin)
-            except Halted:
-                return None
-            except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary
-                event = self._failure(launch, error, _since(begin))
-                final = launch.node.batch is not None or self.run.stopping  # items retry one by one
-                wait = None if final else retry_wait(launch.node.retry, launch.attempt, error)
-            if wait is None:
-                return event
-            await self.run.emit_grouped(event._replace(retry_in=wait, action=None, params={}))
-            await asyncio.sleep(wait)
-            launch.attempt += 1
-            await self.run.emit_grouped(self._started(launch))
+        try:
+            if not launch.begun:
+                await self._begin(launch)
+            begin = time.perf_counter()
+            while True:
+                try:
+                    return await self._attempt(launch, begin)
+                except Halted:
+                    raise
+                except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary
+                    ended = self._ended(launch, error, _since(begin))
+                if ended.retry_in is None:
+                    return ended if isinstance(ended, StepFailed) else None
+                await self.run.emit_grouped(ended)
+                await self.run.pauses.wait(asyncio.sleep(ended.retry_in))
+                launch.attempt += 1
+                await self._begin(launch)
+        except Halted:
+            return None
+
+    async def _begin(self, launch: Launch) -> None:
+        """Start an attempt when it is its turn."""
+        for limiter in self.run.shared.turns.of(launch.node):
+            await self.run.pauses.wait(take_turn(limiter, lambda text: self.run.report(launch.step, text)))
+        await self.run.emit_grouped(self._started(launch))
+
+    def _ended(self, launch: Launch, error: BaseException, ms: float) -> StepFailed | StepNotYet:
+        """What is recorded of an attempt after which the step is not done; `retry_in` where another follows."""
+        step, retry = (
+            launch.step,
+            None if launch.node.batch is not None else launch.node.retry,
+        )  # items retry by themselves
+        failed, wait = self._failure(launch, error, ms), retry_wait(retry, launch.attempt, error)
+        if wait is None:
+            return failed
+        if isinstance(error, NotYet):
+            self.run.history.forget_inside(step)
+            return StepNotYet(step=step, reason=error.reason, ms=ms, attempt=launch.attempt, retry_in=wait)
+        return failed._replace(retry_in=wait, action=None, params={})
 
     async def _attempt(self, launch: Launch, begin: float) -> StepCompleted:
         node = launch.node
@@ -313,6 +354,8 @@ class Scope:
         if launch.cache_key and not reads.keys() - set(node.reads):
             self._remember(launch, action, writes)
         learn_outputs(self.plan, node, writes, self.run.shared.redactor.keep)
+        if node.until is not None and node.batch is None:
+            check_until(self.names, node, launch.visit, launch.attempt, writes)
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
         done = count_lost(self.run, node, done)
         self.run.steps += 1
