@@ -72,6 +72,7 @@ class Progress:
         self._unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
         self._lock = threading.Lock()
         self._running: dict[str, _Step] = {}
+        self._begun: set[str] = set()
         self._finished: list[tuple[str, str, str]] = []
         self._drawn: list[int] = []
         self._frame = 0
@@ -96,6 +97,7 @@ class Progress:
         """Take an event into account."""
         with self._lock:
             if isinstance(event, StepStarted):
+                self._begun.add(event.step)
                 self._running[event.step] = _Step(event.step, event.attempt, event.items, time.monotonic())
             elif isinstance(event, StepCompleted):
                 self._complete(event)
@@ -110,7 +112,10 @@ class Progress:
         """Show what a step says it is doing."""
         with self._lock:
             found = self._running.get(step) or self._running.get(step.partition("[")[0])
-            if found is None:  # it waits for its turn
+            if found is None:
+                if step in self._begun:
+                    return
+                # It waits for its turn.
                 found = self._running[step] = _Step(step, 1, 0, time.monotonic())
             found.message = escape(message[:200])
 

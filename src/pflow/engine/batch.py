@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pflow.core.advice import to_text
-from pflow.core.errors import PflowError, StepError, StepTimeout
+from pflow.core.errors import NotYetError, PflowError, StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemNotYet, ItemStarted, StepCompleted, StepStarted
 from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup
 from pflow.engine.attempt.pause import Pauses
 from pflow.engine.attempt.turn import take_turn
-from pflow.engine.attempt.until import NotYet, check_until
+from pflow.engine.attempt.until import check_until
 from pflow.engine.credential import learn_item, learn_params
 from pflow.engine.failure import Halted, retry_wait, within
 from pflow.engine.history import same_work, withheld_item
@@ -178,7 +178,7 @@ class _Batch:
                 if wait is None:
                     return self._failed(index, error, described)
                 again: Event = ItemFailed(step=step, item=index, error=described, final=False)
-                if isinstance(error, NotYet):
+                if isinstance(error, NotYetError):
                     run.history.forget_inside(f"{step}[{index}]")
                     again = ItemNotYet(step=step, item=index, reason=error.reason, attempt=attempt, retry_in=wait)
             await run.emit_grouped(again)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from pflow.core.errors import StepTimeout
+from pflow.core.errors import NotYetError
 from pflow.core.json_type import describe
 from pflow.core.printable import shorten
 from pflow.engine.name_lookup import Item, Names, StepLookup
@@ -20,19 +20,10 @@ _MOST_SHOWN = 3
 _MOST_CHARACTERS = 80
 
 
-class NotYet(StepTimeout):
-    """An attempt succeeded without meeting the condition. `reason` says what it saw."""
-
-    def __init__(self, message: str, reason: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.suggestions = ("raise `attempts` or `wait` of its `retry`, or give it an edge for `timeout`",)
-
-
 def check_until(
     names: Names, node: PlanNode, visit: int, attempt: int, writes: Mapping[str, object], item: Item | None = None
 ) -> None:
-    """Raise `NotYet` if what an attempt wrote, which has the name of its node here, does not meet the condition."""
+    """Raise `NotYetError` if what an attempt wrote, which has the name of its node here, does not meet the condition."""
     if node.until is None:
         return
     lookup = StepLookup(names, node.number, visit, {**(item or {}), **names.after(node.number, visit, writes)})
@@ -42,7 +33,11 @@ def check_until(
     assert node.retry is not None
     tried = "1 attempt" if attempt == 1 else f"{attempt} attempts"
     said = f"; at the last, {reason}" if reason else ""
-    raise NotYet(f"`{node.retry.until}` does not hold after {tried} of node `{node.id}`{said}", reason)
+    raise NotYetError(
+        f"`{node.retry.until}` does not hold after {tried} of node `{node.id}`{said}",
+        reason=reason,
+        suggestions=["raise `attempts` or `wait` of its `retry`, or give it an edge for `timeout`"],
+    )
 
 
 def _reason(seen: Sequence[tuple[Reference, object]]) -> str:
