@@ -13,7 +13,7 @@ Wake = Callable[[], object]
 """Tells one that waits that it is the first now; raises `RuntimeError` if nobody waits there any more."""
 
 _LATE_SECONDS = 0.1
-"""How late a start may be without delaying those after it: less than this is the imprecision of timers."""
+"""How late one that waited may start without delaying those after it: timers are not exact."""
 
 
 class Limiter:
@@ -27,6 +27,7 @@ class Limiter:
         self._clock = clock
         self._lock = threading.Lock()
         self._free_at = clock()
+        self._has_waited = False
         self._queue: dict[int, Wake] = {}
         self._tickets = count()
 
@@ -44,8 +45,11 @@ class Limiter:
                 return None
             now = self._clock()
             if now < self._free_at:
+                self._has_waited = True
                 return self._free_at - now
-            self._free_at = max(self._free_at, now - _LATE_SECONDS) + self.rate.interval
+            late = _LATE_SECONDS if self._has_waited else 0.0
+            self._free_at = max(self._free_at, now - late) + self.rate.interval
+            self._has_waited = False
             del self._queue[ticket]
             self._wake_first()
             return 0.0

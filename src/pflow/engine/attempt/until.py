@@ -23,7 +23,7 @@ _MOST_CHARACTERS = 80
 def check_until(
     names: Names, node: PlanNode, visit: int, attempt: int, writes: Mapping[str, object], item: Item | None = None
 ) -> None:
-    """Raise `NotYetError` if what an attempt wrote, which has the name of its node here, does not meet the condition."""
+    """Raise `NotYetError` if the condition is not met, in which the name of the node means what this attempt wrote."""
     if node.until is None:
         return
     lookup = StepLookup(names, node.number, visit, {**(item or {}), **names.after(node.number, visit, writes)})
