@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PURITY = {
     "pure": "pure: the same inputs give the same outputs; results are cached",
     "read": "reads only: it can safely run again",
-    "impure": "has effects, unless its document says that it only reads: it is never run again unasked",
+    "impure": "has effects: it is never run again unasked",
 }
 _PROSE_CHARACTERS = 8_000
 _INSTRUCTION_CHARACTERS = 500

@@ -71,6 +71,8 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
         steps.setdefault(step, {"step": step})["items_completed"] = count
     if trace["status"] != "running" or not alive:
         _cut_off(steps)
+    for entry in steps.values():
+        entry.pop("repeatable", None)  # its status tells it where it matters
     trace["steps"] = list(steps.values())
     return trace
 
