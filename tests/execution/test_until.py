@@ -102,7 +102,7 @@ def test_a_step_that_never_meets_its_condition_ends_as_a_timeout_with_what_was_r
     error: Any = outcome.error
     assert error["type"] == error["action"] == "timeout"
     assert error["message"] == (
-        "`job.result.count > 10 || job.result.state == 'done'` does not hold after 5 attempts of node `job`; "
+        "`job.result.count > 10 || job.result.state == 'done'` does not hold after 5 attempts; "
         'at the last, `job.result.count` was 5, `job.result.state` was "pending"'
     )
     assert error["suggestions"] == ["raise `attempts` or `wait` of its `retry`, or give it an edge for `timeout`"]
@@ -155,8 +155,8 @@ nodes:
     outcome = workspace.run(document, {})
     assert outcome.status == "completed", outcome.error
     assert world.looks == {"a": 1, "b": 3, "c": 4}
-    assert [error["index"] for error in outcome.outputs["errors"]] == [2]
-    assert outcome.outputs["errors"][0]["error"]["type"] == "timeout"
+    failed: Any = outcome.outputs["errors"]
+    assert [(error["index"], error["error"]["type"]) for error in failed] == [(2, "timeout")]
     assert {event.item for event in events(observer, ItemNotYet)} == {1, 2}
 
 
@@ -307,5 +307,42 @@ nodes:
   - {id: least, type: echo, params: {count: 2}}
   - {id: job, type: look, params: {name: j, ready: 1}, retry: {attempts: 3, until: "job.result.count >= least.count"}}
 """
-    outcome = workspace.run(document, {})
-    assert outcome.outputs["result"]["count"] == 2
+    assert workspace.run(document, {}).outputs["result"] == {"state": "done", "count": 2}
+
+
+def test_what_a_condition_read_is_told_without_secrets(home: Path) -> None:
+    document = """
+inputs: {key: {type: string, secret: true}}
+nodes:
+  - {id: job, type: look, params: {name: j, ready: 1}, retry: {attempts: 2, until: "job.result.state == key"}}
+"""
+    secret = "hunter2-and-then-some"
+    observer = RecordingObserver()
+    with Workspace(Home(home), observer=observer, nodes=[look_once]) as watched:
+        outcome = watched.run(document, {"key": secret})
+        shown = watched.show_run(outcome.run_id)
+    assert outcome.status == "failed"
+    [event] = events(observer, StepNotYet)
+    assert "`key` was" in event.reason
+    assert secret not in f"{event.reason} {outcome.error} {shown}"
+    assert secret.encode() not in b"".join(file.read_bytes() for file in home.glob("runs.db*"))
+
+
+@pflow.node(name="look", repeatable=True)
+def look_once(name: str, ready: int) -> dict[str, Any]:
+    """Look once."""
+    return {"state": "pending"}
+
+
+def test_a_failed_item_that_was_not_there_yet_is_named(workspace: Workspace) -> None:
+    document = """
+nodes:
+  - id: jobs
+    type: look
+    params: {name: "${item}", ready: 9}
+    batch: {items: [a]}
+    retry: {attempts: 2, until: "jobs.result.state == 'done'"}
+"""
+    error: Any = workspace.run(document, {}).error
+    assert error["message"].startswith("item 0 of `jobs` failed: `jobs.result.state == 'done'` does not hold after 2")
+    assert error["action"] == error["type"] == "timeout"

@@ -264,6 +264,8 @@ def _suggestions(error: Mapping[str, object]) -> list[str]:
 def _stopped(error: BaseException, node: str, index: int, done: int) -> StepError:
     message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
     details = {**getattr(error, "details", {}), "item": index, "completed_items": done}
+    if isinstance(error, NotYetError):
+        return StepTimeout(f"item {index} of `{node}` failed: {message}", details=details)
     if isinstance(error, StepTimeout):
         return StepTimeout(message, details=details)
     return StepError(

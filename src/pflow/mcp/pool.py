@@ -137,7 +137,7 @@ class Connections:
 
     def rate(self, server: str) -> Rate | None:
         """How often a server may be called; None if that is not limited. Raises `NotFoundError`."""
-        limit = read_rate(self._pool.find(server).limit)
+        limit = read_rate(self._pool.book.get(server).limit)
         return limit if isinstance(limit, Rate) else None
 
     async def call(self, server: str, tool: str, arguments: Mapping[str, object]) -> Mapping[str, object]:

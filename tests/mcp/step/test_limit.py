@@ -78,4 +78,4 @@ def test_a_tool_that_its_document_calls_repeatable_is_asked_until_it_is_done(
     said = pflow("run", "x.json", "--json")
     error = said.json["error"]
     assert (said.code, error["type"], len(server.calls)) == (1, "timeout", 3)
-    assert error["message"].endswith('after 3 attempts of node `job`; at the last, `job.result.text` was "pending"')
+    assert error["message"].endswith('after 3 attempts; at the last, `job.result.text` was "pending"')

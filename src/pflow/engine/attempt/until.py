@@ -34,7 +34,7 @@ def check_until(
     tried = "1 attempt" if attempt == 1 else f"{attempt} attempts"
     said = f"; at the last, {reason}" if reason else ""
     raise NotYetError(
-        f"`{node.retry.until}` does not hold after {tried} of node `{node.id}`{said}",
+        f"`{node.retry.until}` does not hold after {tried}{said}",
         reason=reason,
         suggestions=["raise `attempts` or `wait` of its `retry`, or give it an edge for `timeout`"],
     )
