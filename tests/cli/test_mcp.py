@@ -237,3 +237,22 @@ def test_python_programs_see_servers_without_their_secrets(home: Path) -> None:
         workspace.servers.add("a", {"command": "x", "env": {"API_KEY": "abcdef123456"}})
         shown = workspace.servers.show("a").as_dict()
         assert shown == {"name": "a", "transport": "stdio", "command": "x", "env": ["API_KEY"]}
+
+
+def test_a_limit_is_kept_shown_and_changed_without_a_new_question(
+    pflow: Pflow, servers: Callable[..., Any], home: Path
+) -> None:
+    command = ("--", sys.executable, "-m", "files")
+    assert pflow("mcp", "add", "files", "--limit", "10/s", *command).code == 0
+    assert servers()["files"]["limit"] == "10/s"
+    assert pflow("mcp", "list").out == f"files  stdio  {PYTHON} -m files  (at most 10/s)\n"
+    assert "called at most 10/s" in pflow("mcp", "show", "files").out
+    assert pflow("mcp", "show", "files", "--json").json["data"]["server"]["limit"] == "10/s"
+    with Workspace(Home(home)) as workspace:
+        [before] = [found for found in workspace.servers.list() if found.name == "files"]
+    assert before.limit == "10/s"
+    for wrong in ("10", "0/s", "1e9/s", "fast"):
+        said = pflow("mcp", "add", "files", "--overwrite", "--limit", wrong, *command)
+        assert said.code == 2
+        assert "`limit` of server `files` " in said.err and f"not `{wrong}`" in said.err
+        assert "write `10/s`, `100/m` or `5/h`" in said.err

@@ -13,7 +13,16 @@ from pathlib import Path
 import pytest
 
 from pflow.cli.progress import Progress
-from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepStarted
+from pflow.core.event import (
+    Event,
+    ItemCompleted,
+    ItemFailed,
+    ItemNotYet,
+    StepCompleted,
+    StepFailed,
+    StepNotYet,
+    StepStarted,
+)
 from tests.cli.conftest import spawn
 from tests.cli.screen import Screen
 
@@ -171,3 +180,23 @@ def test_a_real_terminal_is_left_as_it_should_be(tmp_path: Path, columns: int) -
     assert lines[1].startswith("✓ shell  ")
     assert lines[2].startswith("2 steps in ")
     assert lines[-1] == r"done \x1b[31mred"
+
+
+def test_a_step_that_is_not_there_yet_is_no_alarm() -> None:
+    shown = Shown(NO_COLOR="1")
+    wait = StepNotYet(step="poll", reason='`poll.state` was "pending"', ms=1.0, attempt=1, retry_in=5.0)
+    [line] = shown.see(begin("poll"), wait)
+    assert line.endswith('not yet, again in 5.0 s: `poll.state` was "pending"')
+    item = ItemNotYet(step="poll", item=3, reason="`x` was 1", attempt=1, retry_in=60.0)
+    [line] = shown.see(item)
+    assert "item 3 not yet, again in" in line
+
+
+def test_a_step_that_waits_for_its_turn_is_shown_before_it_begins() -> None:
+    shown = Shown(NO_COLOR="1")
+    shown.progress.report("run", "fetch", "waits for its turn, at most 5/h")
+    [line] = shown.see()
+    assert line.startswith("fetch  ") and line.endswith("waits for its turn, at most 5/h")
+    assert [line.split()[:2] for line in shown.see(begin("fetch"), end("fetch"))] == [["✓", "fetch"]]
+    shown.progress.report("run", "fetch", "late")
+    assert [line.split()[:2] for line in shown.see()] == [["✓", "fetch"]]

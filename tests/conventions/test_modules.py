@@ -28,7 +28,7 @@ CATCH_ALL = {
     "cli/main.py": "the command line's main",
     "mcp_server/tool_server.py": "the MCP edge",
     "engine/batch.py": "the step boundary, for the items of a batch",
-    "engine/scope.py": "the step boundary",
+    "engine/attempt/trial.py": "the step boundary",
     "engine/thread.py": "the step boundary, for nodes that block",
     "nodes/code/worker.py": "the step boundary, for an author's code in its own process",
 }

@@ -30,7 +30,8 @@ error: `timeout` must be a number, not the string `30`
 hint: write 30 without quotes
 
 error: a node has no field `parms`
-  it has: id, type, params, when, on, batch, retry, timeout, max_visits, description, version, mcp_metadata
+  it has: id, type, params, when, on, batch, retry, timeout, limit, repeatable, max_visits, description, version, \
+mcp_metadata
   at: nodes[1].parms (flow.json:4:20)
   4 |     {"id": "save", "parms": {}}
     |                    ^

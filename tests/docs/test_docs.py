@@ -27,6 +27,7 @@ from pflow.execution.fit import literal_fit, natural_key, template_fit
 from pflow.execution.lint import absent_output, code_lint, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
+from pflow.execution.repeat import purity
 from pflow.http import client as http_client
 from pflow.mcp.call import tool_result as result
 from pflow.mcp.hosts.host import HOSTS
@@ -218,6 +219,7 @@ def test_every_issue_code_is_listed() -> None:
                 node_check,
                 parsed,
                 plan_edges,
+                purity,
                 reference,
                 template_fit,
                 word_list,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pflow.core.event import ItemCompleted, StepCompleted, StepFailed, StepStarted
+from pflow.core.event import ItemCompleted, StepCompleted, StepFailed, StepNotYet, StepStarted
 from pflow.mcp_server.progress import HEARTBEAT_SECONDS, ProgressFeed
 
 Told = list[tuple[float, float | None, str]]
@@ -97,3 +97,16 @@ def test_hostile_text_is_shown_on_one_short_line() -> None:
     assert told[0][2].startswith("`bad`: \\x1b[2J\\nxx")
     assert len(told[0][2]) < 200
     assert told[1][2] == "`bad` failed, next attempt in 2.0 s: no luck"
+
+
+def test_a_step_that_is_not_there_yet_is_not_said_to_fail() -> None:
+    told: Told = []
+
+    async def work() -> None:
+        feed, _ = feed_of(told)
+        feed.notify("run", start("poll"))
+        feed.notify("run", StepNotYet(step="poll", reason="`poll.n` was 1", ms=1.0, attempt=1, retry_in=5.0))
+        await feed.flush()
+
+    asyncio.run(work())
+    assert [message for _, _, message in told] == ["`poll` not yet, again in 5.0 s: `poll.n` was 1"]

@@ -41,6 +41,9 @@ def test_every_document_of_the_guide_fits_the_schema(workspace: Workspace, topic
         {"nodes": [{"id": "a", "type": "echo"}], "inputs": {"x": {"type": "text"}}},
         {"nodes": [{"id": "a", "type": "echo", "batch": {"items": "one"}}]},
         {"nodes": [{"id": "a b", "type": "echo"}]},
+        {"nodes": [{"id": "a", "type": "echo", "limit": "fast"}]},
+        {"nodes": [{"id": "a", "type": "echo", "repeatable": "yes"}]},
+        {"nodes": [{"id": "a", "type": "echo", "retry": {"attempts": 2, "until": 5}}]},
     ],
 )
 def test_what_checking_refuses_the_schema_refuses(workspace: Workspace, document: dict[str, object]) -> None:

@@ -14,7 +14,16 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from pflow.cli.text import show_ms, show_seconds
-from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepStarted
+from pflow.core.event import (
+    Event,
+    ItemCompleted,
+    ItemFailed,
+    ItemNotYet,
+    StepCompleted,
+    StepFailed,
+    StepNotYet,
+    StepStarted,
+)
 from pflow.core.printable import escape, shorten
 
 _TICK_SECONDS = 0.1
@@ -63,6 +72,7 @@ class Progress:
         self._unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
         self._lock = threading.Lock()
         self._running: dict[str, _Step] = {}
+        self._begun: set[str] = set()
         self._finished: list[tuple[str, str, str]] = []
         self._drawn: list[int] = []
         self._frame = 0
@@ -87,6 +97,7 @@ class Progress:
         """Take an event into account."""
         with self._lock:
             if isinstance(event, StepStarted):
+                self._begun.add(event.step)
                 self._running[event.step] = _Step(event.step, event.attempt, event.items, time.monotonic())
             elif isinstance(event, StepCompleted):
                 self._complete(event)
@@ -94,13 +105,19 @@ class Progress:
                 self._fail(event)
             elif isinstance(event, ItemCompleted | ItemFailed):
                 self._item(event)
+            elif isinstance(event, StepNotYet | ItemNotYet):
+                self._wait(event)
 
     def report(self, run_id: str, step: str, message: str) -> None:
         """Show what a step says it is doing."""
         with self._lock:
             found = self._running.get(step) or self._running.get(step.partition("[")[0])
-            if found is not None:
-                found.message = escape(message[:200])
+            if found is None:
+                if step in self._begun:
+                    return
+                # It waits for its turn.
+                found = self._running[step] = _Step(step, 1, 0, time.monotonic())
+            found.message = escape(message[:200])
 
     def _complete(self, event: StepCompleted) -> None:
         step = self._running.pop(event.step, None)
@@ -121,6 +138,12 @@ class Progress:
         self._running.pop(event.step, None)
         mark, cause = ("✗", cause) if event.action is None else ("!", f"{cause}, goes on with `{event.action}`")
         self._finished.append((mark, event.step, f"{show_ms(event.ms)} · {cause}"))
+
+    def _wait(self, event: StepNotYet | ItemNotYet) -> None:
+        step = self._running.get(event.step)
+        if step is not None:
+            item = f"item {event.item} " if isinstance(event, ItemNotYet) else ""
+            step.message = f"{item}not yet, again in {show_seconds(event.retry_in)}: {escape(event.reason)}"
 
     def _item(self, event: ItemCompleted | ItemFailed) -> None:
         step = self._running.get(event.step)

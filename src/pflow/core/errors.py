@@ -16,6 +16,7 @@ PflowError              pflow             1
     StepError           execution         1
         DeliberateError failed_on_purpose 1
         StepTimeout     timeout           1
+            NotYetError timeout           1
         UnresolvedError template_error    1
         ExpressionError expression        1
         ServerError     mcp               1
@@ -184,6 +185,15 @@ class StepTimeout(StepError):
     def __init__(self, message: str, *, details: Mapping[str, object] | None = None, waited: str = "") -> None:
         super().__init__(message, action="timeout", details=details)
         self.waited = waited
+
+
+class NotYetError(StepTimeout):
+    """A step succeeded without meeting its condition, in all of its attempts. `reason` is what the condition read."""
+
+    def __init__(self, message: str, *, reason: str, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.suggestions = tuple(suggestions)
 
 
 class UnresolvedError(StepError):

@@ -37,7 +37,10 @@ class RunResumed(Frozen):
 
 
 class StepStarted(Frozen):
-    """A step is about to take effect; `items` is how many a batch has. Without an end event it is in doubt."""
+    """A step is about to take effect; `items` is how many a batch has.
+
+    Without an end event it is in doubt, unless it is `repeatable`: then it only reads, and may run again.
+    """
 
     step: str
     node: str
@@ -46,6 +49,7 @@ class StepStarted(Frozen):
     at: float
     attempt: int = 1
     items: int = 0
+    repeatable: bool = False
 
 
 class StepCompleted(Frozen):
@@ -77,6 +81,16 @@ class StepFailed(Frozen):
     params: Mapping[str, object] = {}
 
 
+class StepNotYet(Frozen):
+    """An attempt succeeded, but what it gave does not meet the step's condition, for this `reason`; another follows."""
+
+    step: str
+    reason: str
+    ms: float
+    attempt: int
+    retry_in: float
+
+
 class ItemStarted(Frozen):
     """A batch item is about to take effect."""
 
@@ -100,6 +114,16 @@ class ItemFailed(Frozen):
     item: int
     error: JsonView
     final: bool = True
+
+
+class ItemNotYet(Frozen):
+    """What a batch item gave does not meet the step's condition; another attempt follows."""
+
+    step: str
+    item: int
+    reason: str
+    attempt: int
+    retry_in: float
 
 
 class RunCompleted(Frozen):
@@ -135,9 +159,11 @@ Event = (
     | StepStarted
     | StepCompleted
     | StepFailed
+    | StepNotYet
     | ItemStarted
     | ItemCompleted
     | ItemFailed
+    | ItemNotYet
     | RunCompleted
     | RunFailed
     | RunStopped

@@ -69,9 +69,15 @@ def marks_of(plan: Plan, node: PlanNode) -> list[str]:
         if node.batch.keep_going:
             found.append("goes on after failures")
     if node.retry is not None and node.retry.attempts > 1:
-        found.append(f"up to {node.retry.attempts} attempts")
+        until = f" until {shorten(node.retry.until, 60)}" if node.retry.until else ""
+        found.append(f"up to {node.retry.attempts} attempts{until}")
     if node.timeout is not None:
         found.append(f"at most {node.timeout:g} s")
+    if node.limit is not None:
+        found.append(f"at most {node.limit.text}")
+    repeatable = _written(plan, node).get("repeatable")
+    if isinstance(repeatable, bool):
+        found.append("repeatable" if repeatable else "not repeatable")
     if node.child is not None:
         count = len(node.child.nodes)
         inside = f"{count} node{'s' * (count != 1)}"

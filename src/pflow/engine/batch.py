@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pflow.core.advice import to_text
-from pflow.core.errors import PflowError, StepError, StepTimeout
-from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemStarted, StepCompleted, StepStarted
+from pflow.core.errors import NotYetError, PflowError, StepError, StepTimeout
+from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemNotYet, ItemStarted, StepCompleted, StepStarted
 from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup
+from pflow.engine.attempt.pause import Pauses
+from pflow.engine.attempt.turn import take_turn
+from pflow.engine.attempt.until import check_until
 from pflow.engine.credential import learn_item, learn_params
 from pflow.engine.failure import Halted, retry_wait, within
 from pflow.engine.history import same_work, withheld_item
@@ -83,7 +86,7 @@ async def run_batch(scope: Scope, launch: Launch) -> Result:
         await asyncio.gather(*workers, return_exceptions=True)
     if work.failure is not None:
         raise work.failure
-    if scope.run.stopping and work.left():
+    if scope.run.stopping and (work.halted or work.left()):
         raise Halted
     work.check_failed()
     scope.run.values.adopt(work.results, ITEMS_JSON)
@@ -110,6 +113,9 @@ class _Batch:
         self._next: Iterator[int] = iter(self.todo)
         self._taken = 0
         self.failure: StepError | None = None
+        self.halted = False
+        self._turns = scope.run.shared.turns.of(launch.node)
+        self._pauses = Pauses(scope.run.pauses)
         self._may_fail = self.batch.max_failed.of(len(launch.items)) if self.batch.max_failed else len(launch.items)
 
     def _known(self, index: int) -> bool:
@@ -127,14 +133,29 @@ class _Batch:
         """One worker: the end of an item and the start of the next become durable together."""
         step, run = self.launch.step, self.scope.run
         done: list[Event] = []
-        for index in self._next:
-            if run.stopping or self.failure is not None:
-                break
-            self._taken += 1
-            await run.emit_grouped(*done, ItemStarted(step=step, item=index))
-            done = [await self._item(index)]
+        try:
+            for index in self._next:
+                if run.stopping or self.failure is not None:
+                    break
+                if self._turns:  # what has ended does not wait for what may not begin yet
+                    if done:
+                        await run.emit_grouped(*done)
+                        done = []
+                    await self._turn(index)
+                self._taken += 1
+                await run.emit_grouped(*done, ItemStarted(step=step, item=index))
+                done = []
+                done = [await self._item(index)]
+        except Halted:
+            self.halted = True
         if done:
             await run.emit_grouped(*done)
+
+    async def _turn(self, index: int) -> None:
+        """Wait until an attempt at an item may begin; raises `Halted` once there is no need for it."""
+        name = f"{self.launch.step}[{index}]"
+        for limiter in self._turns:
+            await self._pauses.wait(take_turn(limiter, lambda text: self.scope.run.report(name, text)))
 
     async def _item(self, index: int) -> Event:
         step, run, node = self.launch.step, self.scope.run, self.node
@@ -143,6 +164,7 @@ class _Batch:
             try:
                 writes = await self._once(index)
                 learn_item(self.scope.plan, node, writes, run.shared.redactor.keep)
+                check_until(self.scope.names, node, self.launch.visit, attempt, writes, self._given(index))
                 done = run.encode(ItemCompleted(step=step, item=index, writes=writes))
                 self._hold(writes)
                 self.results[index] = writes
@@ -152,25 +174,37 @@ class _Batch:
                 raise
             except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary, per item
                 described = run.describe(error, node.id)
-                wait = None if run.stopping else retry_wait(node.retry, attempt, error)
-                if wait is not None:
-                    await run.emit_grouped(ItemFailed(step=step, item=index, error=described, final=False))
-                    await asyncio.sleep(wait)
-                    attempt += 1
-                    await run.emit_grouped(ItemStarted(step=step, item=index, attempt=attempt))
-                    continue
-                if not self.batch.keep_going and self.failure is None:
-                    self.failure = _stopped(error, node.id, index, self._done_count())
-                self.errors[index] = described
-                if len(self.errors) > self._may_fail and self.failure is None:
-                    self.failure = self._lost()
-                return ItemFailed(step=step, item=index, error=described)
+                wait = retry_wait(node.retry, attempt, error)
+                if wait is None:
+                    return self._failed(index, error, described)
+                again: Event = ItemFailed(step=step, item=index, error=described, final=False)
+                if isinstance(error, NotYetError):
+                    run.history.forget_inside(f"{step}[{index}]")
+                    again = ItemNotYet(step=step, item=index, reason=error.reason, attempt=attempt, retry_in=wait)
+            await run.emit_grouped(again)
+            await run.pauses.wait(asyncio.sleep(wait))
+            await self._turn(index)
+            attempt += 1
+            await run.emit_grouped(ItemStarted(step=step, item=index, attempt=attempt))
+
+    def _failed(self, index: int, error: BaseException, described: Mapping[str, object]) -> Event:
+        """Count an item that failed for good, and end the batch if that is one too many."""
+        if not self.batch.keep_going and self.failure is None:
+            self.failure = _stopped(error, self.node.id, index, self._done_count())
+        self.errors[index] = described
+        if len(self.errors) > self._may_fail and self.failure is None:
+            self.failure = self._lost()
+        if self.failure is not None:
+            self._pauses.end()
+        return ItemFailed(step=self.launch.step, item=index, error=described)
+
+    def _given(self, index: int) -> Mapping[str, object]:
+        """The names that only one item has."""
+        return {self.batch.name: self.launch.items[index], f"{self.batch.name}_index": index}
 
     async def _once(self, index: int) -> Mapping[str, object]:
         scope, node = self.scope, self.node
-        item = {self.batch.name: self.launch.items[index], f"{self.batch.name}_index": index}
-
-        lookup = StepLookup(scope.names, node.number, self.launch.visit, item)
+        lookup = StepLookup(scope.names, node.number, self.launch.visit, self._given(index))
         params: Any = node.params.render(lookup)
         measured = ((reference, scope.run.values.size(value)) for reference, value in lookup.seen)
         if sizes := [(reference, size) for reference, size in measured if size > INLINE_BYTES]:
@@ -230,6 +264,8 @@ def _suggestions(error: Mapping[str, object]) -> list[str]:
 def _stopped(error: BaseException, node: str, index: int, done: int) -> StepError:
     message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
     details = {**getattr(error, "details", {}), "item": index, "completed_items": done}
+    if isinstance(error, NotYetError):
+        return StepTimeout(f"item {index} of `{node}` failed: {message}", details=details)
     if isinstance(error, StepTimeout):
         return StepTimeout(message, details=details)
     return StepError(

@@ -12,6 +12,7 @@ from pflow.core.errors import CorruptError, InDoubtError, PflowError, RunError, 
 from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped, StepCompleted
 from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
+from pflow.engine.attempt.turn import Limits, Turns
 from pflow.engine.commit import Commits
 from pflow.engine.history import History, in_doubt, withheld_need
 from pflow.engine.plan import Plan
@@ -64,6 +65,7 @@ class Executor:
         observer: Observer | None = None,
         redactor: Redactor | None = None,
         cache: Cache | None = None,
+        turns: Turns | None = None,
     ) -> None:
         self._shared = Shared(
             journal=journal,
@@ -73,6 +75,7 @@ class Executor:
             cache=cache,
             threads=Threads(),
             commits=Commits(journal),
+            turns=turns or Turns(Limits(), lambda _: None),
         )
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
@@ -157,7 +160,7 @@ class Executor:
         """Stop one run, or all of them, resumable. `graceful` lets running steps finish and be recorded."""
         self._stop_reason = reason
         for run, task in self._chosen(run_id):
-            run.stopping = True
+            run.stop()
             if not graceful:
                 task.cancel()
 
@@ -199,7 +202,7 @@ class Executor:
             await asyncio.wait([task])
         except asyncio.CancelledError:
             outer_cancel = True
-            run.stopping = True
+            run.stop()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         finally:

@@ -8,6 +8,7 @@ from pflow.core.event import (
     Event,
     ItemCompleted,
     ItemFailed,
+    ItemNotYet,
     ItemStarted,
     RunCancelled,
     RunCompleted,
@@ -15,6 +16,7 @@ from pflow.core.event import (
     RunStarted,
     StepCompleted,
     StepFailed,
+    StepNotYet,
     StepStarted,
 )
 from pflow.engine.graph import reached_from
@@ -44,7 +46,7 @@ class History:
         self.started_at = 0.0
         self.date = ""
         self.steps: dict[str, list[_StepEvent]] = {}
-        self.items: dict[str, dict[int, ItemCompleted | ItemFailed | ItemStarted]] = {}
+        self.items: dict[str, dict[int, ItemCompleted | ItemFailed | ItemStarted | ItemNotYet]] = {}
         self.past: dict[str, Past] = {}
         self.finished = False
         self.cancelled = False
@@ -53,6 +55,13 @@ class History:
         """Start over, as an edit does; what steps and items did stays known for reuse."""
         self.steps.clear()
         self.finished = False
+
+    def forget_inside(self, step: str) -> None:
+        """Let the steps of a sub-workflow run again: what they gave did not meet the condition of their step."""
+        inside = f"{step}/"
+        for kept in (self.steps, self.items, self.past):
+            for name in [name for name in kept if name.startswith(inside)]:
+                del kept[name]
 
 
 def scope_of(step: str) -> str:
@@ -82,8 +91,12 @@ def fold_history(events: Iterable[Event]) -> History:
             history.finished = True
         elif isinstance(event, RunCancelled):
             history.cancelled = True
-        elif isinstance(event, ItemStarted | ItemCompleted | ItemFailed):
+        elif isinstance(event, ItemStarted | ItemCompleted | ItemFailed | ItemNotYet):
             history.items.setdefault(event.step, {})[event.item] = event
+            if isinstance(event, ItemNotYet):
+                history.forget_inside(f"{event.step}[{event.item}]")
+        elif isinstance(event, StepNotYet):
+            history.forget_inside(event.step)
         elif isinstance(event, StepStarted | StepCompleted | StepFailed):
             if isinstance(event, StepCompleted) and event.writes.get("results") is ITEMS:
                 items = history.items.get(event.step, {})
@@ -153,23 +166,26 @@ def in_doubt(plan: Plan, history: History, prefix: str = "") -> list[str]:
             open_steps[event.step] = event
         else:
             open_steps.pop(event.step, None)
-    for step, started in open_steps.items():
+    for started in open_steps.values():
         node = plan.by_id.get(started.node)
         if node is not None:
-            found.extend(_doubts(node, history, step))
+            found.extend(_doubts(node, history, started))
     return found
 
 
-def _doubts(node: PlanNode, history: History, step: str) -> list[str]:
+def _doubts(node: PlanNode, history: History, started: StepStarted) -> list[str]:
+    step = started.step
+    if node.purity != "impure" or (node.only_reads is not None and started.repeatable):
+        return []
     if node.batch is None:
         if node.child is not None:
             return in_doubt(node.child, history, step + "/")
-        return [] if node.purity != "impure" else [step]
+        return [step]
     found = []
     for index, item in sorted(history.items.get(step, {}).items()):
         if isinstance(item, ItemStarted):
             if node.child is not None:
                 found.extend(in_doubt(node.child, history, f"{step}[{index}]/"))
-            elif node.purity == "impure":
+            else:
                 found.append(f"{step}[{index}]")
     return found

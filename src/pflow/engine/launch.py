@@ -12,7 +12,10 @@ from pflow.engine.value import digest_all
 class Launch:
     """A step that is about to start: its name, its rendered params, and what identifies it and its inputs."""
 
-    __slots__ = ("attempt", "cache_key", "definition", "inputs", "items", "node", "params", "step", "values", "visit")
+    __slots__ = (
+        *("attempt", "begun", "cache_key", "definition", "inputs", "items", "node", "params", "repeatable", "step"),
+        *("values", "visit"),
+    )
 
     def __init__(self, node: PlanNode, step: str, visit: int) -> None:
         self.node = node
@@ -25,6 +28,8 @@ class Launch:
         self.inputs = ""
         self.cache_key = ""
         self.attempt = 1
+        self.begun = True
+        self.repeatable = node.purity != "impure"
 
     def identify(self, definition: str) -> None:
         """Let `definition` stand for the node, here and in what identifies the inputs."""

@@ -138,6 +138,15 @@ class Names:
                 return absent("no step before has failed")
         return self._own(name, visit)
 
+    def after(self, node: int, visit: int, writes: Mapping[str, object]) -> dict[str, object]:
+        """The names that mean something else once a node has written this, before it counts."""
+        name = self._plan.nodes[node].id
+        steps = self.value(node, "steps", visit)
+        found: dict[str, object] = {name: writes}
+        if "steps" not in self._inputs and "steps" not in self._plan.by_id and isinstance(steps, Mapping):
+            found["steps"] = {**steps, name: writes}
+        return found
+
     def _why_absent(self, name: str) -> str:
         skipped = self._plan.by_id[name].number in self._state.skipped
         return f"node `{name}` was skipped" if skipped else f"node `{name}` has not run"

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from pflow.core.document.document import Input, KeyMapping, MaxFailed, Retry
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
+from pflow.core.rate import Rate
 from pflow.engine.credential import Credentials, find_credentials
 from pflow.engine.graph import predecessors, without_loops
 
 if TYPE_CHECKING:
-    from pflow.core.template.compiled import Compiled, JsonIn
+    from pflow.core.template.compiled import Compiled, JsonIn, Lookup
 
 MAX_VISITS = 1000
 """Steps of one node in a run, unless the document says otherwise; a loop that does not end stops there."""
@@ -47,7 +48,9 @@ class PlanNode(Frozen):
     sub-workflow has a `child` and no `make`. `server` is the MCP server it calls. `json_in` reads the JSON in a
     `result` that is text, for templates that lead into it. `missing` says what a node that is only to be looked at
     lacks; nodes that run lack nothing. A node with a `choice` is not of the document: it stands behind one and decides
-    which of its edges is taken; `labels` are their conditions.
+    which of its edges is taken; `labels` are their conditions. `until` is the condition that what an attempt gave must
+    meet. `limit` is how often it may start. `only_reads` says of an impure node, once its params are known, whether it
+    only reads.
     """
 
     id: str
@@ -70,7 +73,10 @@ class PlanNode(Frozen):
     outputs: Mapping[str, str] = {}
     batch: PlanBatch | None = None
     retry: Retry | None = None
+    until: Compiled | None = None
     timeout: float | None = None
+    limit: Rate | None = None
+    only_reads: Callable[[Lookup], bool] | None = None
     max_visits: int = MAX_VISITS
     mapping: KeyMapping | None = None
     server: str = ""
@@ -162,7 +168,7 @@ class Plan:
     def reads_done(self) -> bool:
         """Whether a template names what a batch got done, with its items."""
         batches = [part for node in self.nodes if node.batch for part in (node.batch.items, node.batch.where)]
-        parts = ((node.params, node.when, node.choice) for node in self.nodes)
+        parts = ((node.params, node.when, node.choice, node.until) for node in self.nodes)
         sources = [source for found in (*parts, batches) for source in found if source]
         references = (one for source in (*sources, *self.outputs.values()) for one in source.references)
         return any(reference.path[:1] == (DONE,) for reference in references)

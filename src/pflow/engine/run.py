@@ -9,9 +9,11 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pflow.core.errors import PflowError
-from pflow.core.event import Event, ItemFailed, RunFailed, StepCompleted, StepFailed
+from pflow.core.event import Event, ItemFailed, ItemNotYet, RunFailed, StepCompleted, StepFailed, StepNotYet
 from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
+from pflow.engine.attempt.pause import Pauses
+from pflow.engine.attempt.turn import Turns
 from pflow.engine.codec import decode_event, encode_event
 from pflow.engine.commit import Commits
 from pflow.engine.context import StepContext, enter_step
@@ -35,6 +37,7 @@ class Shared(Frozen):
     cache: Cache | None
     threads: Threads
     commits: Commits
+    turns: Turns
 
 
 class Run:
@@ -47,6 +50,7 @@ class Run:
         self.history = History()
         self.edited = False
         self.stopping = False
+        self.pauses = Pauses()
         self.about: Mapping[str, object] = {}
         self.seq = 0
         self.steps = 0
@@ -64,6 +68,11 @@ class Run:
         """Let steps know which run they are in."""
         started = datetime.fromtimestamp(started_at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self.about = {"id": self.run_id, "name": name, "started_at": started, "date": date or started[:10]}
+
+    def stop(self) -> None:
+        """Start nothing more, and wait for nothing in which no step runs."""
+        self.stopping = True
+        self.pauses.end()
 
     def recall(self) -> History:
         """What the run did so far."""
@@ -144,9 +153,10 @@ class Run:
 
     def enter(self, node: str, step: str) -> None:
         """Give the current task its step context."""
-        enter_step(StepContext(self.run_id, node, step, self.shared.services, self._report))
+        enter_step(StepContext(self.run_id, node, step, self.shared.services, self.report))
 
-    def _report(self, step: str, message: str) -> None:
+    def report(self, step: str, message: str) -> None:
+        """Tell the observer what a step is doing."""
         if self.shared.observer is not None:
             self.shared.observer.report(self.run_id, step, self.shared.redactor.text(message))
 
@@ -165,6 +175,8 @@ class Run:
         if isinstance(event, StepFailed | ItemFailed | RunFailed):
             shown = {name: self.shared.redactor.value(value) for name, value in event.error.items()}
             return event._replace(error=shown)
+        if isinstance(event, StepNotYet | ItemNotYet):
+            return event._replace(reason=self.shared.redactor.text(event.reason))
         return event
 
     def _append(self, events: Sequence[Event], status: Status | None) -> None:

@@ -14,11 +14,13 @@ from pocketflow import AsyncNode
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.setting.redactor import has_marker
+from pflow.engine.attempt.trial import only_reads, since, try_step
+from pflow.engine.attempt.until import check_until
 from pflow.engine.batch import batch_items, count_lost, recall_items, run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
 from pflow.engine.declared_output import check_outputs
-from pflow.engine.failure import Halted, pick_edge, retry_wait, shown_params, within
+from pflow.engine.failure import Halted, pick_edge, shown_params, within
 from pflow.engine.launch import Launch
 from pflow.engine.name_lookup import Names, StepLookup
 from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
@@ -107,7 +109,7 @@ class Scope:
         A chain of short steps need not go through the event loop for each, but must not block it for others.
         """
         for _ in range(_CHAIN):
-            event = await self._step(launch)
+            event = await try_step(self, launch)
             try:
                 if isinstance(event, StepCompleted):
                     self.state.complete(launch.node.number, event)
@@ -145,15 +147,20 @@ class Scope:
             if node.choice is not None:
                 return self._pass(launch, events, str(node.choice.render(self._lookup_of_choice(node))))
             self._resolve(launch)
+            if node.only_reads is not None:
+                launch.repeatable = only_reads(self.names, launch)
             if node.purity == "pure" or self.run.history.past:
                 self._recognise(launch)
                 launch.attempt = self._next_attempt(launch)
                 known = self._known_result(launch)
         except PflowError as error:
-            known = self._failure(launch, error, 0.0)
+            known = self.failure(launch, error, 0.0)
             if visit > node.max_visits:
                 known = known._replace(action=None)  # an error edge may well be what closes the loop
-        events.append(self._started(launch))
+        # Under a limit it begins when it is its turn. The items of a batch wait, not the batch.
+        launch.begun = known is not None or node.batch is not None or not self.run.shared.turns.of(node)
+        if launch.begun:
+            events.append(self.started(launch))
         state.start(node.number, launch.step, visit)
         if node.batch is not None:
             state.begun[node.number] = launch.items
@@ -170,7 +177,7 @@ class Scope:
     def _pass(self, launch: Launch, events: list[Event], action: str, source: str = "run") -> bool:
         """End a step that only decides, or that its condition leaves out: nothing runs, and nothing is written."""
         passed = StepCompleted(step=launch.step, action=action, writes={}, ms=0.0, source=source)
-        events += [self._started(launch), passed]
+        events += [self.started(launch), passed]
         self.state.start(launch.node.number, launch.step, launch.visit)
         self.state.complete(launch.node.number, passed)
         return True
@@ -180,7 +187,8 @@ class Scope:
         [chooser] = self.plan.predecessors[node.number]
         return StepLookup(self.names, node.number, self.state.visits.get(chooser, 0))
 
-    def _started(self, launch: Launch) -> StepStarted:
+    def started(self, launch: Launch) -> StepStarted:
+        """What is recorded of an attempt that begins."""
         return StepStarted(
             step=launch.step,
             node=launch.node.id,
@@ -189,6 +197,7 @@ class Scope:
             at=time.time(),
             attempt=launch.attempt,
             items=len(launch.items),
+            repeatable=launch.repeatable,
         )
 
     def _resolve(self, launch: Launch) -> None:
@@ -275,26 +284,8 @@ class Scope:
                 return f"`{key}` changed"
         return ""
 
-    async def _step(self, launch: Launch) -> StepCompleted | StepFailed | None:
-        """One step with its attempts; None when it stopped half-way because the run is stopping."""
-        begin = time.perf_counter()
-        while True:
-            try:
-                return await self._attempt(launch, begin)
-            except Halted:
-                return None
-            except (Exception, SystemExit) as error:  # noqa: BLE001 the step boundary
-                event = self._failure(launch, error, _since(begin))
-                final = launch.node.batch is not None or self.run.stopping  # items retry one by one
-                wait = None if final else retry_wait(launch.node.retry, launch.attempt, error)
-            if wait is None:
-                return event
-            await self.run.emit_grouped(event._replace(retry_in=wait, action=None, params={}))
-            await asyncio.sleep(wait)
-            launch.attempt += 1
-            await self.run.emit_grouped(self._started(launch))
-
-    async def _attempt(self, launch: Launch, begin: float) -> StepCompleted:
+    async def attempt(self, launch: Launch, begin: float) -> StepCompleted:
+        """One attempt at a step that has begun; raises what it failed with."""
         node = launch.node
         if node.batch is not None:
             action, writes, reads = await run_batch(self, launch)
@@ -313,12 +304,15 @@ class Scope:
         if launch.cache_key and not reads.keys() - set(node.reads):
             self._remember(launch, action, writes)
         learn_outputs(self.plan, node, writes, self.run.shared.redactor.keep)
-        done = StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
+        if node.until is not None and node.batch is None:
+            check_until(self.names, node, launch.visit, launch.attempt, writes)
+        done = StepCompleted(step=launch.step, action=action, writes=writes, ms=since(begin), reads=reads)
         done = count_lost(self.run, node, done)
         self.run.steps += 1
         return self.run.encode(done)
 
-    def _failure(self, launch: Launch, error: BaseException, ms: float) -> StepFailed:
+    def failure(self, launch: Launch, error: BaseException, ms: float) -> StepFailed:
+        """What is recorded of a failure."""
         node = launch.node
         return StepFailed(
             step=launch.step,
@@ -388,7 +382,3 @@ class Scope:
         except TypeError:
             return  # a value that lives only in this process cannot be remembered
         self.run.shared.cache.put(launch.cache_key, self.run.values.seal(data))
-
-
-def _since(begin: float) -> float:
-    return round((time.perf_counter() - begin) * 1000, 3)

@@ -35,6 +35,7 @@ from pflow.execution.node_param import NodeParams, find_entry, params_beside, re
 from pflow.execution.parsed import check_pattern
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
+from pflow.execution.repeat.purity import check_repeats, purity_of, reads_when_known
 
 if TYPE_CHECKING:
     from pflow.registry.entry import Entry
@@ -138,6 +139,8 @@ class _Compiler:
         for node in nodes:
             node.params = self._params(node)
             node.when = self._expression(node.spec.when, "condition", ("nodes", node.index, "when"))
+            until = node.spec.retry.until if node.spec.retry else ""
+            node.until = self._expression(until, "condition", ("nodes", node.index, "retry", "until"))
         for node in nodes:
             node.batch = self._batch(node)
         starts = plan_edges(document, nodes, self._report)
@@ -153,6 +156,7 @@ class _Compiler:
             self._check_params(node, references)
             self._check_fit(node, fit)
             check_actions(node, document, self._report)
+            check_repeats(node, self._report)
         decide = check_expressions(nodes, document, given, references, self._report)
         for output, source in outputs.items():
             for reference in source.references:
@@ -389,7 +393,8 @@ class _Compiler:
             make=None if child is not None else entry.make,
             former=former,
             child=child,
-            purity=entry.interface.purity,
+            purity=purity_of(node),
+            only_reads=reads_when_known(node),
             trusted=not entry.is_user,
             reads=tuple(field.name for field in entry.interface.reads),
             outputs={field.name: field.type for field in entry.interface.outputs if field.type != "any"}
@@ -397,7 +402,9 @@ class _Compiler:
             else {},
             batch=node.batch,
             retry=spec.retry,
+            until=node.until,
             timeout=spec.timeout,
+            limit=spec.limit,
             max_visits=spec.max_visits or MAX_VISITS,
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),

@@ -81,4 +81,8 @@ def missing_of(checked: Checked) -> tuple[str, ...]:
 
 def _node(node: PlanNode) -> dict[str, object]:
     shown: dict[str, object] = {"id": node.id, "type": node.type, "purity": node.purity}
+    if node.limit is not None:
+        shown["limit"] = node.limit.text
+    if node.retry is not None and node.retry.until:
+        shown["until"] = node.retry.until
     return {**shown, "missing": node.missing} if node.missing else shown

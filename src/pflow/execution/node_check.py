@@ -49,7 +49,7 @@ class CheckedNode:
 
     __slots__ = (
         *("batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
-        *("choices_made", "lacks_workflow", "params", "spec", "when"),
+        *("choices_made", "lacks_workflow", "params", "spec", "until", "when"),
     )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
@@ -62,6 +62,7 @@ class CheckedNode:
         self.child_types: Mapping[str, ValueType] = {}
         self.params: dict[str, Compiled] = {}
         self.when: Compiled | None = None
+        self.until: Compiled | None = None
         self.fields: dict[str, Field] = {}
         self.batch: PlanBatch | None = None
         self.edges: dict[str, tuple[int, ...]] = {}
@@ -91,8 +92,8 @@ class CheckedNode:
         return self.interface is not None and "default" not in self.interface.actions
 
     def conditions(self) -> tuple[Compiled, ...]:
-        """The conditions under which it runs, and under which it takes an item, if it has any."""
-        found = (self.when, self.batch.where if self.batch else None)
+        """The conditions under which it runs, takes an item, and is done, if it has any."""
+        found = (self.when, self.batch.where if self.batch else None, self.until)
         return tuple(condition for condition in found if condition is not None)
 
     def lead(self, action: str, targets: Iterable[int]) -> None:

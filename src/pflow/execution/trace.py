@@ -23,6 +23,7 @@ from pflow.core.event import (
     RunStopped,
     StepCompleted,
     StepFailed,
+    StepNotYet,
     StepStarted,
 )
 from pflow.core.file.atomic import read_private, sweep_temps, write_atomic
@@ -62,7 +63,7 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
             if record.kind == "ItemCompleted":  # a trace tells only the number of items
                 step = step_of(record)
                 done[step] = done.get(step, 0) + 1
-            elif record.kind != "ItemStarted":
+            elif record.kind not in ("ItemStarted", "ItemNotYet"):
                 _add(trace, steps, decode_event(record, _SHOWN))
         except DamagedError as error:
             raise DamagedError(f"the journal of run `{run_id}` cannot be read to its end") from error
@@ -70,20 +71,22 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
         steps.setdefault(step, {"step": step})["items_completed"] = count
     if trace["status"] != "running" or not alive:
         _cut_off(steps)
+    for entry in steps.values():
+        entry.pop("repeatable", None)  # its status tells it where it matters
     trace["steps"] = list(steps.values())
     return trace
 
 
 def _cut_off(steps: dict[str, dict[str, object]]) -> None:
-    """The process that ran the steps is gone: what had begun may have happened or not."""
+    """The process that ran the steps is gone: what had begun may have happened or not, unless it only reads."""
     for entry in steps.values():
         if entry.get("status") == "running":
-            entry["status"] = "in_doubt"
+            entry["status"] = "interrupted" if entry.get("repeatable") else "in_doubt"
 
 
 def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], event: Event) -> None:
     match event:
-        case StepStarted() | StepCompleted() | StepFailed() | ItemFailed():
+        case StepStarted() | StepCompleted() | StepFailed() | StepNotYet() | ItemFailed():
             _add_step(steps, event)
         case RunStarted():
             trace.update(workflow=event.workflow, started_at=event.at, inputs=event.inputs)
@@ -105,7 +108,7 @@ def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], event: E
 
 
 def _add_step(
-    steps: dict[str, dict[str, object]], event: StepStarted | StepCompleted | StepFailed | ItemFailed
+    steps: dict[str, dict[str, object]], event: StepStarted | StepCompleted | StepFailed | StepNotYet | ItemFailed
 ) -> None:
     if isinstance(event, StepStarted):
         steps.pop(event.step, None)  # a step that begins again comes last
@@ -115,6 +118,8 @@ def _add_step(
             entry.update(node=event.node, status="running", started_at=event.at, attempt=event.attempt)
             if event.items:
                 entry["items"] = event.items
+            if event.repeatable:
+                entry["repeatable"] = True
         case StepCompleted():
             status = "skipped" if event.source == "skipped" else "completed"
             entry.update(status=status, ms=event.ms, action=event.action, source=event.source)
@@ -128,6 +133,8 @@ def _add_step(
                 entry["action"] = event.action
             if event.retry_in is None:
                 entry["params"] = event.params
+        case StepNotYet():
+            entry.update(status="not_yet", ms=event.ms, reason=event.reason)
         case ItemFailed():
             errors = entry.setdefault("item_errors", [])
             if isinstance(errors, list):

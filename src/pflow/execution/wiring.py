@@ -8,15 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from pflow.core.errors import CorruptError
+from pflow.core.errors import CorruptError, PflowError
 from pflow.core.file.atomic import check_folder
 from pflow.core.file.home import Home
 from pflow.core.project.projects import Projects
+from pflow.core.rate import Rate
 from pflow.core.setting.option import OPTIONS
 from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.secret_seal import KEY_BYTES
 from pflow.core.setting.secret_search import MIN_SECRET
 from pflow.core.setting.settings import GivenOptions, Settings
+from pflow.engine.attempt.turn import Limits, Turns
 from pflow.engine.executor import Executor
 from pflow.engine.ports import Cache, Journal, Observer, Services
 from pflow.mcp.pool import Connections, Pool
@@ -44,6 +46,7 @@ class Parts(TypedDict, total=False):
     cache: Cache
     pool: Pool
     workers: Workers | None
+    limits: Limits
     registry: Callable[[], Registry]
     nodes: Sequence[Callable[..., object] | ModuleType]
     projects: Projects
@@ -172,7 +175,22 @@ class Wiring:
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
         cache = self.cache if use_cache else None
-        return Executor(self.journal, self.services, observer=observer, redactor=self.redactor, cache=cache)
+        turns = Turns(self.limits, self._server_rate)
+        return Executor(
+            self.journal, self.services, observer=observer, redactor=self.redactor, cache=cache, turns=turns
+        )
+
+    @cached_property
+    def limits(self) -> Limits:
+        """How fast steps may start, over all runs."""
+        return self._parts.get("limits") or Limits()
+
+    def _server_rate(self, server: str) -> Rate | None:
+        """How often a server may be called, as it is configured when a run first calls it."""
+        try:
+            return self.tools.rate(server)
+        except PflowError:
+            return None  # the call says what is wrong
 
     def notices(self) -> list[str]:
         """What the parts that were used have to say, each thing once."""

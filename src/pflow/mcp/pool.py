@@ -21,6 +21,7 @@ from pflow.core.errors import (
 )
 from pflow.core.file.home import Home
 from pflow.core.json_type import object_in
+from pflow.core.rate import Rate, read_rate
 from pflow.engine.context import StepContext, find_step
 
 if TYPE_CHECKING:
@@ -133,6 +134,11 @@ class Connections:
     def needs(self, server: str, tool: str) -> Sequence[str]:
         """The parameters that a tool cannot do without."""
         return self._tool(server, tool).required
+
+    def rate(self, server: str) -> Rate | None:
+        """How often a server may be called; None if that is not limited. Raises `NotFoundError`."""
+        limit = read_rate(self._pool.book.get(server).limit)
+        return limit if isinstance(limit, Rate) else None
 
     async def call(self, server: str, tool: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """What a tool gives, as the outputs of a step by their names.

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepStarted
+from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepNotYet, StepStarted
 from pflow.core.printable import shorten
 from pflow.workspace.serving import NullOutput
 
@@ -61,6 +61,8 @@ class ProgressFeed:
                 self._say(f"`{event.step}` failed: {message}")
             else:
                 self._say(f"`{event.step}` failed, next attempt in {_span(event.retry_in)}: {message}")
+        elif isinstance(event, StepNotYet):
+            self._say(f"`{event.step}` not yet, again in {_span(event.retry_in)}: {event.reason}")
         elif isinstance(event, ItemCompleted | ItemFailed):
             done, total = self._items.get(event.step, (0, 0))
             self._items[event.step] = (done + 1, total)

@@ -115,9 +115,10 @@ def _node_fields() -> Json:
     )
     retry = _object(
         {
-            "attempts": {"type": "integer", "minimum": 1},
+            "attempts": _said({"type": "integer", "minimum": 1}, "How often it is tried in all"),
             "wait": _said({"type": "number", "minimum": 0}, "Seconds"),
             "backoff": _said({"type": "number", "minimum": 1}, "A factor for each further wait"),
+            "until": _said(_CONDITION, "Tries it again also when it succeeds, until this condition holds"),
         }
     )
     return {
@@ -127,6 +128,8 @@ def _node_fields() -> Json:
         "batch": _said({**batch, "required": ["items"]}, "Runs the node once per item"),
         "retry": _said(retry, "Tries it again when it fails"),
         "timeout": _said({"type": "number", "exclusiveMinimum": 0}, "Seconds that one attempt may take"),
+        "limit": _said({"type": "string", "pattern": "^ *[0-9]+ */ *[smh] *$"}, "How often it starts, such as 10/s"),
+        "repeatable": _said({"type": "boolean"}, "Whether it only reads, and may run again unasked"),
         "max_visits": _said({"type": "integer", "minimum": 1}, "How often a loop may come to it"),
         "description": _TEXT,
     }

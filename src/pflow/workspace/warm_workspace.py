@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pflow.core.file.home import Home
 from pflow.core.setting.settings import Settings
+from pflow.engine.attempt.turn import Limits
 from pflow.engine.ports import Observer
 from pflow.execution.wiring import Wiring
 from pflow.mcp.pool import Pool
@@ -29,6 +30,7 @@ class WarmWorkspaces:
         self._wiring = Wiring(home)
         self._registry: Registry | None = None
         self._workers = make_workers(lives_long=True)
+        self._limits = Limits()
         self._pool = Pool(home, variables=self._variables, warn=lambda _: None)
 
     def open(self, observer: Observer | None = None) -> Workspace:
@@ -45,6 +47,7 @@ class WarmWorkspaces:
             cache=cache,
             pool=self._pool,
             workers=self._workers,
+            limits=self._limits,
             registry=self._load_registry,
         )
 

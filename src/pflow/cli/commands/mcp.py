@@ -43,6 +43,7 @@ def mcp() -> None:
 @click.option("--issuer", metavar="URL", help="The authorization server that the client belongs to.")
 @click.option("--scope", multiple=True, help="A scope that the token needs.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="How long it may stay silent; 30 by default.")
+@click.option("--limit", metavar="RATE", help="How often its tools may be called, such as 10/s, 100/m or 5/h.")
 @click.option("--pin-file", metavar="FILE", shell_complete=complete_file, help="Certificates to accept, no others.")
 @click.option("--insecure", is_flag=True, help="Allow http:// to another machine, and any certificate. For testing.")
 @click.option("--trust-readonly", is_flag=True, help="Trust it on which tools only read; their results are cached.")
@@ -81,7 +82,7 @@ def add(
 def list_servers(console: Console) -> None:
     """Every configured server. Only the names of variables and headers are shown."""
     found = console.workspace().servers.list()
-    rows = [(server.name, _transport(server), _target(server) + _choice(server)) for server in found]
+    rows = [(server.name, _transport(server), _target(server) + _notes(server)) for server in found]
     say_none(console, found)
     console.reply({"servers": [server.as_dict() for server in found]}, "\n".join(columns(rows, indent="")))
 
@@ -96,6 +97,8 @@ def show(console: Console, name: str) -> None:
     lines = [f"{server.name}  {_transport(server)}  {_target(server)}"]
     if found.version:
         lines.append(f"version {escape(found.version)}")
+    if server.limit:
+        lines.append(f"called at most {escape(server.limit)}")
     if server.compare != "everything":
         lines.append(f"compares the {server.compare} of its tools")
     lines.append(f"tools: {', '.join(map(escape, found.tools)) or 'not known before `pflow mcp sync`'}")
@@ -165,7 +168,7 @@ def import_servers(console: Console, source: str, dry_run: bool, overwrite: bool
 def _fields(words: tuple[str, ...], given: Mapping[str, object], scopes: tuple[str, ...]) -> dict[str, object]:
     """The server's fields in the file, from the options of the command line."""
     fields: dict[str, object] = {
-        key: given[key] for key in ("url", "transport", "timeout", "compare") if given[key] is not None
+        key: given[key] for key in ("url", "transport", "timeout", "limit", "compare") if given[key] is not None
     }
     if words:
         fields["command"], fields["args"] = words[0], list(words[1:])
@@ -204,8 +207,11 @@ def _transport(server: ServerView) -> str:
     return f"{server.transport}, insecure" if server.insecure else server.transport
 
 
-def _choice(server: ServerView) -> str:
-    return f"  (only {', '.join(escape(tool) for tool in server.tools)})" if server.tools else ""
+def _notes(server: ServerView) -> str:
+    """What is special about how a server is used."""
+    limit = [f"at most {escape(server.limit)}"] if server.limit else []
+    tools = [f"only {', '.join(escape(tool) for tool in server.tools)}"] if server.tools else []
+    return f"  ({'; '.join([*limit, *tools])})" if limit or tools else ""
 
 
 def _summary(server: ServerView) -> str:

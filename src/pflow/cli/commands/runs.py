@@ -148,6 +148,11 @@ def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
     time = show_ms(ms) if isinstance(ms, float | int) else ""
     error = step.get("error")
     about = shorten(str(error.get("message")), 80) if isinstance(error, Mapping) else ""
+    if step.get("status") == "not_yet":
+        about = shorten(str(step.get("reason", "")), 80)
+    attempt = step.get("attempt")
+    if isinstance(attempt, int) and attempt > 1:
+        about = f"attempt {attempt}" + (f"; {about}" if about else "")
     if step.get("source") in ("cache", "reuse"):
         about = "from the cache" if step["source"] == "cache" else "kept from before the edit"
     done = step.get("items_completed")
@@ -156,5 +161,5 @@ def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
         about = f"{items}; {about}" if about else items
     if (lost := step.get("items_failed")) and step.get("status") == "completed":
         about = f"{lost} of {step.get('items', '?')} items failed" + (f"; {about}" if about else "")
-    status = str(step.get("status", "")).replace("in_doubt", "in doubt")
+    status = str(step.get("status", "")).replace("_", " ")
     return escape(str(step.get("step"))), status, time, about

@@ -11,6 +11,7 @@ from pflow.core.document.fields import Fields, check_name, is_name, wrong_type
 from pflow.core.document.inputs_outputs import read_inputs, read_outputs
 from pflow.core.document.position import Issues, Path, show_path
 from pflow.core.printable import shorten
+from pflow.core.rate import FORM, Rate, read_rate
 
 MAX_NODES = 10_000
 """Nodes of a document."""
@@ -31,6 +32,8 @@ _NODE = dict.fromkeys(
         "batch",
         "retry",
         "timeout",
+        "limit",
+        "repeatable",
         "max_visits",
         "description",
         "version",
@@ -38,10 +41,12 @@ _NODE = dict.fromkeys(
     )
 )
 _BATCH = dict.fromkeys(("items", "as", "where", "concurrency", "on_error", "max_failed"))
-_RETRY = dict.fromkeys(("attempts", "wait", "backoff"))
+_RETRY = dict.fromkeys(("attempts", "wait", "backoff", "until"))
 _MCP = dict.fromkeys(("server_id", "tool_name", "version"))
 
 _YEAR_SECONDS = 31_536_000
+_MOST_POLLS = 10_000
+"""Attempts until a condition holds: a look every ten seconds for a day."""
 
 
 def build_document(value: object, issues: Issues) -> Document | None:
@@ -163,6 +168,8 @@ def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
         batch=_read_batch(node),
         retry=_read_retry(node),
         timeout=node.number("timeout", None, 0, _YEAR_SECONDS, above=True),
+        limit=_read_limit(node),
+        repeatable=node.flag("repeatable", None),
         max_visits=node.integer("max_visits", None, 1, 1_000_000),
         description=node.text("description"),
         mcp_server=server,
@@ -246,11 +253,32 @@ def _read_retry(node: Fields) -> Retry | None:
         wrong_type(node.issues, (*node.path, "retry"), "an object", value, hint)
         return None
     retry = Fields(node.issues, value, (*node.path, "retry"), _RETRY, what="`retry`")
-    return Retry(
-        attempts=retry.integer("attempts", 1, 1, 100),
+    until = read_condition(retry, "until")
+    read = Retry(
+        attempts=retry.integer("attempts", 1, 1, _MOST_POLLS if until else 100),
         wait=retry.number("wait", 0.0, 0, 86_400),
         backoff=retry.number("backoff", 1.0, 1, 100),
+        until=until,
     )
+    if until and read.attempts == 1:
+        hint = 'add "attempts", the number of times to look, and "wait", the seconds in between'
+        node.issues.add("missing-field", "`until` needs more than one attempt", retry.path, hint=hint)
+    return read
+
+
+def _read_limit(node: Fields) -> Rate | None:
+    value = node.values.get("limit")
+    if value is None:
+        return None
+    path: Path = (*node.path, "limit")
+    if not isinstance(value, str):
+        wrong_type(node.issues, path, "a rate", value, f"write {FORM}")
+        return None
+    rate = read_rate(value)
+    if isinstance(rate, Rate):
+        return rate
+    node.issues.add("bad-limit", f"`limit` {rate}, not `{shorten(value, 40)}`", path, hint=f"write {FORM}")
+    return None
 
 
 def _check_clashes(

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pflow.core.document.position import Path
 from pflow.core.frozen import Frozen
+from pflow.core.rate import Rate
 
 IR_VERSION = "0.1.0"
 
@@ -72,17 +73,22 @@ class Batch(Frozen):
 
 
 class Retry(Frozen):
-    """How often to try in all, and how long to wait: `wait` seconds, times `backoff` after each attempt."""
+    """How often to try in all, and how long to wait: `wait` seconds, times `backoff` after each attempt.
+
+    With `until`, a condition on what an attempt gave, one that succeeds without it is followed by another as well.
+    """
 
     attempts: int = 1
     wait: float = 0.0
     backoff: float = 1.0
+    until: str = ""
 
 
 class NodeSpec(Frozen):
     """One node as written. `max_visits` overrides how often a loop may come back to it.
 
-    `when` is the condition under which it runs. What `on` says is among the edges of the document.
+    `when` is the condition under which it runs. What `on` says is among the edges of the document. `limit` is how
+    often it may start. `repeatable` is whether it may run again unasked, where the author says so.
     """
 
     id: str
@@ -92,6 +98,8 @@ class NodeSpec(Frozen):
     batch: Batch | None = None
     retry: Retry | None = None
     timeout: float | None = None
+    limit: Rate | None = None
+    repeatable: bool | None = None
     max_visits: int | None = None
     description: str = ""
     mcp_server: str | None = None

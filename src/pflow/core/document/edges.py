@@ -76,12 +76,12 @@ class _Reading(NamedTuple):
     path: Path
 
 
-def read_condition(fields: Fields) -> str:
+def read_condition(fields: Fields, name: str = "when") -> str:
     """A condition; a constant that YAML has read as a boolean is one as well."""
-    value = fields.values.get("when")
+    value = fields.values.get(name)
     if isinstance(value, bool):
         return "true" if value else "false"
-    return fields.text("when").strip()
+    return fields.text(name).strip()
 
 
 class _Edges:

@@ -13,6 +13,7 @@ from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean, nearest
 
 D = TypeVar("D")
+T = TypeVar("T")
 
 is_name = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}").fullmatch
 """Whether a string can be the id of a node or the name of an input."""
@@ -103,7 +104,7 @@ class Fields:
     def text(self, name: str, default: str = "") -> str:
         return self._typed(name, str, "a string", default)
 
-    def flag(self, name: str, default: bool) -> bool:
+    def flag(self, name: str, default: D) -> bool | D:
         return self._typed(name, bool, "true or false", default)
 
     def mapping(self, name: str) -> dict[str, object]:
@@ -144,12 +145,14 @@ class Fields:
         self.issues.add("bad-choice", message, (*self.path, name), known=choices, hint=hint)
         return default
 
-    def _typed(self, name: str, kind: type[D], wanted: str, default: D) -> D:
+    def _typed(self, name: str, kind: type[T], wanted: str, default: D) -> T | D:
         value = self.values.get(name)
         if isinstance(value, kind):
             return value
         if value is not None:
             hint = f'put it in quotes: "{value}"' if kind is str and isinstance(value, int | float) else ""
+            if kind is bool and isinstance(value, str):
+                hint = "write true or false without quotes"
             wrong_type(self.issues, (*self.path, name), wanted, value, hint)
         return default
 

@@ -20,6 +20,7 @@ missing-field        a field that must be there
 wrong-type           a value of another type than the field's
 out-of-range         a number outside of the field's range
 bad-choice           a word that is not among the field's words
+bad-limit            a `limit` that is not a rate such as `10/s`
 unknown-type         a type that does not exist
 bad-default          a default that its input would refuse
 bad-name             an id or name that breaks the rules

@@ -38,14 +38,26 @@ class ExpressionCheck:
         if node.batch is not None and isinstance(node.batch.where, Computed):
             where = self.check(node, node.batch.where, ("nodes", node.index, "batch", "where"))
             node.batch = node.batch._replace(where=where)
+        if isinstance(node.until, Computed):
+            node.until = self.check(node, node.until, ("nodes", node.index, "retry", "until"), after=True)
 
     def check(
-        self, node: CheckedNode, compiled: Computed, path: Path, *, in_batch: bool = True, after: bool = False
+        self,
+        node: CheckedNode,
+        compiled: Computed,
+        path: Path,
+        *,
+        in_batch: bool = True,
+        after: bool = False,
     ) -> Compiled:
-        """One value; returns it with what checking has found out about it. `after` the node it sees what that gave."""
+        """One value; returns it with what checking has found out about it.
+
+        `after` the node it sees what that gave, in a batch what it gave for one item.
+        """
         local = self._local(node, compiled) if in_batch else {}
         if after:
-            local = {**local, node.spec.id: self._given.outputs_of(node.index, node.spec.id)}
+            own = self._given.outputs_of(node.index, node.spec.id)
+            local = {**local, node.spec.id: own.at(("results", 0)) if in_batch and node.spec.batch else own}
         types = NameTypes(self._document, self._given, self._references, node.index, local)
         checked: dict[ValuePath, Checked] = {}
         for place in compiled.expressions():

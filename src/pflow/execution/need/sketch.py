@@ -9,6 +9,7 @@ from pflow.core.template.compiled import Compiled
 from pflow.engine.plan import Plan, PlanNode
 from pflow.execution.node_check import CheckedNode
 from pflow.execution.node_param import NodeParams
+from pflow.execution.repeat.purity import purity_of
 
 
 def sketch_plan(
@@ -37,10 +38,11 @@ def _node(node: CheckedNode) -> PlanNode:
         edges=node.edges,
         implied=tuple(node.implied),
         child=node.child or node.child_sketch,
-        purity=node.interface.purity if node.interface else "impure",
+        purity=purity_of(node),
         batch=node.batch,
         retry=spec.retry,
         timeout=spec.timeout,
+        limit=spec.limit,
         missing=_missing(node),
     )
 

@@ -28,7 +28,7 @@ _SILENT = frozenset(
         *("source", "environment"),
     ]
 )
-_TAKEN = frozenset(FIELDS) - {"insecure", "trust_readonly", "trust_idempotent", "timeout"}
+_TAKEN = frozenset(FIELDS) - {"insecure", "trust_readonly", "trust_idempotent", "timeout", "limit"}
 """What a file may bring along. To trust a server is the person's own act."""
 
 _CODEX = frozenset(["env_vars", "http_headers", "env_http_headers", "bearer_token_env_var", "tool_timeout_sec"])

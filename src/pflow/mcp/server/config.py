@@ -13,6 +13,7 @@ from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import describe, object_in
 from pflow.core.printable import shorten
+from pflow.core.rate import FORM, read_rate
 from pflow.mcp.server.address import check_address, has_reference
 from pflow.mcp.server.auth import Auth, check_auth, unknown_word
 from pflow.mcp.server.tool_name import MAX_PART, sanitise
@@ -60,6 +61,9 @@ class ServerFields(Frozen):
     insecure: bool = False
     pin_file: str = ""
     timeout: float = TIMEOUT
+    limit: str = ""
+    """How often its tools may be called, such as `10/s`."""
+
     trust_readonly: bool = False
     trust_idempotent: bool = False
     tools: tuple[str, ...] = ()
@@ -152,6 +156,11 @@ def check_server(config: ServerConfig) -> ServerConfig:
     if config.compare not in COMPARISONS:
         known = " or ".join(f"`{word}`" for word in COMPARISONS)
         raise UsageError(f"`compare` of server `{config.name}` is `{shorten(config.compare)}`; it should be {known}")
+    if config.limit and isinstance(rate := read_rate(config.limit), str):
+        raise UsageError(
+            f"`limit` of server `{config.name}` {rate}, not `{shorten(config.limit, 40)}`",
+            suggestions=[f"write {FORM}"],
+        )
     if config.url:
         check_address(config.url, insecure=config.insecure)
     return config

@@ -37,7 +37,8 @@ class Code(AsyncOutputNode):
     """Run Python code. Each of `inputs` is a variable in it; what it assigns to `result` is the result.
 
     The code runs in a separate Python that imports from neither the current directory nor PYTHONPATH, but from
-    all packages that are installed beside pflow. `result` must be JSON (null if the code never assigns it).
+    all packages that are installed beside pflow. `result` must be JSON (null if the code never assigns it). With
+    `pure`, what it gave once is taken from the cache, and a step that was cut off runs again.
     """
 
     name = "code"
@@ -48,6 +49,7 @@ class Code(AsyncOutputNode):
         inputs: Annotated[dict[str, Any], "Values by the variable names they get in the code"] = {}  # noqa: RUF012
         timeout: Annotated[float, "Seconds it may take"] = 60
         memory_mb: Annotated[int, "Megabytes of memory it may use"] = 1024
+        pure: Annotated[bool, "Whether it has no effects and gives the same for the same inputs"] = False
 
     class Outputs:
         result: Annotated[Any, "What the code assigned to `result`"]

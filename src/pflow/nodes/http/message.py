@@ -71,6 +71,11 @@ def check_method(method: object, body: object) -> str:
     return upper
 
 
+def only_reads(method: object, *, has_body: bool) -> bool:
+    """Whether a call with this method, or none, asks for something and changes nothing."""
+    return str(method or ("POST" if has_body else "GET")).upper() in ("GET", "HEAD")
+
+
 def check_headers(headers: Mapping[str, object]) -> dict[str, str]:
     """Headers as text, by lower-case name. A value that would end its line is refused, never repaired."""
     checked: dict[str, str] = {}

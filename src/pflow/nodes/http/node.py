@@ -35,7 +35,8 @@ class Http(AsyncOutputNode):
     Only public addresses are called unless the setting `http.allow_private` or `http.allow_hosts` allows others.
     Redirects are followed (at most 5) as long as they do not lead from https to http; another origin sees
     neither credentials nor bodies. Proxy variables of the environment are ignored. A binary answer becomes a
-    file. A POST or PATCH carries an `Idempotency-Key` that stays the same when the step is tried again.
+    file. A POST or PATCH carries an `Idempotency-Key` that stays the same when the step is tried again. A GET or HEAD
+    only reads: it may run again unasked, and is never taken from the cache.
     """
 
     name = "http"

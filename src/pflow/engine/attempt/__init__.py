@@ -1,0 +1,1 @@
+"""How often and how fast steps are tried: limits, waits that a stop ends, and conditions to be met."""
