@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pflow.core.advice import to_text
-from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
+from pflow.core.event import Event, RunEnding, RunFailed, StepCompleted, StepFailed, StepStarted
 from pflow.engine.plan import Plan
 from pflow.engine.value import DELETED
 
@@ -13,6 +14,14 @@ Writes = Mapping[str, object]
 
 END = -1
 """The place after the last node."""
+
+
+class _Live(NamedTuple):
+    """What is live in one part of a document, and what has failed there."""
+
+    waiting: dict[int, int]
+    running: dict[int, str]
+    failed: dict[int, StepFailed]
 
 
 class ScopeState:
@@ -34,6 +43,11 @@ class ScopeState:
         self.ended: list[int] = []
         self.skipped: set[int] = set()
         self._led_by: dict[int, tuple[int, ...]] = {}
+        self.ending: RunEnding | None = None
+        """The section that is under way, and why; None in the main part."""
+
+        self._main: _Live | None = None
+        self._lost: list[tuple[str, StepFailed]] = []
         self.begun: dict[int, Sequence[object]] = {}
         """The items of the batches that are running."""
 
@@ -59,6 +73,36 @@ class ScopeState:
             self.complete(self.node_of(event.step), event)
         elif isinstance(event, StepFailed):
             self.fail(self.node_of(event.step), event)
+        elif isinstance(event, RunEnding):
+            self.begin_section(event)
+        elif isinstance(event, RunFailed):
+            self.reopen()
+
+    def begin_section(self, event: RunEnding) -> None:
+        """A part of the document is over, and a section begins."""
+        if self._main is None:
+            self._main = _Live(self.waiting, self.running, self.failed)
+        self._lost = self.lost
+        self.ending = event
+        self.waiting, self.running, self.failed = {self.plan.sections[event.section]: -1}, {}, {}
+
+    def reopen(self) -> None:
+        """It has failed, sections and all: what is left of the main part is live again for a resume."""
+        if self._main is not None:
+            self.waiting, self.running, self.failed = self._main
+            self.ending, self._main, self._lost = None, None, []
+
+    @property
+    def main_failed(self) -> Mapping[int, StepFailed]:
+        """The steps of the main part that failed for good."""
+        return self.failed if self._main is None else self._main.failed
+
+    @property
+    def lost(self) -> list[tuple[str, StepFailed]]:
+        """The steps of sections that failed for good, each with its section."""
+        if self.ending is None:
+            return []
+        return [*self._lost, *((self.ending.section, failed) for failed in self.failed.values())]
 
     def start(self, index: int, step: str, visit: int) -> None:
         """A node's step began."""
@@ -108,11 +152,12 @@ class ScopeState:
         return ready
 
     def revive(self) -> None:
-        """Let failed and interrupted nodes be reached again, as a resume does."""
-        for index in [*self.failed, *self.running]:
+        """Let failed and interrupted nodes be reached again, as a resume does; of a section only interrupted ones."""
+        for index in [*(self.failed if self.ending is None else ()), *self.running]:
             self.waiting[index] = -1
             self.visits[index] -= 1
-        self.failed.clear()
+        if self.ending is None:
+            self.failed.clear()
         self.running.clear()
 
     def natural(self, index: int, key: str) -> object:
@@ -164,7 +209,7 @@ class ScopeState:
         targets = self.plan.nodes[index].edges.get(action, ())
         for target in targets:
             self.waiting.setdefault(target, -1)
-        if not targets:
+        if not targets and self.ending is None:
             self.ended.append(index)
         if self.plan.has_conditions:
             self.skipped.discard(index)
@@ -182,7 +227,7 @@ class ScopeState:
         for target in targets:
             self.waiting.setdefault(target, -1)
             self._led_by[target] = (*self._led_by.get(target, ()), *before)
-        if not targets:
+        if not targets and self.ending is None:
             self.ended.extend(before)
 
 
