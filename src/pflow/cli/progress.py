@@ -14,7 +14,16 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from pflow.cli.text import show_ms, show_seconds
-from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepStarted
+from pflow.core.event import (
+    Event,
+    ItemCompleted,
+    ItemFailed,
+    RunEnding,
+    StepCompleted,
+    StepFailed,
+    StepStarted,
+    show_ending,
+)
 from pflow.core.printable import escape, shorten
 
 _TICK_SECONDS = 0.1
@@ -94,6 +103,8 @@ class Progress:
                 self._fail(event)
             elif isinstance(event, ItemCompleted | ItemFailed):
                 self._item(event)
+            elif isinstance(event, RunEnding):
+                self._finished.append(("·", f"{event.scope}{event.section}", show_ending(event.status)))
 
     def report(self, run_id: str, step: str, message: str) -> None:
         """Show what a step says it is doing."""

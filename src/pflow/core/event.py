@@ -23,6 +23,11 @@ Ended = Literal["completed", "failed", "cancelled"]
 """How a run can end."""
 
 
+def show_ending(status: Ended) -> str:
+    """Why a section begins, in words."""
+    return {"completed": "all is done", "failed": "the run has failed", "cancelled": "the run is cancelled"}[status]
+
+
 class RunStarted(Frozen):
     """A run exists. `document` is the value that was checked; `inputs` are bound, secrets left out.
 

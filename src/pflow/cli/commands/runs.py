@@ -138,6 +138,11 @@ def _render_run(found: Mapping[str, object]) -> str:
     error = found.get("error")
     if isinstance(error, Mapping):
         lines += ["", f"error: {escape(str(error.get('message')))}"]
+    for step in objects_in(found["steps"]):
+        failure = step.get("error")
+        if step.get("section") and step.get("status") == "failed" and isinstance(failure, Mapping):
+            name, section = escape(str(step.get("step"))), step.get("section")
+            lines += [f"warning: step `{name}` of `{section}` failed: {escape(str(failure.get('message')))}"]
     if found.get("status") in ("failed", "stopped", "interrupted"):
         lines += ["", f"resume: pflow runs resume {found.get('run_id')}"]
     return "\n".join(lines)
@@ -156,5 +161,7 @@ def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
         about = f"{items}; {about}" if about else items
     if (lost := step.get("items_failed")) and step.get("status") == "completed":
         about = f"{lost} of {step.get('items', '?')} items failed" + (f"; {about}" if about else "")
+    if section := step.get("section"):
+        about = f"in {section}" + (f": {about}" if about else "")
     status = str(step.get("status", "")).replace("in_doubt", "in doubt")
     return escape(str(step.get("step"))), status, time, about
