@@ -83,7 +83,7 @@ BOTH = {
     "on_failure": "tell",
     "finally": "tidy",
 }
-FAILING = {**BOTH, "nodes": [node("a", "break"), *BOTH["nodes"][1:]]}  # type: ignore[misc]
+FAILING = {**BOTH, "nodes": [node("a", "break"), *BOTH["nodes"][1:]]}
 
 
 def go(world: World, act: Callable[[Executor], Any]) -> RunResult:
