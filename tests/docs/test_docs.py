@@ -27,6 +27,7 @@ from pflow.execution.fit import literal_fit, natural_key, template_fit
 from pflow.execution.lint import absent_output, code_lint, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
+from pflow.execution.section import membership, waiting
 from pflow.http import client as http_client
 from pflow.mcp.call import tool_result as result
 from pflow.mcp.hosts.host import HOSTS
@@ -214,12 +215,14 @@ def test_every_issue_code_is_listed() -> None:
                 compiler,
                 foreign_syntax,
                 literal_fit,
+                membership,
                 natural_key,
                 node_check,
                 parsed,
                 plan_edges,
                 reference,
                 template_fit,
+                waiting,
                 word_list,
             ),
         )

@@ -138,11 +138,6 @@ def _render_run(found: Mapping[str, object]) -> str:
     error = found.get("error")
     if isinstance(error, Mapping):
         lines += ["", f"error: {escape(str(error.get('message')))}"]
-    for step in objects_in(found["steps"]):
-        failure = step.get("error")
-        if step.get("section") and step.get("status") == "failed" and isinstance(failure, Mapping):
-            name, section = escape(str(step.get("step"))), step.get("section")
-            lines += [f"warning: step `{name}` of `{section}` failed: {escape(str(failure.get('message')))}"]
     if found.get("status") in ("failed", "stopped", "interrupted"):
         lines += ["", f"resume: pflow runs resume {found.get('run_id')}"]
     return "\n".join(lines)
