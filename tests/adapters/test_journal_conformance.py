@@ -413,6 +413,10 @@ def test_the_owner_hears_of_a_request_to_cancel(open_journal: Open) -> None:
     owner.request_cancel("t")
     assert owner.cancel_requests() == {"r"}
     assert other.cancel_requests() == {"t"}
+    assert owner.cancel_requests() == frozenset(), "a request is told once"
+    other.request_cancel("r")
+    assert owner.cancel_requests() == {"r"}, "and another one again"
+    other.request_cancel("r")
     owner.append("r", 0, [A], "cancelled")
     assert owner.cancel_requests() == frozenset()
 

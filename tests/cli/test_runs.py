@@ -106,3 +106,17 @@ def test_a_long_value_can_be_paged_through(pflow: Pflow) -> None:
     pflow("echo", "--x=" + "0123456789" * 5000)
     page = json.loads(pflow("trace", "--step", "echo", "--field", "outputs.x", "--offset", "5", "--limit", "3").out)
     assert page == {"text": "567", "offset": 5, "next": 8, "size": 50000}
+
+
+def test_a_failure_in_a_section_is_told_beside_the_error_of_the_run(pflow: Pflow, write: Callable[..., str]) -> None:
+    tell = {"id": "tell", "type": "fail", "params": {"message": "nobody \x1b[31mlistens"}}
+    tidy = {"id": "tidy", "type": "echo", "params": {"status": "${run.status}"}}
+    path = write("a.json", START, READ, tell, tidy, on_failure="tell", **{"finally": "tidy"})
+    said = pflow("run", path)
+    warning = "warning: step `tell` of `on_failure` failed: nobody \\x1b[31mlistens; `pflow trace "
+    assert said.code == 1 and said.err.startswith(warning) and "error: step `read` failed" in said.err
+    rows = {line.split()[0]: line for line in pflow("runs", "show", "latest").out.splitlines() if line[:2] == "  "}
+    assert rows["tell"].endswith("in on_failure: nobody \\x1b[31mlistens") and rows["tidy"].endswith("in finally")
+    envelope = pflow("run", path, "--json").json
+    assert envelope["error"]["node"] == "read"
+    assert [(one["section"], one["step"]) for one in envelope["failed_in_sections"]] == [("on_failure", "tell")]

@@ -28,6 +28,7 @@ from pflow.execution.lint import absent_output, code_lint, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
 from pflow.execution.repeat import purity
+from pflow.execution.section import membership, waiting
 from pflow.http import client as http_client
 from pflow.mcp.call import tool_result as result
 from pflow.mcp.hosts.host import HOSTS
@@ -215,6 +216,7 @@ def test_every_issue_code_is_listed() -> None:
                 compiler,
                 foreign_syntax,
                 literal_fit,
+                membership,
                 natural_key,
                 node_check,
                 parsed,
@@ -222,6 +224,7 @@ def test_every_issue_code_is_listed() -> None:
                 purity,
                 reference,
                 template_fit,
+                waiting,
                 word_list,
             ),
         )

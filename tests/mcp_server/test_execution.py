@@ -315,3 +315,17 @@ def test_the_server_answers_while_steps_block(client: Client, tmp_path: Path) ->
         await asyncio.gather(*slow, return_exceptions=True)
 
     client.wait(work())
+
+
+def test_an_agent_is_told_what_failed_in_a_section(either: Client) -> None:
+    tell = {"id": "tell", "type": "fail", "params": {"message": "nobody listens"}}
+    answer = either.call("workflow_execute", workflow={"nodes": [*FAILS["nodes"], tell], "on_failure": "tell"})
+    assert answer.error["node"] == "second" and "step `tell` of `on_failure` failed: nobody listens" in answer.text
+    [failure] = answer.envelope["failed_in_sections"]
+    assert (failure["section"], failure["step"], failure["error"]["message"]) == (
+        "on_failure",
+        "tell",
+        "nobody listens",
+    )
+    done = either.call("workflow_execute", workflow={"nodes": [FAILS["nodes"][0], tell], "finally": "tell"})
+    assert done.data["outputs"] == {"n": 1} and "step `tell` of `finally` failed: nobody listens" in done.text

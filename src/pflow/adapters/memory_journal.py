@@ -136,9 +136,13 @@ class MemoryJournal:
         self.store.changes += 1
 
     def cancel_requests(self) -> frozenset[str]:
-        """Runs of ours that are asked to be cancelled."""
+        """Runs of ours that were asked to be cancelled since the last call."""
         self._check_open()
-        return frozenset(run_id for run_id, run in self.store.runs.items() if run.cancel and run.owner is self)
+        asked = {run_id: run for run_id, run in self.store.runs.items() if run.cancel and run.owner is self}
+        for run in asked.values():
+            run.cancel = False
+            self.store.changes += 1
+        return frozenset(asked)
 
     def delete(self, run_ids: Iterable[str]) -> None:
         """Forget runs; none of them if one is running."""

@@ -188,14 +188,16 @@ class SqliteJournal:
             database.execute("UPDATE runs SET cancel = 1 WHERE key = ? AND status = 'running'", (key,))
 
     def cancel_requests(self) -> frozenset[str]:
-        """Runs of ours that are asked to be cancelled."""
+        """Runs of ours that were asked to be cancelled since the last call."""
         with self.database.reading() as database:
             if self._lease is None:
                 return frozenset()
-            rows = database.execute(
-                "SELECT run_id FROM runs WHERE cancel = 1 AND owner = ?", (self._lease.owner,)
-            ).fetchall()
-            return frozenset(run_id for (run_id,) in rows)
+            owner = (self._lease.owner,)
+            rows = database.execute("SELECT run_id FROM runs WHERE cancel = 1 AND owner = ?", owner).fetchall()
+        if rows:
+            with self.database.writing() as database:
+                database.execute("UPDATE runs SET cancel = 0 WHERE cancel = 1 AND owner = ?", owner)
+        return frozenset(run_id for (run_id,) in rows)
 
     def delete(self, run_ids: Iterable[str]) -> None:
         """Forget runs and their values; none of them if one is running."""

@@ -19,10 +19,12 @@ from pflow.core.event import (
     ItemCompleted,
     ItemFailed,
     ItemNotYet,
+    RunEnding,
     StepCompleted,
     StepFailed,
     StepNotYet,
     StepStarted,
+    show_ending,
 )
 from pflow.core.printable import escape, shorten
 
@@ -107,6 +109,8 @@ class Progress:
                 self._item(event)
             elif isinstance(event, StepNotYet | ItemNotYet):
                 self._wait(event)
+            elif isinstance(event, RunEnding):
+                self._finished.append(("·", f"{event.scope}{event.section}", show_ending(event.status)))
 
     def report(self, run_id: str, step: str, message: str) -> None:
         """Show what a step says it is doing."""

@@ -8,10 +8,24 @@ value, see `pflow.engine.value`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import get_args
+from typing import Literal, get_args
 
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import JsonView
+
+Section = Literal["on_failure", "finally"]
+"""A part of a document that runs when the main part is over: after a failure, and in any case."""
+
+SECTIONS: tuple[Section, ...] = get_args(Section)
+"""In the order in which they run."""
+
+Ended = Literal["completed", "failed", "cancelled"]
+"""How a run can end."""
+
+
+def show_ending(status: Ended) -> str:
+    """Why a section begins, in words."""
+    return {"completed": "all is done", "failed": "the run has failed", "cancelled": "the run is cancelled"}[status]
 
 
 class RunStarted(Frozen):
@@ -126,6 +140,20 @@ class ItemNotYet(Frozen):
     retry_in: float
 
 
+class RunEnding(Frozen):
+    """The main part of a run is over, and a section begins: `on_failure` or `finally`.
+
+    `status` is how the run ends once its sections have: `completed`, `failed` or `cancelled`. `error` is why, if
+    there is a reason. `scope` is that of a sub-workflow with sections of its own: `deploy/`.
+    """
+
+    status: Ended
+    section: Section
+    at: float
+    error: Mapping[str, object] = {}
+    scope: str = ""
+
+
 class RunCompleted(Frozen):
     """The run reached its end."""
 
@@ -164,6 +192,7 @@ Event = (
     | ItemCompleted
     | ItemFailed
     | ItemNotYet
+    | RunEnding
     | RunCompleted
     | RunFailed
     | RunStopped

@@ -38,6 +38,8 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "server_id": ("server",),
     "source": ("value", "from"),
     "required": ("optional",),
+    "on_failure": ("onfailure", "on-failure", "failure", "on_error", "catch", "exception_handler"),
+    "finally": ("on_exit", "onexit", "always", "cleanup", "teardown", "ensure"),
     "timeout": ("timeout_seconds", "timeout-minutes", "timeoutseconds"),
 }
 """Names of other tools for a field. The field takes what they took."""
@@ -52,6 +54,7 @@ FIELD_HINTS: Mapping[str, str] = {
     **dict.fromkeys(("needs", "depends_on", "dependson", "depends", "after", "requires", "run_after"), _ORDER),
     **dict.fromkeys(("unless", "choices", "switch", "else", "elif"), _CHOICE),
     **dict.fromkeys(("continue_on_error", "on_error", "catch", "on_failure", "ignore_errors", "rescue"), _ERRORS),
+    "finally": "`finally` is a field of the document, beside `nodes`: the id of the node that it begins with",
     **dict.fromkeys(
         ("run", "script", "cmd", "command", "bash", "shell"),
         'write {"type": "shell", "params": {"command": "…"}}',

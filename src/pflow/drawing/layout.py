@@ -161,6 +161,10 @@ def _layers(plan: Plan, links: Sequence[Link]) -> list[int]:
     for node in order_rows(plan, links):
         for link in after[node]:
             layer[link.target] = max(layer[link.target], layer[node] + 1)
+    for section in plan.sections:
+        above = [layer[number] for number in range(len(layer)) if plan.section_of(number) != section]
+        down = max(above, default=-1) + 1
+        layer = [at + down if plan.section_of(number) == section else at for number, at in enumerate(layer)]
     return layer
 
 

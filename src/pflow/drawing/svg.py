@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from pflow.core.duration import show_duration
 from pflow.core.printable import escape, shorten
 from pflow.drawing.layout import Layout, Link, links_of, place
 from pflow.drawing.text import about_node, describe_input, raw_document
@@ -261,6 +262,7 @@ def _header(plan: Plan) -> list[tuple[str, str, float, float]]:
         (str(raw_document(plan).get("description") or ""), 17.0),
         *((f"in   {name}: {describe_input(declared)}", 15.0) for name, declared in plan.inputs.items()),
         (f"out  {', '.join(plan.outputs)}" if plan.outputs else "", 15.0),
+        (f"timeout  {show_duration(plan.timeout)}" if plan.timeout is not None else "", 15.0),
     ]
     title = [(shorten(plan.name, 80), "title", 20.0, _TITLE)] if plan.name else []
     return title + [(shorten(note, 110), "note", height, _TYPE) for note, height in notes if note]

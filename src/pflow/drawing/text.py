@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from pflow.core.document.document import Input
+from pflow.core.duration import show_duration
 from pflow.core.printable import columns, escape, shorten
 from pflow.drawing.layout import Link, links_of, order_rows, outgoing
 from pflow.engine.plan import Plan, PlanNode
@@ -27,7 +28,7 @@ def draw_text(plan: Plan, *, ascii_only: bool = False) -> str:
     """The graph from top to bottom with everything that decides how it runs."""
     plan = plan.drawn
     links = links_of(plan)
-    blocks = [_head(plan), _inputs(plan), "\n".join(_graph(plan, links)), _outputs(plan)]
+    blocks = [_head(plan), _inputs(plan), *_limit(plan), "\n".join(_graph(plan, links)), _outputs(plan)]
     text = "\n\n".join(block for block in blocks if block)
     return text.translate(_ASCII) if ascii_only else text
 
@@ -41,6 +42,9 @@ def draw_mermaid(plan: Plan) -> str:
         label = f"<b>{_mermaid(node.id)}</b>" + ("<br/>" + _mermaid(" · ".join(about)) if about else "")
         shape = ("[[", "]]") if node.batch or node.child else ("(", ")")
         lines.append(f'    n{node.number}{shape[0]}"{label}"{shape[1]}')
+    for section in plan.sections:
+        members = [f"n{node.number}" for node in plan.nodes if plan.section_of(node.number) == section]
+        lines.append(f'    subgraph {section}_section ["{section}"]\n        {"; ".join(members)}\n    end')
     if plan.inputs:
         lines += [f"    inputs --> n{start}" for start in plan.starts]
         lines.append(f'    inputs>"{", ".join(map(_mermaid, plan.inputs))}"]')
@@ -59,6 +63,7 @@ def about_node(plan: Plan, node: PlanNode) -> list[str]:
 def marks_of(plan: Plan, node: PlanNode) -> list[str]:
     """What is special about how a node runs."""
     found = [f"missing: {escape(node.missing)}"] if node.missing else []
+    found += [f"begins {section}" for section, first in plan.sections.items() if first == node.number]
     when = _written(plan, node).get("when")
     if isinstance(when, str | bool):
         found.append(f"when {shorten(when, 60)}" if isinstance(when, str) else f"when {str(when).lower()}")
@@ -131,6 +136,10 @@ def _inputs(plan: Plan) -> str:
         (escape(name), describe_input(declared), escape(declared.description)) for name, declared in plan.inputs.items()
     ]
     return "\n".join(["inputs", *columns(rows, widest=40)]) if rows else ""
+
+
+def _limit(plan: Plan) -> list[str]:
+    return [f"timeout {show_duration(plan.timeout)}"] if plan.timeout is not None else []
 
 
 def _outputs(plan: Plan) -> str:

@@ -14,6 +14,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.attempt.turn import Limits, Turns
 from pflow.engine.commit import Commits
+from pflow.engine.ending.parts import describe_outputs, end_of, is_halted
 from pflow.engine.history import History, in_doubt, withheld_need
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Cache, Journal, Observer, Services
@@ -31,7 +32,8 @@ class RunResult(Frozen):
     `store` is what a flow leaves in its shared store, when it was given one. `steps` counts what this process
     executed, batch items one by one; `reused` and `reran` say what an edited document kept and what it ran
     again, with the reason. `failed_items` has, for each batch that went on without some of its items, the step, how
-    many failed, and of how many.
+    many failed, and of how many. `failed_in_sections` has the steps of `on_failure` and `finally` that failed, each
+    with its section and its error.
     """
 
     run_id: str
@@ -47,6 +49,7 @@ class RunResult(Frozen):
     reused: tuple[str, ...] = ()
     reran: tuple[tuple[str, str], ...] = ()
     failed_items: tuple[tuple[str, int, int], ...] = ()
+    failed_in_sections: tuple[tuple[str, str, Mapping[str, object]], ...] = ()
 
 
 def new_run_id() -> str:
@@ -235,21 +238,23 @@ class Executor:
         error: Mapping[str, object] | None = None
         failed_node: str | None = None
         params: object = None
-        if run.run_id in self._cancelled:
+        end = end_of(scope)
+        if run.run_id in self._cancelled or (end.status == "cancelled" and not is_halted(scope)):
             self._cancelled.discard(run.run_id)
             status = "cancelled"
             error = {"type": "cancelled", "message": "the run was cancelled"}
             run.emit(RunCancelled(at=now), status="cancelled")
-        elif task.cancelled() or (run.stopping and (state.waiting or state.running)):
+        elif task.cancelled() or is_halted(scope):
             status = "stopped"
             message = f"the run was stopped ({self._stop_reason}); it can be resumed"
             error = {"type": "interrupted", "message": message}
             run.emit(RunStopped(reason=self._stop_reason, at=now), status="stopped")
         elif (failure := task.exception()) is not None:
             raise failure
-        elif state.failed:
-            first = state.failed[min(state.failed)]
-            status, error, failed_node, params = "failed", first.error, first.step, first.params
+        elif end.status == "failed":
+            status, error = "failed", end.error
+            if end.failed is not None:
+                failed_node, params = end.failed.step, end.failed.params
             run.emit(RunFailed(error=error, at=now), status="failed")
         else:
             try:
@@ -257,7 +262,7 @@ class Executor:
                 status = "completed"
                 run.emit(RunCompleted(outputs=outputs, at=now), status="completed")
             except PflowError as problem:
-                status, error = "failed", {**run.describe(problem, "outputs"), "node": None}
+                status, error = "failed", describe_outputs(scope, problem)
                 run.emit(RunFailed(error=error, at=now), status="failed")
         return RunResult(
             run_id=run.run_id,
@@ -273,6 +278,7 @@ class Executor:
             reused=tuple(run.reused),
             reran=tuple(run.reran),
             failed_items=tuple(_lost_items(run)),
+            failed_in_sections=tuple((section, one.step, one.error) for section, one in run.lost_in_sections),
         )
 
 

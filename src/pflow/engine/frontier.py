@@ -15,11 +15,11 @@ class Frontier:
     closes. Changes are noted, and counted when somebody must know: a sequence never needs it.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.waiting: dict[int, None] = dict.fromkeys(plan.starts)
+    def __init__(self, plan: Plan, starts: Iterable[int]) -> None:
+        self.waiting: dict[int, None] = dict.fromkeys(starts)
         self.running: dict[int, str] = {}
         self._plan = plan
-        self._changed = set(plan.starts)
+        self._changed = set(self.waiting)
         self._live: set[int] = set()
         self._free: set[int] = set()
         self._leading: list[int] = []

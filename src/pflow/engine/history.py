@@ -12,6 +12,8 @@ from pflow.core.event import (
     ItemStarted,
     RunCancelled,
     RunCompleted,
+    RunEnding,
+    RunFailed,
     RunResumed,
     RunStarted,
     StepCompleted,
@@ -19,12 +21,15 @@ from pflow.core.event import (
     StepNotYet,
     StepStarted,
 )
+from pflow.core.json_type import JsonView
+from pflow.engine.ending.worked import Worked
 from pflow.engine.graph import reached_from
 from pflow.engine.plan import Plan, PlanNode
 from pflow.engine.state import ScopeState
 from pflow.engine.value import ITEMS, Withheld
 
 _StepEvent = StepStarted | StepCompleted | StepFailed
+_ScopeEvent = _StepEvent | RunEnding | RunFailed
 
 
 class Past:
@@ -45,15 +50,20 @@ class History:
         self.workflow = ""
         self.started_at = 0.0
         self.date = ""
-        self.steps: dict[str, list[_StepEvent]] = {}
+        self.steps: dict[str, list[_ScopeEvent]] = {}
         self.items: dict[str, dict[int, ItemCompleted | ItemFailed | ItemStarted | ItemNotYet]] = {}
         self.past: dict[str, Past] = {}
         self.finished = False
         self.cancelled = False
+        self.ending: set[str] = set()
+        """The scopes whose sections are under way."""
+
+        self.worked = Worked()
 
     def forget(self) -> None:
         """Start over, as an edit does; what steps and items did stays known for reuse."""
         self.steps.clear()
+        self.ending.clear()
         self.finished = False
 
     def forget_inside(self, step: str) -> None:
@@ -78,6 +88,7 @@ def fold_history(events: Iterable[Event]) -> History:
     """Everything that happened in a run. An edit clears the steps but keeps what they did for reuse."""
     history = History()
     for event in events:
+        history.worked.note(event)
         if isinstance(event, RunStarted):
             history.document, history.workflow = event.document, event.workflow
             history.started_at, history.date = event.at, event.date
@@ -91,6 +102,11 @@ def fold_history(events: Iterable[Event]) -> History:
             history.finished = True
         elif isinstance(event, RunCancelled):
             history.cancelled = True
+        elif isinstance(event, RunEnding):
+            history.ending.add(event.scope)
+            history.steps.setdefault(event.scope, []).append(event)
+        elif isinstance(event, RunFailed):
+            _close(history, "", event.error)
         elif isinstance(event, ItemStarted | ItemCompleted | ItemFailed | ItemNotYet):
             history.items.setdefault(event.step, {})[event.item] = event
             if isinstance(event, ItemNotYet):
@@ -104,7 +120,17 @@ def fold_history(events: Iterable[Event]) -> History:
                 event = event._replace(writes={**event.writes, "results": results})
             history.steps.setdefault(scope_of(event.step), []).append(event)
             _remember(history, event)
+        if history.ending and isinstance(event, StepFailed | ItemFailed):
+            item = f"[{event.item}]" if isinstance(event, ItemFailed) else ""
+            _close(history, f"{event.step}{item}", event.error)
     return history
+
+
+def _close(history: History, step: str, error: JsonView) -> None:
+    """A run, or a step with all sub-workflows in it, failed: their sections are over, and a resume goes on before."""
+    for scope in [one for one in history.ending if not step or one.startswith((f"{step}/", f"{step}["))]:
+        history.ending.discard(scope)
+        history.steps.setdefault(scope, []).append(RunFailed(error=error, at=0.0))
 
 
 def _item_results(history: History, event: StepCompleted) -> list[object]:
@@ -130,7 +156,8 @@ def withheld_need(plan: Plan, history: History) -> tuple[str, Withheld] | None:
     for event in events:
         state.apply(event)
     state.revive()
-    left = [plan.nodes[number] for number in sorted(reached_from(plan.successors, state.waiting))]
+    ahead = reached_from(plan.successors, [*state.waiting, *plan.sections.values()])
+    left = [plan.nodes[number] for number in sorted(ahead)]
     sources = [source for node in left for source in (node.params, node.batch and node.batch.items) if source]
     for reference in (reference for source in (*sources, *plan.outputs.values()) for reference in source.references):
         node = plan.by_id.get(reference.root)
@@ -164,7 +191,9 @@ def in_doubt(plan: Plan, history: History, prefix: str = "") -> list[str]:
     for event in history.steps.get(prefix, ()):
         if isinstance(event, StepStarted):
             open_steps[event.step] = event
-        else:
+        elif isinstance(event, RunEnding):
+            open_steps.clear()  # what was cut off then is not run again before the sections are over
+        elif not isinstance(event, RunFailed):
             open_steps.pop(event.step, None)
     for started in open_steps.values():
         node = plan.by_id.get(started.node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+from pflow.core.advice import to_text
 from pflow.core.errors import RunError, UnresolvedError
 from pflow.core.interface import MISSING
 from pflow.core.template.compiled import (
@@ -100,10 +101,19 @@ class Names:
         """What a node reads under a natural key; raises `KeyError`."""
         if key in self._inputs:
             return self._inputs[key]
+        if key == "error" and self._plan.section_of(node) is not None:
+            return self._run_error()
         try:
             return _known(self._state.natural(node, key), key)
         except KeyError:
             return self._seed[key]
+
+    def _run_error(self) -> object:
+        """The error of the run, for its sections; raises `KeyError` if it has none."""
+        ending = self._state.ending
+        if ending is None or not ending.error:
+            raise KeyError("error")
+        return {"node": None, "action": "error", "details": {}, **to_text(ending.error)}
 
     def keys(self, node: int) -> Iterator[str]:
         """Every natural key that a node can read, each once."""
@@ -135,8 +145,8 @@ class Names:
             try:
                 return self.read(node, name)
             except KeyError:
-                return absent("no step before has failed")
-        return self._own(name, visit)
+                return absent(self._why_no_error(node))
+        return self._own(node, name, visit)
 
     def after(self, node: int, visit: int, writes: Mapping[str, object]) -> dict[str, object]:
         """The names that mean something else once a node has written this, before it counts."""
@@ -151,9 +161,16 @@ class Names:
         skipped = self._plan.by_id[name].number in self._state.skipped
         return f"node `{name}` was skipped" if skipped else f"node `{name}` has not run"
 
-    def _own(self, name: str, visit: int) -> object:
+    def _why_no_error(self, node: int) -> str:
+        in_main = self._plan.section_of(node) is None
+        return "no step before has failed" if in_main else "the run has not failed"
+
+    def _own(self, node: int, name: str, visit: int) -> object:
         """What every run has under a name that its document does not use."""
-        return {"visit": visit, "run": self._about}[name]
+        about, ending = self._about, self._state.ending
+        if ending is not None and self._plan.section_of(node) == "finally":
+            about = {**about, "status": ending.status}
+        return {"visit": visit, "run": about}[name]
 
     def lookup(self, node: int, reference: Reference, item: Item | None = None, visit: int = 0) -> object:
         """The value of a template for a node, or for one batch item of it; raises `UnresolvedError`."""
@@ -180,7 +197,7 @@ class Names:
                 if root not in OWN_NAMES:
                     return self._missing(reference, f"there is no `{root}`")
                 if root == "error":
-                    return self._missing(reference, "no step before has failed")
+                    return self._missing(reference, self._why_no_error(node))
                 value = self.value(node, root, visit)
         found = descend(value, reference, self._opened(node, reference, item))
         if isinstance(found, Opaque):

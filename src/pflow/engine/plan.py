@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pflow.core.document.document import Input, KeyMapping, MaxFailed, Retry
+from pflow.core.event import Section
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
 from pflow.core.rate import Rate
@@ -85,7 +86,10 @@ class PlanNode(Frozen):
 
 
 class Plan:
-    """A whole plan. `outputs` are compiled sources by name; `raw` is the document it came from."""
+    """A whole plan. `outputs` are compiled sources by name; `raw` is the document it came from.
+
+    `sections` have the node that each begins with. `timeout` is in seconds, for the main part.
+    """
 
     def __init__(
         self,
@@ -96,6 +100,8 @@ class Plan:
         inputs: Mapping[str, Input] | None = None,
         outputs: Mapping[str, Compiled] | None = None,
         raw: Mapping[str, object] | None = None,
+        sections: Mapping[Section, int] | None = None,
+        timeout: float | None = None,
     ) -> None:
         self.nodes = nodes
         self.starts = starts
@@ -103,6 +109,8 @@ class Plan:
         self.inputs = inputs or {}
         self.outputs = outputs or {}
         self.raw = raw or {}
+        self.sections = sections or {}
+        self.timeout = timeout
 
     @cached_property
     def successors(self) -> tuple[Sequence[int], ...]:
@@ -121,11 +129,28 @@ class Plan:
         """The nodes with an edge to each node."""
         return predecessors(self.successors)
 
+    def section_of(self, number: int) -> Section | None:
+        """The section that a node belongs to; None for the main part."""
+        return self._members.get(number)
+
+    @cached_property
+    def _members(self) -> Mapping[int, Section]:
+        found: dict[int, Section] = {}
+        for section, first in self.sections.items():
+            left = [first]
+            while left:
+                node = left.pop()
+                if node not in found:
+                    found[node] = section
+                    left += self.successors[node]
+        return found
+
     @cached_property
     def servers(self) -> tuple[str, ...]:
         """The MCP servers that a run is sure to need. Pure nodes do not count: they may come from the cache."""
-        own = [node.server for node in self.nodes if node.server and node.purity != "pure"]
-        inner = [server for node in self.nodes if node.child is not None for server in node.child.servers]
+        sure = [node for node in self.nodes if self.section_of(node.number) != "on_failure"]
+        own = [node.server for node in sure if node.server and node.purity != "pure"]
+        inner = [server for node in sure if node.child is not None for server in node.child.servers]
         return tuple(dict.fromkeys([*own, *inner]))
 
     @cached_property
@@ -145,7 +170,14 @@ class Plan:
             return self
         nodes = tuple(node._replace(edges=self._drawn_edges(node)) for node in self.nodes if node.choice is None)
         return Plan(
-            nodes=nodes, starts=self.starts, name=self.name, inputs=self.inputs, outputs=self.outputs, raw=self.raw
+            nodes=nodes,
+            starts=self.starts,
+            name=self.name,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            raw=self.raw,
+            sections=self.sections,
+            timeout=self.timeout,
         )
 
     def _drawn_edges(self, node: PlanNode) -> dict[str, tuple[int, ...]]:

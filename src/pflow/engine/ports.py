@@ -106,7 +106,7 @@ class Journal(Protocol):
         """Ask the owner, whichever process it is, to cancel the run."""
 
     def cancel_requests(self) -> frozenset[str]:
-        """Runs of ours that are asked to be cancelled."""
+        """Runs of ours that were asked to be cancelled since the last call: each request is told once."""
 
     def delete(self, run_ids: Iterable[str]) -> None:
         """Forget ended runs and their values."""

@@ -9,7 +9,16 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pflow.core.errors import PflowError
-from pflow.core.event import Event, ItemFailed, ItemNotYet, RunFailed, StepCompleted, StepFailed, StepNotYet
+from pflow.core.event import (
+    Event,
+    ItemFailed,
+    ItemNotYet,
+    RunEnding,
+    RunFailed,
+    StepCompleted,
+    StepFailed,
+    StepNotYet,
+)
 from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.attempt.pause import Pauses
@@ -57,11 +66,12 @@ class Run:
         self.reused: list[str] = []
         self.reran: list[tuple[str, str]] = []
         self.lost: list[StepCompleted] = []
+        self.lost_in_sections: list[tuple[str, StepFailed]] = []
         self._prototypes: dict[int, Any] = {}
         self._group: list[Event] = []
         self._sent: list[Event] = []
         self._encoded: dict[int, Record] = {}
-        self._flushed: asyncio.Future[None] | None = None
+        self._flushed: list[asyncio.Future[None]] = []
         self._broken: PflowError | None = None
 
     def introduce(self, name: str, started_at: float, date: str) -> None:
@@ -99,11 +109,12 @@ class Run:
 
     def emit_grouped(self, *events: Event) -> asyncio.Future[None]:
         """Like `emit`, but together with what others emit in this turn of the loop; await the result."""
-        if self._flushed is None:
-            self._flushed = asyncio.get_running_loop().create_future()
+        flushed = asyncio.get_running_loop().create_future()
+        if not self._flushed:
             self.shared.commits.join(self)
+        self._flushed.append(flushed)  # one for each: a task that is cancelled while it waits cancels its own alone
         self._group.extend(events)
-        return self._flushed
+        return flushed
 
     @property
     def is_alone(self) -> bool:
@@ -122,17 +133,18 @@ class Run:
     def settle(self, failure: PflowError | None) -> None:
         """Tell the tasks that wait that the group is durable, or why it is not."""
         self._broken = self._broken or failure
-        flushed, self._flushed = self._flushed, None
+        waiting, self._flushed = self._flushed, []
         if self._broken is None:
             self._notify(self._sent)
         self._sent = []
-        if flushed is None or flushed.done():
-            return
-        if self._broken is None:
-            flushed.set_result(None)
-        else:
-            flushed.set_exception(self._broken)
-            flushed.exception()  # the tasks that waited may be gone already
+        for flushed in waiting:
+            if flushed.done():
+                continue
+            if self._broken is None:
+                flushed.set_result(None)
+            else:
+                flushed.set_exception(self._broken)
+                flushed.exception()  # the task that waited may be gone already
 
     def describe(self, error: BaseException, node: str) -> dict[str, object]:
         """What is recorded of a failure."""
@@ -172,7 +184,7 @@ class Run:
 
     def _shown(self, event: Event) -> Event:
         """An event as observers get it: what went wrong, which they show, without secrets."""
-        if isinstance(event, StepFailed | ItemFailed | RunFailed):
+        if isinstance(event, StepFailed | ItemFailed | RunEnding | RunFailed):
             shown = {name: self.shared.redactor.value(value) for name, value in event.error.items()}
             return event._replace(error=shown)
         if isinstance(event, StepNotYet | ItemNotYet):

@@ -11,19 +11,21 @@ from typing import Any
 import orjson
 from pocketflow import AsyncNode
 
-from pflow.core.errors import PflowError, StepError
+from pflow.core.errors import PflowError, StepError, StepTimeout
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.setting.redactor import has_marker
 from pflow.engine.attempt.trial import only_reads, since, try_step
 from pflow.engine.attempt.until import check_until
 from pflow.engine.batch import batch_items, count_lost, recall_items, run_batch
-from pflow.engine.binding import bind_inputs
-from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
+from pflow.engine.credential import learn_outputs, learn_params
 from pflow.engine.declared_output import check_outputs
-from pflow.engine.failure import Halted, pick_edge, shown_params, within
+from pflow.engine.ending.child import child_inputs, child_outputs
+from pflow.engine.ending.limit import TimeLimit, limit_of
+from pflow.engine.ending.parts import Hold, end_all, number_on, see_through, wait_idle
+from pflow.engine.failure import pick_edge, shown_params, within
 from pflow.engine.launch import Launch
 from pflow.engine.name_lookup import Names, StepLookup
-from pflow.engine.plan import MAX_DEPTH, Plan, PlanNode
+from pflow.engine.plan import Plan, PlanNode
 from pflow.engine.run import Run, own_defaults
 from pflow.engine.state import ScopeState
 from pflow.engine.store import NodeAwareSharedStore, StepStore
@@ -55,25 +57,30 @@ class Scope:
         self.depth = depth
         self.state = ScopeState(plan, prefix)
         self.names = Names(self.state, inputs, seed, run.about)
+        self.limit: TimeLimit | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def execute(self) -> None:
-        """Run until nothing is live, or nothing more may start."""
+        """Run until nothing is live, or nothing more may start; sections come last."""
         for event in self.run.history.steps.get(self.state.prefix, ()):
             recall_items(self, event)
             self.state.apply(event)
         self.state.revive()
+        number_on(self)
         self._loop = asyncio.get_running_loop()
-        self._idle = self._loop.create_future()
         self._context = contextvars.copy_context()
+        self.limit = limit_of(self)
+        await see_through(self)
+
+    async def run_live(self, hold: Hold | None = None) -> None:
+        """Run what is live. A cancellation that is to be held back waits until that is over."""
+        self._idle = self._loop.create_future()
         try:
             self._spawn(await self._advance([]))
-            await self._idle
+            await (self._idle if hold is None else wait_idle(self._idle, hold))
         finally:
-            tasks = list(self._tasks.values())
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_all(list(self._tasks.values()))
+            self._tasks.clear()
 
     async def _advance(self, events: list[Event]) -> list[Launch]:
         """Record what ended together with what starts next, and return that.
@@ -84,7 +91,7 @@ class Scope:
         state, nodes = self.state, self.plan.nodes
         launches: list[Launch] = []
         again = True
-        while again and not (self.run.stopping or state.failed):
+        while again and self._may_start():
             again = False
             for number in state.ready():
                 if self._prepare(nodes[number], events, launches):
@@ -95,6 +102,11 @@ class Scope:
             else:
                 await self.run.emit_grouped(*events)
         return launches
+
+    def _may_start(self) -> bool:
+        if self.run.stopping or self.state.failed:
+            return False
+        return self.limit is None or not (self.state.waiting and self.limit.is_over())
 
     def _spawn(self, launches: list[Launch]) -> None:
         for launch in launches:
@@ -284,6 +296,16 @@ class Scope:
                 return f"`{key}` changed"
         return ""
 
+    async def _step(self, launch: Launch) -> StepCompleted | StepFailed | None:
+        """One step with its attempts; None when it stopped half-way because the run is stopping."""
+        if self.limit is None:
+            return await try_step(self, launch)
+        begin = time.perf_counter()
+        try:
+            return await self.limit.within(try_step(self, launch), launch.step)
+        except StepTimeout as error:
+            return self.failure(launch, error, since(begin))._replace(action=None)  # no edge: the run has no time
+
     async def attempt(self, launch: Launch, begin: float) -> StepCompleted:
         """One attempt at a step that has begun; raises what it failed with."""
         node = launch.node
@@ -357,22 +379,10 @@ class Scope:
     async def run_child(self, node: PlanNode, params: Mapping[str, Any], step: str) -> Result:
         """One execution of a sub-workflow, journalled inside this run."""
         assert node.child is not None
-        if self.depth + 1 > MAX_DEPTH:
-            raise StepError(f"sub-workflows are nested more than {MAX_DEPTH} levels deep")
-        inputs = bind_inputs(node.child, params.get("inputs") or {})
-        learn_inputs(node.child, inputs, self.run.shared.redactor.keep)
+        inputs = child_inputs(self, node.child, params)
         scope = Scope(self.run, node.child, inputs, prefix=step + "/", depth=self.depth + 1)
         await scope.execute()
-        for failed in scope.state.failed.values():
-            error = failed.error
-            raise StepError(
-                f"sub-workflow failed at node `{failed.step[len(self.state.prefix) :]}`: {error.get('message')}",
-                action=str(error.get("action", "error")),
-                details={"cause": error},
-            )
-        if self.run.stopping and (scope.state.waiting or scope.state.running):
-            raise Halted
-        return "default", scope.names.outputs(self.run.values.size), {}
+        return "default", child_outputs(scope, self.state.prefix), {}
 
     def _remember(self, launch: Launch, action: str, writes: Mapping[str, object]) -> None:
         if self.run.shared.cache is None:

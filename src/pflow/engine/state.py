@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pflow.core.advice import to_text
-from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
+from pflow.core.event import Event, RunEnding, RunFailed, StepCompleted, StepFailed, StepStarted
 from pflow.engine.frontier import Frontier
 from pflow.engine.plan import Plan
 from pflow.engine.value import DELETED
@@ -14,6 +15,13 @@ Writes = Mapping[str, object]
 
 END = -1
 """The place after the last node."""
+
+
+class _Live(NamedTuple):
+    """What is live in one part of a document, and what has failed there."""
+
+    frontier: Frontier
+    failed: dict[int, StepFailed]
 
 
 class ScopeState:
@@ -27,15 +35,18 @@ class ScopeState:
         self.plan = plan
         self.prefix = prefix
         self.visits: dict[int, int] = {}
-        self._frontier = Frontier(plan)
-        self.running: Mapping[int, str] = self._frontier.running
-        self.waiting: Mapping[int, None] = self._frontier.waiting
+        self._frontier = Frontier(plan, plan.starts)
         self.outputs: dict[int, Writes] = {}
         self.completed: list[str] = []
         self.failed: dict[int, StepFailed] = {}
         self.ended: list[int] = []
         self.skipped: set[int] = set()
         self._led_by: dict[int, tuple[int, ...]] = {}
+        self.ending: RunEnding | None = None
+        """The section that is under way, and why; None in the main part."""
+
+        self._main: _Live | None = None
+        self._lost: list[tuple[str, StepFailed]] = []
         self.begun: dict[int, Sequence[object]] = {}
         """The items of the batches that are running."""
 
@@ -43,6 +54,16 @@ class ScopeState:
         """The items of the batches whose outputs there are."""
 
         self._writers: dict[str, set[int]] = {}
+
+    @property
+    def running(self) -> Mapping[int, str]:
+        """The nodes whose step goes on, with its name."""
+        return self._frontier.running
+
+    @property
+    def waiting(self) -> Mapping[int, None]:
+        """The nodes that have been reached."""
+        return self._frontier.waiting
 
     def step_name(self, index: int, visit: int) -> str:
         """The name of a node's nth step."""
@@ -61,6 +82,36 @@ class ScopeState:
             self.complete(self.node_of(event.step), event)
         elif isinstance(event, StepFailed):
             self.fail(self.node_of(event.step), event)
+        elif isinstance(event, RunEnding):
+            self.begin_section(event)
+        elif isinstance(event, RunFailed):
+            self.reopen()
+
+    def begin_section(self, event: RunEnding) -> None:
+        """A part of the document is over, and a section begins."""
+        if self._main is None:
+            self._main = _Live(self._frontier, self.failed)
+        self._lost = self.lost
+        self.ending = event
+        self._frontier, self.failed = Frontier(self.plan, [self.plan.sections[event.section]]), {}
+
+    def reopen(self) -> None:
+        """It has failed, sections and all: what is left of the main part is live again for a resume."""
+        if self._main is not None:
+            self._frontier, self.failed = self._main
+            self.ending, self._main, self._lost = None, None, []
+
+    @property
+    def main_failed(self) -> Mapping[int, StepFailed]:
+        """The steps of the main part that failed for good."""
+        return self.failed if self._main is None else self._main.failed
+
+    @property
+    def lost(self) -> list[tuple[str, StepFailed]]:
+        """The steps of sections that failed for good, each with its section."""
+        if self.ending is None:
+            return []
+        return [*self._lost, *((self.ending.section, failed) for failed in self.failed.values())]
 
     def start(self, index: int, step: str, visit: int) -> None:
         """A node's step began."""
@@ -91,13 +142,14 @@ class ScopeState:
         return self._frontier.ready()
 
     def revive(self) -> None:
-        """Let failed and interrupted nodes be reached again, as a resume does."""
-        again = [*self.failed, *self.running]
+        """Let failed and interrupted nodes be reached again, as a resume does; of a section only interrupted ones."""
+        again = [*(self.failed if self.ending is None else ()), *self.running]
         for index in again:
             self._frontier.end(index)
             self.visits[index] -= 1
         self._frontier.reach(again)
-        self.failed.clear()
+        if self.ending is None:
+            self.failed.clear()
 
     def natural(self, index: int, key: str) -> object:
         """What the nearest upstream step of a node wrote under `key`; raises `KeyError`.
@@ -147,7 +199,7 @@ class ScopeState:
             self._writers.setdefault(key, set()).add(index)
         targets = self.plan.nodes[index].edges.get(action, ())
         self._frontier.reach(targets)
-        if not targets:
+        if not targets and self.ending is None:
             self.ended.append(index)
         if self.plan.has_conditions:
             self.skipped.discard(index)
@@ -165,7 +217,7 @@ class ScopeState:
         self._frontier.reach(targets)
         for target in targets:
             self._led_by[target] = (*self._led_by.get(target, ()), *before)
-        if not targets:
+        if not targets and self.ending is None:
             self.ended.extend(before)
 
 

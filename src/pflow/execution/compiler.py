@@ -36,6 +36,8 @@ from pflow.execution.parsed import check_pattern
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
 from pflow.execution.repeat.purity import check_repeats, purity_of, reads_when_known
+from pflow.execution.section.membership import assign_sections
+from pflow.execution.section.waiting import check_waiting
 
 if TYPE_CHECKING:
     from pflow.registry.entry import Entry
@@ -144,9 +146,11 @@ class _Compiler:
         for node in nodes:
             node.batch = self._batch(node)
         starts = plan_edges(document, nodes, self._report)
+        sections = assign_sections(document, nodes, starts, self._report)
+        check_waiting(document, nodes, self._report)
         after = reach_through_loops([node.targets() for node in nodes])
         interfaces = [node.visible_outputs() for node in nodes]
-        references = References(document, interfaces, after, self._report)
+        references = References(document, interfaces, after, self._report, [node.section for node in nodes])
         given = GivenTypes(document, nodes, interfaces, references)
         fit = TemplateFit(given, self._report)
         outputs = self._outputs(document)
@@ -167,7 +171,7 @@ class _Compiler:
         if any(issue.severity == "error" for issue in self.issues):
             from pflow.execution.need.sketch import sketch_plan  # lazy: only for what cannot run
 
-            self.sketch = sketch_plan(document, nodes, starts, outputs, self.name or document.name)
+            self.sketch = sketch_plan(document, nodes, starts, sections, outputs, self.name or document.name)
             return None
         choices = decide()
         return Plan(
@@ -177,6 +181,8 @@ class _Compiler:
             inputs=document.inputs,
             outputs=outputs,
             raw={"document": document.raw, "children": self.children} | self._programs(nodes),
+            sections=sections,
+            timeout=document.timeout,
         )
 
     def _report(

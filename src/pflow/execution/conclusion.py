@@ -52,6 +52,9 @@ def conclude(
             "outputs": outputs,
             "error": error,
             "params": redactor.value(result.params),
+            "failed_in_sections": tuple(
+                (section, step, redactor.value(failure)) for section, step, failure in result.failed_in_sections
+            ),
             "store": {},
         },
         exit_code=0 if is_complete else code,
@@ -99,8 +102,9 @@ def _noted(problem: str, notices: list[str]) -> Iterator[None]:
 
 
 def _primary(wiring: Wiring, plan: Plan, outputs: Mapping[str, object]) -> str | None:
-    """The main output of the last node, when the document does not say what its outputs are."""
-    if plan.outputs or not plan.nodes or plan.nodes[-1].type not in wiring.registry:
+    """The main output of the last node of the main part, when the document does not say what its outputs are."""
+    main = [node for node in plan.nodes if plan.section_of(node.number) is None]
+    if plan.outputs or not main or main[-1].type not in wiring.registry:
         return None
-    declared = wiring.registry.get(plan.nodes[-1].type).interface.outputs
+    declared = wiring.registry.get(main[-1].type).interface.outputs
     return declared[0].name if declared and declared[0].name in outputs else None

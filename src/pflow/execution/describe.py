@@ -17,7 +17,8 @@ from pflow.execution.need.ability import Ability, abilities_of
 class Description(Frozen):
     """A workflow for people and agents; `statistics` are those of one that is saved.
 
-    `missing` is what it lacks to run, a sentence each, and `abilities` what it can do, step by step.
+    `missing` is what it lacks to run, a sentence each, and `abilities` what it can do, step by step. `sections` are
+    the nodes that `on_failure` and `finally` begin with, and `timeout` is in seconds.
     """
 
     name: str
@@ -31,6 +32,8 @@ class Description(Frozen):
     requires: JsonView | None = None
     missing: Sequence[str] = ()
     abilities: Sequence[Ability] = ()
+    sections: Mapping[str, str] = {}
+    timeout: float | None = None
 
 
 def _edges(plan: Plan) -> list[JsonView]:
@@ -63,13 +66,15 @@ def describe_checked(checked: Checked, statistics: SavedWorkflow | None = None) 
         description=document.get("description", ""),
         inputs={name: describe_input(declared) for name, declared in plan.inputs.items()},
         outputs=document.get("outputs", {}),
-        nodes=[_node(node) for node in plan.drawn.nodes],
+        nodes=[_node(node, plan.section_of(node.number)) for node in plan.drawn.nodes],
         edges="data" if document.get("edges") == "data" else _edges(plan),
         template_variables=sorted({reference.root for reference in references}),
         statistics=statistics,
         requires=document.get("requires"),
         missing=missing_of(checked),
         abilities=abilities_of(checked.source),
+        sections={section: plan.nodes[first].id for section, first in plan.sections.items()},
+        timeout=plan.timeout,
     )
 
 
@@ -79,10 +84,9 @@ def missing_of(checked: Checked) -> tuple[str, ...]:
     return (*(issue.message for issue in checked.missing), *steps)
 
 
-def _node(node: PlanNode) -> dict[str, object]:
+def _node(node: PlanNode, section: str | None) -> dict[str, object]:
     shown: dict[str, object] = {"id": node.id, "type": node.type, "purity": node.purity}
-    if node.limit is not None:
-        shown["limit"] = node.limit.text
-    if node.retry is not None and node.retry.until:
-        shown["until"] = node.retry.until
-    return {**shown, "missing": node.missing} if node.missing else shown
+    until = node.retry.until if node.retry is not None else ""
+    limit = node.limit.text if node.limit is not None else ""
+    more = {"limit": limit, "until": until, "missing": node.missing, "section": section}
+    return shown | {name: value for name, value in more.items() if value}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pflow.core.document.document import Document, NodeSpec
 from pflow.core.document.issue import Severity
 from pflow.core.document.position import Path
+from pflow.core.event import Section
 from pflow.core.interface import ERROR_ACTIONS, Field, Interface
 from pflow.core.json_type import fits, type_of
 from pflow.core.suggest import did_you_mean
@@ -49,7 +50,7 @@ class CheckedNode:
 
     __slots__ = (
         *("batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
-        *("choices_made", "lacks_workflow", "params", "spec", "until", "when"),
+        *("choices_made", "lacks_workflow", "params", "section", "spec", "until", "when"),
     )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
@@ -68,6 +69,7 @@ class CheckedNode:
         self.edges: dict[str, tuple[int, ...]] = {}
         self.implied: list[str] = []
         self.choices_made: dict[str, list[Way]] = {}
+        self.section: Section | None = None
 
     @property
     def interface(self) -> Interface | None:

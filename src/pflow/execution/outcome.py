@@ -57,8 +57,13 @@ class Outcome(RunResult):
 
     @property
     def losses(self) -> list[str]:
-        """What batches went on without, in words."""
-        return [f"{failed:,} of {items:,} items of `{step}` failed" for step, failed, items in self.failed_items]
+        """What batches went on without, and what failed in sections, in words."""
+        items = [f"{failed:,} of {items:,} items of `{step}` failed" for step, failed, items in self.failed_items]
+        sections = [
+            f"step `{step}` of `{section}` failed: {error.get('message')}"
+            for section, step, error in self.failed_in_sections
+        ]
+        return items + sections
 
     def envelope(self) -> dict[str, object]:
         """The object that `--json` prints and MCP tools return."""
@@ -79,6 +84,11 @@ class Outcome(RunResult):
             result: dict[str, object] = {"success": True, "data": data}
         else:
             result = {"success": False, "error": dict(self.error or {}), "checkpoint": self.checkpoint}
+        if self.failed_in_sections:
+            result["failed_in_sections"] = [
+                {"section": section, "step": step, "error": dict(error)}
+                for section, step, error in self.failed_in_sections
+            ]
         if self.trace_path:
             result["trace_path"] = self.trace_path
         return result

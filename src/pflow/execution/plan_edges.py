@@ -10,6 +10,7 @@ from pflow.core.interface import ERROR_ACTIONS
 from pflow.core.printable import shorten
 from pflow.engine.graph import back_edges
 from pflow.execution.node_check import CheckedNode, Report
+from pflow.execution.section.membership import Links, keep_apart, section_roots
 
 
 def plan_edges(document: Document, nodes: Sequence[CheckedNode], report: Report) -> list[int]:
@@ -28,7 +29,7 @@ def plan_edges(document: Document, nodes: Sequence[CheckedNode], report: Report)
     start = ids.get(document.start_node or "", 0)
     if document.mode == "order":
         _add_order(document, ids, nodes, report)
-        _check_reach(nodes, start, report)
+        _check_reach(document, nodes, start, report)
     return [start]
 
 
@@ -67,7 +68,7 @@ def _check_conditions(document: Document, report: Report) -> None:
 def _add_order(document: Document, ids: Mapping[str, int], nodes: Sequence[CheckedNode], report: Report) -> None:
     choices = {node.spec.id: node.choices for node in nodes if node.choices}
     closed = {node.spec.id for node in nodes if node.is_closed}
-    order = follow_order(ids, document.edges, choices, closed)
+    order = follow_order(ids, document.edges, choices, closed, document.sections.values())
     _lead(order.added, ids, nodes)
     for edge in order.added:
         nodes[ids[edge.source]].implied.append(edge.action)
@@ -88,10 +89,10 @@ def _report_unclear(unclear: Unclear, index: int, report: Report) -> None:
     )
 
 
-def _check_reach(nodes: Sequence[CheckedNode], start: int, report: Report) -> None:
+def _check_reach(document: Document, nodes: Sequence[CheckedNode], start: int, report: Report) -> None:
     """Report nodes that no way leads to."""
-    reached = {start}
-    waiting = [start]
+    reached = {start, *section_roots(document).values()}
+    waiting = list(reached)
     while waiting:
         for target in nodes[waiting.pop()].targets():
             if target not in reached:
@@ -102,17 +103,21 @@ def _check_reach(nodes: Sequence[CheckedNode], start: int, report: Report) -> No
         if node.index not in reached:
             message = f"nothing leads to the node `{node.spec.id}` from the start, `{begin}`"
             hint = "name it in `on` of a node before it, or remove it"
+            if document.sections:
+                hint = "put the nodes of `on_failure` and `finally` at the end of `nodes`, or name it in `on`"
             report("unreachable", message, ("nodes", node.index, "id"), hint=hint)
 
 
 def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[CheckedNode], report: Report) -> list[int]:
     """Edges from each node to those whose templates name it, and those that are written beside."""
+    named: Links = [(ids[root], node.index) for node in nodes for root in _roots(node) if root in ids]
+    if document.sections:
+        written = [(ids[edge.source], ids[edge.target]) for edge in document.edges if edge.target != END]
+        named = keep_apart(document, named, written)
     readers: list[list[int]] = [[] for _ in nodes]
-    for node in nodes:
-        compiled = [*node.params.values(), *node.conditions(), *([node.batch.items] if node.batch else [])]
-        for root in dict.fromkeys(r.root for c in compiled for r in c.references if r.root in ids):
-            if ids[root] != node.index:
-                readers[ids[root]].append(node.index)
+    for source, target in named:
+        if source != target:
+            readers[source].append(target)
     for node, targets in zip(nodes, readers, strict=True):
         if targets:
             node.lead("default", targets)
@@ -120,22 +125,28 @@ def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[Chec
         if edge.when:
             message = "with `edges: data`, an edge cannot have `when`"
             report("data-route", message, edge.path, hint=f"put it on the node `{edge.target or edge.source}`")
-    written = (
+    kept = (
         edge for edge in document.edges if edge.path[0] == "edges" and edge.action == "default" and not edge.when
     )
-    _lead(written, ids, nodes)
+    _lead(kept, ids, nodes)
     for edge in document.edges:
         _route(edge, nodes[ids[edge.source]], report)
     for node in nodes:
         for choice in node.choices:
             node.edges.setdefault(choice, node.edges.get("default", ()))
-    has_source = {target for node in nodes for target in node.targets()}
+    has_source = {target for node in nodes for target in node.targets()} | set(section_roots(document).values())
     starts = [index for index in range(len(nodes)) if index not in has_source]
     successors = [node.edges.get("default", ()) for node in nodes]
     if nodes and (not starts or back_edges(successors, range(len(nodes)))):
         message = "the templates of these nodes need each other; no order satisfies them"
         report("data-cycle", message, ("edges",))
     return starts or [0]
+
+
+def _roots(node: CheckedNode) -> dict[str, None]:
+    """What the templates and conditions of a node name, each once."""
+    compiled = [*node.params.values(), *node.conditions(), *([node.batch.items] if node.batch else [])]
+    return dict.fromkeys(reference.root for one in compiled for reference in one.references)
 
 
 def _route(edge: Edge, node: CheckedNode, report: Report) -> None:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pflow.core.advice import Advice
 from pflow.core.document.document import Document
 from pflow.core.document.position import Path
+from pflow.core.event import SECTIONS, Section
 from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
-from pflow.core.suggest import nearest
-from pflow.core.template.compiled import OWN_NAMES, Reference, parse_hint, spell
+from pflow.core.suggest import did_you_mean, nearest
+from pflow.core.template.compiled import OWN_NAMES, RUN_FIELDS, Reference, parse_hint, spell
 from pflow.engine.plan import DONE
 from pflow.execution.foreign_syntax import other_reference
+
+_ORDER: Mapping[Section | None, int] = {part: place for place, part in enumerate((None, *SECTIONS))}
+"""The order in which the parts of a document run."""
 
 
 class References:
     """The names that each node of a document can use, as far as that is known when checking.
 
     `interfaces` hold what each node gives (None when its type is unknown), `after` a bit mask per node of what
-    can run after it.
+    can run after it, `sections` the section of each, if it is in one.
     """
 
     def __init__(
@@ -29,10 +33,12 @@ class References:
         interfaces: Sequence[Interface | None],
         after: Sequence[int],
         report: Callable[..., None],
+        sections: Sequence[Section | None] = (),
     ) -> None:
         self._document = document
         self._interfaces = interfaces
         self._after = after
+        self._sections = sections if document.sections else ()
         self._report = report
         self._ids = {spec.id: index for index, spec in enumerate(document.nodes)}
         self._mapped = [
@@ -52,6 +58,8 @@ class References:
             self._check_node(index, self._ids[root], reference, path)
         elif root == "steps" and reference.path[:1] and reference.path[1:2] != ("outputs",):
             self.check(index, reference._replace(root=str(reference.path[0]), path=reference.path[1:]), path)
+        elif root == "run" and reference.path:
+            self._check_run(index, reference, path)
         elif root in OWN_NAMES and root != "steps":
             return
         elif not self.natural(index, root) and reference.default is MISSING:
@@ -69,6 +77,21 @@ class References:
                 hint=self._other_reference(index, reference, path)
                 or (f"did you mean `{reference.text.replace(root, near[0], 1)}`?" if near else ""),
             )
+
+    def section_of(self, index: int | None) -> Section | None:
+        """The section that a node is in; None for the main part and the outputs."""
+        return self._sections[index] if index is not None and self._sections else None
+
+    def _check_run(self, index: int | None, reference: Reference, path: Path) -> None:
+        """Report what a run does not tell of itself; how it ends is known only in `finally`."""
+        name = reference.path[0]
+        known = (*RUN_FIELDS, "status") if self.section_of(index) == "finally" else RUN_FIELDS
+        if name in known:
+            return
+        message = f"template `{reference.text}`: a run has no `{name}`"
+        if name == "status":
+            message = f"template `{reference.text}`: how a run ends is known only in `finally`"
+        self._report("unknown-path", message, path, known=known, hint=did_you_mean(str(name), known), newer=True)
 
     def _other_reference(self, index: int | None, reference: Reference, path: Path) -> str:
         in_shell = index is not None and self._document.nodes[index].type == "shell" and path[-1] == "command"
@@ -112,7 +135,7 @@ class References:
 
     def _check_node(self, index: int | None, target: int, reference: Reference, path: Path) -> None:
         spec = self._document.nodes[target]
-        if index is not None and not self._after[target] >> index & 1:
+        if index is not None and not self._can_be_before(target, index):
             self._report(
                 "not-before",
                 f"template `{reference.text}` names node `{spec.id}`, which cannot have run before this one",
@@ -147,6 +170,13 @@ class References:
         end = follow(field, reference.path[1:])
         if end is not None:
             self._report_end(f"output `{name}` of {kind}", reference, end, path, into=1)
+
+    def _can_be_before(self, other: int, index: int) -> bool:
+        """Whether a node can have run when another one starts: one part of the document is over before the next."""
+        if self._after[other] >> index & 1:
+            return True
+        mine = self.section_of(index)
+        return mine is not None and _ORDER[self.section_of(other)] < _ORDER[mine]
 
     def check_item(self, reference: Reference, items: Reference, path: Path) -> None:
         """Report what is wrong with a template that names an item of a batch over what `items` names."""
@@ -212,11 +242,14 @@ class References:
 
     def visible_ids(self, index: int | None) -> list[str]:
         """The nodes that an expression of a node can name: those before it, and itself in a loop."""
-        return self._upstream_ids(index)
+        if index is None or self.section_of(index) is None:
+            return self._upstream_ids(index)
+        specs = enumerate(self._document.nodes)
+        return [spec.id for other, spec in specs if self._can_be_before(other, index)]
 
     def upstream(self, index: int | None) -> list[int]:
-        """The nodes that can run before a node; all of them for the outputs."""
+        """The nodes that can lead to a node; all of the main part for the outputs."""
         count = len(self._document.nodes)
         if index is None:
-            return list(range(count))
+            return [other for other in range(count) if self.section_of(other) is None]
         return [other for other in range(count) if self._after[other] >> index & 1]

@@ -17,6 +17,7 @@ from pflow.core.event import (
     ItemFailed,
     RunCancelled,
     RunCompleted,
+    RunEnding,
     RunFailed,
     RunResumed,
     RunStarted,
@@ -28,6 +29,7 @@ from pflow.core.event import (
 )
 from pflow.core.file.atomic import read_private, sweep_temps, write_atomic
 from pflow.engine.codec import decode_event, step_of
+from pflow.engine.history import scope_of
 from pflow.engine.ports import Journal, Record
 from pflow.engine.value import ShownValues
 from pflow.execution.run_lookup import find_run
@@ -58,13 +60,16 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
     trace: dict[str, object] = {"trace_version": 1, "run_id": run_id, "status": "running"}
     steps: dict[str, dict[str, object]] = {}
     done: dict[str, int] = {}
+    sections: dict[str, str] = {}
     for record in records:
         try:
             if record.kind == "ItemCompleted":  # a trace tells only the number of items
                 step = step_of(record)
                 done[step] = done.get(step, 0) + 1
             elif record.kind not in ("ItemStarted", "ItemNotYet"):
-                _add(trace, steps, decode_event(record, _SHOWN))
+                event = decode_event(record, _SHOWN)
+                _add(trace, steps, event)
+                _add_section(trace, steps, sections, event)
         except DamagedError as error:
             raise DamagedError(f"the journal of run `{run_id}` cannot be read to its end") from error
     for step, count in done.items():
@@ -75,6 +80,25 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
         entry.pop("repeatable", None)  # its status tells it where it matters
     trace["steps"] = list(steps.values())
     return trace
+
+
+def _add_section(
+    trace: dict[str, object], steps: dict[str, dict[str, object]], sections: dict[str, str], event: Event
+) -> None:
+    """Say of each step of `on_failure` and `finally` that it is one; `sections` has what is under way, by scope."""
+    match event:
+        case RunEnding():
+            sections[event.scope] = event.section
+            if not event.scope:
+                trace["ending"] = event.status
+        case StepStarted() if sections:
+            if section := sections.get(scope_of(event.step)):
+                steps[event.step]["section"] = section
+            for scope in [one for one in sections if one.startswith((f"{event.step}/", f"{event.step}["))]:
+                del sections[scope]  # another attempt at a sub-workflow
+        case RunCompleted() | RunFailed() | RunCancelled() if sections:
+            sections.clear()
+            trace.pop("ending", None)
 
 
 def _cut_off(steps: dict[str, dict[str, object]]) -> None:

@@ -109,7 +109,8 @@ def end_of(outcome: Outcome, text: str) -> ToolReply:
     again = f"after a fix, workflow_execute(resume='{outcome.run_id}') goes on from there"
     edited = "give `workflow` as well if the document was edited"
     envelope = {**outcome.envelope(), **reply.envelope}
-    return ToolReply(envelope=envelope, text=f"{reply.text}\ncompleted: {done}\n{again}; {edited}")
+    lines = [reply.text, *(escape(loss) for loss in outcome.losses), f"completed: {done}", f"{again}; {edited}"]
+    return ToolReply(envelope=envelope, text="\n".join(lines))
 
 
 def _cut(value: object) -> object:

@@ -8,7 +8,17 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from pflow.core.event import Event, ItemCompleted, ItemFailed, StepCompleted, StepFailed, StepNotYet, StepStarted
+from pflow.core.event import (
+    Event,
+    ItemCompleted,
+    ItemFailed,
+    RunEnding,
+    StepCompleted,
+    StepFailed,
+    StepNotYet,
+    StepStarted,
+    show_ending,
+)
 from pflow.core.printable import shorten
 from pflow.workspace.serving import NullOutput
 
@@ -70,6 +80,8 @@ class ProgressFeed:
             if now - self._counted > _COUNTING_SECONDS and done + 1 < total:
                 self._counted = now
                 self._say(f"`{event.step}`: {done + 1} of {total} items")
+        elif isinstance(event, RunEnding):
+            self._say(f"`{event.scope}{event.section}`: {show_ending(event.status)}")
 
     def report(self, run_id: str, step: str, message: str) -> None:
         """A step says what it is doing."""

@@ -41,6 +41,12 @@ def _document_fields(node: Json) -> Json:
             "Ways that the order of the nodes does not give; `data` derives them from templates",
         ),
         "start_node": _said(_NAME, "Where a run begins, if not at the first node"),
+        "on_failure": _said(_NAME, "The node that runs, with what follows from it, when the run has failed"),
+        "finally": _said(_NAME, "The node that runs, with what follows from it, however the run has ended"),
+        "timeout": _said(
+            {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+ ?[smhd]$"}]},
+            "How long the run may work: seconds, or such as 90s, 15m, 2h, 3d",
+        ),
         "inputs": _said(_by_name(_input()), "What the workflow takes"),
         "outputs": _said(_by_name({"anyOf": [_output(), _TEMPLATE]}), "What the workflow gives"),
         "mappings": _said(_by_name(mapping), "Other names for natural keys, by node"),

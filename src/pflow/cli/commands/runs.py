@@ -161,5 +161,7 @@ def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
         about = f"{items}; {about}" if about else items
     if (lost := step.get("items_failed")) and step.get("status") == "completed":
         about = f"{lost} of {step.get('items', '?')} items failed" + (f"; {about}" if about else "")
+    if section := step.get("section"):
+        about = f"in {section}" + (f": {about}" if about else "")
     status = str(step.get("status", "")).replace("_", " ")
     return escape(str(step.get("step"))), status, time, about

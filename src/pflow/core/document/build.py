@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from pflow.core.document.document import IR_VERSION, Batch, Document, Input, MaxFailed, NodeSpec, Requirements, Retry
-from pflow.core.document.edges import read_condition, read_flow, read_mappings
+from pflow.core.document.edges import read_condition, read_flow, read_mappings, read_sections
 from pflow.core.document.fields import Fields, check_name, is_name, wrong_type
 from pflow.core.document.inputs_outputs import read_inputs, read_outputs
 from pflow.core.document.position import Issues, Path, show_path
@@ -19,7 +19,7 @@ MAX_NODES = 10_000
 _DOCUMENT = dict.fromkeys(
     (
         *("ir_version", "name", "description", "metadata", "requires", "inputs", "outputs", "nodes", "edges"),
-        *("start_node", "mappings"),
+        *("start_node", "on_failure", "finally", "timeout", "mappings"),
     )
 )
 _NODE = dict.fromkeys(
@@ -68,7 +68,8 @@ def build_document(value: object, issues: Issues) -> Document | None:
     requires = _read_requires(top)
     if not nodes:
         return None
-    mode, edges, start = read_flow(top, ids)
+    sections = read_sections(top, ids)
+    mode, edges, start = read_flow(top, ids, sections)
     mappings = read_mappings(top, ids)
     if None in nodes:
         return None
@@ -85,6 +86,8 @@ def build_document(value: object, issues: Issues) -> Document | None:
         inputs=inputs,
         outputs=outputs,
         start_node=start,
+        sections=sections,
+        timeout=top.duration("timeout", _YEAR_SECONDS),
         mappings=mappings,
         requires=requires,
         raw=raw,

@@ -45,7 +45,8 @@ def _by_name(document: Document) -> dict[str, object]:
         for node, spec in zip(entries, document.nodes, strict=False)
     }
     if document.mode != "data":
-        added = follow_order([spec.id for spec in document.nodes], document.edges, {}).added
+        ids = [spec.id for spec in document.nodes]
+        added = follow_order(ids, document.edges, {}, sections=document.sections.values()).added
         edges = (*document.edges, *(added if document.mode == "order" else ()))
         raw["edges"] = {_show_edge(edge): None for edge in edges}
         raw["start_node"] = document.start_node

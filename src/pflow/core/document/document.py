@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from pflow.core.document.position import Path
+from pflow.core.event import Section
 from pflow.core.frozen import Frozen
 from pflow.core.rate import Rate
 
@@ -141,9 +142,9 @@ class Document(Frozen):
     """A whole workflow.
 
     `edges` are those that the author wrote, in `edges` or `on`; what `mode` adds to them is known once the node types
-    are. `start_node` is where a run begins: as written, else the first node, and None for `data` without one. `raw` is
-    the normalised object, with `ir_version` added when missing: what is saved, hashed and journalled. Reading it gives
-    the same document.
+    are. `start_node` is where a run begins: as written, else the first node, and None for `data` without one.
+    `sections` have the node that each begins with, and `timeout` is in seconds. `raw` is the normalised object, with
+    `ir_version` added when missing: what is saved, hashed and journalled. Reading it gives the same document.
     """
 
     nodes: tuple[NodeSpec, ...]
@@ -156,6 +157,8 @@ class Document(Frozen):
     inputs: Mapping[str, Input] = {}
     outputs: Mapping[str, Output] = {}
     start_node: str | None = None
+    sections: Mapping[Section, str] = {}
+    timeout: float | None = None
     mappings: Mapping[str, KeyMapping] = {}
     requires: Requirements | None = None
     raw: Mapping[str, object] = {}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pflow.core.document.document import END, Edge, KeyMapping, Mode
 from pflow.core.document.fields import Fields, wrong_type
 from pflow.core.document.position import Issues, Path
+from pflow.core.event import SECTIONS, Section
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 
@@ -25,7 +26,30 @@ Links = dict[str, list[str]]
 """The nodes that each node leads to; a mistyped name links to the node that it likely meant."""
 
 
-def read_flow(top: Fields, ids: Mapping[str, int]) -> tuple[Mode, tuple[Edge, ...], str | None]:
+def read_sections(top: Fields, ids: Mapping[str, int]) -> dict[Section, str]:
+    """The node that each section of the document begins with."""
+    found: dict[Section, str] = {}
+    for section in SECTIONS:
+        name = top.values.get(section)
+        if name is None:
+            continue
+        if not isinstance(name, str):
+            hint = "put the nodes at the end of `nodes`, and write the id of the first of them here"
+            wrong_type(top.issues, (section,), "the id of a node", name, hint)
+        elif name not in ids:
+            _unknown_node(top.issues, f"`{section}`", name, (section,), ids)
+        elif name in found.values():
+            message = f"`on_failure` and `finally` both begin with `{shorten(name)}`"
+            hint = "write `finally` alone if it is to run in any case, or give each a node of its own"
+            top.issues.add("crossing", message, (section,), hint=hint)
+        else:
+            found[section] = name
+    return found
+
+
+def read_flow(
+    top: Fields, ids: Mapping[str, int], sections: Mapping[Section, str]
+) -> tuple[Mode, tuple[Edge, ...], str | None]:
     """What gives the order, the edges that are written in `edges` and `on`, and the start."""
     issues = top.issues
     written = top.values.get("edges")
@@ -38,7 +62,7 @@ def read_flow(top: Fields, ids: Mapping[str, int]) -> tuple[Mode, tuple[Edge, ..
     if written is not None and not isinstance(written, list) and not by_data:
         hint = 'did you mean "data"?' if isinstance(written, str) else 'write [{"from": "…", "to": "…"}]'
         wrong_type(issues, ("edges",), 'an array or "data"', written, hint)
-    reader = _Edges(issues, ids)
+    reader = _Edges(issues, ids, sections.values())
     for index, item in enumerate(entries):
         if not (by_data and index == 0):
             reader.read_entry(item, ("edges", index))
@@ -52,7 +76,7 @@ def read_flow(top: Fields, ids: Mapping[str, int]) -> tuple[Mode, tuple[Edge, ..
         return "data", tuple(reader.edges), start
     if not ids:
         return "order", (), start
-    mode = _mode(issues, ids, reader.links, start, has_list=bool(entries))
+    mode = _mode(issues, ids, reader.links, start, sections.values(), has_list=bool(entries))
     return mode, tuple(reader.edges), start or next(iter(ids))
 
 
@@ -87,12 +111,13 @@ def read_condition(fields: Fields, name: str = "when") -> str:
 class _Edges:
     """Reads edges one by one, and keeps what they link."""
 
-    def __init__(self, issues: Issues, ids: Mapping[str, int]) -> None:
+    def __init__(self, issues: Issues, ids: Mapping[str, int], sections: Collection[str]) -> None:
         self.edges: list[Edge] = []
         self.links: Links = {name: [] for name in ids}
         self._issues = issues
         self._ids = ids
-        self._following = dict(zip(ids, islice(ids, 1, None), strict=False))
+        following = zip(ids, islice(ids, 1, None), strict=False)
+        self._following = {name: after for name, after in following if after not in sections}
 
     def read_entry(self, value: object, path: Path) -> None:
         """An entry of `edges`."""
@@ -173,21 +198,29 @@ def _unknown_node(issues: Issues, what: str, name: str, path: Path, ids: Collect
     return meant
 
 
-def _mode(issues: Issues, ids: Mapping[str, int], links: Links, start: str | None, *, has_list: bool) -> Mode:
-    """Whether the edges alone say what leads to what: they do if they reach every node.
+def _mode(
+    issues: Issues,
+    ids: Mapping[str, int],
+    links: Links,
+    start: str | None,
+    sections: Collection[str],
+    *,
+    has_list: bool,
+) -> Mode:
+    """Whether the edges alone say what leads to what: they do if they reach every node, sections from their own start.
 
     A start other than the first node needs such edges.
     """
     first = next(iter(ids))
     begin = start or first
-    reached = _reach(begin, links)
+    reached = _reach((begin, *sections), links)
     missing = [name for name in ids if name not in reached]
     if not missing:
         return "complete" if has_list or begin != first else "order"
     if begin == first:
         targets = {target for ends in links.values() for target in ends}
         roots = [name for name in missing if name not in targets]
-        if start is not None or len(roots) != 1 or len(_reach(roots[0], links)) < len(ids):
+        if start is not None or len(roots) != 1 or len(_reach((roots[0], *sections), links)) < len(ids):
             return "order"
         hint = f'should the document start there? Set "start_node": "{roots[0]}"'
     else:
@@ -198,10 +231,10 @@ def _mode(issues: Issues, ids: Mapping[str, int], links: Links, start: str | Non
     return "complete"
 
 
-def _reach(begin: str, links: Mapping[str, Iterable[str]]) -> set[str]:
-    """The nodes that links lead to from one of them, itself among them."""
-    reached = {begin}
-    waiting = [begin]
+def _reach(begin: Iterable[str], links: Mapping[str, Iterable[str]]) -> set[str]:
+    """The nodes that links lead to from some of them, these among them."""
+    reached = set(begin)
+    waiting = list(reached)
     while waiting:
         for target in links[waiting.pop()]:
             if target not in reached:

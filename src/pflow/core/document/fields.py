@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from pflow.core.document.position import Issues, Path, show_path
+from pflow.core.duration import FORM, read_duration, show_duration
 from pflow.core.json_type import describe
 from pflow.core.other_words import FIELD_HINTS, field_meant
 from pflow.core.printable import shorten
@@ -135,6 +136,21 @@ class Fields:
         """A number from `low` (or `above` it) to `high`."""
         value = self._ranged(name, (int, float), "a number", low, high, above=above)
         return default if value is None else float(value)
+
+    def duration(self, name: str, high: float) -> float | None:
+        """Seconds, above 0 and up to `high`, as a number or with a unit."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        seconds = read_duration(value)
+        if seconds is None:
+            wrong_type(self.issues, (*self.path, name), "a duration", value, f"write {FORM}")
+        elif not 0 < seconds <= high:
+            span = f"more than 0 and at most {show_duration(high)}"
+            self.issues.add("out-of-range", f"`{name}` must be {span}, not {show_value(value)}", (*self.path, name))
+        else:
+            return seconds
+        return None
 
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
         value = self.text(name, default)

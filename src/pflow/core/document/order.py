@@ -32,12 +32,13 @@ def follow_order(
     edges: Sequence[Edge],
     choices: Mapping[str, tuple[str, ...]],
     closed: Collection[str] = (),
+    sections: Collection[str] = (),
 ) -> Order:
     """What follows each node for the actions that `edges` leave open.
 
     `choices` are the actions that a node ends with by choosing: where none of them is written, all go where `default`
     goes, and where some are, `else` does. A `closed` node never ends with `default`. Where conditions are written for
-    `default`, what is added is their `else`.
+    `default`, what is added is their `else`. Nothing leads on to a node that one of the `sections` begins with.
     """
     position = {name: index for index, name in enumerate(ids)}
     written: dict[str, dict[str, list[str]]] = {}
@@ -53,7 +54,7 @@ def follow_order(
             named_by[edge.target] = edge
     added: list[Edge] = []
     unclear: list[Unclear] = []
-    following = [*islice(ids, 1, None), END]
+    following = [*(END if name in sections else name for name in islice(ids, 1, None)), END]
     for name, after in zip(ids, following, strict=True):
         said = written.get(name, {})
         own = choices.get(name, ())

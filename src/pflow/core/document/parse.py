@@ -32,6 +32,7 @@ misplaced-template   a `${…}` where templates do not stand
 unknown-node         an edge, mapping or start that names no node
 self-edge            a node that leads to itself by default
 unreachable          a node that nothing leads to
+crossing             a node in two parts: the main part, `on_failure`, `finally`
 """
 
 from __future__ import annotations

@@ -31,6 +31,9 @@ class Reference(NamedTuple):
 OWN_NAMES = ("run", "visit", "steps", "error")
 """Names that every run has, unless its document gives them to something else."""
 
+RUN_FIELDS = ("id", "name", "started_at", "date")
+"""What every run tells of itself, as text. In `finally` there is `status` as well."""
+
 MOST_BUILT = 64_000_000
 """Characters, or bytes of JSON, that several templates may build in one place. One that passes a value on is free."""
 

@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pflow.core.document.document import Document
+from pflow.core.template.compiled import RUN_FIELDS
 from pflow.core.value_type import UNKNOWN, ValueType, of_kinds, of_schema
 from pflow.execution.fit.given import GivenTypes
 from pflow.execution.reference import References
 
-_RUN = {"id": "string", "name": "string", "started_at": "string", "date": "string"}
+
+def _run(*fields: str) -> ValueType:
+    properties = {name: {"type": "string"} for name in fields}
+    return of_schema({"type": "object", "properties": properties, "additionalProperties": False})
+
 
 OWN: Mapping[str, ValueType] = {
     "visit": of_kinds("integer"),
-    "run": of_schema(
-        {
-            "type": "object",
-            "properties": {name: {"type": kind} for name, kind in _RUN.items()},
-            "additionalProperties": False,
-        }
-    ),
+    "run": _run(*RUN_FIELDS),
     "steps": UNKNOWN,
     "error": UNKNOWN,
 }
 """What every run has, unless its document uses the name."""
+
+_ENDING_RUN = _run(*RUN_FIELDS, "status")
 
 
 class NameTypes(Mapping[str, ValueType]):
@@ -42,13 +43,14 @@ class NameTypes(Mapping[str, ValueType]):
         self._index = index
         self._local = local
         self._ids = references.visible_ids(index)
+        self._is_final = references.section_of(index) == "finally"
 
     def __getitem__(self, name: str) -> ValueType:
         if name in self._local:
             return self._local[name]
         if name in self._document.inputs or name in self._ids:
             return self._given.outputs_of(self._index, name)
-        return OWN[name]
+        return _ENDING_RUN if name == "run" and self._is_final else OWN[name]
 
     def __iter__(self) -> Iterator[str]:
         yield from dict.fromkeys((*self._local, *self._document.inputs, *self._ids, *OWN))

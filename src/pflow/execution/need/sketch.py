@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pflow.core.document.document import Document
+from pflow.core.event import Section
 from pflow.core.template.compiled import Compiled
 from pflow.engine.plan import Plan, PlanNode
 from pflow.execution.node_check import CheckedNode
@@ -13,7 +14,12 @@ from pflow.execution.repeat.purity import purity_of
 
 
 def sketch_plan(
-    document: Document, nodes: Sequence[CheckedNode], starts: Sequence[int], outputs: Mapping[str, Compiled], name: str
+    document: Document,
+    nodes: Sequence[CheckedNode],
+    starts: Sequence[int],
+    sections: Mapping[Section, int],
+    outputs: Mapping[str, Compiled],
+    name: str,
 ) -> Plan:
     """Everything of a document that can be shown. It is never run."""
     return Plan(
@@ -23,6 +29,8 @@ def sketch_plan(
         inputs=document.inputs,
         outputs=outputs,
         raw={"document": document.raw, "children": {}},
+        sections=sections,
+        timeout=document.timeout,
     )
 
 

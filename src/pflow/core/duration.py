@@ -1,0 +1,27 @@
+"""Durations as documents write them: a number of seconds, or a string such as `90s`, `15m`, `2h` or `3d`."""
+
+from __future__ import annotations
+
+import re
+
+FORM = "seconds, or a string such as `90s`, `15m`, `2h` or `3d`"
+"""What a duration looks like, for hints."""
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([smhd])")
+
+
+def read_duration(value: object) -> float | None:
+    """The seconds that a value says; None if it does not say any."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    return float(found[1]) * _SECONDS[found[2]] if found else None
+
+
+def show_duration(seconds: float) -> str:
+    """Seconds in the largest unit that they are a whole number of: `90 s`, `15 min`, `3 d`."""
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:g} s"
