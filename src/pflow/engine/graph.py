@@ -39,6 +39,11 @@ def reach_through_loops(successors: Successors, starts: Sequence[int]) -> tuple[
     return tuple(masks)
 
 
+def forward_order(successors: Successors, starts: Sequence[int]) -> list[int]:
+    """The nodes, each after all that lead to it, but for those that lead back."""
+    return _walk(successors, starts)[0][::-1]
+
+
 def predecessors(successors: Successors) -> tuple[tuple[int, ...], ...]:
     """The nodes with an edge to each node, in document order."""
     found: list[list[int]] = [[] for _ in successors]

@@ -20,6 +20,7 @@ from pflow.core.value_type import ValueType
 from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest
+from pflow.execution.absence.document import check_absence
 from pflow.execution.definition import define
 from pflow.execution.expression.document import check_expressions
 from pflow.execution.fit.given import GivenTypes
@@ -153,7 +154,8 @@ class _Compiler:
                 references.check(None, reference, ("outputs", output, "source"))
             declared = document.outputs[output]
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
-        lint_document(nodes, starts, outputs, self.mappings, given, self._report)
+        check_absence(document, nodes, starts, after, outputs, self._report)
+        lint_document(nodes, outputs, self.mappings, given, self._report)
         if any(issue.severity == "error" for issue in self.issues):
             from pflow.execution.need.sketch import sketch_plan  # lazy: only for what cannot run
 

@@ -90,6 +90,11 @@ class CheckedNode:
         """Whether it never ends with `default`."""
         return self.interface is not None and "default" not in self.interface.actions
 
+    @property
+    def chooses(self) -> bool:
+        """Whether not everything behind it, or not itself, runs in every run."""
+        return self.when is not None or bool(self.choices_made) or any(action != "default" for action in self.edges)
+
     def conditions(self) -> tuple[Compiled, ...]:
         """The conditions under which it runs, and under which it takes an item, if it has any."""
         found = (self.when, self.batch.where if self.batch else None)

@@ -210,6 +210,11 @@ class References:
     def _upstream_ids(self, index: int | None) -> list[str]:
         return [self._document.nodes[other].id for other in self.upstream(index)]
 
+    def is_visible(self, index: int | None, name: str) -> bool:
+        """Whether an expression of a node can name a node."""
+        number = self._ids.get(name)
+        return number is not None and (index is None or bool(self._after[number] >> index & 1))
+
     def visible_ids(self, index: int | None) -> list[str]:
         """The nodes that an expression of a node can name: those before it, and itself in a loop."""
         return self._upstream_ids(index)
