@@ -26,7 +26,7 @@ from pflow.execution.absence import check as absence_check
 from pflow.execution.absence import output as absence_output
 from pflow.execution.expression import choice
 from pflow.execution.fit import literal_fit, natural_key, template_fit
-from pflow.execution.lint import code_lint, word_list
+from pflow.execution.lint import code_lint, endless_loop, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
 from pflow.http import client as http_client
@@ -214,6 +214,7 @@ def test_every_issue_code_is_listed() -> None:
                 absence_output,
                 choice,
                 code_lint,
+                endless_loop,
                 compiler,
                 foreign_syntax,
                 literal_fit,

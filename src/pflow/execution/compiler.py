@@ -155,7 +155,7 @@ class _Compiler:
             declared = document.outputs[output]
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
         check_absence(document, nodes, starts, after, outputs, self._report)
-        lint_document(nodes, outputs, self.mappings, given, self._report)
+        lint_document(nodes, after, outputs, self.mappings, given, self._report)
         if any(issue.severity == "error" for issue in self.issues):
             from pflow.execution.need.sketch import sketch_plan  # lazy: only for what cannot run
 

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from pflow.registry.entry import Entry
 
 
+_RESERVED_CASES = {
+    "default": "a node that is skipped ends with it",
+    "else": "it is for when no case holds",
+    **dict.fromkeys(ERROR_ACTIONS, "a node that fails ends with it"),
+}
+
+
 class Report(Protocol):
     """Takes an issue: its code, its message, where, and what would be right."""
 
@@ -202,6 +209,7 @@ def check_actions(node: CheckedNode, document: Document, report: Report) -> None
                 known=actions,
                 hint=did_you_mean(action, actions),
             )
+    _check_case_names(node, report)
     for action in choices if edges else ():
         if action not in edges:
             report(
@@ -209,6 +217,20 @@ def check_actions(node: CheckedNode, document: Document, report: Report) -> None
                 f"`{spec.id}` can end with `{action}`, for which nothing is said",
                 ("nodes", node.index),
                 hint=f"on `{spec.id}` write `on: {{{action}: …}}`: a node, `next` or `end`",
+            )
+
+
+def _check_case_names(node: CheckedNode, report: Report) -> None:
+    """The names that a document gives to choices are not those of actions that mean something else."""
+    name = node.interface.choice_param if node.interface else ""
+    cases = node.spec.params.get(name) if name else None
+    for case in cases if isinstance(cases, Mapping) else ():
+        if case in _RESERVED_CASES:
+            report(
+                "reserved-case",
+                f"a case of `{node.spec.id}` cannot have the name `{case}`: {_RESERVED_CASES[case]}",
+                ("nodes", node.index, "params", name, case),
+                hint="give the case another name",
             )
 
 

@@ -63,7 +63,7 @@ def _check_conditions(document: Document, report: Report) -> None:
 
 def _add_order(document: Document, ids: Mapping[str, int], nodes: Sequence[CheckedNode], report: Report) -> None:
     choices = {node.spec.id: node.choices for node in nodes if node.choices}
-    closed = {node.spec.id for node in nodes if node.is_closed}
+    closed = {node.spec.id for node in nodes if node.is_closed and not node.spec.when}
     order = follow_order(ids, document.edges, choices, closed)
     for edge in order.added:
         _lead(edge, ids, nodes)

@@ -11,7 +11,8 @@ from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import nearest
-from pflow.core.template.compiled import OWN_NAMES, Reference, parse_hint, spell
+from pflow.core.template.compiled import OWN_NAMES, Reference, spell
+from pflow.core.text_hint import parse_hint
 from pflow.engine.plan import DONE
 from pflow.execution.foreign_syntax import other_reference
 

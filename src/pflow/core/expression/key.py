@@ -10,6 +10,7 @@ from pflow.core.expression.tree import Key, Path, key_text
 from pflow.core.expression.value import describe
 from pflow.core.frozen import Frozen
 from pflow.core.suggest import nearest
+from pflow.core.text_hint import parse_path_hint
 
 _SUGGESTED_KEYS = 1000
 """Keys of an object that are compared with one that it lacks."""
@@ -76,6 +77,8 @@ def _dead_end(value: object, key: Key, text: str, at: int) -> Fault:
     if value is None:
         return Fault("type", f"`{text}` is null and has no `{key}`", f"ask first: `{text} != null && …`", at=at)
     hint = field_hint(str(key), text) if isinstance(value, str) else ""
+    if isinstance(value, str) and not hint:
+        hint = parse_path_hint(text)
     return Fault("type", f"`{text}` is {describe(value)} and has no `{key}`", hint, at=at)
 
 

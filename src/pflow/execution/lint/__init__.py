@@ -1,1 +1,1 @@
-"""What runs but is probably a mistake: in code and in commands."""
+"""What runs but is probably a mistake: in code, in commands and in loops."""
