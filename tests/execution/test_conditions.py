@@ -309,3 +309,20 @@ def test_an_edited_condition_on_items_runs_the_batch_again(workspace: Workspace,
     resumed = workspace.resume(failed.run_id, edited=text.replace("r.n >= least", "r.n > 20"))
     assert (resumed.outputs["results"], resumed.reused) == ([{"n": 30, "at": 0}], ())
     assert workspace.run(text).outputs["count"] == 2
+
+
+def test_swapped_cases_are_decided_again_and_the_rest_is_kept(workspace: Workspace, tmp_path: Path) -> None:
+    text = f"""
+inputs: {{n: {{type: integer, default: 5}}}}
+nodes:
+  - {{id: size, type: switch, params: {{cases: {{small: "n < 10", tiny: "n < 100"}}}}}}
+  - {{id: other, type: switch, params: {{cases: {{b: "n < 10", a: "n < 100"}}}}}}
+  - {{id: stop, type: shell, params: {{command: test -e {tmp_path}/go}}}}
+outputs: {{case: "${{size.case}}", other: "${{other.case}}"}}
+"""
+    failed = workspace.run(text)
+    assert failed.status == "failed"
+    (tmp_path / "go").touch()
+    swapped = text.replace('{small: "n < 10", tiny: "n < 100"}', '{tiny: "n < 100", small: "n < 10"}')
+    resumed = workspace.resume(failed.run_id, edited=swapped)
+    assert (resumed.outputs, resumed.reused) == ({"case": "tiny", "other": "b"}, ("other",))

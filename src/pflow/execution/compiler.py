@@ -358,7 +358,8 @@ class _Compiler:
         spec, child = node.spec, node.child
         mapping = self.mappings.get(spec.id)
         node_hash = entry.node_hash if child is None else digest(orjson.dumps(child.raw))
-        definition, former = define(spec, node_hash, mapping, child.raw if child else None)
+        ordered = entry.interface.choice_param
+        definition, former = define(spec, node_hash, mapping, child.raw if child else None, ordered=ordered)
         added = tool_params(entry.tool)
         return PlanNode(
             id=spec.id,
