@@ -15,6 +15,7 @@ _MOST_VALUES = 100
 _MOST_APART = 8
 """Elements of a constant that are each looked into; of more, only their types count."""
 
+_MOST_LOOKED_AT = 2_000
 _DEEPEST = 8
 Path = tuple[str | int, ...]
 
@@ -120,11 +121,12 @@ def of_field(field: Field) -> ValueType:
 
 def of_fields(fields: Mapping[str, ValueType]) -> ValueType:
     """The type of an object with these fields and no others."""
-    properties = {name: _as_schema(field) for name, field in fields.items()}
+    properties = {name: as_schema(field) for name, field in fields.items()}
     return of_schema({"type": "object", "properties": properties, "additionalProperties": False})
 
 
-def _as_schema(one: ValueType) -> Schema:
+def as_schema(one: ValueType) -> Schema:
+    """The schema of a type that was declared, {} for others, as far as it can stand for itself."""
     choices = [_alone(choice, one.root) for choice in one.choices]
     if not choices or one.seen or not one.certain:
         return {}  # what was only seen or said promises nothing
@@ -148,9 +150,25 @@ def union(types: Sequence[ValueType]) -> ValueType:
 
 def _alone(schema: Schema, root: Schema) -> Schema:
     """A schema that stands without its root: of one that may refer to it, only the type."""
-    if not root or not {"properties", "items", "additionalProperties"} & schema.keys():
+    if not root or not {"properties", "items", "additionalProperties"} & schema.keys() or not _refers(schema):
         return schema
     return _typed(_kinds(schema))
+
+
+def _refers(schema: Schema) -> bool:
+    """Whether there is a reference in a schema, or may be: of a very large one not all is looked at."""
+    waiting: list[object] = [schema]
+    for _ in range(_MOST_LOOKED_AT):
+        if not waiting:
+            return False
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if "$ref" in part or "$dynamicRef" in part:
+                return True
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return bool(waiting)
 
 
 def _typed(kinds: frozenset[str] | None) -> Schema:

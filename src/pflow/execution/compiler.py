@@ -22,7 +22,7 @@ from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest
 from pflow.execution.absence.document import check_absence
 from pflow.execution.definition import define
-from pflow.execution.expression.document import check_expressions
+from pflow.execution.expression.document import check_expressions, infer_types
 from pflow.execution.fit.given import GivenTypes
 from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.natural_key import fill_params
@@ -140,6 +140,7 @@ class _Compiler:
         interfaces = [node.visible_outputs() for node in nodes]
         references = References(document, interfaces, after, self._report)
         given = GivenTypes(document, nodes, interfaces, references)
+        infer_types(nodes, starts, interfaces, document, given, references, self._report)
         fit = TemplateFit(given, self._report)
         outputs = self._outputs(document)
         for node in nodes:

@@ -56,7 +56,7 @@ class CheckedNode:
 
     __slots__ = (
         *("batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
-        *("choices_made", "lacks_workflow", "params", "spec", "when"),
+        *("choices_made", "inferred", "lacks_workflow", "params", "spec", "when"),
     )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
@@ -70,6 +70,7 @@ class CheckedNode:
         self.params: dict[str, Compiled] = {}
         self.when: Compiled | None = None
         self.fields: dict[str, Field] = {}
+        self.inferred: tuple[Field, ...] | None = None
         self.batch: PlanBatch | None = None
         self.edges: dict[str, tuple[int, ...]] = {}
         self.implied: list[str] = []
@@ -127,7 +128,9 @@ class CheckedNode:
             opened = not self.child.outputs
         elif self.interface is not None:
             outputs, opened = self.interface.outputs, self.interface.open_outputs
-            if self.interface.echo_params:
+            if self.inferred is not None:
+                outputs = self.inferred
+            elif self.interface.echo_params:
                 outputs = tuple(Field(name=name) for name in self.spec.params)
             elif self.is_built_in("parse"):
                 outputs = (parsed_value(self.spec.params),)

@@ -67,6 +67,11 @@ class ExpressionCheck:
             checked[place.path] = self._one(place, types, node, path)
         return compiled.replaced({at: found.expression for at, found in checked.items()})
 
+    def types_of(self, node: CheckedNode, compiled: Computed) -> dict[ValuePath, ValueType]:
+        """The types of the expressions of a value, by their places in it; nothing is reported."""
+        types = NameTypes(self._document, self._given, self._references, node.index, self._local(node, compiled))
+        return {place.path: check(place.expression, types).type for place in compiled.expressions()}
+
     def _one(self, place: Place, types: NameTypes, node: CheckedNode, path: Path) -> Checked:
         found = check(place.expression, types, must_be=place.must_be)
         for problem in found.problems:
