@@ -270,3 +270,39 @@ def test_ten_thousand_nodes_with_conditions_are_checked_at_once(workspace: Works
             nodes[-1]["params"] = {"x": f"${{{before}.x:-1}}"}
     found = workspace.check({"nodes": nodes})
     assert found.ok and not found.warnings
+
+
+def test_a_default_is_read_as_the_type_of_the_place_where_it_stands(workspace: Workspace) -> None:
+    text = """
+inputs: {go: {type: boolean, default: false}}
+nodes:
+  - {id: a, type: echo, when: go, params: {list: [1], n: 1}}
+  - {id: kept, type: filter, params: {items: "${a.list:-[]}", where: "true"}}
+  - {id: each, type: echo, batch: {items: "${a.list:-[1, 2]}"}, params: {x: "${item}"}}
+  - id: sub
+    type: workflow
+    params:
+      inputs: {list: "${a.list:-[3]}", n: "${a.n:-7}", text: "${a.n:-12}", any: "${a.n:-5}"}
+      workflow:
+        inputs: {list: {type: array}, n: {type: integer}, text: {type: string}, any: {type: any}}
+        nodes: [{id: e, type: echo, params: {list: "${list}", n: "${n}", text: "${text}", any: "${any}"}}]
+outputs:
+  kept: "${kept.items}"
+  each: "${each.count}"
+  sub: "${sub}"
+  n: {type: integer, source: "${a.n:-0}"}
+  list: {type: array, source: "${a.list:-[]}"}
+  text: {type: string, source: "${a.n:-0}"}
+  any: "${a.list:-[]}"
+"""
+    assert workspace.run(text).outputs == {
+        "kept": [],
+        "each": 2,
+        "sub": {"list": [3], "n": 7, "text": "12", "any": "5"},
+        "n": 0,
+        "list": [],
+        "text": "0",
+        "any": "[]",
+    }
+    given = workspace.run(text, {"go": True}).outputs
+    assert (given["n"], given["list"], given["text"]) == (1, [1], 1)

@@ -145,8 +145,9 @@ def test_a_condition_that_cannot_be_decided_fails_its_step_before_it_starts(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     text = f"""
+inputs: {{data: {{type: object, default: {{}}}}}}
 nodes:
-  - {{id: a, type: echo, params: {{data: {{}}}}}}
+  - {{id: a, type: echo, params: {{data: "${{data}}"}}}}
   - {{id: b, type: shell, when: "a.data.n > 1", params: {{command: touch {tmp_path}/made}}}}
 """
     outcome = workspace.run(text)

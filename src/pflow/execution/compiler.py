@@ -16,7 +16,7 @@ from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER, Slot
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
-from pflow.core.value_type import ValueType
+from pflow.core.value_type import ValueType, of_kinds
 from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest
@@ -26,7 +26,7 @@ from pflow.execution.expression.document import check_expressions, infer_types
 from pflow.execution.fit.given import GivenTypes
 from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.natural_key import fill_params
-from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
+from pflow.execution.fit.taken import ITEMS, convert_to, read_default_as, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
 from pflow.execution.lint.document_lint import lint_document
@@ -345,7 +345,8 @@ class _Compiler:
         outputs = {}
         for name, output in document.outputs.items():
             source = output.source if output.source is not None else f"${{{name}}}"
-            outputs[name] = self._template(source, ("outputs", name, "source"))
+            compiled = self._template(source, ("outputs", name, "source"))
+            outputs[name] = read_default_as(compiled, of_kinds(output.type))
             warn_of_foreign(source, self.names, ("outputs", name, "source"), self._report)
         return outputs
 

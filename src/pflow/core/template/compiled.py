@@ -136,9 +136,19 @@ class Converted(Compiled):
 
     def render(self, lookup: Lookup) -> object:
         value = self.inner.render(lookup)
-        if value is self._written:
-            return self._default
+        return self._default if value is self._written else self._fit(value)
+
+    def _fit(self, value: object) -> object:
         return convert(value, self._kinds)
+
+
+class WithDefault(Converted):
+    """A template of which only the default is read as a value of its place: what it names stays as it is."""
+
+    __slots__ = ()
+
+    def _fit(self, value: object) -> object:
+        return value
 
 
 class Parts(Compiled):
