@@ -9,7 +9,7 @@ from itertools import islice
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Field
 from pflow.core.json_type import type_of
-from pflow.core.schema_path import Schema, calls_seen, choices_of, resolve
+from pflow.core.schema_path import CONTENT, SEEN, Schema, calls_seen, choices_of, resolve
 
 _MOST_VALUES = 100
 _MOST_APART = 8
@@ -59,6 +59,13 @@ class ValueType(Frozen):
                 return None
             found += values
         return tuple(found) or None
+
+    @property
+    def held(self) -> ValueType | None:
+        """The type of the JSON that a text holds; None for what is not such a text."""
+        if not self.choices or any(CONTENT not in choice for choice in self.choices):
+            return None
+        return self._replace(choices=_flat([choice[CONTENT] for choice in self.choices], self.root))
 
     def at(self, path: Sequence[str | int]) -> ValueType:
         """The type of what is at a path inside the value."""
@@ -126,10 +133,12 @@ def of_fields(fields: Mapping[str, ValueType]) -> ValueType:
 
 
 def as_schema(one: ValueType) -> Schema:
-    """The schema of a type that was declared, {} for others, as far as it can stand for itself."""
+    """The schema of a type as far as it can stand for itself; {} for what was only said of it."""
     choices = [_alone(choice, one.root) for choice in one.choices]
-    if not choices or one.seen or not one.certain:
-        return {}  # what was only seen or said promises nothing
+    if not choices or not one.certain:
+        return {}
+    if one.seen:
+        choices = [{**choice, SEEN: one.seen} for choice in choices]
     return choices[0] if len(choices) == 1 else {"anyOf": choices}
 
 

@@ -179,6 +179,7 @@ def _unknown_name(checker: _Checker, node: Path, dashed: str) -> StaticType:
 
 def _at(checker: _Checker, found: StaticType, key: Key, text: str, at: int) -> StaticType:
     """The type at a key of a value that is written `text`."""
+    found = found.opened
     wanted = "array" if isinstance(key, int) else "object"
     if wanted not in found.possible:
         hint = field_hint(str(key), text) if found.possible <= {"array", "string"} else ""
@@ -221,6 +222,7 @@ def _has(checker: _Checker, node: Has) -> StaticType:
     base = (
         checker.type(target.operand) if isinstance(target, Field) else _followed(checker, target, len(target.keys) - 1)
     )
+    base = base.opened
     if "object" not in base.possible:
         message = f"`has` asks for a field of an object, not of {base}"
         checker.report("expression-type", message, target.at, evidence=(base,))
