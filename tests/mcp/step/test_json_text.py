@@ -61,7 +61,7 @@ def test_a_path_leads_into_the_json_and_the_whole_stays_text(pflow: Pflow, duck:
 
 
 def test_an_expression_leads_into_the_json_as_a_template_does(pflow: Pflow, duck: Any, tmp_path: Path) -> None:
-    duck(ROWS, ROWS, "no data", ROWS, ROWS)
+    duck(ROWS, ROWS, ROWS)
     expressions = {
         "cell": "q.result.rows[0][0] + 1",
         "there": "has(q.result.at) && !has(q.result.nothing)",
@@ -70,13 +70,13 @@ def test_an_expression_leads_into_the_json_as_a_template_does(pflow: Pflow, duck
     }
     compute = {"id": "v", "type": "let", "params": expressions}
     said = run(pflow, tmp_path, compute, v="${v}")
-    size = len(json.dumps(ROWS, indent=1))
-    assert said.json["data"]["outputs"] == {"v": {"cell": 43, "there": True, "size": size, "steps": True}}
+    text = json.dumps(ROWS, indent=1)
+    assert said.json["data"]["outputs"] == {"v": {"cell": 43, "there": True, "size": len(text), "steps": True}}
     calls = {"id": "each", "type": "mcp-duck-query", "batch": {"items": [1, 2]}}
     rows = {"id": "rows", "type": "let", "params": {"n": "each.results[1].result.rows[1][0]"}}
     whole = {"id": "whole", "type": "let", "params": {"text": "q.result"}}
     said = run(pflow, tmp_path, calls, rows, whole, n="${rows.n}", text="${whole.text}")
-    assert said.json["data"]["outputs"] == {"n": 43, "text": "no data"}
+    assert said.json["data"]["outputs"] == {"n": 43, "text": text}
 
 
 def test_what_was_seen_is_a_warning_in_an_expression(pflow: Pflow, duck: Any, tmp_path: Path) -> None:
