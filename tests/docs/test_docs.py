@@ -22,9 +22,11 @@ from pflow.core.expression.check import Code
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
+from pflow.execution.absence import check as absence_check
+from pflow.execution.absence import output as absence_output
 from pflow.execution.expression import choice
 from pflow.execution.fit import literal_fit, natural_key, template_fit
-from pflow.execution.lint import absent_output, code_lint, word_list
+from pflow.execution.lint import code_lint, endless_loop, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
 from pflow.execution.repeat import purity
@@ -210,9 +212,11 @@ def test_every_issue_code_is_listed() -> None:
         map(
             inspect.getsource,
             (
-                absent_output,
+                absence_check,
+                absence_output,
                 choice,
                 code_lint,
+                endless_loop,
                 compiler,
                 foreign_syntax,
                 literal_fit,

@@ -126,26 +126,28 @@ outputs: {n: "${a.data.n}"}
     assert run(workspace, text).outputs == {"n": 0}
 
 
-def test_a_template_that_needs_a_skipped_step_says_why_it_fails(workspace: Workspace) -> None:
+def test_what_another_way_left_out_is_named_where_it_is_needed(workspace: Workspace) -> None:
     text = """
 inputs: {go: {type: boolean, default: false}}
 nodes:
-  - {id: a, type: echo, when: go, params: {x: 1}}
+  - {id: choose, type: switch, params: {cases: {yes: go}}, on: {yes: a, else: b}}
+  - {id: a, type: echo, params: {x: 1}, on: {default: b}}
   - {id: b, type: echo, params: {y: "${a.x}"}}
 """
     outcome = workspace.run(text)
     assert outcome.error is not None
-    assert outcome.error["message"] == "template `${a.x}` not resolved: node `a` was skipped"
-    outcome = workspace.run(text.replace('"${a.x}"', "1").replace("echo, params: {y", "let, params: {y: a.x, z"))
-    assert outcome.error is not None and "`a` was skipped" in str(outcome.error["message"])
+    assert outcome.error["message"] == "template `${a.x}` not resolved: node `a` has not run"
+    outcome = workspace.run(text.replace('echo, params: {y: "${a.x}"', "let, params: {y: a.x"))
+    assert outcome.error is not None and "node `a` has not run" in str(outcome.error["message"])
 
 
 def test_a_condition_that_cannot_be_decided_fails_its_step_before_it_starts(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     text = f"""
+inputs: {{data: {{type: object, default: {{}}}}}}
 nodes:
-  - {{id: a, type: echo, params: {{data: {{}}}}}}
+  - {{id: a, type: echo, params: {{data: "${{data}}"}}}}
   - {{id: b, type: shell, when: "a.data.n > 1", params: {{command: touch {tmp_path}/made}}}}
 """
     outcome = workspace.run(text)
@@ -190,7 +192,7 @@ inputs: {list: {type: array}}
 outputs: {squares: "${each.results}"}
 """
     assert run(workspace, text, list=[2, 3]).outputs == {"squares": [{"square": 4, "at": 0}, {"square": 9, "at": 1}]}
-    [issue] = issues(workspace, text.replace("size(list) > 0", "n > 0"))
+    [issue] = workspace.check(text.replace("size(list) > 0", "n > 0")).errors
     assert issue.code == "unknown-name"
 
 
@@ -308,3 +310,20 @@ def test_an_edited_condition_on_items_runs_the_batch_again(workspace: Workspace,
     resumed = workspace.resume(failed.run_id, edited=text.replace("r.n >= least", "r.n > 20"))
     assert (resumed.outputs["results"], resumed.reused) == ([{"n": 30, "at": 0}], ())
     assert workspace.run(text).outputs["count"] == 2
+
+
+def test_swapped_cases_are_decided_again_and_the_rest_is_kept(workspace: Workspace, tmp_path: Path) -> None:
+    text = f"""
+inputs: {{n: {{type: integer, default: 5}}}}
+nodes:
+  - {{id: size, type: switch, params: {{cases: {{small: "n < 10", tiny: "n < 100"}}}}}}
+  - {{id: other, type: switch, params: {{cases: {{b: "n < 10", a: "n < 100"}}}}}}
+  - {{id: stop, type: shell, params: {{command: test -e {tmp_path}/go}}}}
+outputs: {{case: "${{size.case}}", other: "${{other.case}}"}}
+"""
+    failed = workspace.run(text)
+    assert failed.status == "failed"
+    (tmp_path / "go").touch()
+    swapped = text.replace('{small: "n < 10", tiny: "n < 100"}', '{tiny: "n < 100", small: "n < 10"}')
+    resumed = workspace.resume(failed.run_id, edited=swapped)
+    assert (resumed.outputs, resumed.reused) == ({"case": "tiny", "other": "b"}, ("other",))

@@ -9,12 +9,13 @@ from itertools import islice
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Field
 from pflow.core.json_type import type_of
-from pflow.core.schema_path import Schema, calls_seen, choices_of, resolve
+from pflow.core.schema_path import CONTENT, SEEN, Schema, calls_seen, choices_of, resolve
 
 _MOST_VALUES = 100
 _MOST_APART = 8
 """Elements of a constant that are each looked into; of more, only their types count."""
 
+_MOST_LOOKED_AT = 2_000
 _DEEPEST = 8
 Path = tuple[str | int, ...]
 
@@ -58,6 +59,13 @@ class ValueType(Frozen):
                 return None
             found += values
         return tuple(found) or None
+
+    @property
+    def held(self) -> ValueType | None:
+        """The type of the JSON that a text holds; None for what is not such a text."""
+        if not self.choices or any(CONTENT not in choice for choice in self.choices):
+            return None
+        return self._replace(choices=_flat([choice[CONTENT] for choice in self.choices], self.root))
 
     def at(self, path: Sequence[str | int]) -> ValueType:
         """The type of what is at a path inside the value."""
@@ -120,14 +128,17 @@ def of_field(field: Field) -> ValueType:
 
 def of_fields(fields: Mapping[str, ValueType]) -> ValueType:
     """The type of an object with these fields and no others."""
-    properties = {name: _as_schema(field) for name, field in fields.items()}
+    properties = {name: as_schema(field) for name, field in fields.items()}
     return of_schema({"type": "object", "properties": properties, "additionalProperties": False})
 
 
-def _as_schema(one: ValueType) -> Schema:
+def as_schema(one: ValueType) -> Schema:
+    """The schema of a type as far as it can stand for itself; {} for what was only said of it."""
     choices = [_alone(choice, one.root) for choice in one.choices]
-    if not choices or one.seen or not one.certain:
-        return {}  # what was only seen or said promises nothing
+    if not choices or not one.certain:
+        return {}
+    if one.seen:
+        choices = [{**choice, SEEN: one.seen} for choice in choices]
     return choices[0] if len(choices) == 1 else {"anyOf": choices}
 
 
@@ -148,9 +159,25 @@ def union(types: Sequence[ValueType]) -> ValueType:
 
 def _alone(schema: Schema, root: Schema) -> Schema:
     """A schema that stands without its root: of one that may refer to it, only the type."""
-    if not root or not {"properties", "items", "additionalProperties"} & schema.keys():
+    if not root or not {"properties", "items", "additionalProperties"} & schema.keys() or not _refers(schema):
         return schema
     return _typed(_kinds(schema))
+
+
+def _refers(schema: Schema) -> bool:
+    """Whether there is a reference in a schema, or may be: of a very large one not all is looked at."""
+    waiting: list[object] = [schema]
+    for _ in range(_MOST_LOOKED_AT):
+        if not waiting:
+            return False
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if "$ref" in part or "$dynamicRef" in part:
+                return True
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return bool(waiting)
 
 
 def _typed(kinds: frozenset[str] | None) -> Schema:

@@ -47,6 +47,11 @@ def reached_from(successors: Successors, starts: Iterable[int]) -> set[int]:
     return found
 
 
+def forward_order(successors: Successors, starts: Sequence[int]) -> list[int]:
+    """The nodes, each after all that lead to it, but for those that lead back."""
+    return _walk(successors, starts)[0][::-1]
+
+
 def predecessors(successors: Successors) -> tuple[tuple[int, ...], ...]:
     """The nodes with an edge to each node, in document order."""
     found: list[list[int]] = [[] for _ in successors]

@@ -94,6 +94,7 @@ class Names:
         self._seed = seed or {}
         self._about = about
         self._put_together: dict[int, tuple[object, list[object]]] = {}
+        self._made_readable: dict[int, tuple[Mapping[str, object], Mapping[str, object]]] = {}
         self._last_text = ""
         self._last_json: object | None = None
 
@@ -138,9 +139,11 @@ class Names:
             done = (
                 self._done(number, outputs.get("results"), f"{name}.results") if number in self._state.items else None
             )
-            return outputs if done is None else {**outputs, DONE: done}
+            readable = self._readable(number, outputs)
+            return readable if done is None else {**readable, DONE: done}
         if name == "steps":
-            return {self._plan.nodes[number].id: outputs for number, outputs in self._state.outputs.items()}
+            known = self._state.outputs.items()
+            return {self._plan.nodes[number].id: self._readable(number, outputs) for number, outputs in known}
         if name == "error":
             try:
                 return self.read(node, name)
@@ -156,6 +159,17 @@ class Names:
         if "steps" not in self._inputs and "steps" not in self._plan.by_id and isinstance(steps, Mapping):
             found["steps"] = {**steps, name: writes}
         return found
+
+    def _readable(self, number: int, outputs: Mapping[str, object]) -> Mapping[str, object]:
+        """The outputs of a node as expressions see them: they lead into the text of a tool's result as templates do."""
+        read = self._plan.nodes[number].json_in
+        if read is None:
+            return outputs
+        known = self._made_readable.get(number)
+        if known is None or known[0] is not outputs:
+            known = outputs, _with_json(outputs, partial(self._open, read))
+            self._made_readable[number] = known
+        return known[1]
 
     def _why_absent(self, name: str) -> str:
         skipped = self._plan.by_id[name].number in self._state.skipped
@@ -316,6 +330,19 @@ def _without_text(value: object, path: ValuePath) -> object:
     if isinstance(value, Mapping):
         return {key: _without_text(part, rest) if key == here else part for key, part in value.items()}
     return value
+
+
+def _with_json(outputs: Mapping[str, object], read: JsonIn) -> Mapping[str, object]:
+    """The outputs of a tool, or of a batch of its calls, with results that lead into the JSON that they hold."""
+    from pflow.core.expression.value import JsonText  # lazy: only for expressions
+
+    text, results = outputs.get("result"), outputs.get("results")
+    if isinstance(text, str):
+        return {**outputs, "result": JsonText(text, read)}
+    if isinstance(results, list):
+        each = [_with_json(one, read) if isinstance(one, Mapping) else one for one in results]
+        return {**outputs, "results": each}
+    return outputs
 
 
 def absent(reason: str) -> object:

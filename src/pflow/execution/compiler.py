@@ -17,16 +17,17 @@ from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER, Slot
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
-from pflow.core.value_type import ValueType
+from pflow.core.value_type import ValueType, of_kinds
 from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
 from pflow.engine.value import digest
+from pflow.execution.absence.document import check_absence
 from pflow.execution.definition import define
-from pflow.execution.expression.document import check_expressions
+from pflow.execution.expression.document import check_expressions, infer_types
 from pflow.execution.fit.given import GivenTypes
 from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.natural_key import fill_params
-from pflow.execution.fit.taken import ITEMS, convert_to, taken_by
+from pflow.execution.fit.taken import ITEMS, convert_to, read_default_as, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.foreign_syntax import warn_of_foreign
 from pflow.execution.lint.document_lint import lint_document
@@ -152,6 +153,7 @@ class _Compiler:
         interfaces = [node.visible_outputs() for node in nodes]
         references = References(document, interfaces, after, self._report, [node.section for node in nodes])
         given = GivenTypes(document, nodes, interfaces, references)
+        infer_types(nodes, starts, interfaces, document, given, references, self._report)
         fit = TemplateFit(given, self._report)
         outputs = self._outputs(document)
         for node in nodes:
@@ -167,7 +169,8 @@ class _Compiler:
                 references.check(None, reference, ("outputs", output, "source"))
             declared = document.outputs[output]
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
-        lint_document(nodes, starts, outputs, self.mappings, given, self._report)
+        check_absence(document, nodes, starts, after, outputs, self._report)
+        lint_document(nodes, after, outputs, self.mappings, given, self._report)
         if any(issue.severity == "error" for issue in self.issues):
             from pflow.execution.need.sketch import sketch_plan  # lazy: only for what cannot run
 
@@ -370,7 +373,8 @@ class _Compiler:
         outputs = {}
         for name, output in document.outputs.items():
             source = output.source if output.source is not None else f"${{{name}}}"
-            outputs[name] = self._template(source, ("outputs", name, "source"))
+            compiled = self._template(source, ("outputs", name, "source"))
+            outputs[name] = read_default_as(compiled, of_kinds(output.type))
             warn_of_foreign(source, self.names, ("outputs", name, "source"), self._report)
         return outputs
 
@@ -384,7 +388,8 @@ class _Compiler:
         spec, child = node.spec, node.child
         mapping = self.mappings.get(spec.id)
         node_hash = entry.node_hash if child is None else digest(orjson.dumps(child.raw))
-        definition, former = define(spec, node_hash, mapping, child.raw if child else None)
+        ordered = entry.interface.choice_param
+        definition, former = define(spec, node_hash, mapping, child.raw if child else None, ordered=ordered)
         added = tool_params(entry.tool)
         return PlanNode(
             id=spec.id,

@@ -12,16 +12,22 @@ from pflow.engine.value import digest_all
 
 
 def define(
-    spec: NodeSpec, node_hash: str, mapping: KeyMapping | None, child: Mapping[str, object] | None = None
+    spec: NodeSpec,
+    node_hash: str,
+    mapping: KeyMapping | None,
+    child: Mapping[str, object] | None = None,
+    *,
+    ordered: str = "",
 ) -> tuple[str, Callable[[], tuple[str, ...]]]:
     """The definition of a node, and how to ask for those that earlier releases recorded for it.
 
-    `child` is the sub-workflow that it runs, with the documents inside it.
+    `child` is the sub-workflow that it runs, with the documents inside it. `ordered` names the param of which the
+    order of the keys counts.
     """
     params = orjson.dumps(spec.params, option=orjson.OPT_SORT_KEYS)
     batch_fields = _set_fields(spec.batch, but=("concurrency", "max_failed"))
     mapping_fields = _set_fields(mapping)
-    shape = orjson.dumps([batch_fields, mapping_fields])
+    shape = orjson.dumps([batch_fields, mapping_fields, *_order(spec.params.get(ordered))])
 
     def former() -> tuple[str, ...]:
         from pflow.execution.former_identity import former_child_hash, former_definitions  # lazy: only for a past
@@ -36,6 +42,12 @@ def define(
         return digest_all([spec.type.encode(), known_as.encode(), params, shape])
 
     return identify(node_hash), former
+
+
+def _order(value: object) -> list[list[str]]:
+    """The keys in their order, unless they are in the one that the params are identified by."""
+    names = list(value) if isinstance(value, Mapping) else []
+    return [names] if names != sorted(names) else []
 
 
 def _set_fields(value: Batch | KeyMapping | None, but: tuple[str, ...] = ()) -> dict[str, object] | None:

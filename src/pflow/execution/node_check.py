@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from pflow.registry.entry import Entry
 
 
+_RESERVED_CASES = {
+    "default": "a node that is skipped ends with it",
+    "else": "it is for when no case holds",
+    **dict.fromkeys(ERROR_ACTIONS, "a node that fails ends with it"),
+}
+
+
 class Report(Protocol):
     """Takes an issue: its code, its message, where, and what would be right."""
 
@@ -50,7 +57,7 @@ class CheckedNode:
 
     __slots__ = (
         *("batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
-        *("choices_made", "lacks_workflow", "params", "section", "spec", "until", "when"),
+        *("choices_made", "inferred", "lacks_workflow", "params", "section", "spec", "until", "when"),
     )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
@@ -65,6 +72,7 @@ class CheckedNode:
         self.when: Compiled | None = None
         self.until: Compiled | None = None
         self.fields: dict[str, Field] = {}
+        self.inferred: tuple[Field, ...] | None = None
         self.batch: PlanBatch | None = None
         self.edges: dict[str, tuple[int, ...]] = {}
         self.implied: list[str] = []
@@ -93,6 +101,11 @@ class CheckedNode:
         """Whether it never ends with `default`."""
         return self.interface is not None and "default" not in self.interface.actions
 
+    @property
+    def chooses(self) -> bool:
+        """Whether not everything behind it, or not itself, runs in every run."""
+        return self.when is not None or bool(self.choices_made) or any(action != "default" for action in self.edges)
+
     def conditions(self) -> tuple[Compiled, ...]:
         """The conditions under which it runs, takes an item, and is done, if it has any."""
         found = (self.when, self.batch.where if self.batch else None, self.until)
@@ -117,7 +130,9 @@ class CheckedNode:
             opened = not self.child.outputs
         elif self.interface is not None:
             outputs, opened = self.interface.outputs, self.interface.open_outputs
-            if self.interface.echo_params:
+            if self.inferred is not None:
+                outputs = self.inferred
+            elif self.interface.echo_params:
                 outputs = tuple(Field(name=name) for name in self.spec.params)
             elif self.is_built_in("parse"):
                 outputs = (parsed_value(self.spec.params),)
@@ -199,6 +214,7 @@ def check_actions(node: CheckedNode, document: Document, report: Report) -> None
                 known=actions,
                 hint=did_you_mean(action, actions),
             )
+    _check_case_names(node, report)
     for action in choices if edges else ():
         if action not in edges:
             report(
@@ -206,6 +222,20 @@ def check_actions(node: CheckedNode, document: Document, report: Report) -> None
                 f"`{spec.id}` can end with `{action}`, for which nothing is said",
                 ("nodes", node.index),
                 hint=f"on `{spec.id}` write `on: {{{action}: …}}`: a node, `next` or `end`",
+            )
+
+
+def _check_case_names(node: CheckedNode, report: Report) -> None:
+    """The names that a document gives to choices are not those of actions that mean something else."""
+    name = node.interface.choice_param if node.interface else ""
+    cases = node.spec.params.get(name) if name else None
+    for case in cases if isinstance(cases, Mapping) else ():
+        if case in _RESERVED_CASES:
+            report(
+                "reserved-case",
+                f"a case of `{node.spec.id}` cannot have the name `{case}`: {_RESERVED_CASES[case]}",
+                ("nodes", node.index, "params", name, case),
+                hint="give the case another name",
             )
 
 

@@ -67,7 +67,7 @@ def _check_conditions(document: Document, report: Report) -> None:
 
 def _add_order(document: Document, ids: Mapping[str, int], nodes: Sequence[CheckedNode], report: Report) -> None:
     choices = {node.spec.id: node.choices for node in nodes if node.choices}
-    closed = {node.spec.id for node in nodes if node.is_closed}
+    closed = {node.spec.id for node in nodes if node.is_closed and not node.spec.when}
     order = follow_order(ids, document.edges, choices, closed, document.sections.values())
     _lead(order.added, ids, nodes)
     for edge in order.added:
@@ -125,9 +125,7 @@ def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[Chec
         if edge.when:
             message = "with `edges: data`, an edge cannot have `when`"
             report("data-route", message, edge.path, hint=f"put it on the node `{edge.target or edge.source}`")
-    kept = (
-        edge for edge in document.edges if edge.path[0] == "edges" and edge.action == "default" and not edge.when
-    )
+    kept = (edge for edge in document.edges if edge.path[0] == "edges" and edge.action == "default" and not edge.when)
     _lead(kept, ids, nodes)
     for edge in document.edges:
         _route(edge, nodes[ids[edge.source]], report)

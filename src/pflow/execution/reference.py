@@ -12,7 +12,8 @@ from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import did_you_mean, nearest
-from pflow.core.template.compiled import OWN_NAMES, RUN_FIELDS, Reference, parse_hint, spell
+from pflow.core.template.compiled import OWN_NAMES, RUN_FIELDS, Reference, spell
+from pflow.core.text_hint import parse_hint
 from pflow.engine.plan import DONE
 from pflow.execution.foreign_syntax import other_reference
 
@@ -239,6 +240,15 @@ class References:
 
     def _upstream_ids(self, index: int | None) -> list[str]:
         return [self._document.nodes[other].id for other in self.upstream(index)]
+
+    def is_visible(self, index: int | None, name: str) -> bool:
+        """Whether an expression of a node can name a node."""
+        number = self._ids.get(name)
+        if number is None:
+            return False
+        if index is None or self.section_of(index) is None:
+            return index is None or bool(self._after[number] >> index & 1)
+        return self._can_be_before(number, index)
 
     def visible_ids(self, index: int | None) -> list[str]:
         """The nodes that an expression of a node can name: those before it, and itself in a loop."""

@@ -60,6 +60,35 @@ def test_a_path_leads_into_the_json_and_the_whole_stays_text(pflow: Pflow, duck:
     }
 
 
+def test_an_expression_leads_into_the_json_as_a_template_does(pflow: Pflow, duck: Any, tmp_path: Path) -> None:
+    duck(ROWS, ROWS, ROWS)
+    expressions = {
+        "cell": "q.result.rows[0][0] + 1",
+        "there": "has(q.result.at) && !has(q.result.nothing)",
+        "size": "size(q.result)",
+        "steps": 'steps["q"].result.success',
+    }
+    compute = {"id": "v", "type": "let", "params": expressions}
+    said = run(pflow, tmp_path, compute, v="${v}")
+    text = json.dumps(ROWS, indent=1)
+    assert said.json["data"]["outputs"] == {"v": {"cell": 43, "there": True, "size": len(text), "steps": True}}
+    calls = {"id": "each", "type": "mcp-duck-query", "batch": {"items": [1, 2]}}
+    rows = {"id": "rows", "type": "let", "params": {"n": "each.results[1].result.rows[1][0]"}}
+    whole = {"id": "whole", "type": "let", "params": {"text": "q.result"}}
+    said = run(pflow, tmp_path, calls, rows, whole, n="${rows.n}", text="${whole.text}")
+    assert said.json["data"]["outputs"] == {"n": 43, "text": text}
+
+
+def test_what_was_seen_is_a_warning_in_an_expression(pflow: Pflow, duck: Any, tmp_path: Path) -> None:
+    duck(ROWS)
+    pflow("call", "duck", "query")
+    wrong = {"id": "v", "type": "let", "params": {"x": "has(q.result.rows) ? q.result.row : 0"}}
+    path = tmp_path / "v.json"
+    path.write_text(json.dumps({"nodes": [{"id": "q", "type": "mcp-duck-query"}, wrong]}))
+    said = pflow("validate", str(path))
+    assert said.code == 0 and "has no field `row`" in said.err and "did you mean `q.result.rows`?" in said.err
+
+
 def test_a_step_that_parses_the_text_itself_keeps_working(pflow: Pflow, duck: Any, tmp_path: Path) -> None:
     duck(ROWS)
     code = {"code": "import json\nresult = json.loads(text)['rows'][0][0]", "inputs": {"text": "${q.result}"}}

@@ -46,6 +46,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.json_type import with_article
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean, nearest
+from pflow.core.text_hint import parse_path_hint
 from pflow.core.value_type import ValueType
 
 Code = OneOf["unknown-name", "unknown-field", "expression-type", "never-true", "hidden-name"]
@@ -141,22 +142,35 @@ def _followed(checker: _Checker, node: Path, count: int) -> StaticType:
     """The type of a path up to its first `count` keys."""
     if node.is_local:
         found = checker.variables[node.name]
-    elif node.name in checker.types:
-        found = of_value(checker.types[node.name])
     else:
-        return _unknown_name(checker, node)
+        start, dashed = _dashed_name(checker, node)
+        if dashed and start < node.at:
+            return ANY  # the part behind the `-` of a name that was reported
+        if node.name not in checker.types:
+            return _unknown_name(checker, node, dashed)
+        if dashed:
+            message = f"`{dashed}` is `{dashed.replace('-', ' minus ')}` here, not the node"
+            hint = f'write `steps["{dashed}"]` for the node, or put spaces around the minus'
+            checker.report("hidden-name", message, node.at, hint, is_warning=True)
+        found = of_value(checker.types[node.name])
     for place, key in enumerate(node.keys[:count]):
         found = _at(checker, found, key, node.text_to(place), node.at)
     return found
 
 
-def _unknown_name(checker: _Checker, node: Path) -> StaticType:
+def _dashed_name(checker: _Checker, node: Path) -> tuple[int, str]:
+    """The name with a `-` that a path is part of as it is written, and where it begins; "" if there is none."""
+    if "-" not in checker.text:
+        return 0, ""
     word = next(word for word in _WORD.finditer(checker.text) if word.start() <= node.at < word.end())
     dashed = word[0]
-    while dashed and dashed not in checker.types:
+    while "-" in dashed and dashed not in checker.types:
         dashed = dashed.rpartition("-")[0]
-    if dashed and word.start() < node.at < word.start() + len(dashed):
-        return ANY  # the part behind the `-` of a name that was reported
+    is_part = "-" in dashed and node.at < word.start() + len(dashed)
+    return word.start(), dashed if is_part else ""
+
+
+def _unknown_name(checker: _Checker, node: Path, dashed: str) -> StaticType:
     hint = f'write `steps["{dashed}"]`: a `-` is a minus' if dashed else did_you_mean(node.name, checker.types)
     message = f"there is no input or node `{node.name}`"
     checker.report("unknown-name", message, node.at, hint, known=sorted(checker.types))
@@ -165,11 +179,14 @@ def _unknown_name(checker: _Checker, node: Path) -> StaticType:
 
 def _at(checker: _Checker, found: StaticType, key: Key, text: str, at: int) -> StaticType:
     """The type at a key of a value that is written `text`."""
+    found = found.opened
     wanted = "array" if isinstance(key, int) else "object"
     if wanted not in found.possible:
         hint = field_hint(str(key), text) if found.possible <= {"array", "string"} else ""
         if not hint and found.possible == {"array"}:
             hint = f"name an element, `{text}[0]{key_text(key)}`, or take all, `{text}.map(i, i{key_text(key)})`"
+        if not hint and found.possible == {"string"}:
+            hint = parse_path_hint(text)
         what = f"element {key}" if isinstance(key, int) else f"field `{key}`"
         checker.report("unknown-field", f"`{text}` is {found} and has no {what}", at, hint, evidence=(found,))
         return ANY
@@ -205,6 +222,7 @@ def _has(checker: _Checker, node: Has) -> StaticType:
     base = (
         checker.type(target.operand) if isinstance(target, Field) else _followed(checker, target, len(target.keys) - 1)
     )
+    base = base.opened
     if "object" not in base.possible:
         message = f"`has` asks for a field of an object, not of {base}"
         checker.report("expression-type", message, target.at, evidence=(base,))

@@ -33,6 +33,7 @@ from pflow.core.expression.tree import (
 from pflow.core.expression.value import (
     CHARACTERS_A_STEP,
     Duration,
+    JsonText,
     Steps,
     Timestamp,
     arithmetic,
@@ -123,6 +124,8 @@ def _path(scope: _Scope, node: Path) -> object:
             value = inside(value, key, node, count)
         if isinstance(value, Absent):
             raise no_value(node, value)
+        if value.__class__ is JsonText:
+            value = str(value)
     except Fault:
         scope.absent.add(node.text)
         raise

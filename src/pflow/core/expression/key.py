@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pflow.core.expression.fault import Fault
 from pflow.core.expression.spelling import field_hint
 from pflow.core.expression.tree import Key, Path, key_text
-from pflow.core.expression.value import describe
+from pflow.core.expression.value import JsonText, describe
 from pflow.core.frozen import Frozen
 from pflow.core.suggest import nearest
+from pflow.core.text_hint import parse_path_hint
 
 _SUGGESTED_KEYS = 1000
 """Keys of an object that are compared with one that it lacks."""
@@ -39,6 +40,8 @@ def inside(value: object, key: Key, node: Path, count: int) -> object:
     elif isinstance(key, int) and isinstance(value, list | tuple):
         if key < len(value):
             return value[key]
+    elif isinstance(value, JsonText):
+        return inside(value.opened(), key, node, count)
     elif isinstance(value, Absent):
         raise no_value(node, value)
     raise _dead_end(value, key, node.text_to(count), node.at)
@@ -76,6 +79,8 @@ def _dead_end(value: object, key: Key, text: str, at: int) -> Fault:
     if value is None:
         return Fault("type", f"`{text}` is null and has no `{key}`", f"ask first: `{text} != null && …`", at=at)
     hint = field_hint(str(key), text) if isinstance(value, str) else ""
+    if isinstance(value, str) and not hint:
+        hint = parse_path_hint(text)
     return Fault("type", f"`{text}` is {describe(value)} and has no `{key}`", hint, at=at)
 
 
@@ -93,6 +98,8 @@ def keyed(value: object, key: Key, at: int) -> object:
             return found
     elif isinstance(key, int) and isinstance(value, list | tuple) and 0 <= key < len(value):
         return value[key]
+    elif isinstance(value, JsonText):
+        return keyed(value.opened(), key, at)
     if isinstance(key, int) and key < 0:
         raise Fault("value", f"there is no element {key}", "count from 0; the last element is `x.last()`", at=at)
     raise _dead_end(value, key, "…", at)
@@ -104,4 +111,6 @@ def exists(value: object, key: Key, at: int) -> bool:
         return not isinstance(value.get(key, ABSENT), Absent)
     if isinstance(value, Absent):
         return False
+    if isinstance(value, JsonText):
+        return exists(value.opened(), key, at)
     raise Fault("type", f"`has` asks for a field of an object, not of {describe(value)}", at=at)

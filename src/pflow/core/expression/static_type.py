@@ -52,6 +52,12 @@ class StaticType(Frozen):
             return of_kinds("string")
         return self.value
 
+    @property
+    def opened(self) -> StaticType:
+        """The type of what the text holds, where a key leads into text that may be JSON; else the same."""
+        held = self.value.held
+        return self if held is None else of_value(held)
+
     def at(self, key: Key) -> StaticType:
         """The type of what is at a key."""
         return of_value(self.value.at((key,)))

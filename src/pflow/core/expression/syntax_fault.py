@@ -21,6 +21,8 @@ def no_operand(token: Token) -> Fault:
         hint = "an operator stands between two values, and is written without spaces inside"
     elif token.kind == "quoted":
         hint = "strings stand in `'` or `\"`; in backquotes, only the name of a field behind a `.`"
+    elif token.kind == "in":
+        hint = 'write `steps["in"]` for a node of that name'
     return Fault("syntax", f"a value is missing before `{shorten(token.text)}`", hint, at=token.at)
 
 

@@ -24,6 +24,24 @@ class Duration(int):
     """A length of time, in nanoseconds."""
 
 
+class JsonText(str):
+    """Text that is followed like the JSON that it holds."""
+
+    __slots__ = ("_read",)
+    _read: Callable[[str], object | None]
+
+    def __new__(cls, text: str, read: Callable[[str], object | None]) -> JsonText:
+        """The text, and how to read it; None where it holds no object or array."""
+        made = super().__new__(cls, text)
+        made._read = read
+        return made
+
+    def opened(self) -> object:
+        """What the text holds, the text itself if that is nothing to follow."""
+        held = self._read(self)
+        return str(self) if held is None else held
+
+
 class Steps:
     """What one evaluation may still cost."""
 
@@ -51,6 +69,7 @@ _KINDS: Mapping[type, str] = {
     dict: "object",
     Timestamp: "timestamp",
     Duration: "duration",
+    JsonText: "string",
 }
 
 ORDERED = frozenset(("integer", "number", "string", "boolean", "timestamp", "duration"))

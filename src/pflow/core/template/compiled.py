@@ -13,6 +13,7 @@ from pflow.core.interface import MISSING
 from pflow.core.json_type import type_of
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
+from pflow.core.text_hint import parse_hint
 
 ValuePath = tuple[str | int, ...]
 """Where something stands inside a value."""
@@ -138,9 +139,19 @@ class Converted(Compiled):
 
     def render(self, lookup: Lookup) -> object:
         value = self.inner.render(lookup)
-        if value is self._written:
-            return self._default
+        return self._default if value is self._written else self._fit(value)
+
+    def _fit(self, value: object) -> object:
         return convert(value, self._kinds)
+
+
+class WithDefault(Converted):
+    """A template of which only the default is read as a value of its place: what it names stays as it is."""
+
+    __slots__ = ()
+
+    def _fit(self, value: object) -> object:
+        return value
 
 
 class Parts(Compiled):
@@ -236,11 +247,6 @@ def descend(value: object, reference: Reference, opened: Mapping[int, JsonIn] = 
 def spell(reference: Reference, depth: int) -> str:
     """What a reference names up to a depth of its path, as it is written inside of a template."""
     return reference.root + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in reference.path[:depth])
-
-
-def parse_hint(template: str) -> str:
-    """What to do where text stands, and something that it may hold is wanted."""
-    return f"if the text holds data, read it in a `parse` step with `text: {template}` first, and use its `value`"
 
 
 def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedError:

@@ -33,13 +33,28 @@ class ExpressionCheck:
 
     def check_conditions(self, node: CheckedNode) -> None:
         """The condition under which a node runs, which is for the whole of a batch, and that for its items."""
-        if isinstance(node.when, Computed):
+        if isinstance(node.when, Computed) and not self._names_item(node, node.when):
             node.when = self.check(node, node.when, ("nodes", node.index, "when"), in_batch=False)
         if node.batch is not None and isinstance(node.batch.where, Computed):
             where = self.check(node, node.batch.where, ("nodes", node.index, "batch", "where"))
             node.batch = node.batch._replace(where=where)
         if isinstance(node.until, Computed):
             node.until = self.check(node, node.until, ("nodes", node.index, "retry", "until"), after=True)
+
+    def _names_item(self, node: CheckedNode, when: Computed) -> bool:
+        """Report an item of the batch in the condition of the whole."""
+        batch = node.spec.batch
+        names = NameTypes(self._document, self._given, self._references, node.index, {})
+        own = (batch.name, f"{batch.name}_index") if batch is not None else ()
+        used = next((read.root for read in when.references if read.root in own and read.root not in names), "")
+        if used:
+            self._report(
+                "unknown-name",
+                f"expression `{node.spec.when}`: `{used}` is not known here, because `when` is for the whole batch",
+                ("nodes", node.index, "when"),
+                hint=f"to choose items write it in `batch`: `where: {node.spec.when}`",
+            )
+        return bool(used)
 
     def check(
         self,
@@ -63,6 +78,11 @@ class ExpressionCheck:
         for place in compiled.expressions():
             checked[place.path] = self._one(place, types, node, path)
         return compiled.replaced({at: found.expression for at, found in checked.items()})
+
+    def types_of(self, node: CheckedNode, compiled: Computed) -> dict[ValuePath, ValueType]:
+        """The types of the expressions of a value, by their places in it; nothing is reported."""
+        types = NameTypes(self._document, self._given, self._references, node.index, self._local(node, compiled))
+        return {place.path: check(place.expression, types).type for place in compiled.expressions()}
 
     def _one(self, place: Place, types: NameTypes, node: CheckedNode, path: Path) -> Checked:
         found = check(place.expression, types, must_be=place.must_be)

@@ -42,18 +42,19 @@ class NameTypes(Mapping[str, ValueType]):
         self._given = given
         self._index = index
         self._local = local
-        self._ids = references.visible_ids(index)
+        self._references = references
         self._is_final = references.section_of(index) == "finally"
 
     def __getitem__(self, name: str) -> ValueType:
         if name in self._local:
             return self._local[name]
-        if name in self._document.inputs or name in self._ids:
+        if name in self._document.inputs or self._references.is_visible(self._index, name):
             return self._given.outputs_of(self._index, name)
         return _ENDING_RUN if name == "run" and self._is_final else OWN[name]
 
     def __iter__(self) -> Iterator[str]:
-        yield from dict.fromkeys((*self._local, *self._document.inputs, *self._ids, *OWN))
+        ids = self._references.visible_ids(self._index)
+        yield from dict.fromkeys((*self._local, *self._document.inputs, *ids, *OWN))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

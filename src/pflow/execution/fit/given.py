@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pflow.core.document.document import Document, Input
 from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING, Interface
-from pflow.core.template.compiled import Compiled, Reference
+from pflow.core.template.compiled import Compiled, Converted, Reference
 from pflow.core.value_type import UNKNOWN, ValueType, of_field, of_fields, of_kinds, of_literal, union
 from pflow.engine.plan import DONE
 from pflow.execution.node_check import CheckedNode
@@ -80,6 +80,8 @@ class GivenTypes:
 
     def of_value(self, index: int | None, compiled: Compiled, value: object, depth: int = 0) -> ValueType:
         """The type of a value with templates in it, as it is written and as it is compiled."""
+        if isinstance(compiled, Converted):
+            compiled = compiled.inner
         if compiled.is_computed:
             return UNKNOWN
         if not compiled.references:
@@ -120,7 +122,8 @@ class GivenTypes:
             return node.child_types.get(str(path[2]), UNKNOWN).at(path[3:])
         if node.child is not None and name == DONE and path[2:3] == ("result",) and len(path) > 3:
             return node.child_types.get(str(path[3]), UNKNOWN).at(path[4:])
-        if node.interface is not None and node.interface.echo_params and node.batch is None and name in node.params:
+        echoes = node.interface is not None and node.interface.echo_params and node.batch is None
+        if echoes and name in node.params and not node.params[name].is_computed:
             return self._pass_on(node, name, node.params[name], node.spec.params.get(name), depth).at(rest)
         return self._of_output(node, name).at(rest)
 

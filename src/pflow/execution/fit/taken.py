@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pflow.core.errors import InputError
-from pflow.core.interface import Field
-from pflow.core.template.compiled import Compiled, Taken, ValuePath
+from pflow.core.interface import MISSING, Field
+from pflow.core.template.compiled import Compiled, Taken, ValuePath, WithDefault
 from pflow.core.value_type import UNKNOWN, ValueType, of_field, of_kinds, of_schema
 from pflow.engine.binding import coerce_text
 from pflow.execution.node_check import CheckedNode
@@ -40,6 +40,14 @@ def input_schema(node: CheckedNode) -> Mapping[str, object] | None:
 def convert_to(compiled: Compiled, taken: ValueType) -> Compiled:
     """A value whose templates give what their places take, where that is possible without loss."""
     return compiled if taken.kinds is None else compiled.converted(_kinds_at(taken))
+
+
+def read_default_as(compiled: Compiled, taken: ValueType) -> Compiled:
+    """A value whose default is one of its place, where it is one template with a default and the place has a type."""
+    kinds = taken.kinds
+    if kinds is None or not compiled.is_single or compiled.references[0].default is MISSING:
+        return compiled
+    return WithDefault(compiled, Taken(kinds, lambda text: read_default(text, kinds)))
 
 
 def read_default(text: str, kinds: frozenset[str]) -> object:

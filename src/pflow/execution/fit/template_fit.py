@@ -13,7 +13,8 @@ from pflow.core.interface import MISSING
 from pflow.core.json_type import type_of
 from pflow.core.printable import shorten
 from pflow.core.schema_path import count_calls
-from pflow.core.template.compiled import Compiled, Parts, Reference, parse_hint
+from pflow.core.template.compiled import Compiled, Parts, Reference
+from pflow.core.text_hint import parse_hint
 from pflow.core.value_type import ValueType, of_kinds
 from pflow.execution.fit.given import Given, GivenTypes
 from pflow.execution.fit.taken import ITEMS, read_default

@@ -1,1 +1,1 @@
-"""What runs but is probably a mistake: in code, in commands, and in outputs that a run may leave empty."""
+"""What runs but is probably a mistake: in code, in commands and in loops."""

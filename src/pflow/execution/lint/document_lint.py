@@ -1,4 +1,4 @@
-"""All that is noticed in a document which can run: in its code, its commands and its outputs."""
+"""All that is noticed in a document which can run: in its code, its commands and its loops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pflow.execution.node_check import CheckedNode, Report
 
 def lint_document(
     nodes: Sequence[CheckedNode],
-    starts: Sequence[int],
+    after: Sequence[int],
     outputs: Mapping[str, Compiled],
     mappings: Mapping[str, KeyMapping],
     types: GivenTypes,
@@ -29,7 +29,7 @@ def lint_document(
         from pflow.execution.lint.word_list import lint_word_lists  # lazy: only for documents with commands
 
         lint_word_lists(nodes, types, report)
-    if any(node.edges.keys() - {"default"} for node in nodes):
-        from pflow.execution.lint.absent_output import lint_outputs  # lazy: where there is one way, every node runs
+    if any(after[node.index] >> node.index & 1 for node in nodes):
+        from pflow.execution.lint.endless_loop import lint_loops  # lazy: only for documents with loops
 
-        lint_outputs(nodes, starts, outputs, report)
+        lint_loops(nodes, after, report)
