@@ -197,6 +197,16 @@ def test_a_closed_server_is_gone_and_is_not_started_again(server: ForkServer) ->
     assert server.pid == 0
 
 
+def test_a_fork_of_pflow_leaves_the_server_alone(server: ForkServer) -> None:
+    pid = os.fork()
+    if pid == 0:
+        taken = server.take(worker_command(), child_environment())
+        server.close()
+        os._exit(0 if taken is None else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert run("import os\nresult = os.getppid()")["result"] == server.pid
+
+
 def test_a_server_that_cannot_start_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     server = ForkServer()
     argv = [sys.executable, "-c", "raise SystemExit(1)"]

@@ -117,6 +117,7 @@ class _Server:
     def __init__(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         self.made_for = _key(argv, env)
         self.was_ready = False
+        self._owner = os.getpid()
         self._children = 0
         self._retired = False
         self._lock = threading.RLock()
@@ -156,8 +157,8 @@ class _Server:
         return self.was_ready and not self.has_ended()
 
     def has_ended(self) -> bool:
-        """Whether it is gone, whoever ended it."""
-        if self._socket.fileno() >= 0 and self._popen.poll() is not None:
+        """Whether it is gone, whoever ended it. In a fork of this process it counts as gone: it is the parent's."""
+        if self._socket.fileno() >= 0 and (self._owner != os.getpid() or self._popen.poll() is not None):
             self.end()
         return self._socket.fileno() < 0
 
@@ -201,6 +202,8 @@ class _Server:
             if self._socket.fileno() < 0:
                 return
             self._socket.close()
+            if self._owner != os.getpid():
+                return
             try:
                 os.killpg(self.pid, signal.SIGKILL)
             except ProcessLookupError:
