@@ -121,7 +121,7 @@ class Scope:
         A chain of short steps need not go through the event loop for each, but must not block it for others.
         """
         for _ in range(_CHAIN):
-            event = await try_step(self, launch)
+            event = await self._step(launch)
             try:
                 if isinstance(event, StepCompleted):
                     self.state.complete(launch.node.number, event)
