@@ -15,6 +15,7 @@ from pflow.core.event import (
     Event,
     ItemCompleted,
     ItemFailed,
+    ItemNotYet,
     ItemStarted,
     RunCancelled,
     RunCompleted,
@@ -25,6 +26,7 @@ from pflow.core.event import (
     RunStopped,
     StepCompleted,
     StepFailed,
+    StepNotYet,
     StepStarted,
 )
 from pflow.core.file.home import Home
@@ -44,7 +46,9 @@ TOLD: list[Event] = [
     ItemCompleted(step="b", item=0, writes={}),
     ItemFailed(step="b", item=1, error={}, final=False),
     ItemFailed(step="b", item=1, error=ERROR),
+    ItemNotYet(step="b", item=2, reason="`b.x` was 1", attempt=1, retry_in=1.0),
     StepFailed(step="a", error=ERROR, ms=0.0, retry_in=1.0),
+    StepNotYet(step="a", reason="", ms=0.0, attempt=1, retry_in=1.0),
     StepFailed(step="a", error={}, ms=0.0, action="error"),
     StepCompleted(step="b", action="default", writes={}, ms=0.0, source="cache"),
     RunEnding(status="failed", section="on_failure", at=1.0, error=ERROR),
