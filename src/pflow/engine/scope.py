@@ -14,7 +14,7 @@ from pocketflow import AsyncNode
 from pflow.core.errors import PflowError, StepError
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.setting.redactor import has_marker
-from pflow.engine.batch import batch_items, count_lost, recall_items, run_batch
+from pflow.engine.batch import batch_items, count_lost, items_apart, recall_items, run_batch
 from pflow.engine.binding import bind_inputs
 from pflow.engine.credential import learn_inputs, learn_outputs, learn_params
 from pflow.engine.declared_output import check_outputs
@@ -316,7 +316,7 @@ class Scope:
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=_since(begin), reads=reads)
         done = count_lost(self.run, node, done)
         self.run.steps += 1
-        return self.run.encode(done)
+        return self.run.encode(done, done if node.batch is None else items_apart(done))
 
     def _failure(self, launch: Launch, error: BaseException, ms: float) -> StepFailed:
         node = launch.node
