@@ -52,7 +52,7 @@ def read_flow(top: Fields, ids: Mapping[str, int]) -> tuple[Mode, tuple[Edge, ..
         return "data", tuple(reader.edges), start
     if not ids:
         return "order", (), start
-    mode = _mode(issues, ids, reader.links, start, has_list=bool(entries))
+    mode = _mode(issues, ids, reader, start, has_list=bool(entries))
     return mode, tuple(reader.edges), start or next(iter(ids))
 
 
@@ -173,11 +173,13 @@ def _unknown_node(issues: Issues, what: str, name: str, path: Path, ids: Collect
     return meant
 
 
-def _mode(issues: Issues, ids: Mapping[str, int], links: Links, start: str | None, *, has_list: bool) -> Mode:
+def _mode(issues: Issues, ids: Mapping[str, int], reader: _Edges, start: str | None, *, has_list: bool) -> Mode:
     """Whether the edges alone say what leads to what: they do if they reach every node.
 
-    A start other than the first node needs such edges.
+    A start other than the first node needs such edges. Where plain edges reach every node from another one, that is
+    likely where the document should start: in order, they would lead back for ever.
     """
+    links = reader.links
     first = next(iter(ids))
     begin = start or first
     reached = _reach(begin, links)
@@ -187,7 +189,8 @@ def _mode(issues: Issues, ids: Mapping[str, int], links: Links, start: str | Non
     if begin == first:
         targets = {target for ends in links.values() for target in ends}
         roots = [name for name in missing if name not in targets]
-        if start is not None or len(roots) != 1 or len(_reach(roots[0], links)) < len(ids):
+        is_plain = all(edge.action == "default" and not edge.when for edge in reader.edges)
+        if not is_plain or start is not None or len(roots) != 1 or len(_reach(roots[0], links)) < len(ids):
             return "order"
         hint = f'should the document start there? Set "start_node": "{roots[0]}"'
     else:
