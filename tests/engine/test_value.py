@@ -9,7 +9,7 @@ import pytest
 
 from pflow.core.errors import NotFoundError
 from pflow.core.setting.redactor import Redactor
-from pflow.engine.value import DELETED, ITEMS, ITEMS_JSON, ShownValues, ValueTable
+from pflow.engine.value import DELETED, ITEMS, ShownValues, ValueTable
 
 LARGE = "x" * 5000
 
@@ -49,7 +49,7 @@ def test_a_large_value_is_shown_by_reference_and_read_back_whole(value: object) 
 
 
 def test_the_results_of_a_batch_are_where_its_items_are() -> None:
-    form = orjson.loads(ITEMS_JSON)
+    form = orjson.loads(ValueTable(Redactor(), never).encode(ITEMS).json)
     assert ShownValues().decode(form) == {"$items": "see the step's items"}
     assert ValueTable(Redactor(), never).decode(form) is ITEMS
 

@@ -132,6 +132,26 @@ def test_a_loop_from_a_later_node_does_not_keep_the_order_from_entering_it(works
     assert ran(workspace, nodes) == ["a", "b", "c"]
 
 
+def test_two_nodes_are_a_loop_if_the_second_leads_back_on_a_condition(workspace: Workspace) -> None:
+    count = {"id": "count", "type": "let", "params": {"n": "visit"}}
+    again = {"from": "check", "to": "count", "when": "count.n < 2"}
+    assert ran(workspace, [count, say("check")], [again]) == [
+        *("count", "check", "check?"),
+        *("count#2", "check#2", "check?#2"),
+    ]
+    assert ran(workspace, [say("a"), broken("b", on={"error": "end"})], [{"from": "a", "to": "a", "action": "error"}])
+    assert codes(issues(workspace, [say("a"), say("b")], [{"from": "b", "to": "a", "action": "error"}])) == []
+
+
+def test_an_assertion_that_holds_leads_on_to_the_next_node(workspace: Workspace) -> None:
+    wrong = {"id": "enough", "type": "fail", "params": {"message": "too few"}}
+    assert ran(workspace, [{**wrong, "when": "1 > 2"}, say("b")]) == ["enough", "b"]
+    assert workspace.run({"nodes": [{**wrong, "when": "1 < 2"}, say("b")]}).failed_node == "enough"
+    assert codes(issues(workspace, [wrong, say("b")])) == ["unreachable"]
+    chosen = {"id": "way", "type": "switch", "params": {"cases": {"x": "true"}}, "when": "false"}
+    assert ran(workspace, [{**chosen, "on": {"x": "end", "else": "end"}}, say("b")]) == ["way", "b"]
+
+
 def test_choices_that_nothing_is_said_about_go_where_default_goes(workspace: Workspace) -> None:
     assert ran(workspace, [pick("left"), say("a")]) == ["pick", "a"]
     assert ran(workspace, [say("a"), pick("right", on={"error": "end"})]) == ["a", "pick"]

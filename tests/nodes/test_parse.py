@@ -131,9 +131,14 @@ def test_yaml_aliases_that_grow_without_end_are_refused(workspace: Workspace) ->
     [
         (r"(\w+)", "has no named groups"),
         (r"(?P<a>\w+", "is not a valid regular expression"),
-        (r"(?P<a>(x+)+)y", "repeats a group that repeats something itself"),
-        (r"(?P<a>(x{2,}y?)*)", "repeats a group that repeats something itself"),
-        (r"(?P<a>x)(?P=a)", "repeats a group"),
+        (r"(?P<a>x)(?P=a)", "uses back-references"),
+        (r"(?P<a>(x))\2", "uses back-references"),
+        (r"(?P<a>x)(?=y)", "uses looking ahead or behind"),
+        (r"(?P<a>(?<!y)x)", "uses looking ahead or behind"),
+        (r"(?P<a>x++)", "uses repetitions that never give back"),
+        (r"(?P<a>(?>x))", "uses groups that never give back"),
+        (r"(?P<a>x)?(?(a)y|z)", "uses conditions"),
+        (r"(?P<a>((x{100}){100}){100})", "more than 5,000 parts"),
         (r"(?P<a>x)" + "y" * 1000, "at most 1,000 are allowed"),
         (None, "needs a `pattern`"),
     ],
@@ -149,6 +154,12 @@ def test_a_pattern_that_cannot_be_used_is_found_when_checking(
 @pytest.mark.parametrize("pattern", [r"(?P<a>[(+]+)\)", r"(?P<a>(x{1,3})+)", r"(?P<a>\d+)(-\d+)?"])
 def test_a_pattern_that_only_looks_slow_is_taken(workspace: Workspace, pattern: str) -> None:
     assert parse(workspace, "", "regex", pattern=pattern) in ([], [{"a": None}])
+
+
+def test_a_pattern_that_repeats_repetitions_ends_at_once(workspace: Workspace) -> None:
+    assert parse(workspace, "x" * 5000 + "z", "regex", pattern=r"(?P<a>(x+)+)y") == []
+    assert parse(workspace, "x" * 50 + "y", "regex", pattern=r"(?P<a>(x+x+)+)y") == [{"a": "x" * 50}]
+    assert parse(workspace, "a" * 20_000, "regex", pattern=r"(?P<a>\w+)=") == []
 
 
 def test_checking_knows_the_value_of_a_format(workspace: Workspace) -> None:

@@ -115,6 +115,48 @@ def test_a_batch_goes_on_with_the_items_that_are_missing(workspace: Workspace, t
     assert effects_of(effects) == {"a": 1, "b": 1, "c": 1}
 
 
+def test_what_took_the_results_of_a_batch_has_them_after_a_resume(workspace: Workspace, tmp_path: Path) -> None:
+    inner = {
+        "nodes": [{"id": "each", "type": "echo", "params": {"v": "${item}"}, "batch": {"items": [1, 2]}}],
+        "outputs": {"results": {"source": "${each.results}"}},
+    }
+    document = {
+        "nodes": [
+            {"id": "inner", "type": "workflow", "params": {"workflow": inner}},
+            {"id": "each", "type": "echo", "params": {"v": "${item}"}, "batch": {"items": [1, 2]}},
+            {"id": "keep", "type": "echo", "params": {"all": "${each.results}", "more": ["${each.results}"]}},
+            {"id": "gate", "type": "shell", "params": {"command": f"test -e {tmp_path}/go"}},
+        ],
+        "outputs": {
+            "all": {"source": "${keep.all}"},
+            "more": {"source": "${keep.more}"},
+            "inner": {"source": "${inner.results}"},
+        },
+    }
+    failed = workspace.run(document)
+    assert failed.failed_node == "gate"
+    (tmp_path / "go").touch()
+    resumed = workspace.resume(failed.run_id)
+    results = [{"v": 1}, {"v": 2}]
+    assert resumed.outputs == {"all": results, "more": [results], "inner": results}
+    assert workspace.show_run(failed.run_id)["outputs"] == resumed.outputs
+
+
+def test_a_step_that_took_the_results_of_a_batch_does_not_run_again_after_an_edit_elsewhere(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    text = f"""
+nodes:
+  - {{id: each, type: echo, params: {{v: "${{item}}"}}, batch: {{items: [1, 2]}}}}
+  - {{id: post, type: shell, params: {{command: "cat >> {tmp_path}/posted", stdin: "${{each.results}}"}}}}
+  - {{id: last, type: echo, params: {{said: before}}}}
+"""
+    first = workspace.run(text)
+    edited = workspace.resume(first.run_id, edited=text.replace("before", "after"))
+    assert (edited.status, edited.outputs) == ("completed", {"said": "after"})
+    assert (tmp_path / "posted").read_text().strip() == '[{"v": 1}, {"v": 2}]'.replace(" ", "")
+
+
 def test_a_sub_workflow_goes_on_inside(workspace: Workspace, tmp_path: Path) -> None:
     effects, closed = tmp_path / "effects", tmp_path / "closed"
     closed.touch()

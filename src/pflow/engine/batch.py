@@ -19,7 +19,7 @@ from pflow.engine.failure import Halted, retry_wait, within
 from pflow.engine.history import same_work, withheld_item
 from pflow.engine.name_lookup import StepLookup
 from pflow.engine.template_size import check_sizes
-from pflow.engine.value import INLINE_BYTES, ITEMS_JSON, MOST_BYTES, withheld_error
+from pflow.engine.value import INLINE_BYTES, ITEMS, MOST_BYTES, withheld_error
 
 if TYPE_CHECKING:
     from pflow.engine.launch import Launch
@@ -72,6 +72,11 @@ def count_lost(run: Run, node: PlanNode, done: StepCompleted) -> StepCompleted:
     return counted
 
 
+def items_apart(done: StepCompleted) -> StepCompleted:
+    """How the end of a batch is recorded: its results stand in the events of its items."""
+    return done._replace(writes={**done.writes, "results": ITEMS})
+
+
 async def run_batch(scope: Scope, launch: Launch) -> Result:
     """All items of a batch step; what an earlier process completed is not run again."""
     batch = launch.node.batch
@@ -89,7 +94,7 @@ async def run_batch(scope: Scope, launch: Launch) -> Result:
     if scope.run.stopping and (work.halted or work.left()):
         raise Halted
     work.check_failed()
-    scope.run.values.adopt(work.results, ITEMS_JSON)
+    scope.run.values.know_parts(work.results)
     return "default", work.outputs(), {}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from pflow.core.event import (
     Event,
@@ -25,8 +25,8 @@ from pflow.core.json_type import JsonView
 from pflow.engine.ending.worked import Worked
 from pflow.engine.graph import reached_from
 from pflow.engine.plan import Plan, PlanNode
-from pflow.engine.state import ScopeState
-from pflow.engine.value import ITEMS, Withheld
+from pflow.engine.state import ScopeState, Writes
+from pflow.engine.value import ITEMS, Opaque, Withheld
 
 _StepEvent = StepStarted | StepCompleted | StepFailed
 _ScopeEvent = _StepEvent | RunEnding | RunFailed
@@ -84,8 +84,11 @@ def same_work(started: StepStarted, definition: str, inputs: str) -> bool:
     return started.definition == definition and started.inputs == inputs
 
 
-def fold_history(events: Iterable[Event]) -> History:
-    """Everything that happened in a run. An edit clears the steps but keeps what they did for reuse."""
+def fold_history(events: Iterable[Event], know_parts: Callable[[object], None]) -> History:
+    """Everything that happened in a run. An edit clears the steps but keeps what they did for reuse.
+
+    `know_parts` is told the results of each batch, which are put together from its items.
+    """
     history = History()
     for event in events:
         history.worked.note(event)
@@ -114,10 +117,8 @@ def fold_history(events: Iterable[Event]) -> History:
         elif isinstance(event, StepNotYet):
             history.forget_inside(event.step)
         elif isinstance(event, StepStarted | StepCompleted | StepFailed):
-            if isinstance(event, StepCompleted) and event.writes.get("results") is ITEMS:
-                items = history.items.get(event.step, {})
-                results = withheld_item(items.values()) or _item_results(history, event)
-                event = event._replace(writes={**event.writes, "results": results})
+            if isinstance(event, StepCompleted) and ITEMS in event.writes.values():
+                event = event._replace(writes=_with_results(history, event, know_parts))
             history.steps.setdefault(scope_of(event.step), []).append(event)
             _remember(history, event)
         if history.ending and isinstance(event, StepFailed | ItemFailed):
@@ -131,6 +132,21 @@ def _close(history: History, step: str, error: JsonView) -> None:
     for scope in [one for one in history.ending if not step or one.startswith((f"{step}/", f"{step}["))]:
         history.ending.discard(scope)
         history.steps.setdefault(scope, []).append(RunFailed(error=error, at=0.0))
+
+
+def _with_results(history: History, event: StepCompleted, know_parts: Callable[[object], None]) -> Writes:
+    """What a step wrote, with the results of its items.
+
+    Steps that passed on the results of another one were once recorded like that as well: of those they are lost.
+    """
+    writes = {key: Opaque("list of results") if value is ITEMS else value for key, value in event.writes.items()}
+    if event.writes.get("results") is ITEMS and isinstance(event.writes.get("count"), int):
+        withheld = withheld_item(history.items.get(event.step, {}).values())
+        results = withheld or _item_results(history, event)
+        if not withheld:
+            know_parts(results)
+        writes["results"] = results
+    return writes
 
 
 def _item_results(history: History, event: StepCompleted) -> list[object]:

@@ -86,7 +86,8 @@ class Run:
 
     def recall(self) -> History:
         """What the run did so far."""
-        return fold_history(decode_event(record, self.values) for record in self.shared.journal.read(self.run_id))
+        records = self.shared.journal.read(self.run_id)
+        return fold_history((decode_event(record, self.values) for record in records), self.values.know_parts)
 
     def create(self, workflow: str, at: float, event: Event) -> None:
         """Begin the run with its first event."""
@@ -102,9 +103,12 @@ class Run:
         self._append(events, status)
         self._notify(events)
 
-    def encode(self, event: E) -> E:
-        """Encode ahead what is emitted next, where a value that cannot be recorded is still a step's own failure."""
-        self._encoded[id(event)] = encode_event(event, self.values)
+    def encode(self, event: E, recorded: E | None = None) -> E:
+        """Encode ahead what is emitted next, where a value that cannot be recorded is still a step's own failure.
+
+        `recorded` is how it is recorded, if that is not as it is.
+        """
+        self._encoded[id(event)] = encode_event(recorded or event, self.values)
         return event
 
     def emit_grouped(self, *events: Event) -> asyncio.Future[None]:

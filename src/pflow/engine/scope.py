@@ -16,7 +16,7 @@ from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
 from pflow.core.setting.redactor import has_marker
 from pflow.engine.attempt.trial import only_reads, since, try_step
 from pflow.engine.attempt.until import check_until
-from pflow.engine.batch import batch_items, count_lost, recall_items, run_batch
+from pflow.engine.batch import batch_items, count_lost, items_apart, recall_items, run_batch
 from pflow.engine.credential import learn_outputs, learn_params
 from pflow.engine.declared_output import check_outputs
 from pflow.engine.ending.child import child_inputs, child_outputs
@@ -331,7 +331,7 @@ class Scope:
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=since(begin), reads=reads)
         done = count_lost(self.run, node, done)
         self.run.steps += 1
-        return self.run.encode(done)
+        return self.run.encode(done, done if node.batch is None else items_apart(done))
 
     def failure(self, launch: Launch, error: BaseException, ms: float) -> StepFailed:
         """What is recorded of a failure."""

@@ -43,7 +43,6 @@ class Mark:
 
 DELETED = Mark()
 ITEMS = Mark()
-ITEMS_JSON = b'{"items":true}'
 
 
 class Opaque:
@@ -116,6 +115,7 @@ class ValueTable:
         self._redactor = redactor
         self._load = load
         self._large: dict[int, tuple[object, Encoded]] = {}
+        self._in_parts: dict[int, tuple[object, bytes, int]] = {}
         self._stored: set[str] = set()
         self._decoded: dict[str, object] = {}
 
@@ -140,6 +140,8 @@ class ValueTable:
             return known[1]
         if value is DELETED:
             return Encoded(b'{"deleted":true}', b"deleted")
+        if value is ITEMS:
+            return Encoded(b'{"items":true}', b"items")
         tagged = False
         try:
             plain = orjson.dumps(value, None, EXACT)
@@ -176,10 +178,10 @@ class ValueTable:
             self._stored.add(blob[0])
         return blob
 
-    def adopt(self, value: object, json: bytes) -> None:
-        """Let `json` stand for a value that is recorded elsewhere."""
+    def know_parts(self, value: object) -> None:
+        """Identify the results of a batch, which its item events hold: by their digest, however small they are."""
         data = orjson.dumps(value, _tag, EXACT)
-        self._large[id(value)] = (value, Encoded(json, digest(data).encode(), len(data)))
+        self._in_parts[id(value)] = value, digest(data).encode(), len(data)
 
     def key(self, value: object) -> bytes:
         """What identifies `value` in a hash of inputs."""
@@ -190,6 +192,9 @@ class ValueTable:
         known = self._large.get(id(value))
         if known is not None and known[0] is value:
             return known[1].key, known[1].size
+        whole = self._in_parts.get(id(value))
+        if whole is not None and whole[0] is value:
+            return whole[1], whole[2]
         try:
             data = orjson.dumps(value, _tag, EXACT)
         except TypeError:

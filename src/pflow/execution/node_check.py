@@ -98,8 +98,8 @@ class CheckedNode:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it never ends with `default`."""
-        return self.interface is not None and "default" not in self.interface.actions
+        """Whether it never ends with `default`, as it does when its condition leaves it out."""
+        return self.interface is not None and "default" not in self.interface.actions and not self.spec.when
 
     @property
     def chooses(self) -> bool:

@@ -76,7 +76,7 @@ def read_flow(
         return "data", tuple(reader.edges), start
     if not ids:
         return "order", (), start
-    mode = _mode(issues, ids, reader.links, start, sections.values(), has_list=bool(entries))
+    mode = _mode(issues, ids, reader, start, sections.values(), has_list=bool(entries))
     return mode, tuple(reader.edges), start or next(iter(ids))
 
 
@@ -201,7 +201,7 @@ def _unknown_node(issues: Issues, what: str, name: str, path: Path, ids: Collect
 def _mode(
     issues: Issues,
     ids: Mapping[str, int],
-    links: Links,
+    reader: _Edges,
     start: str | None,
     sections: Collection[str],
     *,
@@ -209,8 +209,10 @@ def _mode(
 ) -> Mode:
     """Whether the edges alone say what leads to what: they do if they reach every node, sections from their own start.
 
-    A start other than the first node needs such edges.
+    A start other than the first node needs such edges. Where plain edges reach every node from another one, that is
+    likely where the document should start: in order, they would lead back for ever.
     """
+    links = reader.links
     first = next(iter(ids))
     begin = start or first
     reached = _reach((begin, *sections), links)
@@ -220,7 +222,9 @@ def _mode(
     if begin == first:
         targets = {target for ends in links.values() for target in ends}
         roots = [name for name in missing if name not in targets]
-        if start is not None or len(roots) != 1 or len(_reach((roots[0], *sections), links)) < len(ids):
+        is_plain = all(edge.action == "default" and not edge.when for edge in reader.edges)
+        reaches_all = len(roots) == 1 and len(_reach((roots[0], *sections), links)) >= len(ids)
+        if not is_plain or start is not None or not reaches_all:
             return "order"
         hint = f'should the document start there? Set "start_node": "{roots[0]}"'
     else:

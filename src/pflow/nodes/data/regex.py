@@ -1,15 +1,25 @@
-"""Regular expressions with named groups, kept to those that stay fast whatever the text is."""
+"""Regular expressions with named groups, in the language of `re`, which stay fast whatever the pattern and text are.
+
+`re` searches where a bound on its steps follows from pattern and text, and is low: that is so for most patterns and
+most texts. Otherwise our own search does, which never tries anything twice. Both find the same, but for groups in a
+repetition of what may be empty, such as `(?P<a>x|)*`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from pflow.core.errors import StepError
+from pflow.nodes.data.linear_search import LinearSearch
+from pflow.nodes.data.pattern_tree import read_tree
+from pflow.nodes.data.search_cost import SearchCost
 
 LONGEST_PATTERN = 1_000
 LONGEST_TEXT = 1_000_000
-"""Characters. Within these and without repeats inside of repeats, a search ends in time."""
+"""Characters."""
+
+MOST_STEPS_OF_RE = 500_000_000
+"""A few seconds if each of them were needed, which is rarely so."""
 
 _EXAMPLE = r"such as `(?P<name>\w+)=(?P<value>\S+)`"
 
@@ -32,11 +42,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
             "`pattern` has no named groups, so there is nothing to give",
             suggestions=[f"name what you want of each match, {_EXAMPLE}"],
         )
-    if _is_slow(pattern):
-        raise StepError(
-            "`pattern` repeats a group that repeats something itself, which can take forever",
-            suggestions=["write `a+` rather than `(a+)+`, and name the end of what is repeated"],
-        )
+    _linear(compiled)
     return compiled
 
 
@@ -48,42 +54,12 @@ def find_all(pattern: str, text: str) -> list[dict[str, str | None]]:
             f"`text` has {len(text):,} characters; at most {LONGEST_TEXT:,} can be searched",
             suggestions=["take it apart first, with `as: lines` and a batch"],
         )
-    return [match.groupdict() for match in compiled.finditer(text)]
+    steps = SearchCost(text).bound(read_tree(compiled))
+    if steps is not None and steps <= MOST_STEPS_OF_RE:
+        return [match.groupdict() for match in compiled.finditer(text)]
+    return list(_linear(compiled).find_all(text))
 
 
-def _is_slow(pattern: str) -> bool:
-    """Whether something that repeats without end stands in a group that does so as well, or refers back to one."""
-    open_groups: list[bool] = []
-    for token, repeats in _tokens(pattern):
-        if token == "back":
-            return True
-        if token == "(":
-            open_groups.append(False)
-        elif token == ")" and open_groups:
-            inner = open_groups.pop()
-            if inner and repeats:
-                return True
-            if open_groups and (inner or repeats):
-                open_groups[-1] = True
-        elif repeats and open_groups:
-            open_groups[-1] = True
-    return False
-
-
-_ATOM = re.compile(r"\\(?P<back>[1-9]|k)|\(\?P(?P<named>=)|\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|(?P<mark>[()])|.", re.DOTALL)
-_REPEAT = re.compile(r"\*|\+|\{[0-9]*,(?P<most>[0-9]*)\}")
-_FEW = 10
-"""Repeats that are few enough to be none."""
-
-
-def _tokens(pattern: str) -> Iterator[tuple[str, bool]]:
-    """The parts of a pattern: brackets, back-references and the rest, and whether each repeats without end."""
-    position = 0
-    while match := _ATOM.match(pattern, position):
-        position = match.end()
-        repeat = _REPEAT.match(pattern, position)
-        most = repeat["most"] if repeat else "0"
-        is_endless = repeat is not None and (not most or int(most) > _FEW)
-        kind = "back" if match["back"] or match["named"] else match["mark"] or "."
-        yield kind, is_endless
-        position = repeat.end() if repeat else position
+def _linear(compiled: re.Pattern[str]) -> LinearSearch:
+    """Our own search for a pattern. Raises `StepError` for what cannot be searched for in linear time."""
+    return LinearSearch(read_tree(compiled), tuple(compiled.groupindex))

@@ -1,0 +1,187 @@
+"""Any document runs as a plain interpreter plays it, one node at a time, whether or not the run is cut off between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pocketflow import AsyncNode
+
+from pflow.core.document.issue import Issue
+from pflow.core.document.parse import Parsed, parse_value
+from pflow.core.errors import StepError
+from pflow.core.event import StepCompleted, StepFailed, StepStarted
+from pflow.core.file.home import Home
+from pflow.engine.executor import Executor, RunResult
+from pflow.engine.plan import Plan
+from pflow.engine.ports import Record, Services
+from pflow.execution.compiler import compile_plan
+from pflow.registry.registry import Registry
+from pflow.testing import MemoryJournal
+from tests.engine.building import Kind, Kinds
+from tests.execution.reference.flow import Raw, Reach, derive
+from tests.execution.reference.generator import Generator
+from tests.execution.reference.interpreter import Interpreter, Played
+
+RUN = {"id": "graph-1", "name": "graph"}
+
+
+class Work(AsyncNode):
+    """Takes a while, then gives a value, or fails for one that is bad."""
+
+    async def exec_async(self, _: object) -> None:
+        for _turn in range(hash(str(self.params)) % 4):
+            await asyncio.sleep(0)
+        if self.params["value"] == self.params.get("bad"):
+            raise StepError(f"bad {self.params['value']}")
+
+    async def post_async(self, shared: Any, _: object, __: object) -> str:
+        shared["value"] = self.params["value"]
+        return "default"
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Kinds:
+    """The node types that come with pflow, and one for tests."""
+    registry: Any = Registry.load(Home(tmp_path_factory.mktemp("home") / ".pflow"))
+    names = ("echo", "let", "switch", "fail", "workflow")
+    return Kinds({**{name: registry.get(name) for name in names}, "work": Kind(Work)})
+
+
+def checked(document: Raw, kinds: Any) -> tuple[Plan | None, list[Issue]]:
+    def load(wanted: object) -> tuple[Parsed, Any]:
+        return parse_value(wanted), load
+
+    plan, issues = compile_plan(parse_value(document), kinds, load, name="graph")
+    return plan, [issue for issue in issues if issue.severity == "error"]
+
+
+def compiled(document: Raw, kinds: Any) -> Plan:
+    plan, issues = checked(document, kinds)
+    assert plan is not None, [issue.as_dict() for issue in issues]
+    return plan
+
+
+class Ran:
+    """A run in the engine: its result, and how each of its steps ended."""
+
+    records: list[Record]
+
+    def __init__(self, plan: Plan, before: Ran | None = None, cut: int = 0) -> None:
+        self.journal = MemoryJournal()
+        if before is not None:
+            died = MemoryJournal(self.journal.store)
+            died.create(RUN["id"], "graph", 0.0, before.records[:cut])
+            died.store.runs[RUN["id"]].values |= before.journal.store.runs[RUN["id"]].values
+            died.close()
+        self.result = asyncio.run(self._go(plan, is_resumed=before is not None))
+        self.records = list(self.journal.read(RUN["id"]))
+
+    async def _go(self, plan: Plan, *, is_resumed: bool) -> RunResult:
+        executor = Executor(self.journal, Services(home=Path("/nonexistent"), settings={}))
+        try:
+            if is_resumed:
+                result = await executor.resume(RUN["id"], plan, {}, rerun_in_doubt=True)
+            else:
+                result = await executor.run(plan, {}, run_id=RUN["id"])
+            self.steps = _ends([event for events in executor.history(RUN["id"]).steps.values() for event in events])
+        finally:
+            executor.close()
+        return result
+
+
+def _ends(events: list[Any]) -> dict[str, str]:
+    """How each step ended; none may end twice."""
+    ends: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, StepCompleted):
+            assert event.step not in ends, f"`{event.step}` completed twice"
+            choice = "?" in event.step.rpartition("/")[2]
+            ends[event.step] = "skipped" if event.source == "skipped" else "chosen" if choice else "completed"
+        elif isinstance(event, StepFailed) and event.action is not None:
+            assert event.step not in ends, f"`{event.step}` failed after it had ended"
+            ends[event.step] = "handled"
+        elif isinstance(event, StepStarted):
+            assert event.step not in ends, f"`{event.step}` began again"
+    return ends
+
+
+def compare(ran: Ran, played: Played) -> None:
+    """The run went as it was played. Beside a branch that fails, what others still do is a matter of time."""
+    result = ran.result
+    assert result.status == played.status, result.error
+    sure = {step: how for step, how in played.steps.items() if step not in played.maybe}
+    assert {step: how for step, how in ran.steps.items() if step not in played.maybe} == sure
+    assert ran.steps.keys() <= played.steps.keys()
+    if played.failed:
+        assert result.failed_node in played.failed and result.error is not None
+        error = played.failed[result.failed_node]
+        if error["message"] is not None:
+            assert result.error["message"] == error["message"]
+        if error["type"] == "failed_on_purpose":
+            assert result.error["type"] == error["type"]
+    else:
+        assert plain(result.outputs) == plain(played.outputs)
+
+
+def plain(value: object) -> object:
+    """A result without what is told of a failure, and without what a batch tells besides its results."""
+    if isinstance(value, dict):
+        kept = {key: plain(part) for key, part in value.items() if key not in ("errors", "done")}
+        error = kept.get("error")
+        if isinstance(error, dict):
+            kept["error"] = {"node": error["node"], "action": error["action"]}
+        return kept
+    return [plain(part) for part in value] if isinstance(value, list) else value
+
+
+def check(chance: Random, kinds: Kinds) -> None:
+    document = Generator(chance).make()
+    if document is None:
+        return
+    told = json.dumps(document)
+    try:
+        plan = compiled(document, kinds)
+        played = Interpreter(document, {}, RUN).play()
+        ran = Ran(plan)
+        compare(ran, played)
+        cut = chance.randint(1, len(ran.records) - 1)
+        resumed = Ran(plan, ran, cut)
+        assert resumed.records[:cut] == ran.records[:cut]
+        compare(resumed, played)
+    except BaseException as problem:
+        problem.add_note(told)
+        raise
+
+
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(st.randoms(use_true_random=False))
+def test_a_document_runs_as_it_is_played(kinds: Kinds, chance: Random) -> None:
+    check(chance, kinds)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(st.randoms(use_true_random=False))
+def test_where_nobody_can_know_what_follows_checking_asks(kinds: Kinds, chance: Random) -> None:
+    document = Generator(chance).draft()
+    flow = derive(document)
+    names = [node["id"] for node in document["nodes"]]
+    issues = checked(document, kinds)[1]
+    asked = [issue.path for issue in issues if issue.code == "unclear-order"]
+    assert asked == [f"nodes[{names.index(name)}]" for name in flow.unclear], json.dumps(document)
+    lost = [issue.path for issue in issues if issue.code == "unreachable" and not issue.message.startswith("in ")]
+    reached = Reach(flow).reached
+    assert lost == [f"nodes[{at}].id" for at, name in enumerate(names) if name not in reached], json.dumps(document)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_thousands_of_documents_run_as_they_are_played(kinds: Kinds, seed: int) -> None:
+    for number in range(500):
+        check(Random(seed * 1000 + number), kinds)
