@@ -87,8 +87,8 @@ class CheckedNode:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it never ends with `default`."""
-        return self.interface is not None and "default" not in self.interface.actions
+        """Whether it never ends with `default`; a node that may be skipped does."""
+        return self.interface is not None and "default" not in self.interface.actions and not self.spec.when
 
     def conditions(self) -> tuple[Compiled, ...]:
         """The conditions under which it runs, and under which it takes an item, if it has any."""

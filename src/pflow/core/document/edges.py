@@ -52,7 +52,7 @@ def read_flow(top: Fields, ids: Mapping[str, int]) -> tuple[Mode, tuple[Edge, ..
         return "data", tuple(reader.edges), start
     if not ids:
         return "order", (), start
-    mode = _mode(issues, ids, reader.links, start, has_list=bool(entries))
+    mode = _mode(issues, ids, reader, start, has_list=bool(entries))
     return mode, tuple(reader.edges), start or next(iter(ids))
 
 
@@ -85,11 +85,12 @@ def read_condition(fields: Fields) -> str:
 
 
 class _Edges:
-    """Reads edges one by one, and keeps what they link."""
+    """Reads edges one by one, and keeps what they link; `sure` are the links that are taken whatever happens."""
 
     def __init__(self, issues: Issues, ids: Mapping[str, int]) -> None:
         self.edges: list[Edge] = []
         self.links: Links = {name: [] for name in ids}
+        self.sure: Links = {name: [] for name in ids}
         self._issues = issues
         self._ids = ids
         self._following = dict(zip(ids, islice(ids, 1, None), strict=False))
@@ -156,6 +157,8 @@ class _Edges:
             self._issues.add("self-edge", message, path, hint=hint)
         if meant and target:
             self.links[meant].append(target)
+            if action == "default" and not when:
+                self.sure[meant].append(target)
         if source in self._ids:
             self.edges.append(Edge(source=source, target=target, action=action, when=when, is_next=is_next, path=path))
 
@@ -173,11 +176,13 @@ def _unknown_node(issues: Issues, what: str, name: str, path: Path, ids: Collect
     return meant
 
 
-def _mode(issues: Issues, ids: Mapping[str, int], links: Links, start: str | None, *, has_list: bool) -> Mode:
+def _mode(issues: Issues, ids: Mapping[str, int], reader: _Edges, start: str | None, *, has_list: bool) -> Mode:
     """Whether the edges alone say what leads to what: they do if they reach every node.
 
-    A start other than the first node needs such edges.
+    A start other than the first node needs such edges. Where a node leads to all others and always back to the first,
+    which could then never be left, it is likely the start; a way back that is only taken sometimes is a loop.
     """
+    links = reader.links
     first = next(iter(ids))
     begin = start or first
     reached = _reach(begin, links)
@@ -187,7 +192,8 @@ def _mode(issues: Issues, ids: Mapping[str, int], links: Links, start: str | Non
     if begin == first:
         targets = {target for ends in links.values() for target in ends}
         roots = [name for name in missing if name not in targets]
-        if start is not None or len(roots) != 1 or len(_reach(roots[0], links)) < len(ids):
+        is_loop = len(roots) != 1 or begin not in _reach(roots[0], reader.sure)
+        if start is not None or is_loop or len(_reach(roots[0], links)) < len(ids):
             return "order"
         hint = f'should the document start there? Set "start_node": "{roots[0]}"'
     else:
