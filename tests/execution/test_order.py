@@ -267,7 +267,7 @@ def test_a_loop_back_to_the_first_node_keeps_the_order(workspace: Workspace) -> 
 
 
 def test_one_mistyped_target_of_a_loop_is_the_only_issue(workspace: Workspace) -> None:
-    state = {"id": "state", "type": "switch", "params": {"cases": {"done": "ask.said != '' && visit == 2"}}}
+    state = {"id": "state", "type": "switch", "params": {"cases": {"done": "size(ask.said) > 9"}}}
     routed = [
         say("ask"),
         {**state, "on": {"done": "use", "else": "rast"}},
