@@ -10,6 +10,7 @@ from pflow.core.document.issue import Severity
 from pflow.core.document.position import Path
 from pflow.core.interface import ERROR_ACTIONS, Field, Interface
 from pflow.core.json_type import fits, type_of
+from pflow.core.other_words import field_meant
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType
@@ -18,6 +19,9 @@ from pflow.execution.parsed import parsed_value
 
 if TYPE_CHECKING:
     from pflow.registry.entry import Entry
+
+
+_CHOOSE = 'to choose by a condition write `edges: [{from: …, to: …, when: "x > 1"}]`, or a `switch`'
 
 
 class Report(Protocol):
@@ -117,6 +121,8 @@ class CheckedNode:
             outputs, opened = self.interface.outputs, self.interface.open_outputs
             if self.interface.echo_params:
                 outputs = tuple(Field(name=name) for name in self.spec.params)
+            elif self.is_built_in("switch"):
+                outputs = (Field(name="case", type="string", schema={"type": "string", "enum": [*self.choices]}),)
             elif self.is_built_in("parse"):
                 outputs = (parsed_value(self.spec.params),)
         else:
@@ -144,8 +150,13 @@ def report_unknown(spec: NodeSpec, interface: Interface, name: str, path: Path, 
         f"node `{spec.id}` ({spec.type}) has no parameter `{name}`",
         path,
         known=tuple(f"{field.name} ({field.type})" for field in fields),
-        hint=did_you_mean(name, [field.name for field in fields]),
+        hint=_meant_param(name, [field.name for field in fields]),
     )
+
+
+def _meant_param(name: str, known: list[str]) -> str:
+    meant = field_meant(name, known)
+    return f"did you mean `{meant}`?" if meant else did_you_mean(name, known)
 
 
 def check_constant(spec: NodeSpec, field: Field, value: object, path: Path, report: Report) -> None:
@@ -195,7 +206,7 @@ def check_actions(node: CheckedNode, document: Document, report: Report) -> None
                 f"node `{spec.id}` ({spec.type}) never returns action `{action}`",
                 _edge_path(document, spec.id, action),
                 known=actions,
-                hint=did_you_mean(action, actions),
+                hint=did_you_mean(action, actions) or _CHOOSE,
             )
     for action in choices if edges else ():
         if action not in edges:

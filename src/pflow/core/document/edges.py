@@ -81,6 +81,10 @@ def read_condition(fields: Fields) -> str:
     value = fields.values.get("when")
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        hint = f"write one condition: `{shorten(' && '.join(value), 200)}`"
+        wrong_type(fields.issues, (*fields.path, "when"), "a string", value, hint)
+        return ""
     return fields.text("when").strip()
 
 

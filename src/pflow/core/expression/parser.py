@@ -330,7 +330,11 @@ class _Parser:
         if isinstance(target, Field) and isinstance(target.key, str):
             return Has(at=name.at, target=target)
         if isinstance(target, Path) and not target.keys:
-            hint = f"write `has(steps.{target.name})` for a node, `has({target.name}.field)` for one of its fields"
+            own = target.name
+            hint = f"write `has(steps.{own})` for a node, `has({own}.field)` for a field, `{own} != null` for an input"
+        elif isinstance(target, Path):
+            *keys, last = target.keys
+            hint = f"write `size({target.name}{''.join(map(key_text, keys))}) > {last}`"
         else:
             hint = "write `has(x.field)`; for an element of a list `size(x) > 0`"
         raise Fault("syntax", "`has` takes the path of one field", hint, at=name.at)

@@ -12,6 +12,8 @@ _FORMATTED = re.compile(r"\b[fF](?:'([^'\\\n]*)'|\"([^\"\\\n]*)\")")
 _CURLY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "≤": "<=", "≥": ">=", "≠": "!=", "×": "*", "–": "-"})
 _PATTERN = re.compile(r"(?<![\w)\]\s/])(\s*)/((?:[^/\\\n ]|\\.)(?:[^/\\\n]|\\.){0,200})/(i?)(?![\w/])")
 
+_EQUAL = re.compile(r"={1,3}(?=\s*/[^/\s])")
+_MIXED = re.compile(r"\w\$\{[\w.]+\}|\$\{[\w.]+\}\w")
 _PATH = r"[A-Za-z_][\w.]*(?:\[\w+\])?(?:\.\w+)*"
 _TEXT = r"\x00\d+\x00"
 _VALUE = rf"(?:{_PATH}(?:\([^()]*\))?|{_TEXT}|\d[\w.]*|\[[^\[\]]*\]|\([^()]*\))"
@@ -60,6 +62,17 @@ _FILTERS = {"length": "size(X)", "count": "size(X)", "size": "size(X)", "int": "
 }
 """Filters of templates of other tools, behind a `|`."""
 
+_COMPARED = {
+    "eq": "==",
+    "equals": "==",
+    "ne": "!=",
+    "gt": ">",
+    "lt": "<",
+    "gte": ">=",
+    "ge": ">=",
+    "lte": "<=",
+    "le": "<=",
+}
 _WORDS = {"contains": "contains", "matches": "matches", "startswith": "startsWith", "endswith": "endsWith"}
 
 
@@ -147,9 +160,12 @@ _RULES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         (r"===", "=="),
         (r"!==", "!="),
         (r"<>", "!="),
+        (r"=<", "<="),
         (r"=~", " matches "),
         (r"(?<![=!<>])=(?![=>~])", "=="),
         (r";\s*$", ""),
+        (rf"({_VALUE})\s+between\s+({_VALUE})\s+and\s+({_VALUE})", r"\1 >= \2 && \1 <= \3"),
+        (rf"(?<=[\w\])\x00])\s+({_any(_COMPARED)})\s+(?=[\w\[(\x00])", _named(_COMPARED, " ", " ")),
         (rf"({_VALUE})\s+is\s+not\s+defined\b", r"!has(\1)"),
         (rf"({_VALUE})\s+is\s+defined\b", r"has(\1)"),
         (r"\bis\s+not\b", "!="),
@@ -164,6 +180,7 @@ _RULES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         (rf"\[([^\[\]]*?)\sfor\s+(\w+)\s+in\s+({_VALUE})(?:\s+if\s([^\[\]]*))?\]", _comprehension),
         (rf"\b(any|all|sum|min|max)\(\[?(.*?)\sfor\s+(\w+)\s+in\s+({_VALUE})\]?\)", _generator),
         (r"\(\s*\(?\s*(\w+)\s*\)?\s*=>\s*", r"(\1, "),
+        (r"=>", ">="),
         (r"\blambda\s+(\w+)\s*:\s*", r"\1, "),
         (rf"\bfilter\((\w+, [^()]*), ({_VALUE})\)", r"\2.filter(\1)"),
         (r"\.find\((\w+, [^()]*)\)", r".filter(\1).first()"),
@@ -215,11 +232,15 @@ def respellings(text: str) -> tuple[str, ...]:
 
     if "\x00" in text:
         return ()
+    if _MIXED.search(text) and "'" not in text:
+        return (_summed(re.split(r"(\$\{[^{}]*\})", text), lambda part: f"'{part}'"),)
     masked = _FORMATTED.sub(lambda found: _joined(found, keep), text.translate(_CURLY))
     masked = _STRING.sub(lambda found: keep(found[0]), masked)
+    masked = _EQUAL.sub("=~", masked)
     masked = _PATTERN.sub(lambda found: found[1] + keep(_quoted(found[2], found[3])), masked)
     for pattern, replacement in _RULES:
         masked = pattern.sub(replacement, masked)
+    masked += ")" * min(max(masked.count("(") - masked.count(")"), 0), 9)
     both = [_INCLUDES.sub(form, masked) for form in (r"\1.contains(\2)", r"\2 in \1")]
     return tuple(
         re.sub(r"\x00(\d+)\x00", lambda found: strings[int(found[1])], one).strip() for one in dict.fromkeys(both)
@@ -230,12 +251,13 @@ def _joined(found: re.Match[str], keep: Callable[[str], str]) -> str:
     """`f'{x} items'` as a sum of strings."""
     text = found[1] if found[1] is not None else found[2]
     quote = found[0][-1]
-    parts = [
-        f"string({part[1:-1]})" if part[0] == "{" else keep(quote + part + quote)
-        for part in re.split(r"(\{[^{}]*\})", text)
-        if part
-    ]
-    return " + ".join(parts) or keep(quote * 2)
+    return _summed(re.split(r"(\{[^{}]*\})", text), lambda part: keep(quote + part + quote)) or keep(quote * 2)
+
+
+def _summed(parts: list[str], as_string: Callable[[str], str]) -> str:
+    """Text with values in `{…}` or `${…}` as a sum of strings."""
+    values = [f"string({part.strip('${}')})" if part[0] in "${" else as_string(part) for part in parts if part]
+    return " + ".join(values)
 
 
 def _quoted(pattern: str, flag: str) -> str:

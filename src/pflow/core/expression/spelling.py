@@ -162,6 +162,9 @@ _FUNCTIONS = {
     "regex": "write `text.matches('a+')`",
     "not": "write `!x`",
     "if": "write `condition ? value : other`",
+    "always": "leave the condition out; to go on after a failure write `on: {error: next}` on the node before",
+    "success": "leave the condition out: what follows a failure does not run",
+    "failure": "write `on: {error: NODE}` on the node that may fail",
 }
 _METHODS = {
     "length": "write `size(x)`",
