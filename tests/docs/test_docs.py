@@ -19,10 +19,10 @@ import pflow.events
 from pflow.cli.main import root
 from pflow.core.document.issue import CREDENTIAL
 from pflow.core.event import EVENTS
-from pflow.core.expression.check import Code
 from pflow.core.expression.evaluate import evaluate
 from pflow.core.expression.function import FUNCTIONS, MACROS
 from pflow.core.expression.parser import parse
+from pflow.core.expression.problem import Code
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference

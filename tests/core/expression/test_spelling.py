@@ -72,7 +72,7 @@ WRONG = [
     ("x; y", 2, "leave the `;` out"),
     ("x y", 3, "write an operator between two values"),
     ("c ? 1", 6, "`condition ? value : other`"),
-    ("(x", 3, "close what `(` opens"),
+    ("(x", 3, "write `(x)`"),
     ("${", 1, "without `${` and `}`"),
     ("", 1, "write a condition"),
     ("x.k == 'a' or 'b'", 12, "write `x.k in ['a', 'b']`"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
-from typing import Literal as OneOf
 
+from pflow.core.expression import type_hint
 from pflow.core.expression.check_call import call_type, macro_type, variable_type
 from pflow.core.expression.fault import Fault, position
+from pflow.core.expression.problem import Checked, Code, Problem
 from pflow.core.expression.spelling import field_hint
 from pflow.core.expression.static_type import (
     ANY,
@@ -41,48 +42,13 @@ from pflow.core.expression.tree import (
     Path,
     key_text,
 )
-from pflow.core.expression.type_hint import (
-    name_hint,
-    one_of_hint,
-    pair_hint,
-    part_hint,
-    spelled,
-    template_inside,
-    truth_hint,
-)
 from pflow.core.expression.value import NUMBERS, arithmetic_kind, comparable, conversions, kind_of, no_arithmetic
-from pflow.core.frozen import Frozen
 from pflow.core.json_type import with_article
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean, nearest
 from pflow.core.value_type import ValueType
 
-Code = OneOf["unknown-name", "unknown-field", "expression-type", "never-true", "hidden-name", "misplaced-template"]
 _WORD = re.compile(r"[\w-]+", re.ASCII)
-
-
-class Problem(Frozen):
-    """What checking found: where in the expression, and what to write instead. A warning may be right in a run.
-
-    `unknown` is the name that nothing has, if that is the problem.
-    """
-
-    code: Code
-    message: str
-    line: int
-    column: int
-    hint: str = ""
-    known: tuple[str, ...] = ()
-    is_warning: bool = False
-    unknown: str = ""
-
-
-class Checked(Frozen):
-    """The type of the result, what was found, and the expression to evaluate: it knows where numbers are doubles."""
-
-    type: ValueType
-    problems: tuple[Problem, ...]
-    expression: Expression
 
 
 def check(expression: Expression, types: Mapping[str, ValueType], *, must_be: str = "") -> Checked:
@@ -90,7 +56,7 @@ def check(expression: Expression, types: Mapping[str, ValueType], *, must_be: st
     checker = _Checker(expression.text, types)
     found = checker.type(expression.tree)
     if must_be and must_be not in found.possible and found.kinds is not None:
-        hint = truth_hint(found.possible, expression.text.strip()) if must_be == "boolean" else ""
+        hint = type_hint.truth_hint(found.possible, expression.text.strip()) if must_be == "boolean" else ""
         message = f"the expression must give {with_article(must_be)}; it gives {found}"
         checker.report("expression-type", message, 0, hint, evidence=(found,))
     return Checked(
@@ -146,7 +112,9 @@ class _Checker:
         """Note a problem unless a node may be of a kind."""
         found = self.type(node)
         if kind not in found.possible:
-            hint = advice or (truth_hint(found.possible, spelled(node)) if kind == "boolean" else "")
+            hint = advice or (
+                type_hint.truth_hint(found.possible, type_hint.spelled(node)) if kind == "boolean" else ""
+            )
             message = f"{place} is {with_article(kind)}, not {found}"
             self.report("expression-type", message, node.at, hint, evidence=(found,))
 
@@ -184,7 +152,7 @@ def _unknown_name(checker: _Checker, node: Path) -> StaticType:
     if dashed and word.start() < node.at < word.start() + len(dashed):
         return ANY  # the part behind the `-` of a name that was reported
     hint = f'write `steps["{dashed}"]`: a `-` is a minus' if dashed else did_you_mean(node.name, checker.types)
-    hint = hint or name_hint(node, checker.types)
+    hint = hint or type_hint.name_hint(node, checker.types)
     message = f"there is no input or node `{node.name}`"
     checker.report("unknown-name", message, node.at, hint, known=sorted(checker.types), unknown=node.name)
     return ANY
@@ -242,7 +210,7 @@ def _has(checker: _Checker, node: Has) -> StaticType:
 
 
 def _literal(checker: _Checker, node: Literal) -> StaticType:
-    meant = template_inside(node.value, checker.types) if isinstance(node.value, str) else ""
+    meant = type_hint.template_inside(node.value, checker.types) if isinstance(node.value, str) else ""
     if meant:
         message = "this string is text: templates do not stand in expressions"
         checker.report("misplaced-template", message, node.at, f"write `{meant}` without quotes", is_warning=True)
@@ -273,7 +241,9 @@ def _arithmetic(checker: _Checker, node: Arithmetic) -> StaticType:
             one, other = (" or ".join(sorted(side.possible)) for side in (left, right))
             message = no_arithmetic(term.operator, one, other)
             kinds_of = (left.possible, right.possible)
-            hint = pair_hint(term.operator, before, term.operand, kinds_of) or _first(conversions((one, other)))
+            hint = type_hint.pair_hint(term.operator, before, term.operand, kinds_of) or _first(
+                conversions((one, other))
+            )
             checker.report("expression-type", message, term.at, hint, evidence=(left, right))
             left, before = ANY, node
             continue
@@ -309,7 +279,7 @@ def _compare(checker: _Checker, node: Compare) -> StaticType:
 
 def _together(node: Compare, left: StaticType, right: StaticType) -> str:
     """How to make two values comparable."""
-    hint = pair_hint(node.operator, node.left, node.right, (left.possible, right.possible))
+    hint = type_hint.pair_hint(node.operator, node.left, node.right, (left.possible, right.possible))
     return hint or _first(conversions((min(left.possible), min(right.possible))))
 
 
@@ -346,7 +316,7 @@ def _check_choice(checker: _Checker, found: StaticType, node: Node, other: Node)
 
 def _check_in(checker: _Checker, node: Compare, left: StaticType, right: StaticType) -> None:
     if not right.possible & {"array", "object"}:
-        hint = part_hint(node.left, node.right) if "string" in right.possible else ""
+        hint = type_hint.part_hint(node.left, node.right) if "string" in right.possible else ""
         message = f"`in` asks a list or an object, not {right}"
         checker.report("expression-type", message, node.at, hint, evidence=(right,))
     elif right.possible == {"object"} and "string" not in left.possible:
@@ -360,7 +330,7 @@ def _check_in(checker: _Checker, node: Compare, left: StaticType, right: StaticT
 
 
 def _logic(checker: _Checker, node: Logic) -> StaticType:
-    advice = one_of_hint(node)
+    advice = type_hint.one_of_hint(node)
     for operand in node.operands:
         checker.needs(operand, "boolean", f"an operand of `{node.operator}`", advice)
     return of_kind("boolean")
@@ -414,7 +384,7 @@ def _call(checker: _Checker, node: Call) -> StaticType:
     except Fault as fault:
         hint = _first(fault.hints)
         if node.name == "contains" and given[0].possible == {"array"}:
-            hint = f"write `{spelled(node.arguments[1]) or 'part'} in {spelled(node.arguments[0]) or 'x'}`"
+            hint = f"write `{type_hint.spelled(node.arguments[1]) or 'part'} in {type_hint.spelled(node.arguments[0]) or 'x'}`"
         checker.report("expression-type", fault.message, node.at, hint, evidence=given)
         return ANY
 

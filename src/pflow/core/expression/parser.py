@@ -9,7 +9,7 @@ from pflow.core.expression.function import FUNCTIONS, MACROS
 from pflow.core.expression.lexer import Token, tokens
 from pflow.core.expression.regex import compiled
 from pflow.core.expression.spelling import CONSTANTS, WORDS
-from pflow.core.expression.syntax_fault import no_operand, unknown_function, unknown_method, wrong_count
+from pflow.core.expression.syntax_fault import no_operand, not_a_field, unknown_function, unknown_method, wrong_count
 from pflow.core.expression.tree import (
     Arithmetic,
     Array,
@@ -329,15 +329,7 @@ class _Parser:
             return Has(at=name.at, target=target)
         if isinstance(target, Field) and isinstance(target.key, str):
             return Has(at=name.at, target=target)
-        if isinstance(target, Path) and not target.keys:
-            own = target.name
-            hint = f"write `has(steps.{own})` for a node, `has({own}.field)` for a field, `{own} != null` for an input"
-        elif isinstance(target, Path):
-            *keys, last = target.keys
-            hint = f"write `size({target.name}{''.join(map(key_text, keys))}) > {last}`"
-        else:
-            hint = "write `has(x.field)`; for an element of a list `size(x) > 0`"
-        raise Fault("syntax", "`has` takes the path of one field", hint, at=name.at)
+        raise not_a_field(name, target)
 
     def macro(self, items: Node, name: Token) -> Node:
         self.advance()

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from pflow.core.document.document import Document
 from pflow.core.document.position import Path
-from pflow.core.expression.check import Checked, Problem, check
+from pflow.core.expression.check import check
+from pflow.core.expression.problem import Checked, Problem
 from pflow.core.template.compiled import Compiled, ValuePath
 from pflow.core.template.computed import Computed, Place
 from pflow.core.value_type import UNKNOWN, ValueType, of_kinds
