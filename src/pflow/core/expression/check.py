@@ -382,9 +382,8 @@ def _call(checker: _Checker, node: Call) -> StaticType:
     try:
         return call_type(node.name, given)
     except Fault as fault:
-        hint = _first(fault.hints)
-        if node.name == "contains" and given[0].possible == {"array"}:
-            hint = f"write `{type_hint.spelled(node.arguments[1]) or 'part'} in {type_hint.spelled(node.arguments[0]) or 'x'}`"
+        is_list = node.name == "contains" and given[0].possible == {"array"}
+        hint = type_hint.member_hint(node) if is_list else _first(fault.hints)
         checker.report("expression-type", fault.message, node.at, hint, evidence=given)
         return ANY
 

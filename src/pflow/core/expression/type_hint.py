@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container
 
-from pflow.core.expression.tree import Compare, Literal, Logic, Node, Not, Path
+from pflow.core.expression.tree import Call, Compare, Literal, Logic, Node, Not, Path
 from pflow.core.expression.value import NUMBERS
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
@@ -89,6 +89,12 @@ def part_hint(part: Node, of: Node) -> str:
     if isinstance(of, Literal) and isinstance(of.value, str) and inner and " " in of.value:
         return f"write `{inner} in [{', '.join(repr(word) for word in of.value.split())}]`"
     return f"for a part of a string write `{outer or 'x'}.contains({inner or chr(39) + 'part' + chr(39)})`"
+
+
+def member_hint(node: Call) -> str:
+    """`x.contains(y)` for a list."""
+    items, part = (spelled(argument) for argument in node.arguments)
+    return f"write `{part or 'part'} in {items or 'x'}`"
 
 
 def one_of_hint(node: Logic) -> str:
