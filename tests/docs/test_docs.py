@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,10 @@ import pflow.events
 from pflow.cli.main import root
 from pflow.core.document.issue import CREDENTIAL
 from pflow.core.event import EVENTS
-from pflow.core.expression.check import Code
+from pflow.core.expression.evaluate import evaluate
+from pflow.core.expression.function import FUNCTIONS, MACROS
+from pflow.core.expression.parser import parse
+from pflow.core.expression.problem import Code
 from pflow.core.file.home import Home
 from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
@@ -236,6 +240,15 @@ def test_every_issue_code_is_listed() -> None:
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
     own = {CREDENTIAL, MISSING, BAD_SERVER, *get_args(Code)}
     assert set(first_cells("documents.md", "codes")) == {*listed, *reported, *own}
+
+
+def test_every_function_of_expressions_is_listed_with_an_example_that_holds() -> None:
+    table = rows("choosing.md", "functions")
+    assert sorted(CELL.findall(cells[0])[0] for cells in table) == sorted(("has", *FUNCTIONS, *MACROS))
+    for name, examples, values in table:
+        for example, value in zip(CELL.findall(examples), CELL.findall(values), strict=True):
+            assert name.strip("`") in example
+            assert evaluate(parse(example), {}).value == json.loads(value), example
 
 
 def test_every_setting_is_listed_with_its_default() -> None:

@@ -199,9 +199,9 @@ outputs: {squares: "${each.results}"}
 @pytest.mark.parametrize(
     ("params", "code", "hint"),
     [
-        ("{x: 'n === 3'}", "expression", "write `==`"),
+        ("{x: 'n === 3'}", "expression", "write `n == 3`"),
         ("{x: '${n} == 1'}", "expression", "write `n == 1`"),
-        ("{x: 'n > 1 and n < 3'}", "expression", "write `&&`"),
+        ("{x: 'n > 1 and n < 3'}", "expression", "write `n > 1 && n < 3`"),
         ("{x: 'm > 3'}", "unknown-name", ""),
         ("{x: 'later.y'}", "unknown-name", ""),
         ("{x: \"n > 'a'\"}", "expression-type", "convert one of them"),

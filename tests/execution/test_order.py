@@ -269,3 +269,38 @@ def test_a_failure_that_an_edge_takes_on_is_shown_as_handled(workspace: Workspac
     failed = workspace.run({"nodes": [broken("read")]})
     steps = workspace.show_run(failed.run_id)["steps"]
     assert [step["status"] for step in steps] == ["failed"]
+
+
+def test_a_loop_back_to_the_first_node_keeps_the_order(workspace: Workspace) -> None:
+    loop = [say("page"), {"id": "all", "type": "let", "params": {"n": "visit"}}]
+    assert ran(workspace, loop, [{"from": "all", "to": "page", "when": "all.n < 3"}]) == [
+        *("page", "all", "all?", "page#2", "all#2", "all?#2", "page#3", "all#3", "all?#3"),
+    ]
+    state = {"id": "state", "type": "switch", "params": {"cases": {"done": "visit == 2"}}}
+    routed = [
+        say("ask"),
+        {**state, "on": {"done": "use", "else": "rest"}},
+        say("rest", on={"default": "ask"}),
+        say("use"),
+    ]
+    assert ran(workspace, routed) == ["ask", "state", "rest", "ask#2", "state#2", "use"]
+
+
+def test_one_mistyped_target_of_a_loop_is_the_only_issue(workspace: Workspace) -> None:
+    state = {"id": "state", "type": "switch", "params": {"cases": {"done": "size(ask.said) > 9"}}}
+    routed = [
+        say("ask"),
+        {**state, "on": {"done": "use", "else": "rast"}},
+        say("rest", on={"default": "ask"}),
+        say("use"),
+    ]
+    [issue] = issues(workspace, routed)
+    assert (issue.code, issue.hint) == ("unknown-node", "did you mean `rest`?")
+
+
+def test_what_follows_an_assertion_runs_where_it_holds(workspace: Workspace) -> None:
+    check = {"id": "check", "type": "fail", "params": {"message": "no"}}
+    assert ran(workspace, [say("a"), {**check, "when": "a.said != 'a'"}, say("b")]) == ["a", "check", "b"]
+    assert codes(issues(workspace, [say("a"), check, say("b")])) == ["unreachable"]
+    pick = {"id": "pick", "type": "switch", "params": {"cases": {"x": "true"}}, "on": {"x": "end", "else": "end"}}
+    assert ran(workspace, [say("a"), {**pick, "when": "a.said != 'a'"}, say("b")]) == ["a", "pick", "b"]

@@ -141,5 +141,5 @@ def test_hints_name_only_what_exists(workspace: Workspace) -> None:
     ):
         for issue in workspace.check(document).issues:
             known |= set(issue.known)
-    nested = {"server_id", "source", "required"}
+    nested = {"server_id", "source", "required", "cases"}
     assert set(FIELDS) <= known | nested

@@ -11,6 +11,7 @@ from pflow.core.document.position import Path
 from pflow.core.event import Section
 from pflow.core.interface import ERROR_ACTIONS, Field, Interface
 from pflow.core.json_type import fits, type_of
+from pflow.core.other_words import field_meant
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType
@@ -26,6 +27,8 @@ _RESERVED_CASES = {
     "else": "it is for when no case holds",
     **dict.fromkeys(ERROR_ACTIONS, "a node that fails ends with it"),
 }
+
+_CHOOSE = 'to choose by a condition write `edges: [{from: …, to: …, when: "x > 1"}]`, or a `switch`'
 
 
 class Report(Protocol):
@@ -161,8 +164,13 @@ def report_unknown(spec: NodeSpec, interface: Interface, name: str, path: Path, 
         f"node `{spec.id}` ({spec.type}) has no parameter `{name}`",
         path,
         known=tuple(f"{field.name} ({field.type})" for field in fields),
-        hint=did_you_mean(name, [field.name for field in fields]),
+        hint=_meant_param(name, [field.name for field in fields]),
     )
+
+
+def _meant_param(name: str, known: list[str]) -> str:
+    meant = field_meant(name, known)
+    return f"did you mean `{meant}`?" if meant else did_you_mean(name, known)
 
 
 def check_constant(spec: NodeSpec, field: Field, value: object, path: Path, report: Report) -> None:
@@ -212,7 +220,7 @@ def check_actions(node: CheckedNode, document: Document, report: Report) -> None
                 f"node `{spec.id}` ({spec.type}) never returns action `{action}`",
                 _edge_path(document, spec.id, action),
                 known=actions,
-                hint=did_you_mean(action, actions),
+                hint=did_you_mean(action, actions) or _CHOOSE,
             )
     _check_case_names(node, report)
     for action in choices if edges else ():

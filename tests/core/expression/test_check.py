@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pflow.core.errors import ExpressionError
-from pflow.core.expression.check import Checked, check
+from pflow.core.expression.check import check
 from pflow.core.expression.evaluate import evaluate
 from pflow.core.expression.parser import parse
+from pflow.core.expression.problem import Checked
 from pflow.core.value_type import UNKNOWN, ValueType, of_kinds, of_schema
 from tests.core.expression.generated import KINDS, TYPES, Generator, values
 

@@ -105,15 +105,20 @@ def read_condition(fields: Fields, name: str = "when") -> str:
     value = fields.values.get(name)
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        hint = f"write one condition: `{shorten(' && '.join(value), 200)}`"
+        wrong_type(fields.issues, (*fields.path, name), "a string", value, hint)
+        return ""
     return fields.text(name).strip()
 
 
 class _Edges:
-    """Reads edges one by one, and keeps what they link."""
+    """Reads edges one by one, and keeps what they link; `sure` are the links that are taken whatever happens."""
 
     def __init__(self, issues: Issues, ids: Mapping[str, int], sections: Collection[str]) -> None:
         self.edges: list[Edge] = []
         self.links: Links = {name: [] for name in ids}
+        self.sure: Links = {name: [] for name in ids}
         self._issues = issues
         self._ids = ids
         following = zip(ids, islice(ids, 1, None), strict=False)
@@ -181,6 +186,8 @@ class _Edges:
             self._issues.add("self-edge", message, path, hint=hint)
         if meant and target:
             self.links[meant].append(target)
+            if action == "default" and not when:
+                self.sure[meant].append(target)
         if source in self._ids:
             self.edges.append(Edge(source=source, target=target, action=action, when=when, is_next=is_next, path=path))
 
@@ -209,8 +216,8 @@ def _mode(
 ) -> Mode:
     """Whether the edges alone say what leads to what: they do if they reach every node, sections from their own start.
 
-    A start other than the first node needs such edges. Where plain edges reach every node from another one, that is
-    likely where the document should start: in order, they would lead back for ever.
+    A start other than the first node needs such edges. Where a node leads to all others and always back to the first,
+    which could then never be left, it is likely the start; a way back that is only taken sometimes is a loop.
     """
     links = reader.links
     first = next(iter(ids))
@@ -222,9 +229,8 @@ def _mode(
     if begin == first:
         targets = {target for ends in links.values() for target in ends}
         roots = [name for name in missing if name not in targets]
-        is_plain = all(edge.action == "default" and not edge.when for edge in reader.edges)
-        reaches_all = len(roots) == 1 and len(_reach((roots[0], *sections), links)) >= len(ids)
-        if not is_plain or start is not None or not reaches_all:
+        is_loop = not has_list or len(roots) != 1 or begin not in _reach((roots[0],), reader.sure)
+        if start is not None or is_loop or len(_reach((roots[0], *sections), links)) < len(ids):
             return "order"
         hint = f'should the document start there? Set "start_node": "{roots[0]}"'
     else:

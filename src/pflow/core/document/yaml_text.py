@@ -16,6 +16,8 @@ from pflow.core.document.position import Issues, Spot
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 _FORBIDDEN = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+_UNQUOTED = re.compile(r":\s+(?:'[^']*'|\"[^\"]*\")\s*[^\s,}\]#]|:\s[^'\"{]*(?:\s\?\s|: )")
+"""A value that begins with a string and goes on, or a choice, as expressions do: YAML needs quotes around all of it."""
 _CONSTANTS: dict[str, object] = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 
@@ -195,6 +197,8 @@ class _Builder:
         if tag is not None:
             shown = tag.replace("tag:yaml.org,2002:", "!!")[:80]
             hint = "remove the tag; quote a value to make it a string"
+            if not tag.startswith("tag:"):
+                hint = f'put the whole value in quotes: `"{shown}…"`'
             message = f"the tag `{shown}` is not supported"
             self._issues.add("yaml-feature", message, self._path(), offset=offset, hint=hint)
 
@@ -207,5 +211,7 @@ class _Builder:
             hint = "put the value in quotes"
         elif "mapping values" in problem:
             hint = "put a value that contains `: ` in quotes"
+        elif _UNQUOTED.search(self._text[line_start:].partition("\n")[0]):
+            hint = "put the whole value in quotes: `when: \"x == 'a'\"`"
         reason = f"{context}, {problem}" if context else problem
         self._issues.stop("syntax", f"this is not valid YAML: {reason}", offset, hint=hint)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
-from typing import Literal as OneOf
 
+from pflow.core.expression import type_hint
 from pflow.core.expression.check_call import call_type, macro_type, variable_type
 from pflow.core.expression.fault import Fault, position
+from pflow.core.expression.problem import Checked, Code, Problem
 from pflow.core.expression.spelling import field_hint
 from pflow.core.expression.static_type import (
     ANY,
@@ -42,35 +43,13 @@ from pflow.core.expression.tree import (
     key_text,
 )
 from pflow.core.expression.value import NUMBERS, arithmetic_kind, comparable, conversions, kind_of, no_arithmetic
-from pflow.core.frozen import Frozen
 from pflow.core.json_type import with_article
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean, nearest
 from pflow.core.text_hint import parse_path_hint
 from pflow.core.value_type import ValueType
 
-Code = OneOf["unknown-name", "unknown-field", "expression-type", "never-true", "hidden-name"]
 _WORD = re.compile(r"[\w-]+", re.ASCII)
-
-
-class Problem(Frozen):
-    """What checking found: where in the expression, and what to write instead. A warning may be right in a run."""
-
-    code: Code
-    message: str
-    line: int
-    column: int
-    hint: str = ""
-    known: tuple[str, ...] = ()
-    is_warning: bool = False
-
-
-class Checked(Frozen):
-    """The type of the result, what was found, and the expression to evaluate: it knows where numbers are doubles."""
-
-    type: ValueType
-    problems: tuple[Problem, ...]
-    expression: Expression
 
 
 def check(expression: Expression, types: Mapping[str, ValueType], *, must_be: str = "") -> Checked:
@@ -78,7 +57,7 @@ def check(expression: Expression, types: Mapping[str, ValueType], *, must_be: st
     checker = _Checker(expression.text, types)
     found = checker.type(expression.tree)
     if must_be and must_be not in found.possible and found.kinds is not None:
-        hint = "compare it with something: `x > 0`, `x != null`, `size(x) > 0`" if must_be == "boolean" else ""
+        hint = type_hint.truth_hint(found.possible, expression.text.strip()) if must_be == "boolean" else ""
         message = f"the expression must give {with_article(must_be)}; it gives {found}"
         checker.report("expression-type", message, 0, hint, evidence=(found,))
     return Checked(
@@ -112,21 +91,31 @@ class _Checker:
         known: Iterable[str] = (),
         evidence: Iterable[StaticType] = (),
         is_warning: bool = False,
+        unknown: str = "",
     ) -> None:
         """Note a problem; a warning if the types that it follows from were only seen, not declared."""
         line, column = position(self.text, at)
         doubtful = is_warning or not all(one.is_certain for one in evidence)
         problem = Problem(
-            code=code, message=message, line=line, column=column, hint=hint, known=tuple(known), is_warning=doubtful
+            code=code,
+            message=message,
+            line=line,
+            column=column,
+            hint=hint,
+            known=tuple(known),
+            is_warning=doubtful,
+            unknown=unknown,
         )
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def needs(self, node: Node, kind: str, place: str) -> None:
+    def needs(self, node: Node, kind: str, place: str, advice: str = "") -> None:
         """Note a problem unless a node may be of a kind."""
         found = self.type(node)
         if kind not in found.possible:
-            hint = "compare it with something: `x > 0`, `x != null`, `size(x) > 0`" if kind == "boolean" else ""
+            hint = advice or (
+                type_hint.truth_hint(found.possible, type_hint.spelled(node)) if kind == "boolean" else ""
+            )
             message = f"{place} is {with_article(kind)}, not {found}"
             self.report("expression-type", message, node.at, hint, evidence=(found,))
 
@@ -154,6 +143,11 @@ def _followed(checker: _Checker, node: Path, count: int) -> StaticType:
             checker.report("hidden-name", message, node.at, hint, is_warning=True)
         found = of_value(checker.types[node.name])
     for place, key in enumerate(node.keys[:count]):
+        if place == 0 and key in ("outputs", "output") and found.possible == {"object"} and found.lacks(key):
+            named = node.name + "".join(key_text(part) for part in node.keys[1:])
+            message = f"`{node.name}` has no field `{key}`"
+            checker.report("unknown-field", message, node.at, f"write `{named}`", known=sorted(found.value.names))
+            continue
         found = _at(checker, found, key, node.text_to(place), node.at)
     return found
 
@@ -172,8 +166,9 @@ def _dashed_name(checker: _Checker, node: Path) -> tuple[int, str]:
 
 def _unknown_name(checker: _Checker, node: Path, dashed: str) -> StaticType:
     hint = f'write `steps["{dashed}"]`: a `-` is a minus' if dashed else did_you_mean(node.name, checker.types)
+    hint = hint or type_hint.name_hint(node, checker.types)
     message = f"there is no input or node `{node.name}`"
-    checker.report("unknown-name", message, node.at, hint, known=sorted(checker.types))
+    checker.report("unknown-name", message, node.at, hint, known=sorted(checker.types), unknown=node.name)
     return ANY
 
 
@@ -233,6 +228,10 @@ def _has(checker: _Checker, node: Has) -> StaticType:
 
 
 def _literal(checker: _Checker, node: Literal) -> StaticType:
+    meant = type_hint.template_inside(node.value, checker.types) if isinstance(node.value, str) else ""
+    if meant:
+        message = "this string is text: templates do not stand in expressions"
+        checker.report("misplaced-template", message, node.at, f"write `{meant}` without quotes", is_warning=True)
     return of_kind(kind_of(node.value))
 
 
@@ -251,7 +250,7 @@ def _negative(checker: _Checker, node: Negative) -> StaticType:
 
 
 def _arithmetic(checker: _Checker, node: Arithmetic) -> StaticType:
-    left = checker.type(node.first)
+    left, before = checker.type(node.first), node.first
     for term in node.rest:
         right = checker.type(term.operand)
         pairs = product(sorted(left.possible), sorted(right.possible))
@@ -259,10 +258,14 @@ def _arithmetic(checker: _Checker, node: Arithmetic) -> StaticType:
         if not kinds:
             one, other = (" or ".join(sorted(side.possible)) for side in (left, right))
             message = no_arithmetic(term.operator, one, other)
-            hints = conversions((one, other))
-            checker.report("expression-type", message, term.at, *hints[:1], evidence=(left, right))
-            left = ANY
+            kinds_of = (left.possible, right.possible)
+            hint = type_hint.pair_hint(term.operator, before, term.operand, kinds_of) or _first(
+                conversions((one, other))
+            )
+            checker.report("expression-type", message, term.at, hint, evidence=(left, right))
+            left, before = ANY, node
             continue
+        before = node if node.rest[1:] else before
         if left.is_declared_number or right.is_declared_number:
             checker.doubles.add(term.at)
         left = _result(left, right, kinds)
@@ -288,16 +291,24 @@ def _compare(checker: _Checker, node: Compare) -> StaticType:
         _check_choice(checker, right, node.right, node.left)
     elif not any(comparable(one, other) for one, other in product(left.possible, right.possible)):
         message = f"`{node.operator}` cannot compare {left} with {right}"
-        hints = conversions((min(left.possible), min(right.possible)))
-        checker.report("expression-type", message, node.at, *hints[:1], evidence=(left, right))
+        checker.report("expression-type", message, node.at, _together(node, left, right), evidence=(left, right))
     return of_kind("boolean")
+
+
+def _together(node: Compare, left: StaticType, right: StaticType) -> str:
+    """How to make two values comparable."""
+    hint = type_hint.pair_hint(node.operator, node.left, node.right, (left.possible, right.possible))
+    return hint or _first(conversions((min(left.possible), min(right.possible))))
+
+
+def _first(hints: tuple[str, ...]) -> str:
+    return hints[0] if hints else ""
 
 
 def _check_equal(checker: _Checker, node: Compare, left: StaticType, right: StaticType) -> None:
     if not _may_equal(left, right):
         message = f"{left} never equals {right}"
-        hints = conversions((min(left.possible), min(right.possible)))
-        checker.report("expression-type", message, node.at, *hints[:1], evidence=(left, right))
+        checker.report("expression-type", message, node.at, _together(node, left, right), evidence=(left, right))
 
 
 def _may_equal(left: StaticType, right: StaticType) -> bool:
@@ -323,7 +334,7 @@ def _check_choice(checker: _Checker, found: StaticType, node: Node, other: Node)
 
 def _check_in(checker: _Checker, node: Compare, left: StaticType, right: StaticType) -> None:
     if not right.possible & {"array", "object"}:
-        hint = "for a part of a string write `x.contains('part')`" if "string" in right.possible else ""
+        hint = type_hint.part_hint(node.left, node.right) if "string" in right.possible else ""
         message = f"`in` asks a list or an object, not {right}"
         checker.report("expression-type", message, node.at, hint, evidence=(right,))
     elif right.possible == {"object"} and "string" not in left.possible:
@@ -337,8 +348,9 @@ def _check_in(checker: _Checker, node: Compare, left: StaticType, right: StaticT
 
 
 def _logic(checker: _Checker, node: Logic) -> StaticType:
+    advice = type_hint.one_of_hint(node)
     for operand in node.operands:
-        checker.needs(operand, "boolean", f"an operand of `{node.operator}`")
+        checker.needs(operand, "boolean", f"an operand of `{node.operator}`", advice)
     return of_kind("boolean")
 
 
@@ -388,7 +400,9 @@ def _call(checker: _Checker, node: Call) -> StaticType:
     try:
         return call_type(node.name, given)
     except Fault as fault:
-        checker.report("expression-type", fault.message, node.at, *fault.hints[:1], evidence=given)
+        is_list = node.name == "contains" and given[0].possible == {"array"}
+        hint = type_hint.member_hint(node) if is_list else _first(fault.hints)
+        checker.report("expression-type", fault.message, node.at, hint, evidence=given)
         return ANY
 
 

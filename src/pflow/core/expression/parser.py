@@ -9,7 +9,7 @@ from pflow.core.expression.function import FUNCTIONS, MACROS
 from pflow.core.expression.lexer import Token, tokens
 from pflow.core.expression.regex import compiled
 from pflow.core.expression.spelling import CONSTANTS, WORDS
-from pflow.core.expression.syntax_fault import no_operand, unknown_function, unknown_method, wrong_count
+from pflow.core.expression.syntax_fault import no_operand, not_a_field, unknown_function, unknown_method, wrong_count
 from pflow.core.expression.tree import (
     Arithmetic,
     Array,
@@ -42,6 +42,9 @@ MOST_DEPTH = 32
 MOST_LEVELS = 100
 """Nodes inside one another: the operators between two brackets are several."""
 
+MOST_SHOWN = 400
+"""Characters of an expression that a hint shows as a whole."""
+
 _LOOPS = ("break", "continue", "for", "loop", "while")
 RESERVED = frozenset(
     (*_LOOPS, "as", "const", "else", "function", "if", "import", "let", "namespace", "package", "return", "var", "void")
@@ -56,7 +59,26 @@ def parse(text: str) -> Expression:
     try:
         return Expression(text=text, tree=_Parser(text).whole())
     except Fault as fault:
+        if fault.kind == "syntax" and (meant := _meant(text)):
+            fault.hints = (meant,)
         raise located(fault, text) from None
+
+
+def _meant(text: str) -> str:
+    """What to write for a text in the spelling of another language; "" if that is not clear."""
+    from pflow.core.expression.respelling import respellings  # lazy: only wrong texts need its patterns
+
+    meant = respellings(text)
+    if sum(map(len, meant)) > MOST_SHOWN:
+        return ""
+    try:
+        for one in meant:
+            _Parser(one).whole()
+    except Fault:
+        return ""
+    if len(meant) == 2:
+        return f"write `{meant[0]}` for a string, `{meant[1]}` for a list"
+    return f"write `{meant[0]}`" if meant else ""
 
 
 class _Parser:
@@ -307,11 +329,7 @@ class _Parser:
             return Has(at=name.at, target=target)
         if isinstance(target, Field) and isinstance(target.key, str):
             return Has(at=name.at, target=target)
-        if isinstance(target, Path) and not target.keys:
-            hint = f"write `has(steps.{target.name})` for a node, `has({target.name}.field)` for one of its fields"
-        else:
-            hint = "write `has(x.field)`; for an element of a list `size(x) > 0`"
-        raise Fault("syntax", "`has` takes the path of one field", hint, at=name.at)
+        raise not_a_field(name, target)
 
     def macro(self, items: Node, name: Token) -> Node:
         self.advance()
@@ -361,18 +379,9 @@ class _Parser:
             hint = "write `!(x in y)`"
         elif token.text == "is" and following == "not":
             hint = "write `!=`: `x != null`"
-        elif token.text == "if" and any(other.text == "else" for other in self.tokens[self.place :]):
-            hint = self.turned_choice()
         elif token.kind == "name":
             hint = WORDS.get(token.text, hint or "write an operator between two values, and text in quotes")
         return Fault("syntax", f"`{shorten(token.text)}` cannot stand here", hint, at=token.at)
-
-    def turned_choice(self) -> str:
-        """`x if c else y` the other way round, where it is the whole text."""
-        middle = next(token for token in self.tokens[self.place :] if token.text == "else")
-        parts = (self.text[self.next.at + 2 : middle.at], self.text[: self.next.at], self.text[middle.at + 4 :])
-        condition, value, other = (shorten(part.strip()) for part in parts)
-        return f"write `{condition} ? {value} : {other}`"
 
 
 def _keyed(node: Node, key: Key, at: int) -> Node:

@@ -34,7 +34,6 @@ _MARKS = {
     "#": "there are no comments; leave this out",
     "\\": "a backslash belongs into a string",
 }
-_TEMPLATE = re.compile(r"\$\{([^{}]*)\}")
 _PREFIXED = re.compile(r"([A-Za-z]+)[\"']")
 _NUMBER = re.compile(r"[0-9][\w.]*", re.ASCII)
 _WORD = re.compile(r"\w+")
@@ -42,9 +41,8 @@ _WORD = re.compile(r"\w+")
 
 def foreign_text(text: str, at: int) -> tuple[str, str]:
     """What is wrong where no token begins, and what to write."""
-    if text.startswith("${", at) or text[at] == "$":
-        plain = _TEMPLATE.sub(r"\1", text).replace("$", "")
-        return "`${…}` belongs into templates, not into expressions", f"write `{shorten(plain, 200)}`"
+    if text[at] == "$":
+        return "`${…}` belongs into templates, not into expressions", "write the name alone, without `${` and `}`"
     if text[at] in "'\"`":
         return f"the string that begins with `{text[at]}` does not end", _quote_hint(text, at)
     if prefixed := _PREFIXED.match(text, at):
@@ -164,6 +162,9 @@ _FUNCTIONS = {
     "regex": "write `text.matches('a+')`",
     "not": "write `!x`",
     "if": "write `condition ? value : other`",
+    "always": "leave the condition out; to go on after a failure write `on: {error: next}` on the node before",
+    "success": "leave the condition out: what follows a failure does not run",
+    "failure": "write `on: {error: NODE}` on the node that may fail",
 }
 _METHODS = {
     "length": "write `size(x)`",

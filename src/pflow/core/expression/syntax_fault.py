@@ -6,6 +6,7 @@ from pflow.core.expression.fault import Fault
 from pflow.core.expression.function import FUNCTIONS, MACROS
 from pflow.core.expression.lexer import Token
 from pflow.core.expression.spelling import function_hint, method_hint
+from pflow.core.expression.tree import Node, Path
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
 
@@ -45,6 +46,17 @@ def unknown_method(name: Token) -> Fault:
     known = [*(one for one, function in FUNCTIONS.items() if function.is_method), *MACROS]
     hint = method_hint(name.text) or did_you_mean(name.text, known) or function_hint(name.text)
     return Fault("syntax", f"there is no function `{shorten(name.text)}`", hint or _all_of(known), at=name.at)
+
+
+def not_a_field(name: Token, target: Node | None) -> Fault:
+    """The fault for `has` of something other than a field."""
+    hint = "write `has(x.field)`; for an element of a list `size(x) > 0`"
+    if isinstance(target, Path) and target.keys:
+        hint = f"write `size({target.text_to(len(target.keys) - 1)}) > {target.keys[-1]}`"
+    elif isinstance(target, Path):
+        own = target.name
+        hint = f"write `has(steps.{own})` for a node, `has({own}.field)` for a field, `{own} != null` for an input"
+    return Fault("syntax", "`has` takes the path of one field", hint, at=name.at)
 
 
 def wrong_count(name: str, least: int, most: int) -> str:

@@ -173,6 +173,10 @@ def compile_expression(value: object, slot: Slot, item: str = "item") -> tuple[C
     if slot == "cases" and isinstance(value, Mapping):
         cases = {str(name): _parsed(text, (str(name),), problems) for name, text in value.items()}
         return _result(problems, lambda: Cases(_known(cases)))
+    if slot == "cases":
+        hint = "write a condition for each name, tried in this order: `{big: n > 9, small: n > 0}`"
+        problems.append(Problem(f"`cases` is an object of conditions, not {describe(value)}", hint))
+        return Refused((), problems[0]), problems
     if slot in ("where", "to"):
         shape = _mapped_text(value, (), problems) if slot == "to" else _parsed(value, (), problems)
         return _result(problems, lambda: Each(shape, value, item, "boolean" if slot == "where" else ""))

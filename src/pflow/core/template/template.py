@@ -260,7 +260,7 @@ def _problem(shown: str, offset: int, *, closed: bool) -> Problem:
         return Problem(f"`{cut(shown)}`: templates do not nest", "give each value a name of its own", (), offset)
     return Problem(
         f"`{cut(shown)}` is not a template: only names, `.key`, `[0]` and `:-default` are",
-        f"compute it in a `code` step, or {_LITERAL}",
+        f"compute it in a `let` step, and name what that gives, or {_LITERAL}",
         (),
         offset,
     )

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from pflow.core.document.document import Document
 from pflow.core.document.position import Path
-from pflow.core.expression.check import Checked, check
+from pflow.core.expression.check import check
+from pflow.core.expression.problem import Checked, Problem
 from pflow.core.template.compiled import Compiled, ValuePath
 from pflow.core.template.computed import Computed, Place
 from pflow.core.value_type import UNKNOWN, ValueType, of_kinds
@@ -87,16 +88,28 @@ class ExpressionCheck:
     def _one(self, place: Place, types: NameTypes, node: CheckedNode, path: Path) -> Checked:
         found = check(place.expression, types, must_be=place.must_be)
         for problem in found.problems:
+            message, hint = self._in_document(problem, node)
             at = f"line {problem.line}, column {problem.column}" if "\n" in place.expression.text else ""
             self._report(
                 problem.code,
-                f"expression `{place.expression.text}`{', ' + at if at else ''}: {problem.message}",
+                f"expression `{place.expression.text}`{', ' + at if at else ''}: {message}",
                 (*path, *place.path),
                 known=problem.known,
-                hint=problem.hint,
+                hint=hint,
                 severity="warning" if problem.is_warning else "error",
             )
         return found
+
+    def _in_document(self, problem: Problem, node: CheckedNode) -> tuple[str, str]:
+        """What a problem means in this document: a name that is not known here may be known elsewhere in it."""
+        name = problem.unknown
+        if name and name in node.spec.params and node.is_built_in("let"):
+            hint = f"`{name}` is computed by this same step; compute it in a `let` step before this one"
+            return f"`{name}` is not known yet", hint
+        if name and any(spec.id == name for spec in self._document.nodes):
+            message = f"node `{name}` cannot have run before this one"
+            return message, "in a loop, a node knows its own last visit" if name == node.spec.id else "move it up"
+        return problem.message, problem.hint
 
     def _local(self, node: CheckedNode, compiled: Computed) -> Mapping[str, ValueType]:
         """The item that an expression is computed for, in a batch or for each item of a list."""

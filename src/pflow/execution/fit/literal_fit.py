@@ -12,7 +12,7 @@ from pflow.core.document.position import Path, show_path
 from pflow.core.errors import ServerError
 from pflow.core.json_type import fits, type_of
 from pflow.core.printable import shorten
-from pflow.core.template.compiled import Reference, ValuePath
+from pflow.core.template.compiled import Reference, Refused, ValuePath
 from pflow.core.value_type import ValueType
 from pflow.execution.fit.taken import input_schema, taken_by
 from pflow.execution.node_check import CheckedNode, Report
@@ -58,7 +58,7 @@ def _check_declared(node: CheckedNode, report: Report) -> None:
     spec = node.spec
     for name, field in node.fields.items():
         compiled = node.params.get(name) if field.schema is not None else None
-        if compiled is None or compiled.is_single or compiled.is_computed:
+        if compiled is None or compiled.is_single or compiled.is_computed or isinstance(compiled, Refused):
             continue
         value, unknown = compiled.render(_unknown), {place for place, _ in compiled.places()}
         if not unknown and not fits(value, field.type):
