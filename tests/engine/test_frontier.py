@@ -61,7 +61,7 @@ def plainly_ready(graph: Graph, waiting: set[int], running: set[int]) -> list[in
 @given(graphs(), st.data())
 def test_the_counted_rule_is_the_written_one(graph: Graph, data: st.DataObject) -> None:
     plan = plan_of(graph)
-    frontier = Frontier(plan)
+    frontier = Frontier(plan, plan.starts)
     waiting, running = {0}, set[int]()
     for _ in range(data.draw(st.integers(1, 30))):
         if data.draw(st.booleans()):

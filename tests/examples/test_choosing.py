@@ -32,7 +32,7 @@ def steps(workspace: Workspace, run: str) -> list[str]:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_an_example_is_valid_without_a_warning_and_needs_no_python(workspace: Workspace, path: Path) -> None:
     checked = workspace.check(str(path))
-    assert checked.issues == ()
+    assert [issue for issue in checked.issues if issue.severity != "notice"] == []
     assert checked.plan is not None
     assert "code" not in {node.type for node in checked.plan.nodes}
 

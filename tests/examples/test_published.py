@@ -38,7 +38,6 @@ MISSING: dict[str, set[tuple[str, str]]] = {
     },
     "22-pr-watch": {
         ("unknown-field", "state"),
-        ("unknown-field", "nodes[0].repeatable"),
         ("unknown-name", "nodes[2].params.fields"),
         ("unknown-name", "nodes[4].params.lines"),
         ("unknown-name", "nodes[5].when"),

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
-from pflow.core.document.document import Document, NodeSpec
+from pflow.core.document.document import Document
 from pflow.core.document.issue import SEVERITIES, Issue, Severity
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import PflowError
-from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER, Slot
-from pflow.core.template.compiled import Compiled, Problem
-from pflow.core.template.shell_policy import check_strict
-from pflow.core.template.template import compile_value
+from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER
+from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType, of_kinds
 from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
@@ -29,10 +27,11 @@ from pflow.execution.fit.literal_fit import LiteralFit
 from pflow.execution.fit.natural_key import fill_params
 from pflow.execution.fit.taken import ITEMS, convert_to, read_default_as, taken_by
 from pflow.execution.fit.template_fit import TemplateFit
+from pflow.execution.fit.value import Values
 from pflow.execution.foreign_syntax import warn_of_foreign
 from pflow.execution.lint.document_lint import lint_document
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
-from pflow.execution.node_param import NodeParams, find_entry, params_beside, read_json, tool_params
+from pflow.execution.node_param import NodeParams, find_entry, read_json, tool_params
 from pflow.execution.parsed import check_pattern
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References
@@ -110,13 +109,13 @@ class _Compiler:
         self.places = parsed.places
         self.shared = shared
         self.types = shared.types
-        self.strict = shared.strict
         self.recorded = shared.recorded
         self.issues: list[Issue] = []
         for issue in parsed.issues:
             self._add(issue)
         self.document = parsed.document
         self.mappings = parsed.document.mappings if parsed.document else {}
+        self.values = Values(self.mappings, shared.strict, self._report)
         self.load = load
         self.name = name
         self.trail = trail
@@ -141,9 +140,9 @@ class _Compiler:
             node.child = self._child(node)
         for node in nodes:
             node.params = self._params(node)
-            node.when = self._expression(node.spec.when, "condition", ("nodes", node.index, "when"))
+            node.when = self.values.condition(node.spec.when, "condition", ("nodes", node.index, "when"))
             until = node.spec.retry.until if node.spec.retry else ""
-            node.until = self._expression(until, "condition", ("nodes", node.index, "retry", "until"))
+            node.until = self.values.condition(until, "condition", ("nodes", node.index, "retry", "until"))
         for node in nodes:
             node.batch = self._batch(node)
         starts = plan_edges(document, nodes, self._report)
@@ -281,7 +280,7 @@ class _Compiler:
             if spec.type == "workflow" and name == "workflow":
                 continue
             slot = field.slot if field else interface.open_slot if interface else "value"
-            compiled[name], problems = self._compile(value, slot, spec)
+            compiled[name], problems = self.values.param(value, slot, spec)
             for problem in problems:
                 code = "expression" if slot in EXPRESSION_SLOTS else "template"
                 self._report(code, problem.message, (*path, *problem.path), hint=problem.hint, newer=problem.newer)
@@ -294,52 +293,18 @@ class _Compiler:
             check_pattern(spec, self._report, ("nodes", node.index, "params"))
         return compiled
 
-    def _expression(self, text: str, slot: Slot, path: Path, item: str = "item") -> Compiled | None:
-        """A condition that stands beside the params of a node, if it does."""
-        if not text:
-            return None
-        from pflow.core.template.computed import compile_expression  # lazy: many documents have none
-
-        compiled, problems = compile_expression(text, slot, item)
-        for problem in problems:
-            self._report("expression", problem.message, path, hint=problem.hint)
-        return compiled
-
-    def _compile(self, value: object, slot: Slot, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
-        if slot == "shell":
-            return self._command(value, spec)
-        if slot not in EXPRESSION_SLOTS:
-            return compile_value(value, slot)
-        from pflow.core.template.computed import compile_expression  # lazy: many documents have none
-
-        item = spec.params.get("as", "item")
-        return compile_expression(value, slot, item if isinstance(item, str) else "item")
-
-    def _command(self, command: object, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
-        """A command, checked with the variables and the input that it gets."""
-        beside = params_beside(spec, self.mappings.get(spec.id))
-        compiled, problems = compile_value(command, "shell", beside=beside)
-        found = check_strict(command, beside)
-        return compiled, [*problems, *(found if found and self.strict() else ())]
-
     def _batch(self, node: CheckedNode) -> PlanBatch | None:
         batch = node.spec.batch
         if batch is None:
             return None
         return PlanBatch(
-            items=self._template(batch.items, ("nodes", node.index, "batch", "items")),
+            items=self.values.template(batch.items, ("nodes", node.index, "batch", "items")),
             name=batch.name,
             concurrency=batch.concurrency,
             keep_going=batch.on_error == "continue",
             max_failed=batch.max_failed,
-            where=self._expression(batch.where, "where", ("nodes", node.index, "batch", "where"), batch.name),
+            where=self.values.condition(batch.where, "where", ("nodes", node.index, "batch", "where"), batch.name),
         )
-
-    def _template(self, value: object, path: Path) -> Compiled:
-        compiled, problems = compile_value(value)
-        for problem in problems:
-            self._report("template", problem.message, path, hint=problem.hint, newer=problem.newer)
-        return compiled
 
     def _check_params(self, node: CheckedNode, references: References) -> None:
         index, batch = node.index, node.batch
@@ -373,7 +338,7 @@ class _Compiler:
         outputs = {}
         for name, output in document.outputs.items():
             source = output.source if output.source is not None else f"${{{name}}}"
-            compiled = self._template(source, ("outputs", name, "source"))
+            compiled = self.values.template(source, ("outputs", name, "source"))
             outputs[name] = read_default_as(compiled, of_kinds(output.type))
             warn_of_foreign(source, self.names, ("outputs", name, "source"), self._report)
         return outputs

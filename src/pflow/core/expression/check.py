@@ -268,17 +268,8 @@ def _arithmetic(checker: _Checker, node: Arithmetic) -> StaticType:
         before = node if node.rest[1:] else before
         if left.is_declared_number or right.is_declared_number:
             checker.doubles.add(term.at)
-        left = _result(left, right, kinds)
+        left = sum_of(left, right, kinds)
     return left
-
-
-def _result(left: StaticType, right: StaticType, kinds: set[str]) -> StaticType:
-    if kinds == {"array"}:
-        parts = [side.elements for side in (left, right) if not side.is_empty_list]
-        return list_of(one_of(parts)) if parts else EMPTY_LIST
-    certain = left.is_certain and right.is_certain
-    found = of_kind(next(iter(kinds))) if len(kinds) == 1 else StaticType(kinds=frozenset(kinds))
-    return found._replace(value=found.value._replace(certain=certain))
 
 
 def _compare(checker: _Checker, node: Compare) -> StaticType:
@@ -306,15 +297,9 @@ def _first(hints: tuple[str, ...]) -> str:
 
 
 def _check_equal(checker: _Checker, node: Compare, left: StaticType, right: StaticType) -> None:
-    if not _may_equal(left, right):
+    if not may_equal(left, right):
         message = f"{left} never equals {right}"
         checker.report("expression-type", message, node.at, _together(node, left, right), evidence=(left, right))
-
-
-def _may_equal(left: StaticType, right: StaticType) -> bool:
-    if left.kinds is None or right.kinds is None or "null" in left.kinds | right.kinds:
-        return True
-    return bool(left.kinds & right.kinds or (left.kinds & NUMBERS and right.kinds & NUMBERS))
 
 
 def _check_choice(checker: _Checker, found: StaticType, node: Node, other: Node) -> None:
@@ -340,7 +325,7 @@ def _check_in(checker: _Checker, node: Compare, left: StaticType, right: StaticT
     elif right.possible == {"object"} and "string" not in left.possible:
         message = f"the keys of an object are strings; this asks for {left}"
         checker.report("expression-type", message, node.at, evidence=(left, right))
-    elif not _may_equal(left, right.elements):
+    elif not may_equal(left, right.elements):
         message = f"{left} is never in a list where each element is {right.elements}"
         checker.report("never-true", message, node.at, is_warning=True)
     for item in node.right.items if isinstance(node.right, Array) else ():
@@ -367,15 +352,11 @@ def _check_branches(checker: _Checker, node: Choice, found: list[StaticType]) ->
     known = [one for one in found if one.kinds is not None and one.kinds != {"null"}]
     for one in known[1:]:
         kinds = [(each.kinds or frozenset()) - {"null"} for each in (known[0], one)]
-        if not _may_agree(*kinds):
+        if not may_agree(*kinds):
             message = f"`? :` gives {known[0]} or {one}, depending on the condition"
             hint = "convert one of them, such as with `string(x)`, or allow both with `dyn(x)`"
             checker.report("expression-type", message, node.at, hint, evidence=(known[0], one))
             return
-
-
-def _may_agree(left: frozenset[str], right: frozenset[str]) -> bool:
-    return bool(left & right or (left & NUMBERS and right & NUMBERS))
 
 
 # ---- lists, objects, calls

@@ -141,3 +141,25 @@ def _is_closed_without(schema: Mapping[str, object], key: str) -> bool:
         and "patternProperties" not in schema
         and schema.get("additionalProperties") in (None, False)
     )
+
+
+def sum_of(left: StaticType, right: StaticType, kinds: set[str]) -> StaticType:
+    """What arithmetic on two values gives, if it can give values of these kinds."""
+    if kinds == {"array"}:
+        parts = [side.elements for side in (left, right) if not side.is_empty_list]
+        return list_of(one_of(parts)) if parts else EMPTY_LIST
+    certain = left.is_certain and right.is_certain
+    found = of_kind(next(iter(kinds))) if len(kinds) == 1 else StaticType(kinds=frozenset(kinds))
+    return found._replace(value=found.value._replace(certain=certain))
+
+
+def may_equal(left: StaticType, right: StaticType) -> bool:
+    """Whether two values can be equal."""
+    if left.kinds is None or right.kinds is None or "null" in left.kinds | right.kinds:
+        return True
+    return bool(left.kinds & right.kinds or (left.kinds & NUMBERS and right.kinds & NUMBERS))
+
+
+def may_agree(left: frozenset[str], right: frozenset[str]) -> bool:
+    """Whether values of some kinds can be of one type."""
+    return bool(left & right or (left & NUMBERS and right & NUMBERS))
