@@ -135,7 +135,7 @@ error: the document has no field `nam`
 hint: did you mean `name`?
 
 hint: see the docs\
-""")
+""")  # noqa: E501
     assert render_error(error).startswith("error: the document has no field `nam`")
 
 

@@ -16,10 +16,13 @@ from pflow.core.expression.static_type import (
     EMPTY_LIST,
     StaticType,
     list_of,
+    may_agree,
+    may_equal,
     object_of,
     of_kind,
     of_value,
     one_of,
+    sum_of,
 )
 from pflow.core.expression.tree import (
     Arithmetic,
