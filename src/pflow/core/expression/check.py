@@ -262,7 +262,7 @@ def _arithmetic(checker: _Checker, node: Arithmetic) -> StaticType:
             one, other = (" or ".join(sorted(side.possible)) for side in (left, right))
             message = no_arithmetic(term.operator, one, other)
             kinds_of = (left.possible, right.possible)
-            hint = type_hint.pair_hint(term.operator, before, term.operand, kinds_of) or _first(
+            hint = type_hint.pair_hint(term.operator, before, term.operand, kinds_of) or type_hint.first(
                 conversions((one, other))
             )
             checker.report("expression-type", message, term.at, hint, evidence=(left, right))
@@ -285,24 +285,26 @@ def _compare(checker: _Checker, node: Compare) -> StaticType:
         _check_choice(checker, right, node.right, node.left)
     elif not any(comparable(one, other) for one, other in product(left.possible, right.possible)):
         message = f"`{node.operator}` cannot compare {left} with {right}"
-        checker.report("expression-type", message, node.at, _together(node, left, right), evidence=(left, right))
+        checker.report(
+            "expression-type",
+            message,
+            node.at,
+            type_hint.together(node, (left.possible, right.possible)),
+            evidence=(left, right),
+        )
     return of_kind("boolean")
-
-
-def _together(node: Compare, left: StaticType, right: StaticType) -> str:
-    """How to make two values comparable."""
-    hint = type_hint.pair_hint(node.operator, node.left, node.right, (left.possible, right.possible))
-    return hint or _first(conversions((min(left.possible), min(right.possible))))
-
-
-def _first(hints: tuple[str, ...]) -> str:
-    return hints[0] if hints else ""
 
 
 def _check_equal(checker: _Checker, node: Compare, left: StaticType, right: StaticType) -> None:
     if not may_equal(left, right):
         message = f"{left} never equals {right}"
-        checker.report("expression-type", message, node.at, _together(node, left, right), evidence=(left, right))
+        checker.report(
+            "expression-type",
+            message,
+            node.at,
+            type_hint.together(node, (left.possible, right.possible)),
+            evidence=(left, right),
+        )
 
 
 def _check_choice(checker: _Checker, found: StaticType, node: Node, other: Node) -> None:
@@ -385,7 +387,7 @@ def _call(checker: _Checker, node: Call) -> StaticType:
         return call_type(node.name, given)
     except Fault as fault:
         is_list = node.name == "contains" and given[0].possible == {"array"}
-        hint = type_hint.member_hint(node) if is_list else _first(fault.hints)
+        hint = type_hint.member_hint(node) if is_list else type_hint.first(fault.hints)
         checker.report("expression-type", fault.message, node.at, hint, evidence=given)
         return ANY
 

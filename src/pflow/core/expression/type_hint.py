@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Container
 
 from pflow.core.expression.tree import Call, Compare, Literal, Logic, Node, Not, Path
-from pflow.core.expression.value import NUMBERS
+from pflow.core.expression.value import NUMBERS, conversions
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _TEMPLATE = re.compile(r"\$\{([A-Za-z_]\w*)([^{}]*)\}")
@@ -129,3 +129,14 @@ def template_inside(text: str, known: Container[str]) -> str:
     if found is None or found[1] not in known or ":-" in found[2]:
         return ""
     return found[1] + found[2]
+
+
+def together(node: Compare, kinds: tuple[Collection[str], Collection[str]]) -> str:
+    """How to make two values comparable, of which these are the kinds."""
+    hint = pair_hint(node.operator, node.left, node.right, kinds)
+    return hint or first(conversions((min(kinds[0]), min(kinds[1]))))
+
+
+def first(hints: tuple[str, ...]) -> str:
+    """The first hint, if there is one."""
+    return hints[0] if hints else ""
