@@ -285,26 +285,19 @@ def _compare(checker: _Checker, node: Compare) -> StaticType:
         _check_choice(checker, right, node.right, node.left)
     elif not any(comparable(one, other) for one, other in product(left.possible, right.possible)):
         message = f"`{node.operator}` cannot compare {left} with {right}"
-        checker.report(
-            "expression-type",
-            message,
-            node.at,
-            type_hint.together(node, (left.possible, right.possible)),
-            evidence=(left, right),
-        )
+        _report_pair(checker, node, left, right, message)
     return of_kind("boolean")
+
+
+def _report_pair(checker: _Checker, node: Compare, left: StaticType, right: StaticType, message: str) -> None:
+    hint = type_hint.together(node, (left.possible, right.possible))
+    checker.report("expression-type", message, node.at, hint, evidence=(left, right))
 
 
 def _check_equal(checker: _Checker, node: Compare, left: StaticType, right: StaticType) -> None:
     if not may_equal(left, right):
         message = f"{left} never equals {right}"
-        checker.report(
-            "expression-type",
-            message,
-            node.at,
-            type_hint.together(node, (left.possible, right.possible)),
-            evidence=(left, right),
-        )
+        _report_pair(checker, node, left, right, message)
 
 
 def _check_choice(checker: _Checker, found: StaticType, node: Node, other: Node) -> None:
