@@ -284,8 +284,7 @@ def _compare(checker: _Checker, node: Compare) -> StaticType:
         _check_choice(checker, left, node.left, node.right)
         _check_choice(checker, right, node.right, node.left)
     elif not any(comparable(one, other) for one, other in product(left.possible, right.possible)):
-        message = f"`{node.operator}` cannot compare {left} with {right}"
-        _report_pair(checker, node, left, right, message)
+        _report_pair(checker, node, left, right, f"`{node.operator}` cannot compare {left} with {right}")
     return of_kind("boolean")
 
 
@@ -296,8 +295,7 @@ def _report_pair(checker: _Checker, node: Compare, left: StaticType, right: Stat
 
 def _check_equal(checker: _Checker, node: Compare, left: StaticType, right: StaticType) -> None:
     if not may_equal(left, right):
-        message = f"{left} never equals {right}"
-        _report_pair(checker, node, left, right, message)
+        _report_pair(checker, node, left, right, f"{left} never equals {right}")
 
 
 def _check_choice(checker: _Checker, found: StaticType, node: Node, other: Node) -> None:
@@ -308,9 +306,8 @@ def _check_choice(checker: _Checker, found: StaticType, node: Node, other: Node)
     if kind_of(other.value) in found.possible and other.value not in values:
         text = node.text if isinstance(node, Path) else "it"
         known = [str(value) for value in values]
-        hint = (
-            did_you_mean(str(other.value), known) or f"it is one of {', '.join(f'`{value}`' for value in known[:10])}"
-        )
+        hint = did_you_mean(str(other.value), known)
+        hint = hint or f"it is one of {', '.join(f'`{value}`' for value in known[:10])}"
         message = f"`{text}` is never `{shorten(str(other.value))}`"
         checker.report("never-true", message, other.at, hint, known=known, is_warning=True)
 
@@ -324,8 +321,8 @@ def _check_in(checker: _Checker, node: Compare, left: StaticType, right: StaticT
         message = f"the keys of an object are strings; this asks for {left}"
         checker.report("expression-type", message, node.at, evidence=(left, right))
     elif not may_equal(left, right.elements):
-        message = f"{left} is never in a list where each element is {right.elements}"
-        checker.report("never-true", message, node.at, is_warning=True)
+        never = f"{left} is never in a list where each element is {right.elements}"
+        checker.report("never-true", never, node.at, is_warning=True)
     for item in node.right.items if isinstance(node.right, Array) else ():
         _check_choice(checker, left, node.left, item)
 
