@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 Raw = dict[str, Any]
 """A document, or a node of one, as it is written."""
 
+SECTIONS = ("on_failure", "finally")
+
 FAILURES = ("error", "timeout", "rate_limited", "auth_failed", "resource_missing")
 
 
@@ -22,13 +24,15 @@ class Way(NamedTuple):
 class Flow(NamedTuple):
     """The nodes with which a run begins, and the ways out of each node, by action.
 
-    `unclear` are nodes of which nobody can know whether they lead on to the next one.
+    `unclear` are nodes of which nobody can know whether they lead on to the next one. `sections` have the node that
+    each begins with.
     """
 
     starts: list[str]
     ways: dict[str, dict[str, list[Way]]]
     unclear: list[str]
     mode: str
+    sections: dict[str, str]
 
     def targets(self, name: str) -> list[str]:
         """All nodes that a node can lead to."""
@@ -54,22 +58,44 @@ def derive(document: Raw) -> Flow:
     written = document.get("edges")
     if written == "data" or (isinstance(written, list) and written[:1] == ["data"]):
         return _by_data(document, ids, entries)
-    start = document.get("start_node", ids[0])
+    start, sections = document.get("start_node", ids[0]), sections_of(document)
     ways: dict[str, dict[str, list[Way]]] = {name: {} for name in ids}
     for entry in entries:
         ways[entry.source].setdefault(entry.action, []).append(Way(entry.target, entry.when))
-    if start != ids[0] or (written and _reached([start], ways) == set(ids)):
-        return Flow([start], ways, [], "complete")
+    if start != ids[0] or (written and _reached([start, *sections.values()], ways) == set(ids)):
+        return Flow([start], ways, [], "complete", sections)
     unclear = []
     for index, node in enumerate(nodes):
-        following = ids[index + 1] if index + 1 < len(ids) else ""
+        following = _following(document, ids, index)
         if _add_order(node, following, ways[node["id"]]) and any(
             entry.target == following and not entry.is_next and ids.index(entry.source) <= index
             for entry in entries
             if following
         ):
             unclear.append(node["id"])
-    return Flow([start], ways, unclear, "order")
+    return Flow([start], ways, unclear, "order", sections)
+
+
+def sections_of(document: Raw) -> dict[str, str]:
+    """The node that each section begins with, in the order in which they run."""
+    return {section: document[section] for section in SECTIONS if section in document}
+
+
+def parts_of(document: Raw) -> dict[str, str]:
+    """The section of each node, empty for the main part. Each goes on to the node with which the next one begins."""
+    begins = {first: section for section, first in sections_of(document).items()}
+    parts: dict[str, str] = {}
+    part = ""
+    for node in document["nodes"]:
+        part = begins.get(node["id"], part)
+        parts[node["id"]] = part
+    return parts
+
+
+def _following(document: Raw, ids: list[str], index: int) -> str:
+    """The node that comes after another in the same part; none after the last."""
+    following = ids[index + 1] if index + 1 < len(ids) else ""
+    return following if following not in sections_of(document).values() else ""
 
 
 def _entries(document: Raw, ids: list[str]) -> Iterator[Entry]:
@@ -82,8 +108,7 @@ def _entries(document: Raw, ids: list[str]) -> Iterator[Entry]:
     for source, targets, action, when in rows:
         for target in targets if isinstance(targets, list) else [targets]:
             is_word = target not in ids  # a node of that id wins over the word
-            place = ids.index(source) + 1
-            following = ids[place] if place < len(ids) else ""
+            following = _following(document, ids, ids.index(source))
             meant = following if target == "next" else ""
             yield Entry(source, meant if is_word else target, action, when, is_word and target == "next")
 
@@ -113,8 +138,10 @@ def _add_order(node: Raw, following: str, ways: dict[str, list[Way]]) -> bool:
 
 def _by_data(document: Raw, ids: list[str], entries: list[Entry]) -> Flow:
     ways: dict[str, dict[str, list[Way]]] = {name: {} for name in ids}
+    parts = parts_of(document)
     for node in document["nodes"]:
-        for name in sorted(_named_by(node) & set(ids) - {node["id"]}):
+        near = {name for name in ids if parts[name] == parts[node["id"]]}  # what is over before orders nothing
+        for name in sorted(named_by(node) & near - {node["id"]}):
             ways[name].setdefault("default", []).append(Way(node["id"]))
     for entry in entries:
         if entry.action == "default":
@@ -126,14 +153,15 @@ def _by_data(document: Raw, ids: list[str], entries: list[Entry]) -> Flow:
         for choice in choices_of(node):
             own.setdefault(choice, own.get("default", []))
     led_to = {way.target for own in ways.values() for found in own.values() for way in found}
-    return Flow([name for name in ids if name not in led_to], ways, [], "data")
+    starts = [name for name in ids if name not in led_to and not parts[name]]
+    return Flow(starts, ways, [], "data", sections_of(document))
 
 
 _TEMPLATE = re.compile(r"\$\{(\w+)")
 _WORD = re.compile(r"\b[a-z]\w*")
 
 
-def _named_by(node: Raw) -> set[str]:
+def named_by(node: Raw) -> set[str]:
     """The words of a node's templates and expressions."""
     batch = node.get("batch", {})
     expressions = [node.get("when", ""), batch.get("where", "")]
@@ -173,7 +201,8 @@ class Reach:
 
     def __init__(self, flow: Flow) -> None:
         names = list(flow.ways)
-        self.reached = _reached(flow.starts, flow.ways)
+        self.starts = [*flow.starts, *flow.sections.values()]
+        self.reached = _reached(self.starts, flow.ways)
         edges = [(name, target) for name in names for target in flow.targets(name)]
         # An edge closes a loop if every way to where it begins passes through where it leads.
         self.loops = [(a, b) for a, b in edges if a == b or a not in self._without(flow, b)]
@@ -192,7 +221,7 @@ class Reach:
 
     def _without(self, flow: Flow, closed: str) -> set[str]:
         ways = {name: ({} if name == closed else own) for name, own in flow.ways.items()}
-        return _reached((name for name in flow.starts if name != closed), ways)
+        return _reached((name for name in self.starts if name != closed), ways)
 
     def _closure(self, name: str) -> set[str]:
         found: set[str] = set()

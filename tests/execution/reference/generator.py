@@ -6,12 +6,16 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tests.execution.reference.flow import Flow, Raw, Reach, choices_of, derive
+from tests.execution.reference.flow import Flow, Raw, Reach, choices_of, derive, named_by
 
 KINDS = ["echo"] * 4 + ["let"] * 3 + ["work"] * 3 + ["switch"] * 3 + ["fail", "batch", "batch", "workflow"]
 
 FIELDS = {"echo": "said", "let": "v", "work": "value", "switch": "case", "workflow": "v", "batch": "results"}
 """An output of each kind of node; a batch is one of several types."""
+
+
+LETTERS = {"": "n", "on_failure": "f", "finally": "z"}
+"""What the names of the nodes of each part begin with."""
 
 
 def kind_of(node: Raw) -> str:
@@ -36,6 +40,12 @@ class Generator:
 
     def make(self) -> Raw | None:
         """A document, or none if chance led nowhere."""
+        document = self._make_main()
+        if document is not None and self.chance.random() < 0.5:
+            self._add_sections()
+        return document
+
+    def _make_main(self) -> Raw | None:
         if self.chance.random() < 0.15:
             return self._by_data()
         if self.chance.random() < 0.3:
@@ -232,6 +242,63 @@ class Generator:
             source["on"] = on
         elif self.chance.random() < 0.1:
             target["max_visits"] = self.chance.randint(1, 3)
+
+    # ---- how it ends
+
+    def _add_sections(self) -> None:
+        """What runs at the end: one or two nodes for `on_failure`, `finally` or both."""
+        mode = derive(self.document).mode
+        for section in self.chance.choice([["on_failure"], ["finally"], ["on_failure", "finally"]]):
+            names = [f"{LETTERS[section]}{at}" for at in range(self.chance.randint(1, 2))]
+            first, *rest = [self._node(name, self.chance.choice(KINDS)) for name in names]
+            known = [*self.nodes]
+            self.document[section] = first["id"]
+            for node in (first, *rest):
+                self._fill_node(node, known)
+                self._tell(node, section)
+                known.append(node)
+            self.nodes += [first, *rest]
+            for last in rest:
+                self._link(first, last, mode)
+            self._declare_some(first, *rest)
+
+    def _tell(self, node: Raw, section: str) -> None:
+        """Let a node of a section use what only such a node can know."""
+        is_final = section == "finally"
+        if node["type"] == "echo":
+            node["params"]["told"] = "${error.node:-none}" + (" ${run.status}" if is_final else "")
+        if "when" in node and self.chance.random() < 0.5:
+            final = ["run.status == 'failed'", "run.status != 'failed'", "has(error.node)"]
+            node["when"] = self.chance.choice(final if is_final else ["error.node != 'n1'", "has(error.node)"])
+
+    def _link(self, first: Raw, last: Raw, mode: str) -> None:
+        """Let the first node of a section lead to the other."""
+        chance, name = self.chance, first["id"]
+        if mode == "data":
+            if name not in named_by(last) or chance.random() < 0.5:
+                written = self.document["edges"]
+                extra = written[1:] if isinstance(written, list) else []
+                self.document["edges"] = ["data", *extra, _edge(name, last["id"], "default")]
+            return
+        if mode == "complete":
+            self._name(first, last["id"])
+            for choice in choices_of(first):
+                if not self._said(first, choice):
+                    self._say(first, choice, ["end"])
+        elif first["type"] == "fail":
+            first["on"] = {"error": "next"}
+        elif chance.random() < 0.5:
+            first["on"] = {"error": chance.choice(["next", "end"])}
+        if mode == "order" and self.edges and not choices_of(last) and last["type"] != "fail" and chance.random() < 0.3:
+            self.edges.append({"from": last["id"], "to": name, "when": "visit % 2 == 1"})
+            self.edges.append({"from": last["id"], "to": "end", "when": "else"})
+        if self.edges:
+            self.document["edges"] = self.edges
+
+    def _declare_some(self, *nodes: Raw) -> None:
+        for node in nodes:
+            if "outputs" in self.document and node["type"] != "fail" and self.chance.random() < 0.5:
+                self.document["outputs"][node["id"]] = {"source": f"${{{node['id']}.{FIELDS[kind_of(node)]}}}"}
 
     # ---- what the nodes do
 

@@ -13,7 +13,7 @@ from pflow.core.expression.evaluate import evaluate
 from pflow.core.expression.fault import Fault
 from pflow.core.expression.key import Absent
 from pflow.core.expression.parser import parse
-from tests.execution.reference.flow import FAILURES, Flow, Raw, Reach, Way, derive
+from tests.execution.reference.flow import FAILURES, Flow, Raw, Reach, Way, derive, parts_of
 
 
 class Failure(Exception):
@@ -23,11 +23,23 @@ class Failure(Exception):
         self.error: dict[str, object] = {"type": kind, "message": message, "action": action}
 
 
+class Ending(NamedTuple):
+    """What a run says of the end of its main part: the steps that had ended, the node of its error, what followed.
+
+    Where branches run side by side, which of them were done when one failed is known from this alone.
+    """
+
+    steps: frozenset[str]
+    node: object
+    sections: list[str]
+
+
 class Played(NamedTuple):
     """How a run went. `failed` are the steps that failed with nothing to handle it, by name, with their errors.
 
     In `steps` are all that ended, with how: `completed`, `skipped`, `handled` or the choice of an edge. Of those in
-    `maybe` nobody can know whether they come about: another branch failed beside them.
+    `maybe` nobody can know whether they come about: another branch failed beside them. `writes` are what they gave.
+    `lost` are the steps that failed in sections, each with its section.
     """
 
     status: str
@@ -35,16 +47,30 @@ class Played(NamedTuple):
     maybe: frozenset[str]
     failed: dict[str, dict[str, object]]
     outputs: dict[str, object]
+    writes: dict[str, dict[str, Any]]
+    lost: list[tuple[str, str]]
 
 
 class Interpreter:
-    """One play of a document."""
+    """One play of a document; `endings` are those that a run had, by scope, of which `prefix` is the own one."""
 
-    def __init__(self, document: Raw, inputs: Mapping[str, object], run: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        document: Raw,
+        inputs: Mapping[str, object],
+        run: Mapping[str, object],
+        endings: Mapping[str, list[Ending]],
+        prefix: str = "",
+    ) -> None:
         self.document = document
         self.nodes: dict[str, Raw] = {node["id"]: node for node in document["nodes"]}
         self.inputs = inputs
         self.run = run
+        self.endings = endings
+        self.prefix = prefix
+        self.parts = parts_of(document)
+        self.section = ""
+        self.error: dict[str, object] | None = None
         self.flow: Flow = derive(document)
         self.reach = Reach(self.flow)
         self.reached: list[str] = list(self.flow.starts)
@@ -57,17 +83,56 @@ class Interpreter:
         self.led_by: dict[str, list[str]] = {}
         self.was_parallel = False
         self.maybe: set[str] = set()
+        self.writes: dict[str, dict[str, Any]] = {}
 
     def play(self) -> Played:
+        """Play the main part, and after it the sections: again each time that a run came to its end again."""
+        self._play_part()
+        failed, is_open = self.failed, bool(self.failed) and self.was_parallel
+        if is_open:
+            self.maybe |= self.steps.keys()
+        lost: list[tuple[str, str]] = []
+        for ending in self.endings.get(self.prefix, []):
+            if is_open:
+                self._go_back(ending)
+            lost = self._play_sections(failed, ending)
+        if self.prefix not in self.endings:
+            lost = self._play_sections(failed, None)
+        status = "failed" if failed else "completed"
+        outputs = self._result() if not failed else {}
+        return Played(status, self.steps, frozenset(self.maybe), failed, outputs, self.writes, lost)
+
+    def _play_part(self) -> None:
         """Play until nothing is left that can run; a step that failed keeps back what it could have led to."""
         while ready := [name for name in self.reached if not self._can_wait(name)]:
             self.was_parallel |= len(self.reached) + len(self.failed) > 1
             self._visit(min(ready, key=list(self.nodes).index))
-        if self.failed and self.was_parallel:
-            self.maybe |= self.steps.keys()
-        status = "failed" if self.failed else "completed"
-        outputs = self._result() if not self.failed else {}
-        return Played(status, self.steps, frozenset(self.maybe), self.failed, outputs)
+
+    def _go_back(self, ending: Ending) -> None:
+        """Have the main part give what it had given by the time that it ended."""
+        self.outputs = {name: writes for name, writes in self.outputs.items() if self.parts[name]}
+        for name in [name for name, part in self.parts.items() if not part]:
+            steps = [_step(name, visit) for visit in range(1, self.visits.get(name, 0) + 1)]
+            if known := [step for step in steps if step in ending.steps and step in self.writes]:
+                self.outputs[name] = self.writes[known[-1]]
+
+    def _play_sections(self, failed: dict[str, dict[str, object]], ending: Ending | None) -> list[tuple[str, str]]:
+        """Play what follows the main part; returns what failed there."""
+        due = [section for section in self.flow.sections if failed or section == "finally"]
+        nodes = [step.partition("#")[0] for step in failed]
+        if ending is not None:
+            assert ending.sections == due
+            assert ending.node in nodes if failed else ending.node is None
+        if failed:
+            self.error = {"node": nodes[0] if ending is None else ending.node}
+        lost: list[tuple[str, str]] = []
+        for section in due:
+            self.section, self.reached = section, [self.flow.sections[section]]
+            self.kept_back, self.failed = set(), {}
+            self._play_part()
+            lost += [(section, step) for step in self.failed]
+        self.section = ""
+        return lost
 
     def _can_wait(self, name: str) -> bool:
         return name in self.kept_back or any(self.reach.can(live, name) for live in self.reached)
@@ -93,7 +158,7 @@ class Interpreter:
         self._go_on(name, action, [name])
 
     def _give(self, name: str, writes: dict[str, Any]) -> None:
-        self.outputs[name] = writes
+        self.outputs[name] = self.writes[_step(name, self.visits[name])] = writes
         self.led_by.pop(name, None)
 
     def _fail(self, name: str, step: str, failure: Failure, *, is_fuse: bool) -> None:
@@ -120,7 +185,7 @@ class Interpreter:
             if target not in self.reached:
                 self.reached.append(target)
             self.led_by.setdefault(target, []).extend(led_by)
-        if not targets:
+        if not targets and not self.section:
             self.ended += led_by
 
     def _choose(self, name: str, action: str, ways: list[Way]) -> Way | None:
@@ -150,8 +215,9 @@ class Interpreter:
             return found, {"case": found}
         if node["type"] == "workflow":
             inputs = self._render(name, params.get("inputs", {}), item)
-            played = Interpreter(params["workflow"], inputs, self.run).play()
             prefix = _step(name, self.visits[name]) + "/"
+            played = Interpreter(params["workflow"], inputs, self.run, self.endings, self.prefix + prefix).play()
+            self.writes |= {prefix + step: writes for step, writes in played.writes.items()}
             self.steps |= {prefix + step: how for step, how in played.steps.items()}
             self.maybe |= {prefix + step for step in played.maybe}
             if played.failed:
@@ -206,15 +272,24 @@ class Interpreter:
 
     def _value(self, name: str, text: object, item: Mapping[str, object] = {}) -> Any:
         names: dict[str, object] = {node: self.outputs.get(node, Absent(reason="")) for node in self.nodes}
-        names |= {"visit": self.visits[name], "run": self.run, "steps": self.outputs, **self.inputs, **item}
+        names |= {"visit": self.visits[name], "run": self._about(), "steps": self.outputs, **self.inputs, **item}
         names["error"] = self._error(name) or Absent(reason="")
         try:
             return evaluate(parse(str(text)), names).value
         except Fault:
             raise Failure("step") from None
 
+    def _about(self) -> dict[str, object]:
+        status = {"status": "failed" if self.error else "completed"} if self.section == "finally" else {}
+        return {**self.run, **status}
+
     def _error(self, name: str) -> object:
-        """The nearest error upstream; of several equally near, that of the last in the document."""
+        """The nearest error upstream; of several equally near, that of the last in the document.
+
+        In a section it is that of the run.
+        """
+        if self.section:
+            return self.error
         before = [name]
         seen: set[str] = set()
         while before:
@@ -238,7 +313,12 @@ class Interpreter:
 
     def _look_up(self, name: str, template: re.Match[str], item: Mapping[str, object]) -> object:
         root, *path = template["path"].split(".")
-        own = {"visit": self.visits.get(name, 0), "run": self.run, "error": self._error(name), "steps": self.outputs}
+        own = {
+            "visit": self.visits.get(name, 0),
+            "run": self._about(),
+            "error": self._error(name),
+            "steps": self.outputs,
+        }
         found: Any = {**own, **self.outputs, **self.inputs, **item}.get(root)
         for key in path:
             found = found.get(key) if isinstance(found, Mapping) else None

@@ -16,18 +16,18 @@ from pocketflow import AsyncNode
 from pflow.core.document.issue import Issue
 from pflow.core.document.parse import Parsed, parse_value
 from pflow.core.errors import StepError
-from pflow.core.event import StepCompleted, StepFailed, StepStarted
+from pflow.core.event import Event, RunCompleted, RunEnding, RunFailed, StepCompleted, StepFailed, StepStarted
 from pflow.core.file.home import Home
 from pflow.engine.executor import Executor, RunResult
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Record, Services
 from pflow.execution.compiler import compile_plan
 from pflow.registry.registry import Registry
-from pflow.testing import MemoryJournal
+from pflow.testing import MemoryJournal, RecordingObserver
 from tests.engine.building import Kind, Kinds
 from tests.execution.reference.flow import Raw, Reach, derive
-from tests.execution.reference.generator import Generator
-from tests.execution.reference.interpreter import Interpreter, Played
+from tests.execution.reference.generator import LETTERS, Generator
+from tests.execution.reference.interpreter import Ending, Interpreter, Played
 
 RUN = {"id": "graph-1", "name": "graph"}
 
@@ -75,6 +75,7 @@ class Ran:
 
     def __init__(self, plan: Plan, before: Ran | None = None, cut: int = 0) -> None:
         self.journal = MemoryJournal()
+        self.observer = RecordingObserver()
         if before is not None:
             died = MemoryJournal(self.journal.store)
             died.create(RUN["id"], "graph", 0.0, before.records[:cut])
@@ -82,21 +83,61 @@ class Ran:
             died.close()
         self.result = asyncio.run(self._go(plan, is_resumed=before is not None))
         self.records = list(self.journal.read(RUN["id"]))
+        self.events: list[Event] = [] if before is None else before.events[:cut]
+        self.events += [event for _, event in self.observer.events]
+        assert len(self.events) == len(self.records)
+        self.steps = _ends(self.events)
+        self.writes = {event.step: event.writes for event in self.events if isinstance(event, StepCompleted)}
+        self.endings = _endings(self.events)
 
     async def _go(self, plan: Plan, *, is_resumed: bool) -> RunResult:
-        executor = Executor(self.journal, Services(home=Path("/nonexistent"), settings={}))
+        executor = Executor(self.journal, Services(home=Path("/nonexistent"), settings={}), observer=self.observer)
         try:
             if is_resumed:
-                result = await executor.resume(RUN["id"], plan, {}, rerun_in_doubt=True)
-            else:
-                result = await executor.run(plan, {}, run_id=RUN["id"])
-            self.steps = _ends([event for events in executor.history(RUN["id"]).steps.values() for event in events])
+                return await executor.resume(RUN["id"], plan, {}, rerun_in_doubt=True)
+            return await executor.run(plan, {}, run_id=RUN["id"])
         finally:
             executor.close()
-        return result
 
 
-def _ends(events: list[Any]) -> dict[str, str]:
+def _endings(events: list[Event]) -> dict[str, list[Ending]]:
+    """Each end of the main part of a scope, which comes once before the scope ends; no step begins outside its part."""
+    endings: dict[str, list[Ending]] = {}
+    ended: dict[str, set[str]] = {}
+    parts: dict[str, RunEnding] = {}
+    ends: dict[str, int] = {}
+    for event in events:
+        if isinstance(event, RunEnding):
+            if event.scope not in parts:
+                ending = Ending(frozenset(ended.get(event.scope, ())), event.error.get("node"), [])
+                endings.setdefault(event.scope, []).append(ending)
+            parts[event.scope] = event
+            endings[event.scope][-1].sections.append(event.section)
+        elif isinstance(event, StepStarted):
+            scope, name = _split(event.step)
+            part = parts[scope].section if scope in parts else ""
+            assert name.startswith(LETTERS[part]), f"`{event.step}` began in `{part or 'the main part'}`"
+        elif isinstance(event, StepCompleted | StepFailed | RunCompleted | RunFailed):
+            own = ""
+            if isinstance(event, StepCompleted | StepFailed):
+                scope, name = _split(event.step)
+                ended.setdefault(scope, set()).add(name)
+                own = f"{event.step}/"
+            ends[own] = ends.get(own, 0) + 1
+            status = "completed" if isinstance(event, StepCompleted | RunCompleted) else "failed"
+            assert own not in parts or parts.pop(own).status == status
+    assert not parts
+    assert {scope: len(found) for scope, found in endings.items()} == {scope: ends[scope] for scope in endings}
+    return endings
+
+
+def _split(step: str) -> tuple[str, str]:
+    """The scope of a step, and its name there."""
+    scope, mark, name = step.rpartition("/")
+    return scope + mark, name
+
+
+def _ends(events: list[Event]) -> dict[str, str]:
     """How each step ended; none may end twice."""
     ends: dict[str, str] = {}
     for event in events:
@@ -119,8 +160,12 @@ def compare(ran: Ran, played: Played) -> None:
     sure = {step: how for step, how in played.steps.items() if step not in played.maybe}
     assert {step: how for step, how in ran.steps.items() if step not in played.maybe} == sure
     assert ran.steps.keys() <= played.steps.keys()
+    for step in [step for step, how in ran.steps.items() if how == "completed"]:
+        assert plain(ran.writes[step]) == plain(played.writes[step]), step
+    assert [(section, step) for section, step, _ in result.failed_in_sections if "/" not in step] == played.lost
     if played.failed:
         assert result.failed_node in played.failed and result.error is not None
+        assert all(result.error["node"] == ending.node for ending in ran.endings.get("", [])[-1:])
         error = played.failed[result.failed_node]
         if error["message"] is not None:
             assert result.error["message"] == error["message"]
@@ -148,13 +193,12 @@ def check(chance: Random, kinds: Kinds) -> None:
     told = json.dumps(document)
     try:
         plan = compiled(document, kinds)
-        played = Interpreter(document, {}, RUN).play()
         ran = Ran(plan)
-        compare(ran, played)
-        cut = chance.randint(1, len(ran.records) - 1)
+        compare(ran, Interpreter(document, {}, RUN, ran.endings).play())
+        cut = chance.randint(1, len(ran.records) - (ran.result.status == "completed"))
         resumed = Ran(plan, ran, cut)
         assert resumed.records[:cut] == ran.records[:cut]
-        compare(resumed, played)
+        compare(resumed, Interpreter(document, {}, RUN, resumed.endings).play())
     except BaseException as problem:
         problem.add_note(told)
         raise
