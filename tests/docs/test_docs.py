@@ -29,7 +29,7 @@ from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_e
 from pflow.execution.absence import check as absence_check
 from pflow.execution.absence import output as absence_output
 from pflow.execution.expression import choice
-from pflow.execution.fit import literal_fit, natural_key, template_fit
+from pflow.execution.fit import literal_fit, natural_key, template_fit, value
 from pflow.execution.lint import code_lint, endless_loop, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
@@ -232,6 +232,7 @@ def test_every_issue_code_is_listed() -> None:
                 purity,
                 reference,
                 template_fit,
+                value,
                 waiting,
                 word_list,
             ),
@@ -246,9 +247,9 @@ def test_every_function_of_expressions_is_listed_with_an_example_that_holds() ->
     table = rows("choosing.md", "functions")
     assert sorted(CELL.findall(cells[0])[0] for cells in table) == sorted(("has", *FUNCTIONS, *MACROS))
     for name, examples, values in table:
-        for example, value in zip(CELL.findall(examples), CELL.findall(values), strict=True):
+        for example, wanted in zip(CELL.findall(examples), CELL.findall(values), strict=True):
             assert name.strip("`") in example
-            assert evaluate(parse(example), {}).value == json.loads(value), example
+            assert evaluate(parse(example), {}).value == json.loads(wanted), example
 
 
 def test_every_setting_is_listed_with_its_default() -> None:
