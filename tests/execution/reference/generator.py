@@ -331,25 +331,25 @@ class Generator:
         everywhere = {node["id"]: _follow(flow, node["id"]) for node in self.nodes}
         for node in self.nodes:
             name = node["id"]
+            before = [other for other in self.nodes if name in everywhere[other["id"]]]
             known = [
                 other
-                for other in self.nodes
-                if name in everywhere[other["id"]]
-                and (other is node or reach.can(other["id"], name) or reach.can(name, other["id"]))
+                for other in before
+                if other is node or reach.can(other["id"], name) or reach.can(name, other["id"])
             ]
-            self._fill_node(node, known)
+            self._fill_node(node, known, has_error=known == before)  # an error is looked for in all that came before
             for edge in self.edges:
                 if edge["from"] == name and edge.get("when") == "?":
                     edge["when"] = self._condition([*known, node])
 
-    def _fill_node(self, node: Raw, known: list[Raw]) -> None:
+    def _fill_node(self, node: Raw, known: list[Raw], *, has_error: bool = True) -> None:
         params, kind, name = node["params"], node["type"], node["id"]
         if node.get("when") == "?":
             node["when"] = self._condition([other for other in known if other is not node])
         if kind == "echo":
             texts = [self._template(other) for other in self.chance.sample(known, min(2, len(known)))]
             params["said"] = " ".join([f"{name}:", *texts, *self.chance.choice([[], ["${visit}"], ["${run.name}"]])])
-            if self.chance.random() < 0.2:
+            if has_error and self.chance.random() < 0.2:
                 params["told"] = "${error.node:-no error}"
         elif kind == "let":
             params["v"] = " + ".join(["visit", *(self._number(other) for other in known[:2])])

@@ -101,7 +101,10 @@ class Ran:
 
 
 def _endings(events: list[Event]) -> dict[str, list[Ending]]:
-    """Each end of the main part of a scope, which comes once before the scope ends; no step begins outside its part."""
+    """Each end of the main part of a scope, which comes once before the scope ends.
+
+    No step begins outside its part, and none that failed in a section begins again.
+    """
     endings: dict[str, list[Ending]] = {}
     ended: dict[str, set[str]] = {}
     parts: dict[str, RunEnding] = {}
@@ -117,6 +120,7 @@ def _endings(events: list[Event]) -> dict[str, list[Ending]]:
             scope, name = _split(event.step)
             part = parts[scope].section if scope in parts else ""
             assert name.startswith(LETTERS[part]), f"`{event.step}` began in `{part or 'the main part'}`"
+            assert not part or name not in ended.get(scope, ()), f"`{event.step}` began again"
         elif isinstance(event, StepCompleted | StepFailed | RunCompleted | RunFailed):
             own = ""
             if isinstance(event, StepCompleted | StepFailed):
@@ -186,6 +190,16 @@ def plain(value: object) -> object:
     return [plain(part) for part in value] if isinstance(value, list) else value
 
 
+def cut_of(chance: Random, ran: Ran) -> int:
+    """Where to cut a run off: anywhere, often in its sections, or near the end if it has failed."""
+    last = len(ran.records) - (ran.result.status == "completed")
+    places = [at + 1 for at, event in enumerate(ran.events) if isinstance(event, RunEnding)][:1]
+    if ran.result.error is not None:  # before and after it is said that the run has failed
+        places = [*places, last, *[last - 1] * len(ran.endings)]
+    first = chance.choice([1, 1, *places])
+    return chance.randint(first, last)
+
+
 def check(chance: Random, kinds: Kinds) -> None:
     document = Generator(chance).make()
     if document is None:
@@ -195,10 +209,12 @@ def check(chance: Random, kinds: Kinds) -> None:
         plan = compiled(document, kinds)
         ran = Ran(plan)
         compare(ran, Interpreter(document, {}, RUN, ran.endings).play())
-        cut = chance.randint(1, len(ran.records) - (ran.result.status == "completed"))
-        resumed = Ran(plan, ran, cut)
-        assert resumed.records[:cut] == ran.records[:cut]
-        compare(resumed, Interpreter(document, {}, RUN, resumed.endings).play())
+        for _ in range(chance.choice([1, 1, 2])):
+            cut = cut_of(chance, ran)
+            resumed = Ran(plan, ran, cut)
+            assert resumed.records[:cut] == ran.records[:cut]
+            compare(resumed, Interpreter(document, {}, RUN, resumed.endings).play())
+            ran = resumed
     except BaseException as problem:
         problem.add_note(told)
         raise
