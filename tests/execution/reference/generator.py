@@ -68,6 +68,8 @@ class Generator:
         self._write_some()
         self.document["edges"] = self.edges
         self._fill()
+        if self.chance.random() < 0.4:
+            self._add_sections()
         return self.document
 
     def _by_data(self) -> Raw:
