@@ -173,8 +173,10 @@ def test_what_was_asked_before_the_client_closed_its_end_is_answered(raw: Callab
     wait_until(pid.exists)
     server.stdin.close()
     fifo.write_text("last words")
-    stopped = server.receive()["result"]["structuredContent"]
-    assert (stopped["error"]["type"], stopped["checkpoint"]["completed_nodes"]) == ("interrupted", ["wait"])
+    (tmp_path / "open").touch()  # a busy server may have begun the next step before it sees the end
+    answer = server.receive()["result"]["structuredContent"]
+    if not answer["success"]:
+        assert (answer["error"]["type"], answer["checkpoint"]["completed_nodes"]) == ("interrupted", ["wait"])
     assert server.end() == (0, b"")
 
 
