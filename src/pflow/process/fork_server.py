@@ -157,7 +157,7 @@ class _Server:
         return self.was_ready and not self.has_ended()
 
     def has_ended(self) -> bool:
-        """Whether it is gone, whoever ended it. In a fork of this process it counts as gone: it is the parent's."""
+        """Whether it is gone, however it ended. In a fork of this process it counts as gone: it is the parent's."""
         if self._socket.fileno() >= 0 and (self._owner != os.getpid() or self._popen.poll() is not None):
             self.end()
         return self._socket.fileno() < 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pflow.core.document.document import Document
 from pflow.core.event import SECTIONS, Section
+from pflow.engine.graph import reached_from
 from pflow.execution.node_check import CheckedNode, Report
 
 Links = Sequence[tuple[int, int]]
@@ -22,8 +23,8 @@ def assign_sections(
     if not roots:
         return roots
     targets = [node.targets() for node in nodes]
-    reached: dict[str, set[int]] = {_MAIN: _follow(starts, targets)}
-    reached |= {section: _follow((first,), targets) for section, first in roots.items()}
+    reached: dict[str, set[int]] = {_MAIN: reached_from(targets, starts)}
+    reached |= {section: reached_from(targets, (first,)) for section, first in roots.items()}
     parts = [[part for part, members in reached.items() if node.index in members] for node in nodes]
     for section, first in roots.items():
         for member in reached[section]:
@@ -86,14 +87,3 @@ def _report_crossings(nodes: Sequence[CheckedNode], parts: Sequence[Sequence[str
             ("nodes", index),
             hint=f"{hint}: on `{source}` write `on: {{default: end}}`" if source else hint,
         )
-
-
-def _follow(starts: Iterable[int], targets: Sequence[Sequence[int]]) -> set[int]:
-    reached = set(starts)
-    left = list(reached)
-    while left:
-        for target in targets[left.pop()]:
-            if target not in reached:
-                reached.add(target)
-                left.append(target)
-    return reached
