@@ -1,0 +1,27 @@
+"""The step that keeps values for later runs: it hands them over, and the engine makes them real."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from pocketflow import AsyncNode
+
+
+class StateSet(AsyncNode):
+    """Keep values for later runs of the workflow: each parameter is a name that the document's `state` declares."""
+
+    name = "state-set"
+    purity = "read"  # until the run records its end nothing is kept, so a step that was cut off may run again
+    open_params = True
+    actions = ("default", "error")
+
+    class Params:
+        """The names that the document's `state` declares."""
+
+    async def post_async(self, shared: MutableMapping[str, Any], prep_res: Any, exec_res: Any) -> str:
+        """Hand the values over."""
+        for key, value in self.params.items():
+            if not key.startswith("__"):
+                shared[key] = value
+        return "default"
