@@ -1,0 +1,1 @@
+"""Runs that are made from others, and doubts about their steps."""
