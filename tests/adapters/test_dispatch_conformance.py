@@ -1,0 +1,107 @@
+"""What every dispatch does, shown on each of them by the same tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pflow.core.errors import NotFoundError
+from pflow.core.file.home import Home
+from pflow.engine.ports import Dispatch, RunInfo
+from pflow.execution.live_run import LiveRun
+from pflow.testing import MemoryDispatch, MemoryJournal, MemoryStore
+from pflow.workspace import Workspace
+from pflow.workspace.driving.driver import Driver
+from tests.robust.world import until
+from tests.workspace.driving.scene import Scene
+
+Finish = Callable[[str], str]
+"""Lets those who drive do so until a run has ended; how it stands then."""
+
+
+class World:
+    """A workspace whose dispatch is looked at."""
+
+    def __init__(self, workspace: Workspace, dispatch: Dispatch, scene: Scene, finish: Finish) -> None:
+        self.workspace = workspace
+        self.dispatch = dispatch
+        self.scene = scene
+        self.finish = finish
+
+    def begin(self, *nodes: dict[str, Any]) -> LiveRun:
+        """A run of these nodes."""
+        return self.workspace.begin({"nodes": list(nodes)})
+
+
+@pytest.fixture(params=["memory", "process"])
+def world(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[World]:
+    scene = Scene(tmp_path, home)
+    if request.param == "process":
+        with Workspace(Home(home)) as workspace:
+
+            def wait(run_id: str) -> str:
+                ended = ("completed", "failed", "cancelled")
+                until(lambda: workspace.driving.info(run_id).state in ended, "the end of the run")
+                return workspace.driving.info(run_id).state
+
+            yield World(workspace, workspace._wiring.dispatch, scene, wait)
+            scene.close()
+        return
+    store = MemoryStore()
+    journal = MemoryJournal(store)
+    dispatch = MemoryDispatch(journal)
+    driven = Workspace(Home(home), journal=MemoryJournal(store), driven=True)
+
+    async def take_up(info: RunInfo, begun: Callable[[], None]) -> str:
+        return (await driven.begin_resume(info.run_id).finish()).status
+
+    def drive(run_id: str) -> str:
+        asyncio.run(_drive(lambda: Driver(lambda: driven.driving, take_up, say=lambda _: None)))
+        return driven.driving.info(run_id).state
+
+    with Workspace(Home(home), journal=journal, dispatch=dispatch) as workspace:
+        yield World(workspace, dispatch, scene, drive)
+
+
+async def _drive(make: Callable[[], Driver]) -> None:
+    await make().work(once=True)
+
+
+def test_a_run_that_is_submitted_is_driven_by_others_to_its_end(world: World) -> None:
+    run = world.begin(world.scene.mark("a"), world.scene.mark("b"))
+    world.dispatch.submit(run.run_id, run.record())
+    assert world.finish(run.run_id) == "completed"
+    assert world.scene.did() == ["a", "b"]
+
+
+def test_what_is_submitted_twice_happens_once(world: World) -> None:
+    run = world.begin(world.scene.hold("a"))
+    unrecorded = run.record()
+    for _ in range(2):
+        world.dispatch.submit(run.run_id, unrecorded)
+    world.scene.release("a")
+    assert world.finish(run.run_id) == "completed"
+    assert world.scene.did() == ["a"]
+
+
+def test_a_run_that_nobody_recorded_cannot_be_submitted(world: World) -> None:
+    with pytest.raises(NotFoundError):
+        world.dispatch.submit("20261116-035930-d4915dc585d19f46")
+
+
+def test_a_run_that_has_ended_is_not_driven_again(world: World) -> None:
+    run = world.begin(world.scene.mark("a"))
+    run.record()
+    world.workspace.cancel(run.run_id)
+    world.dispatch.answer(run.run_id)
+    world.dispatch.cancel(run.run_id)
+    assert world.finish(run.run_id) == "cancelled"
+    assert world.scene.did() == []
+
+
+def test_nobody_drives_until_somebody_says_so(world: World) -> None:
+    assert not world.dispatch.is_driven()
