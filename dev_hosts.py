@@ -1,6 +1,7 @@
 """Has real MCP clients talk to `pflow serve mcp`: an inspector that warns of bad definitions, and hosts of agents.
 
-They are installed into `.cache/hosts`, exactly these versions, and run in a home of their own, without a network.
+They are installed into `.cache/hosts`, exactly these versions, and run in a home of their own, without a network. Where
+a host needs a model, it gets one that calls a workflow which asks.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dev_install import ROOT, SCRIPTS, SetupError, exclusive, quietly, report, say
+from dev_model import DONE, Call, Model
 
 FOLDER = ROOT / ".cache" / "hosts"
 STAMP = FOLDER / "installed"
@@ -29,6 +31,7 @@ PACKAGES = {
     "claude-older": "@anthropic-ai/claude-code@2.1.197",
     "opencode": "opencode-ai@1.18.33",
     "mcporter": "mcporter@0.9.0",
+    "codex": "@openai/codex@0.166.0",
 }
 """Each in a folder of its own: they do not agree on what they depend on, and two are versions of one."""
 
@@ -54,6 +57,44 @@ HOSTS = (
     Host("mcporter list", "mcporter", "mcporter", ("list", "--stdio", " ".join(SERVER)), r"workflow_execute\("),
 )
 INSPECT = ("--cli", *SERVER, "--method", "tools/list", "--strict")
+
+
+ASKS = {
+    "name": "asking",
+    "nodes": [
+        {"id": "ask", "type": "ask", "params": {"prompt": "Post it?", "choices": ["post", "stop"]}},
+        {"id": "after", "type": "echo", "params": {"chosen": "${ask.choice}"}},
+    ],
+}
+CALL = Call("workflow_execute", {"workflow": ASKS})
+
+ASKED = (
+    Host(
+        "claude -p, asked (2026-07-28)",
+        "claude",
+        "claude",
+        ("-p", "go", "--allowedTools", "mcp__pflow__workflow_execute"),
+        DONE,
+    ),
+    Host(
+        "claude -p, asked (2025-11-25)",
+        "claude-older",
+        "claude",
+        ("-p", "go", "--allowedTools", "mcp__pflow__workflow_execute"),
+        DONE,
+    ),
+    Host("codex exec, asked (2025-06-18)", "codex", "codex", ("exec", "--skip-git-repo-check", "go"), DONE),
+)
+"""Hosts that run without a person, which have to leave a run waiting that asks one."""
+
+FINISH = """
+import sys
+from pflow import Workspace
+with Workspace.open() as workspace:
+    workspace.answer(sys.argv[1], choice="post", by="ada", via="terminal")
+    print(workspace.resume(sys.argv[1]).outputs["chosen"])
+"""
+"""Answers a question in a process of its own, and goes on with the run."""
 
 
 def ensure() -> None:
@@ -118,6 +159,49 @@ def attempt(host: Host, env: Mapping[str, str]) -> str:
     return "" if host.words else done.stderr.strip()
 
 
+def scripted(env: Mapping[str, str], url: str) -> dict[str, str]:
+    """What a host sees that talks to a model of ours."""
+    folder = Path(env["HOME"]) / ".codex"
+    folder.mkdir(exist_ok=True)
+    folder.joinpath("config.toml").write_text(
+        f"""
+model = "scripted"
+model_provider = "loopback"
+sandbox_mode = "danger-full-access"
+[model_providers.loopback]
+name = "loopback"
+base_url = "{url}/v1"
+wire_api = "responses"
+[mcp_servers.pflow]
+command = "pflow"
+args = ["serve", "mcp"]
+env = {{ PFLOW_HOME = "{env["PFLOW_HOME"]}" }}
+"""
+    )
+    return {
+        **env,
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": "none",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "ENABLE_TOOL_SEARCH": "false",
+    }
+
+
+def attempt_asking(host: Host, env: Mapping[str, str]) -> str:
+    """What is wrong with how a host gets on with a workflow that asks; nothing if all is well."""
+    with Model(CALL) as model:
+        wrong = attempt(host, scripted(env, model.url))
+        results = model.results
+    if wrong or not results:
+        return wrong or "its model was never told what the tool answered"
+    run_ids = re.findall(r'run_id[\\"]*: ?[\\"]*([0-9a-f-]+)', results[0])
+    if not re.search(r'status[\\"]*: ?[\\"]*waiting', results[0]) or not run_ids:
+        return f"the run does not wait: {results[0][:2000]}"
+    line = [str(BIN / "python"), "-c", FINISH, run_ids[0]]
+    done = subprocess.run(line, env=env, capture_output=True, text=True, timeout=LIMIT)
+    return "" if done.stdout == "post\n" else f"the run did not go on\n{(done.stdout + done.stderr)[-2000:]}"
+
+
 def main() -> int:
     """Try every host; 1 if one of them does not get on with pflow."""
     try:
@@ -128,9 +212,9 @@ def main() -> int:
     failed = False
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         env = environment(Path(folder))
-        for host in HOSTS:
+        for host in (*HOSTS, *ASKED):
             began = time.monotonic()
-            wrong = attempt(host, env)
+            wrong = attempt(host, env) if host in HOSTS else attempt_asking(host, env)
             failed = failed or bool(wrong)
             say(f"{'FAILED' if wrong else 'ok':<6} {host.name:<45} {time.monotonic() - began:5.1f} s")
             if wrong:

@@ -31,9 +31,9 @@ class Need(NamedTuple):
     """Raises `SetupError` with the reason where it cannot be installed."""
 
 
-def program(name: str) -> Need:
-    """A program of the system that has the name of its package in Debian."""
-    return Need(name, lambda: shutil.which(name) is not None, lambda: apt(name))
+def program(name: str, package: str = "") -> Need:
+    """A program of the system; its package in Debian has the same name, unless another is given."""
+    return Need(name, lambda: shutil.which(name) is not None, lambda: apt(package or name))
 
 
 def apt(package: str) -> None:
@@ -85,6 +85,7 @@ NEEDS = {
         program("git"),
         program("openssl"),
         program("strace"),
+        program("systemd-analyze", "systemd"),
         program("zsh"),
         program("fish"),
     )

@@ -18,6 +18,7 @@ GROUPS = (
     "wide",
     "batch",
     "parallel",
+    "waiting",
     "large",
     "check",
     "expression",

@@ -10,7 +10,7 @@ from pflow.mcp_server.envelope import IN_TOOLS
 
 SOURCE = Path(pflow.__file__).parent
 NAME = re.compile(r"(?<!\$)\{(\w+)\}")
-COMMAND = re.compile(r"\bpflow (runs|mcp|settings|registry|workflow|run|call|trace|serve)\b(?! workflows)")
+COMMAND = re.compile(r"\bpflow (runs|schedule|mcp|settings|registry|workflow|run|call|trace|serve)\b(?! workflows)")
 
 
 def below_the_command_line() -> list[Path]:

@@ -34,7 +34,7 @@ update) touch "$LISTS" ;;
 install) ls "$LISTS" || exit 100; for last; do :; done; touch "$BIN/$last"; chmod 755 "$BIN/$last" ;;
 esac
 """
-PROGRAMS = ("node", "bash", "git", "openssl", "strace", "zsh", "fish")
+PROGRAMS = ("node", "bash", "git", "openssl", "strace", "systemd-analyze", "zsh", "fish")
 
 CEL, GIT, SQLITE, TIME = (
     "cel-expr-python==0.1.3",

@@ -30,6 +30,7 @@ CATCH_ALL = {
     "engine/batch.py": "the step boundary, for the items of a batch",
     "engine/attempt/trial.py": "the step boundary",
     "engine/thread.py": "the step boundary, for nodes that block",
+    "workspace/asking/on_ask.py": "code of the program, which is asked what runs ask",
     "nodes/code/worker.py": "the step boundary, for an author's code in its own process",
 }
 
