@@ -17,7 +17,7 @@ import pflow.core.errors
 import pflow.errors
 import pflow.events
 from pflow.cli.main import root
-from pflow.core.document.issue import CREDENTIAL
+from pflow.core.document.issue import CREDENTIAL, NO_SCOPE
 from pflow.core.event import EVENTS
 from pflow.core.expression.evaluate import evaluate
 from pflow.core.expression.function import FUNCTIONS, MACROS
@@ -28,8 +28,12 @@ from pflow.core.setting.option import OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
 from pflow.execution.absence import check as absence_check
 from pflow.execution.absence import output as absence_output
+from pflow.execution.asking import ask_check, wait_check
+from pflow.execution.asking import document as asking_check
 from pflow.execution.expression import choice
 from pflow.execution.fit import literal_fit, natural_key, template_fit, value
+from pflow.execution.keeping import check as state_check
+from pflow.execution.keeping import declared
 from pflow.execution.lint import code_lint, endless_loop, word_list
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
@@ -199,7 +203,11 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
         "edges[0].zz",
     ),
     "mapping": ({"nodes": [{"id": "echo"}], "mappings": {"echo": {"zz": {}}}}, "mappings.echo.zz"),
+    "state": ({"name": "w", "state": {"a": {"zz": 1}}, "nodes": [{"id": "echo"}]}, "state.a.zz"),
 }
+
+PAGE_OF_FIELDS = {"state": "state.md"}
+"""Where the fields are listed that `documents.md` does not list."""
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -207,7 +215,8 @@ def test_the_table_of_fields_is_complete(name: str, home: Path) -> None:
     document, path = FIELDS[name]
     with Workspace(Home(home)) as workspace:
         [issue] = [issue for issue in workspace.check(document).issues if issue.path == path]
-    assert sorted(first_cells("documents.md", f"fields {name}")) == sorted(issue.known)
+    page = PAGE_OF_FIELDS.get(name, "documents.md")
+    assert sorted(first_cells(page, f"fields {name}")) == sorted(issue.known)
 
 
 def test_every_issue_code_is_listed() -> None:
@@ -218,11 +227,15 @@ def test_every_issue_code_is_listed() -> None:
             (
                 absence_check,
                 absence_output,
+                ask_check,
+                asking_check,
                 choice,
                 code_lint,
                 endless_loop,
                 compiler,
                 foreign_syntax,
+                declared,
+                state_check,
                 literal_fit,
                 membership,
                 natural_key,
@@ -233,13 +246,14 @@ def test_every_issue_code_is_listed() -> None:
                 reference,
                 template_fit,
                 value,
+                wait_check,
                 waiting,
                 word_list,
             ),
         )
     )
     reported = re.findall(r'report\(\s*"([a-z-]+)"', source)
-    own = {CREDENTIAL, MISSING, BAD_SERVER, *get_args(Code)}
+    own = {CREDENTIAL, MISSING, BAD_SERVER, NO_SCOPE, *get_args(Code)}
     assert set(first_cells("documents.md", "codes")) == {*listed, *reported, *own}
 
 
@@ -322,7 +336,8 @@ def test_every_message_about_servers_is_one_of_the_code() -> None:
 
 
 def test_what_python_programs_use_is_listed() -> None:
-    methods = {name for name in vars(Workspace) if not name.startswith("_")} - {"open"}
+    parts = [kind for kind in Workspace.__mro__ if kind is not object]
+    methods = {name for kind in parts for name in vars(kind) if not name.startswith("_")} - {"open"}
     named = {re.findall(r"^\w+", name)[0] for name in first_cells("python.md", "workspace")}
     assert named == methods
     members = {name for name in (*Outcome._fields, *vars(Outcome)) if not name.startswith("_")}

@@ -60,9 +60,9 @@ def test_the_python_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
 def test_the_everyday_commands_exist(tmp_path: Path) -> None:
     [block] = [block for block in blocks("console") if "runs list" in block]
     commands = re.findall(r"\$ (?:git diff \| )?pflow (.*?)\s+#", block)
-    assert len(commands) == 8
+    assert len(commands) == 10
     for command in commands:
         words = shlex.split(command)
-        help_words = words[:2] if words[0] in ("registry", "runs", "settings") else words[:1]
+        help_words = words[:2] if words[0] in ("registry", "runs", "settings", "schedule") else words[:1]
         if not words[0].startswith(("shell", "write-file")):
             assert pflow([*help_words, "--help"], tmp_path).returncode == 0, command
