@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from pflow.core.file.home import Home
     from pflow.core.flow_safe import flow_safe
     from pflow.core.node_function import node
+    from pflow.engine.asking.form import Reply
     from pflow.engine.context import current_step
     from pflow.engine.store import NodeAwareSharedStore
+    from pflow.execution.asking.answer import Waiting
     from pflow.execution.check import Checked
     from pflow.execution.live_run import LiveRun
     from pflow.execution.null_output import NullOutput
@@ -36,7 +38,9 @@ __all__ = [
     "NullOutput",
     "Outcome",
     "PflowError",
+    "Reply",
     "StepError",
+    "Waiting",
     "Workspace",
     "__version__",
     "current_step",
@@ -56,7 +60,9 @@ _HOMES = {
     "NullOutput": "pflow.execution.null_output",
     "Outcome": "pflow.execution.outcome",
     "PflowError": "pflow.core.errors",
+    "Reply": "pflow.engine.asking.form",
     "StepError": "pflow.core.errors",
+    "Waiting": "pflow.execution.asking.answer",
     "Workspace": "pflow.workspace.workspace",
     "current_step": "pflow.engine.context",
     "execute_workflow": "pflow.execution.workflow_execution",

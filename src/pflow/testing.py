@@ -6,11 +6,22 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pflow.adapters.memory_cache import MemoryCache
+from pflow.adapters.memory_dispatch import MemoryDispatch
 from pflow.adapters.memory_journal import MemoryJournal, MemoryStore
+from pflow.adapters.memory_schedules import MemorySchedules, ScheduleStore
 from pflow.core.errors import NotFoundError, StepError
 from pflow.core.event import Event
 
-__all__ = ["MemoryCache", "MemoryJournal", "MemoryStore", "MemoryTools", "RecordingObserver"]
+__all__ = [
+    "MemoryCache",
+    "MemoryDispatch",
+    "MemoryJournal",
+    "MemorySchedules",
+    "MemoryStore",
+    "MemoryTools",
+    "RecordingObserver",
+    "ScheduleStore",
+]
 
 Tool = Callable[..., object]
 

@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import ConflictError, ExistsError, NotFoundError, PflowError, StorageError
-from pflow.engine.ports import Journal, Record, RunInfo, RunQuery, Status
+from pflow.engine.ports import Journal, Mail, Record, RunInfo, RunQuery, Status
 from pflow.testing import MemoryJournal, MemoryStore
 
 A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
 LARGE = bytes(range(256)) * 400
 
 Open = Callable[[], Journal]
+
+ASKED = ("r", "t")
+"""The runs that an owner asks about."""
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -291,7 +294,7 @@ def test_a_closed_journal_says_so_and_closes_twice(journal: Journal) -> None:
         lambda: journal.runs(),
         lambda: journal.version(),
         lambda: journal.request_cancel("r"),
-        lambda: journal.cancel_requests(),
+        lambda: journal.cancel_requests(ASKED),
         lambda: journal.delete(["r"]),
     ):
         with pytest.raises(StorageError, match="closed"):
@@ -303,7 +306,7 @@ def test_a_closed_journal_says_so_and_closes_twice(journal: Journal) -> None:
 
 def test_a_store_without_runs_is_empty(journal: Journal) -> None:
     assert list(journal.runs()) == [] and journal.version() == journal.version()
-    assert journal.cancel_requests() == frozenset()
+    assert journal.cancel_requests(ASKED) == frozenset()
     journal.delete(["nothing"])
 
 
@@ -395,7 +398,7 @@ def test_looking_changes_no_version(open_journal: Open) -> None:
     for reader in (journal, other):
         reader.runs()
         reader.read("r")
-        reader.cancel_requests()
+        reader.cancel_requests(ASKED)
     assert journal.version() == before
 
 
@@ -407,18 +410,27 @@ def test_the_owner_hears_of_a_request_to_cancel(open_journal: Open) -> None:
     for run_id in ("r", "s"):
         owner.create(run_id, "w", 1.0, [])
     other.create("t", "w", 1.0, [])
-    assert owner.cancel_requests() == frozenset()
+    assert owner.cancel_requests(ASKED) == frozenset()
     other.request_cancel("r")
     other.request_cancel("r")
     owner.request_cancel("t")
-    assert owner.cancel_requests() == {"r"}
-    assert other.cancel_requests() == {"t"}
-    assert owner.cancel_requests() == frozenset(), "a request is told once"
+    assert owner.cancel_requests(ASKED) == {"r"}
+    assert other.cancel_requests(ASKED) == {"t"}
+    assert owner.cancel_requests(ASKED) == frozenset(), "a request is told once"
     other.request_cancel("r")
-    assert owner.cancel_requests() == {"r"}, "and another one again"
+    assert owner.cancel_requests(ASKED) == {"r"}, "and another one again"
     other.request_cancel("r")
     owner.append("r", 0, [A], "cancelled")
-    assert owner.cancel_requests() == frozenset()
+    assert owner.cancel_requests(ASKED) == frozenset()
+
+
+def test_a_request_waits_until_somebody_asks_about_its_run(journal: Journal) -> None:
+    for run_id in ("r", "s"):
+        journal.create(run_id, "w", 1.0, [])
+        journal.request_cancel(run_id)
+    assert journal.cancel_requests([]) == frozenset()
+    assert journal.cancel_requests(["s"]) == {"s"}
+    assert journal.cancel_requests(["s", "r", "nothing"]) == {"r"}
 
 
 def test_a_request_does_not_outlive_the_run(open_journal: Open) -> None:
@@ -427,11 +439,11 @@ def test_a_request_does_not_outlive_the_run(open_journal: Open) -> None:
     first.append("r", 0, [], "stopped")
     second.request_cancel("r")
     assert second.claim("r") == 0
-    assert second.cancel_requests() == frozenset()
+    assert second.cancel_requests(ASKED) == frozenset()
     first.request_cancel("r")
     second.close()
     assert first.claim("r") == 0
-    assert first.cancel_requests() == frozenset()
+    assert first.cancel_requests(ASKED) == frozenset()
 
 
 # Deleting
@@ -517,4 +529,79 @@ def view(journal: Journal) -> object:
     return [
         (info.run_id, info.status, info.events, info.alive, info.ended_at is None, list(journal.read(info.run_id)))
         for info in journal.runs()
-    ], journal.cancel_requests()
+    ], journal.cancel_requests([info.run_id for info in journal.runs()])
+
+
+# Waiting, and mail
+
+
+def a_mail(key: str, by: str = "ada") -> Mail:
+    return Mail(key=key, data=b'{"choice":"yes"}', by=by, via="terminal", at=5.0)
+
+
+def test_a_run_that_waits_is_due_when_its_time_has_come(journal: Journal) -> None:
+    journal.create("r", "w", 1.0, [A])
+    journal.append("r", 1, [B], "waiting", wake_at=100.0)
+    info = journal.info("r")
+    assert (info.status, info.alive, info.wake_at, info.has_mail) == ("waiting", False, 100.0, False)
+    assert found(journal, due=99.0) == []
+    assert found(journal, due=100.0) == ["r"]
+    assert found(journal, status="waiting") == ["r"]
+
+
+def test_of_two_answers_to_one_question_the_first_counts(open_journal: Open) -> None:
+    owner, first, second = open_journal(), open_journal(), open_journal()
+    owner.create("r", "w", 1.0, [A])
+    assert first.deliver("r", a_mail("k"))
+    assert not second.deliver("r", a_mail("k", by="bob"))
+    assert second.deliver("r", a_mail("l", by="bob"))
+    assert owner.mail("r") == [a_mail("k"), a_mail("l", by="bob")]
+    assert owner.mail("r", 1) == [a_mail("l", by="bob")]
+
+
+def test_mail_makes_a_run_that_waits_due_until_it_is_claimed(open_journal: Open) -> None:
+    owner, other = open_journal(), open_journal()
+    owner.create("r", "w", 1.0, [A])
+    owner.append("r", 1, [], "waiting")
+    assert found(other, due=1e12) == []
+    assert other.deliver("r", a_mail("k"))
+    assert found(other, due=0.0) == ["r"]
+    other.claim("r")
+    assert not other.info("r").has_mail
+    assert other.mail("r") == [a_mail("k")]
+
+
+def test_what_came_while_its_owner_went_to_rest_makes_a_run_due_at_once(open_journal: Open) -> None:
+    owner, other = open_journal(), open_journal()
+    owner.create("r", "w", 1.0, [A])
+    assert other.deliver("r", a_mail("k"))
+    owner.append("r", 1, [], "waiting", seen_mail=0)
+    assert found(other, due=0.0) == ["r"]
+    owner.claim("r")
+    owner.append("r", 1, [], "waiting", seen_mail=1)
+    assert found(other, due=0.0) == []
+
+
+@pytest.mark.parametrize("status", ["completed", "cancelled"])
+def test_nothing_is_delivered_to_a_run_that_is_over(journal: Journal, status: Status) -> None:
+    journal.create("r", "w", 1.0, [A])
+    journal.append("r", 1, [], status)
+    assert not journal.deliver("r", a_mail("k"))
+    assert list(journal.mail("r")) == []
+
+
+def test_nothing_is_delivered_to_a_run_that_is_not_there(journal: Journal) -> None:
+    for call in (lambda: journal.deliver("nope", a_mail("k")), lambda: journal.mail("nope")):
+        with pytest.raises(NotFoundError):
+            call()
+
+
+def test_a_run_that_waits_is_not_deleted(journal: Journal) -> None:
+    journal.create("r", "w", 1.0, [A])
+    journal.append("r", 1, [], "waiting")
+    with pytest.raises(ConflictError, match="waiting"):
+        journal.delete(["r"])
+    journal.claim("r")
+    journal.append("r", 1, [], "cancelled")
+    journal.delete(["r"])
+    assert found(journal) == []

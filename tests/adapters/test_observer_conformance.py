@@ -12,6 +12,7 @@ import pytest
 from pflow.cli.progress import Progress
 from pflow.core.event import (
     EVENTS,
+    DoubtSettled,
     Event,
     ItemCompleted,
     ItemFailed,
@@ -21,9 +22,12 @@ from pflow.core.event import (
     RunCompleted,
     RunEnding,
     RunFailed,
+    RunForked,
     RunResumed,
     RunStarted,
     RunStopped,
+    StepAnswered,
+    StepAsked,
     StepCompleted,
     StepFailed,
     StepNotYet,
@@ -32,14 +36,17 @@ from pflow.core.event import (
 from pflow.core.file.home import Home
 from pflow.engine.ports import Observer
 from pflow.execution.null_output import NullOutput
-from pflow.mcp_server.progress import Beginning, ProgressFeed
+from pflow.mcp_server.progress import ProgressFeed
 from pflow.testing import RecordingObserver
 from pflow.workspace import Workspace
+from pflow.workspace.driving.begun import Begun
 
 ERROR = {"type": "execution", "message": "no"}
 TOLD: list[Event] = [
     RunStarted(workflow="", document=None, inputs={}, at=1.0),
+    RunForked(step="a", at=1.0),
     RunResumed(at=1.0),
+    DoubtSettled(step="a", outcome="done", at=1.0, by="ada"),
     StepStarted(step="a", node="a", definition="", inputs="", at=1.0),
     StepStarted(step="b", node="b", definition="", inputs="", at=1.0, attempt=2, items=3),
     ItemStarted(step="b", item=0),
@@ -51,6 +58,9 @@ TOLD: list[Event] = [
     StepNotYet(step="a", reason="", ms=0.0, attempt=1, retry_in=1.0),
     StepFailed(step="a", error={}, ms=0.0, action="error"),
     StepCompleted(step="b", action="default", writes={}, ms=0.0, source="cache"),
+    StepAsked(step="c", key="k", kind="question", at=1.0, prompt="Go on?"),
+    StepAsked(step="b", key="l", kind="timer", at=1.0, item=2, deadline=2.0),
+    StepAnswered(step="c", key="k", kind="question", at=1.0, outcome="declined", by="ada", via="terminal"),
     RunEnding(status="failed", section="on_failure", at=1.0, error=ERROR),
     RunEnding(status="failed", section="finally", at=1.0, error=ERROR, scope="d/"),
     RunFailed(error={}, at=1.0),
@@ -69,7 +79,7 @@ MADE: dict[str, Callable[[], Observer]] = {
     "null": NullOutput,
     "terminal": lambda: Progress(io.StringIO()),
     "tool": lambda: ProgressFeed(send),
-    "beginning": Beginning,
+    "begun": lambda: Begun(lambda: None),
 }
 
 

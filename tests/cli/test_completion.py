@@ -34,7 +34,7 @@ def test_commands_workflows_and_nodes_at_the_first_word(offered: Callable[..., A
 
 
 def test_commands_of_a_group(offered: Callable[..., Any]) -> None:
-    assert offered("runs", "") == ["cancel", "list", "resume", "show"]
+    assert offered("runs", "") == ["cancel", "fork", "list", "resume", "settle", "show"]
 
 
 def test_inputs_that_are_not_given_yet(offered: Callable[..., Any], write: Callable[..., str]) -> None:

@@ -427,7 +427,7 @@ class FixtureServer(PflowServer):
     def _tool_input_schema(self, name: str) -> Json | None:
         return SCHEMAS.get(name)
 
-    async def call_tool(  # type: ignore[override]
+    async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         assert context is not None

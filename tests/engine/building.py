@@ -11,9 +11,10 @@ from pflow.core.document.parse import Parsed, parse_value
 from pflow.core.errors import NotFoundError
 from pflow.core.interface import Field, Interface
 from pflow.engine.binding import bind_inputs
-from pflow.engine.executor import Executor, RunResult
+from pflow.engine.executor import Executor
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Services
+from pflow.engine.result import RunResult
 from pflow.execution.compiler import compile_plan
 from pflow.testing import MemoryJournal
 

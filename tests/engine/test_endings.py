@@ -10,7 +10,8 @@ import pytest
 from pocketflow import AsyncNode
 
 from pflow.core.event import Event, RunCancelled, RunEnding, RunFailed, RunStopped
-from pflow.engine.executor import Executor, RunResult
+from pflow.engine.executor import Executor
+from pflow.engine.result import RunResult
 from pflow.testing import MemoryJournal, RecordingObserver
 from tests.engine.building import executor_over, plan_of
 

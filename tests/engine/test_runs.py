@@ -16,8 +16,8 @@ from pflow.core.errors import ConflictError, StepError
 from pflow.core.event import RunFailed, StepFailed
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.context import current_step
-from pflow.engine.executor import RunResult
 from pflow.engine.ports import Record, Status
+from pflow.engine.result import RunResult
 from pflow.testing import MemoryJournal, RecordingObserver
 from tests.engine.building import executor_over, plan_of, run_plan
 
@@ -505,10 +505,12 @@ def test_a_run_whose_journal_fails_does_not_take_others_with_it(tmp_path: Path) 
     class Taken(SqliteJournal):
         """A journal in which somebody else has taken over one of the runs."""
 
-        def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
+        def append(
+            self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None, **rest: Any
+        ) -> None:
             if run_id == "bad" and seq > 3:
                 raise ConflictError("another process took the run over")
-            super().append(run_id, seq, records, status)
+            super().append(run_id, seq, records, status, **rest)
 
     async def go() -> list[Any]:
         document = {"nodes": [{"id": f"s{i}", "type": "echo", "params": {"v": i}} for i in range(9)]}

@@ -35,7 +35,7 @@ DOCUMENTS: list[tuple[str, str]] = [
     ("nodes: [{id: a, type: router}]", CHOICE),
     ("nodes: [{id: a, type: set, params: {x: 1}}]", "did you mean `let`?"),
     ("nodes: [{id: a, type: raise}]", "did you mean `fail`?"),
-    ("nodes: [{id: a, type: sleep, params: {seconds: 5}}]", "sleep 5"),
+    ("nodes: [{id: a, type: sleep, params: {seconds: 5}}]", "did you mean `wait`?"),
     ("nodes: [{id: a, type: llm, params: {prompt: hi}}]", "no step calls a model yet"),
     ("nodes: [{id: a, type: foreach}]", "`batch` on a node runs it once per item"),
     ("nodes: [{id: a, type: parallel}]", "several edges from one node run in parallel"),
@@ -142,4 +142,5 @@ def test_hints_name_only_what_exists(workspace: Workspace) -> None:
         for issue in workspace.check(document).issues:
             known |= set(issue.known)
     nested = {"server_id", "source", "required", "cases"}
-    assert set(FIELDS) <= known | nested
+    waiting = {field.name for name in ("ask", "wait") for field in workspace.node_type(name).interface.params}
+    assert set(FIELDS) <= known | nested | waiting

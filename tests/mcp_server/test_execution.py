@@ -252,7 +252,8 @@ def test_cancelling_stops_the_run_and_its_children_and_leaves_it_resumable(eithe
     assert [step["status"] for step in trace.data["steps"]] == ["completed", "in_doubt"]
     error = either.call("workflow_execute", resume=trace.data["run_id"]).error
     assert error["type"] == "in_doubt"
-    assert f"workflow_execute(resume='{trace.data['run_id']}', rerun_in_doubt=true)" in error["suggestions"][0]
+    way_out = f"workflow_execute(resume='{trace.data['run_id']}', rerun_in_doubt=true)"
+    assert any(way_out in suggestion for suggestion in error["suggestions"])
     fifo.unlink()
     fifo.write_text("this time")
     again = either.call("workflow_execute", resume=trace.data["run_id"], rerun_in_doubt=True)

@@ -110,18 +110,27 @@ def test_a_client_that_leaves_lets_the_step_finish_and_the_run_go_on_later(
         assert outcome.outputs["stdout"] == "last words"
 
 
-def test_a_detached_run_is_left_resumable_too(raw: Callable[..., Raw], tmp_path: Path) -> None:
-    document, _, pid = blocking(tmp_path)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, None], ids=["INT", "KILL", "stdin ends"])
+def test_a_detached_run_outlives_the_server(raw: Callable[..., Raw], tmp_path: Path, number: int | None) -> None:
+    document, fifo, pid = blocking(tmp_path)
     server = raw()
     server.meet()
     server.call(1, "workflow_execute", {"workflow": document, "detach": True})
-    assert server.receive()["result"]["structuredContent"]["data"]["status"] == "running"
+    answer = server.receive()["result"]["structuredContent"]["data"]
+    assert answer["status"] == "running"
     wait_until(pid.exists)
-    server.stdin.close()
-    assert server.end()[0] == 0
-    assert not alive(int(pid.read_text()))
+    if number is None:
+        server.stdin.close()
+    else:
+        server.process.send_signal(number)
+    server.end()
+    assert alive(int(pid.read_text()))
     with Workspace(Home(server.home)) as workspace:
-        assert [run.status for run in workspace.runs()] == ["stopped"]
+        assert [run.status for run in workspace.runs()] == ["running"]
+        fifo.write_text("still here")
+        (tmp_path / "open").touch()
+        wait_until(lambda: workspace.runs()[0].status == "completed")
+        assert workspace.trace(answer["run_id"], field="outputs.stdout") == "still here"
 
 
 @pytest.mark.requirement("server5:rule-11")

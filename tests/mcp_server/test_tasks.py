@@ -120,7 +120,7 @@ def test_cancelling_ends_the_run_and_doing_it_again_does_no_harm(modern: Modern,
     assert modern.ask("tasks/cancel", {"taskId": task_id})["result"]["resultType"] == "complete"
 
 
-def test_a_task_asks_nothing_and_takes_answers_all_the_same(modern: Modern) -> None:
+def test_a_task_that_asks_nothing_takes_answers_all_the_same(modern: Modern) -> None:
     task_id = modern.execute(workflow={"nodes": [{"id": "echo"}]}, detach=True)["taskId"]
     answer = modern.ask("tasks/update", {"taskId": task_id, "inputResponses": {"a": {}}})
     assert answer["result"]["resultType"] == "complete"

@@ -50,11 +50,13 @@ class Killer(SqliteJournal):
     fatal = -1
     after = False
 
-    def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
+    def append(
+        self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None, **rest: Any
+    ) -> None:
         self.writes += 1
         if self.writes == self.fatal and not self.after:
             os.kill(os.getpid(), signal.SIGKILL)
-        super().append(run_id, seq, records, status)
+        super().append(run_id, seq, records, status, **rest)
         if self.writes == self.fatal:
             os.kill(os.getpid(), signal.SIGKILL)
 

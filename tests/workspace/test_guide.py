@@ -40,7 +40,7 @@ def test_the_documents_of_the_guide_run(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("one two three")
     given = {"path": "a.txt", "file": "a.txt", "names": ["Ada"]}
-    with Workspace(Home(home)) as workspace:
+    with Workspace(Home(home), on_ask=lambda question: question.choices[0]) as workspace:
         for text in documents_of(topic):
             parsed = parse_text(text)
             assert parsed.issues == () and parsed.document is not None, text

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
+def ended_long_ago(home: Path, *run_ids: str) -> None:
+    """Let runs have ended when their ids say that they began."""
+    database = sqlite3.connect(home / "runs.db")
+    with closing(database), database:
+        for run_id in run_ids or (OLD,):
+            database.execute("UPDATE runs SET ended_at = 1577836800.0 WHERE run_id = ?", (run_id,))
+
+
 def ids(workspace: Workspace) -> list[str]:
     return [run.run_id for run in workspace.runs()]
 
@@ -65,6 +75,7 @@ def test_old_runs_go_with_their_files_and_others_stay(home: Path) -> None:
         (home / "runs" / OLD).mkdir(parents=True)
         (home / "runs" / OLD / "file").touch()
         assert ids(workspace) == [new, "chosen-by-a-program", OLD]
+        ended_long_ago(home)
         a_day_later(home)
         newest = workspace.run(DOCUMENT).run_id
         assert ids(workspace) == [newest, new, "chosen-by-a-program"]
@@ -86,10 +97,35 @@ def test_a_run_that_is_running_stays_however_old(home: Path) -> None:
         assert OLD not in ids(workspace)
 
 
+def test_a_run_that_waits_stays_however_old_and_keeps_no_other(home: Path) -> None:
+    older = f"{OLD}1"
+    with Workspace(Home(home)) as workspace:
+        workspace.run(DOCUMENT, run_id=older)
+        workspace.begin(DOCUMENT, run_id=OLD).record()
+        workspace.run(DOCUMENT)
+        ended_long_ago(home, OLD, older)
+        a_day_later(home)
+        workspace.run(DOCUMENT)
+        assert OLD in ids(workspace) and older not in ids(workspace)
+
+
+def test_a_driver_cleans_a_home_in_which_no_run_ends(home: Path) -> None:
+    with Workspace(Home(home)) as workspace:
+        workspace.run(DOCUMENT, run_id=OLD)
+        workspace.run(DOCUMENT)
+        assert workspace.driving.keep_house() == [], "it was done today"
+        ended_long_ago(home)
+        a_day_later(home)
+        assert workspace.driving.keep_house() == ["deleted 1 old run"]
+        assert OLD not in ids(workspace)
+        assert json.loads((home / ".clock").read_text())[-1] > time.time() - DAY / 2, "the day counts as one of use"
+
+
 def test_the_setting_says_how_long_and_the_run_itself_stays(home: Path) -> None:
     with Workspace(Home(home)) as workspace:
         workspace.set_setting("runs.keep_days", "10000")
         workspace.run(DOCUMENT, run_id=OLD)
+        ended_long_ago(home)
         a_day_later(home)
         workspace.run(DOCUMENT)
         assert OLD in ids(workspace)
@@ -98,6 +134,25 @@ def test_the_setting_says_how_long_and_the_run_itself_stays(home: Path) -> None:
         a_day_later(home)
         workspace.run(DOCUMENT, run_id=f"{OLD}0")
         assert f"{OLD}0" in ids(workspace) and OLD not in ids(workspace)
+
+
+def test_a_run_that_waits_stays_and_its_age_counts_from_its_end(home: Path) -> None:
+    asking = {"nodes": [{"id": "q", "type": "ask", "params": {"prompt": "Go on?", "choices": ["go", "halt"]}}]}
+    with Workspace(Home(home)) as workspace:
+        workspace.run(asking, run_id=OLD)
+        ended_long_ago(home)
+        a_day_later(home)
+        workspace.run(DOCUMENT)
+        assert OLD in ids(workspace)
+        workspace.answer(OLD, choice="go")
+        assert workspace.resume(OLD).success
+        a_day_later(home)
+        workspace.run(DOCUMENT)
+        assert OLD in ids(workspace)
+        ended_long_ago(home)
+        a_day_later(home)
+        workspace.run(DOCUMENT)
+        assert OLD not in ids(workspace)
 
 
 def test_drafts_go_after_their_own_time(home: Path) -> None:
@@ -164,6 +219,7 @@ def test_after_a_leap_that_was_undone_cleaning_goes_on(home: Path, clock: Clock)
     clock.ahead -= YEARS
     with Workspace(Home(home)) as workspace:
         workspace.run(DOCUMENT, run_id=OLD)
+    ended_long_ago(home)
     clock.use(home, days=3)
     with Workspace(Home(home)) as workspace:
         assert OLD not in ids(workspace)

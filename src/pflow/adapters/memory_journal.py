@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from itertools import dropwhile, islice
 
+from pflow.adapters.memory_state import MemoryStates
 from pflow.core.errors import ConflictError, DamagedError, ExistsError, NotFoundError, StorageError
 from pflow.core.file.file_name import show
 from pflow.engine.codec import mentions
-from pflow.engine.ports import ALL_RUNS, Record, RunInfo, RunQuery, Status
+from pflow.engine.ports import (
+    ALL_RUNS,
+    Mail,
+    Record,
+    RunInfo,
+    RunQuery,
+    StateStore,
+    StateVersion,
+    Status,
+    is_due,
+)
 
 
 class MemoryStore:
@@ -18,11 +30,15 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.runs: dict[str, _Run] = {}
+        self.state: tuple[StateVersion, ...] = ()
         self.changes = 0
 
 
 class _Run:
-    __slots__ = ("cancel", "ended_at", "owner", "records", "started_at", "status", "values", "workflow")
+    __slots__ = (
+        *("cancel", "ended_at", "has_mail", "mail", "owner", "records", "started_at", "status", "values"),
+        *("wake_at", "workflow"),
+    )
 
     def __init__(self, workflow: str, started_at: float, owner: MemoryJournal) -> None:
         self.workflow = workflow
@@ -33,6 +49,9 @@ class _Run:
         self.records: list[Record] = []
         self.values: dict[str, bytes] = {}
         self.cancel = False
+        self.mail: dict[str, Mail] = {}
+        self.has_mail = False
+        self.wake_at: float | None = None
 
     def is_alive(self) -> bool:
         return self.owner is not None and not self.owner.closed
@@ -52,6 +71,11 @@ class MemoryJournal:
         self.closed = False
         self.notices: list[str] = []
 
+    @cached_property
+    def states(self) -> StateStore:
+        """What workflows keep, in the same store."""
+        return MemoryStates(self)
+
     def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
         """Begin a run, owned by this journal."""
         self._check_open()
@@ -70,10 +94,20 @@ class MemoryJournal:
         if run.status == "damaged":
             raise DamagedError(f"run `{run_id}` is damaged")
         run.owner, run.status, run.ended_at, run.cancel = self, "running", None, False
+        run.wake_at, run.has_mail = None, False
         self.store.changes += 1
         return len(run.records)
 
-    def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
+    def append(
+        self,
+        run_id: str,
+        seq: int,
+        records: Sequence[Record],
+        status: Status | None = None,
+        *,
+        wake_at: float | None = None,
+        seen_mail: int = 0,
+    ) -> None:
         """Store records from `seq` on, all or none."""
         run = self._find(run_id)
         if run.owner is not self:
@@ -83,11 +117,19 @@ class MemoryJournal:
         run.add(records)
         self.store.changes += 1
         if status is not None and status != "running":
-            run.status, run.owner, run.ended_at, run.cancel = status, None, time.time(), False
+            run.status, run.owner, run.cancel = status, None, False
+            run.ended_at = None if status == "waiting" else time.time()
+            run.wake_at, run.has_mail = wake_at, len(run.mail) > seen_mail
 
-    def together(self) -> AbstractContextManager[None]:
-        """Memory needs no transactions."""
-        return nullcontext()
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Memory needs no transactions, but state that was changed before something raised is as it was."""
+        state = self.store.state
+        try:
+            yield
+        except BaseException:
+            self.store.state = state
+            raise
 
     def read(self, run_id: str, start: int = 0) -> Sequence[Record]:
         """The run's records from `start` on."""
@@ -111,6 +153,8 @@ class MemoryJournal:
             ended_at=run.ended_at,
             events=len(run.records),
             alive=run.is_alive(),
+            wake_at=run.wake_at,
+            has_mail=run.has_mail,
         )
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[RunInfo]:
@@ -135,22 +179,39 @@ class MemoryJournal:
         run.cancel = run.status == "running"
         self.store.changes += 1
 
-    def cancel_requests(self) -> frozenset[str]:
-        """Runs of ours that were asked to be cancelled since the last call."""
+    def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
+        """Those of these runs of ours that were asked to be cancelled."""
         self._check_open()
-        asked = {run_id: run for run_id, run in self.store.runs.items() if run.cancel and run.owner is self}
+        runs = {run_id: run for run_id in run_ids if (run := self.store.runs.get(run_id))}
+        asked = {run_id: run for run_id, run in runs.items() if run.cancel and run.owner is self}
         for run in asked.values():
             run.cancel = False
             self.store.changes += 1
         return frozenset(asked)
 
+    def deliver(self, run_id: str, mail: Mail) -> bool:
+        """Store something for a run, unless there is something under its key."""
+        run = self._find(run_id)
+        if run.status in ("completed", "cancelled") or mail.key in run.mail:
+            return False
+        run.mail[mail.key] = mail
+        run.has_mail = True
+        self.store.changes += 1
+        return True
+
+    def mail(self, run_id: str, start: int = 0) -> Sequence[Mail]:
+        """What was delivered to a run."""
+        return list(self._find(run_id).mail.values())[start:]
+
     def delete(self, run_ids: Iterable[str]) -> None:
-        """Forget runs; none of them if one is running."""
+        """Forget runs; none of them if one is running or waiting."""
         self._check_open()
         known = [run_id for run_id in run_ids if run_id in self.store.runs]
         for run_id in known:
-            if self.store.runs[run_id].is_alive():
-                raise ConflictError(f"run `{run_id}` is running and cannot be deleted")
+            run = self.store.runs[run_id]
+            if run.is_alive() or run.status == "waiting":
+                what = "running" if run.is_alive() else "waiting"
+                raise ConflictError(f"run `{run_id}` is {what} and cannot be deleted")
         for run_id in known:
             self.store.runs.pop(run_id, None)
         self.store.changes += 1
@@ -165,6 +226,7 @@ class MemoryJournal:
             query.workflow in (None, info.workflow)
             and query.status in (None, info.status)
             and info.run_id.startswith(query.prefix)
+            and (query.due is None or is_due(info, query.due))
             and (
                 not query.text
                 or mentions(query.text, info.workflow, info.run_id, last=lambda: records[-1] if records else None)

@@ -70,9 +70,12 @@ class Database:
 
     def version(self) -> str:
         """Changes with every commit: SQLite counts those of others, and the rows that this connection changed."""
+        with self.lock:
+            if self.connection is None and not self.is_closed and not os.path.lexists(self.path):
+                return str(None)
         with self.reading() as database:
             if database is not self.connection:
-                return str(file_identity(self._name))  # nothing is there, or nothing of it can change
+                return str(file_identity(self._name))  # nothing of it can change
             [others] = database.execute("PRAGMA data_version").fetchone()
             return f"{self._token}-{others}-{database.total_changes}"
 

@@ -44,15 +44,67 @@ SCHEMA = (
     CREATE TABLE cache (key TEXT PRIMARY KEY, data BLOB NOT NULL, size INTEGER NOT NULL, used INTEGER NOT NULL);
     CREATE INDEX cache_used ON cache (used, size);
     """,
+    """
+    ALTER TABLE runs ADD COLUMN wake_at REAL;
+    ALTER TABLE runs ADD COLUMN mail INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX runs_waiting ON runs (key) WHERE status = 'waiting';
+    CREATE TABLE inbox (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        data BLOB NOT NULL,
+        sender TEXT NOT NULL,
+        via TEXT NOT NULL,
+        at REAL NOT NULL
+    );
+    CREATE UNIQUE INDEX inbox_key ON inbox (run, key);
+    """,
+    """
+    CREATE TABLE schedules (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE ticks (
+        schedule TEXT NOT NULL,
+        due REAL NOT NULL,
+        outcome TEXT NOT NULL,
+        at REAL NOT NULL,
+        run_id TEXT NOT NULL,
+        tries INTEGER NOT NULL,
+        note TEXT NOT NULL,
+        asked INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        PRIMARY KEY (schedule, due)
+    ) WITHOUT ROWID;
+    CREATE INDEX ticks_run ON ticks (run_id) WHERE run_id != '';
+    """,
+    """
+    CREATE TABLE state (
+        id INTEGER PRIMARY KEY,
+        workflow TEXT NOT NULL,
+        key TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        value BLOB,
+        run_id TEXT NOT NULL,
+        at REAL NOT NULL
+    );
+    CREATE UNIQUE INDEX state_version ON state (workflow, key, version);
+    """,
 )
 """Scripts, each of which takes a database from the version that is its index to the next."""
 
-_COLUMNS = {
-    "runs": "key, run_id, workflow, status, started_at, ended_at, owner, cancel",
-    "events": "id, kind, data",
-    "run_values": "id, run, digest, data",
-    "cache": "key, data, size, used",
-}
+_COLUMNS = (
+    {
+        "runs": "key, run_id, workflow, status, started_at, ended_at, owner, cancel",
+        "events": "id, kind, data",
+        "run_values": "id, run, digest, data",
+        "cache": "key, data, size, used",
+    },
+    {"runs": "wake_at, mail", "inbox": "id, run, key, data, sender, via, at"},
+    {
+        "schedules": "name, data",
+        "ticks": "schedule, due, outcome, at, run_id, tries, note, asked, owner",
+    },
+    {"state": "id, workflow, key, version, value, run_id, at"},
+)
+"""What each script makes, to tell our tables from others."""
 
 # Small appends cost the same as with 4 kB pages, values of a megabyte a third less.
 _PAGE_SIZE = 8192
@@ -100,8 +152,20 @@ def open_database(
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
-    """A connection for a home that cannot be written to: sees what reached the file, not what is in its log."""
-    return _plain_connect(path, "mode=ro&immutable=1")
+    """A connection for a home that cannot be written to: sees what reached the file, not what is in its log.
+
+    A journal of an earlier version is copied into memory, and upgraded there.
+    """
+    database = _plain_connect(path, "mode=ro&immutable=1")
+    version = _pragma(database, "user_version")
+    if not 0 < version < len(SCHEMA):
+        return database
+    with closing(database):
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        copy.text_factory = _decode
+        database.backup(copy)
+    _upgrade(copy, version, SCHEMA)
+    return copy
 
 
 def open_empty() -> sqlite3.Connection:
@@ -295,8 +359,9 @@ def _version(path: Path, database: sqlite3.Connection, schema: Sequence[str]) ->
             f"the journal `{path}` has version {version}; this pflow knows up to {len(schema)}",
             suggestions=["update pflow, or set PFLOW_HOME to another directory"],
         )
-    for table, columns in _COLUMNS.items():
-        database.execute(f"SELECT {columns} FROM {table} LIMIT 0").fetchone()
+    for made in _COLUMNS[:version]:
+        for table, columns in made.items():
+            database.execute(f"SELECT {columns} FROM {table} LIMIT 0").fetchone()
     database.execute("SELECT max(key) FROM runs").fetchone()
     return version
 

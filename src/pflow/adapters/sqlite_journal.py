@@ -7,8 +7,9 @@ else from the next checkpoint on. A run belongs to the process that holds the le
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pflow.adapters.lease import Lease, is_alive
 from pflow.adapters.sqlite_database import Database
 from pflow.adapters.sqlite_file import DATABASE_ERRORS, unless_broken
 from pflow.adapters.sqlite_row import (
+    Rest,
     Row,
     append_all,
     append_plainly,
@@ -24,6 +26,8 @@ from pflow.adapters.sqlite_row import (
     find_run,
     insert,
     last_record,
+    put_mail,
+    read_mail,
     run_info,
     select_runs,
     taken_over,
@@ -43,7 +47,7 @@ from pflow.core.errors import (
 from pflow.core.file.file_name import show
 from pflow.core.printable import is_text
 from pflow.engine.codec import mentions
-from pflow.engine.ports import ALL_RUNS, Record, RunInfo, RunQuery, Status
+from pflow.engine.ports import ALL_RUNS, Mail, Record, RunInfo, RunQuery, StateStore, Status
 
 _FREED_PAGES = 8192
 
@@ -62,6 +66,13 @@ class SqliteJournal:
         self._lease: Lease | None = None
         self._owned: dict[str, _Owned] = {}
         self._lost: set[str] = set()
+
+    @cached_property
+    def states(self) -> StateStore:
+        """What workflows keep, in the same file."""
+        from pflow.adapters.sqlite_state import SqliteStates  # lazy: few workflows keep something
+
+        return SqliteStates(self.database)
 
     def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
         """Begin a run, owned by this journal."""
@@ -86,7 +97,7 @@ class SqliteJournal:
         with self.database.writing() as database:
             owner = self._owner()
             with transaction(database):
-                key, _, _, status, _, _, holder = find_run(database, run_id)
+                key, _, _, status, _, _, holder, *_ = find_run(database, run_id)
                 if self._is_alive(holder):
                     advice = Advice("wait for it, or stop it with `{cancel_run}`", run=run_id)
                     raise ConflictError(f"run `{run_id}` is already running", suggestions=[advice])
@@ -94,13 +105,23 @@ class SqliteJournal:
                     raise _damaged(run_id)
                 following = count_events(database, key)
                 database.execute(
-                    "UPDATE runs SET owner = ?, status = 'running', ended_at = NULL, cancel = 0 WHERE key = ?",
+                    "UPDATE runs SET owner = ?, status = 'running', ended_at = NULL, cancel = 0, wake_at = NULL, "
+                    "mail = 0 WHERE key = ?",
                     (owner, key),
                 )
             self._owned[run_id] = _Owned(key, following)
             return following
 
-    def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
+    def append(
+        self,
+        run_id: str,
+        seq: int,
+        records: Sequence[Record],
+        status: Status | None = None,
+        *,
+        wake_at: float | None = None,
+        seen_mail: int = 0,
+    ) -> None:
         """Store records from `seq` on, all or none."""
         with self._lock:
             owned, database, lease = self._owned.get(run_id), self.database.connection, self._lease
@@ -110,17 +131,17 @@ class SqliteJournal:
                 raise self._not_ours(run_id)
             if seq != owned.following:
                 raise ConflictError(f"run `{run_id}` goes on at event {owned.following}, not {seq}")
-            ended = status is not None and status != "running"
+            rest = Rest(status, wake_at, seen_mail) if status is not None and status != "running" else None
             try:
-                if ended or not append_plainly(database, owned.key, lease.owner, seq, records):
-                    append_all(database, owned.key, lease.owner, seq, records, status if ended else None)
+                if rest or not append_plainly(database, owned.key, lease.owner, seq, records):
+                    append_all(database, owned.key, lease.owner, seq, records, rest)
             except (sqlite3.IntegrityError, ConflictError):
                 del self._owned[run_id]
                 raise taken_over() from None
             except DATABASE_ERRORS as error:
                 raise self.database.failure(error) from error
             owned.following += len(records)
-            if ended:
+            if rest:
                 del self._owned[run_id]
 
     @contextmanager
@@ -187,29 +208,43 @@ class SqliteJournal:
             key = find_run(database, run_id)[0]
             database.execute("UPDATE runs SET cancel = 1 WHERE key = ? AND status = 'running'", (key,))
 
-    def cancel_requests(self) -> frozenset[str]:
-        """Runs of ours that were asked to be cancelled since the last call."""
+    def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
+        """Those of these runs of ours that were asked to be cancelled."""
         with self.database.reading() as database:
             if self._lease is None:
                 return frozenset()
-            owner = (self._lease.owner,)
-            rows = database.execute("SELECT run_id FROM runs WHERE cancel = 1 AND owner = ?", owner).fetchall()
-        if rows:
-            with self.database.writing() as database:
-                database.execute("UPDATE runs SET cancel = 0 WHERE cancel = 1 AND owner = ?", owner)
-        return frozenset(run_id for (run_id,) in rows)
+            owner = self._lease.owner
+            rows = database.execute("SELECT run_id FROM runs WHERE cancel = 1 AND owner = ?", (owner,)).fetchall()
+        asked = frozenset(run_id for (run_id,) in rows if run_id in run_ids)
+        if asked:
+            with self.database.writing() as database, transaction(database):
+                statement = "UPDATE runs SET cancel = 0 WHERE run_id = ? AND owner = ?"
+                database.executemany(statement, [(run_id, owner) for run_id in asked])
+        return asked
+
+    def deliver(self, run_id: str, mail: Mail) -> bool:
+        """Store something for a run, unless there is something under its key."""
+        with self.database.writing() as database:
+            return put_mail(database, run_id, mail)
+
+    def mail(self, run_id: str, start: int = 0) -> Sequence[Mail]:
+        """What was delivered to a run."""
+        with self.database.reading() as database:
+            return read_mail(database, run_id, start)
 
     def delete(self, run_ids: Iterable[str]) -> None:
-        """Forget runs and their values; none of them if one is running."""
+        """Forget runs and their values; none of them if one is running or waiting."""
         with self.database.writing() as database:
             with transaction(database):
                 for run_id in run_ids:
                     try:
-                        key, _, _, _, _, _, holder = find_run(database, run_id)
+                        key, _, _, status, _, _, holder, *_ = find_run(database, run_id)
                     except NotFoundError:
                         continue
-                    if self._is_alive(holder):
-                        raise ConflictError(f"run `{run_id}` is running and cannot be deleted")
+                    if self._is_alive(holder) or status == "waiting":
+                        what = "waiting" if status == "waiting" else "running"
+                        raise ConflictError(f"run `{run_id}` is {what} and cannot be deleted")
+                    database.execute("DELETE FROM inbox WHERE run = ?", (key,))
                     database.execute("DELETE FROM events WHERE id BETWEEN ? AND ?", event_ids(key, 0))
                     database.execute("DELETE FROM run_values WHERE run = ?", (key,))
                     database.execute("DELETE FROM runs WHERE key = ?", (key,))
@@ -241,7 +276,7 @@ class SqliteJournal:
 
     def _info(self, database: sqlite3.Connection, row: Row) -> RunInfo:
         events = unless_broken(lambda: count_events(database, row[0]), None)
-        return run_info(row, events, self._is_alive(row[-1]))
+        return run_info(row, events, self._is_alive(row[6]))
 
     def _mentions(self, database: sqlite3.Connection, row: Row, text: str) -> bool:
         names = (str(row[2]), str(row[1]))

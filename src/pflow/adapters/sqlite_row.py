@@ -6,13 +6,13 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from pflow.core.advice import Advice
 from pflow.core.errors import ConflictError, NotFoundError
 from pflow.core.file.file_name import show
 from pflow.core.printable import is_text
-from pflow.engine.ports import Record, RunInfo, RunQuery, Status
+from pflow.engine.ports import Mail, Record, RunInfo, RunQuery, Status
 
 _STATUSES: dict[object, Status] = {status: status for status in get_args(Status)}
 _SEQ_BITS = 32
@@ -20,10 +20,10 @@ _LAST_SEQ = (1 << _SEQ_BITS) - 1
 _ONE_STATEMENT = 16
 """Events that one statement stores, at most."""
 
-Row = tuple[int, object, object, object, object, object, object]
-"""Of a run: key, run_id, workflow, status, started_at, ended_at, owner."""
+Row = tuple[int, object, object, object, object, object, object, object, object]
+"""Of a run: key, run_id, workflow, status, started_at, ended_at, owner, wake_at, mail."""
 
-SELECT = "SELECT key, run_id, workflow, status, started_at, ended_at, owner FROM runs"
+SELECT = "SELECT key, run_id, workflow, status, started_at, ended_at, owner, wake_at, mail FROM runs"
 
 
 def _statement(count: int) -> str:
@@ -56,18 +56,28 @@ def append_plainly(database: sqlite3.Connection, key: int, owner: str, seq: int,
     return True
 
 
+class Rest(NamedTuple):
+    """How an owner leaves a run: its status, when it can go on by itself, and how much of its mail was taken."""
+
+    status: str
+    wake_at: float | None = None
+    seen_mail: int = 0
+
+
 def append_all(
-    database: sqlite3.Connection, key: int, owner: str, seq: int, records: Sequence[Record], status: str | None
+    database: sqlite3.Connection, key: int, owner: str, seq: int, records: Sequence[Record], rest: Rest | None
 ) -> None:
-    """Store any events with their values, and with a status end the run, if it is still the owner's."""
+    """Store any events with their values, and leave the run to rest, if it is still the owner's."""
     with transaction(database):
         if not database.execute("SELECT 1 FROM runs WHERE key = ? AND owner = ?", (key, owner)).fetchone():
             raise taken_over()
         insert(database, key, seq, records)
-        if status is not None:
+        if rest is not None:
+            ended_at = None if rest.status == "waiting" else time.time()
             database.execute(
-                "UPDATE runs SET status = ?, ended_at = ?, owner = NULL, cancel = 0 WHERE key = ?",
-                (status, time.time(), key),
+                "UPDATE runs SET status = ?, ended_at = ?, owner = NULL, cancel = 0, wake_at = ?, "
+                "mail = (SELECT count(*) FROM inbox WHERE run = ?) > ? WHERE key = ?",
+                (rest.status, ended_at, rest.wake_at, key, rest.seen_mail, key),
             )
 
 
@@ -112,12 +122,36 @@ def select_runs(database: sqlite3.Connection, query: RunQuery, before: int | Non
         tests.append(("status = ?", query.status))
     if query.prefix:
         tests += [("run_id >= ?", query.prefix), ("run_id < ?", query.prefix + "\U0010ffff")]
+    if query.due is not None:
+        tests.append(("status = 'waiting' AND (mail = 1 OR wake_at <= ?)", query.due))
     if before is not None:
         tests.append(("key < ?", before))
     where = f" WHERE {' AND '.join(test for test, _ in tests)}" if tests else ""
     limit = -1 if query.text or query.limit is None else query.limit
     params = [*(value for _, value in tests), limit]
     return database.execute(f"{SELECT}{where} ORDER BY key DESC LIMIT ?", params).fetchall()
+
+
+def put_mail(database: sqlite3.Connection, run_id: str, mail: Mail) -> bool:
+    """Store something for a run, unless there is something under its key, or the run is over for good."""
+    with transaction(database):
+        key, _, _, status, *_ = find_run(database, run_id)
+        if status in ("completed", "cancelled"):
+            return False
+        stored = database.execute(
+            "INSERT OR IGNORE INTO inbox (run, key, data, sender, via, at) VALUES (?, ?, ?, ?, ?, ?)",
+            (key, mail.key, mail.data, mail.by, mail.via, mail.at),
+        ).rowcount
+        if stored:
+            database.execute("UPDATE runs SET mail = 1 WHERE key = ?", (key,))
+        return bool(stored)
+
+
+def read_mail(database: sqlite3.Connection, run_id: str, start: int) -> list[Mail]:
+    """What was delivered to a run, in that order."""
+    statement = "SELECT key, data, sender, via, at FROM inbox WHERE run = ? ORDER BY id LIMIT -1 OFFSET ?"
+    rows = database.execute(statement, (find_run(database, run_id)[0], start))
+    return [Mail(key=key, data=bytes(data), by=sender, via=via, at=at) for key, data, sender, via, at in rows]
 
 
 def last_record(database: sqlite3.Connection, key: int) -> Record | None:
@@ -140,7 +174,7 @@ def find_run(database: sqlite3.Connection, run_id: str) -> Row:
 
 def run_info(row: Row, events: int | None, alive: bool) -> RunInfo:
     """A run as a list shows it; what cannot be read of it makes it a damaged one, not the list."""
-    _, run_id, workflow, status, started_at, ended_at, _ = row
+    _, run_id, workflow, status, started_at, ended_at, _, wake_at, mail = row
     sound = events is not None and isinstance(workflow, str) and isinstance(started_at, float)
     return RunInfo(
         run_id=str(run_id),
@@ -150,6 +184,8 @@ def run_info(row: Row, events: int | None, alive: bool) -> RunInfo:
         ended_at=ended_at if isinstance(ended_at, float) else None,
         events=events or 0,
         alive=alive,
+        wake_at=wake_at if isinstance(wake_at, float) else None,
+        has_mail=mail == 1,
     )
 
 

@@ -65,15 +65,15 @@ def read_params(words: Iterable[str]) -> dict[str, str]:
     return params
 
 
-def read_inputs(console: Console, path: str) -> dict[str, object]:
-    """Inputs from a JSON or YAML file that holds an object; `-` is stdin."""
-    # lazy: only with `--inputs`
+def read_inputs(console: Console, path: str, *, what: str = "inputs") -> dict[str, object]:
+    """Inputs, or what else goes by names, from a JSON or YAML file that holds an object; `-` is stdin."""
+    # lazy: only with `--inputs` and `--state`
     from pflow.core.document.json_text import load_json, scan_json
     from pflow.core.document.position import Issues, Places
     from pflow.core.document.yaml_text import load_yaml
 
     try:
-        text = read_stdin(console, what="inputs") if path == "-" else _read_file(path)
+        text = read_stdin(console, what=what) if path == "-" else _read_file(path, what)
     except FileNotFoundError:
         raise NotFoundError(f"there is no file `{path}`", suggestions=["check the path"]) from None
     except OSError as error:
@@ -87,19 +87,19 @@ def read_inputs(console: Console, path: str) -> dict[str, object]:
     value = load_json(text, issues) if is_json else load_yaml(text, issues)
     if issues.found():
         console.places, console.source = issues.places, path
-        raise DocumentError(f"the inputs in `{path}` cannot be read", issues=issues.found())
+        raise DocumentError(f"the {what} in `{path}` cannot be read", issues=issues.found())
     if not isinstance(value, dict):
         raise UsageError(f"`{path}` does not hold an object", suggestions=['write {"name": value, …}'])
     return value
 
 
-def _read_file(path: str) -> str:
-    """A file of inputs, a pipe such as `<(command)` as well; raises `OSError`, and `ValueError` if it is not UTF-8."""
+def _read_file(path: str, what: str) -> str:
+    """A file, or a pipe such as `<(command)`; raises `OSError`, and `ValueError` if it is not UTF-8."""
     with Path(path).open("rb") as file:
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise UsageError(
-            f"`{shorten(path)}` holds more than {_MOST_BYTES >> 20} MiB, the most that inputs may take",
+            f"`{shorten(path)}` holds more than {_MOST_BYTES >> 20} MiB, the most that {what} may take",
             suggestions=["pass the paths of large files as inputs, and read them in the workflow"],
         )
     return data.decode()

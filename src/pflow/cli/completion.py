@@ -87,6 +87,37 @@ def complete_step(console: Console, ctx: click.Context) -> Offer:
         yield str(step.get("step")), str(step.get("status"))
 
 
+@_completer
+def complete_waiting_run(console: Console, ctx: click.Context) -> Offer:
+    for one in console.workspace().waiting():
+        yield one.run_id, f"`{one.place}` waits {one.phrase}"
+
+
+@_completer
+def complete_answer(console: Console, ctx: click.Context) -> Offer:
+    """Steps that ask while no word is there, choices of the step that is named or of all, and fields as `name=`."""
+    words = [str(word) for word in ctx.params.get("words") or ()]
+    questions = [one for one in console.workspace().waiting(str(ctx.params.get("run"))) if one.kind == "question"]
+    named = [one for one in questions if one.place in words]
+    if not words and len(questions) > 1:
+        yield from ((one.place, one.phrase) for one in questions)
+    meant = named or questions
+    chosen = any(choice in words for one in meant for choice in one.choices)
+    for one in meant:
+        yield from ((choice, f"answers `{one.place}`") for choice in one.choices if not chosen)
+        given = {word.partition("=")[0] for word in words}
+        yield from (
+            (f"{name}=", str(schema.get("type", ""))) for name, schema in one.fields.items() if name not in given
+        )
+
+
+@_completer
+def complete_message(console: Console, ctx: click.Context) -> Offer:
+    for one in console.workspace().waiting(str(ctx.params.get("run"))):
+        if one.message:
+            yield one.message, f"`{one.place}` waits for it"
+
+
 def complete_input(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Inputs that are not given yet as `name=`, and the value behind `name=`, `--name=` or `--name`."""
     given = [str(word) for word in ctx.params.get("inputs") or ()]
@@ -191,9 +222,21 @@ def complete_file(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 
 @_completer
+def complete_state_key(console: Console, ctx: click.Context) -> Offer:
+    for found in console.workspace().state.values(str(ctx.params.get("workflow") or "")):
+        yield found.key, found.type
+
+
+@_completer
 def complete_setting(console: Console, ctx: click.Context) -> Offer:
     for found in console.workspace().settings():
         yield found.key, found.description or ("credential" if found.secret else "")
+
+
+@_completer
+def complete_schedule(console: Console, ctx: click.Context) -> Offer:
+    for view in console.workspace().schedules.list():
+        yield view.schedule.name, f"{view.schedule.workflow}, {view.schedule.when}"
 
 
 @_completer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pflow.core.document.issue import Issue
     from pflow.core.document.position import Places
     from pflow.core.project.projects import Ask, Waiting
+    from pflow.execution.wiring import Parts
     from pflow.workspace import Workspace
 
 
@@ -87,9 +88,20 @@ class Console:
 
                 self.progress = Progress(sys.stderr)
             self._workspace = self._discreet = Workspace.open(
-                project=current_directory(), ask=self._asking(), observer=self.progress
+                project=current_directory(), ask=self._asking(), observer=self.progress, **self._waiting()
             )
         return self._workspace
+
+    def _waiting(self) -> Parts:
+        """Who is asked what runs ask, and who is told what they wait for."""
+        from pflow.cli.asking.person import Person  # lazy: help and completion scripts run nothing
+
+        person = Person(self)
+        return {"staying": person.tell, **({"asker": person} if self.can_ask() else {})}
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Have the terminal for oneself while a run goes on."""
+        return nullcontext() if self.progress is None else self.progress.aside()
 
     def can_ask(self) -> bool:
         """Whether a person is there who can read a question and answer it."""

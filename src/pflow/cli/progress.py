@@ -10,7 +10,8 @@ import os
 import threading
 import time
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TextIO
 
 from pflow.cli.text import show_ms, show_seconds
@@ -20,6 +21,8 @@ from pflow.core.event import (
     ItemFailed,
     ItemNotYet,
     RunEnding,
+    StepAnswered,
+    StepAsked,
     StepCompleted,
     StepFailed,
     StepNotYet,
@@ -27,6 +30,7 @@ from pflow.core.event import (
     show_ending,
 )
 from pflow.core.printable import escape, shorten
+from pflow.core.wait_text import show_asked
 
 _TICK_SECONDS = 0.1
 _MOST_RUNNING = 8
@@ -41,7 +45,7 @@ _SOURCES = {"cache": "from the cache", "reuse": "kept", "skipped": "skipped"}
 class _Step:
     """What is known of a running step."""
 
-    __slots__ = ("attempt", "began", "failed_items", "items", "message", "name", "total")
+    __slots__ = ("attempt", "began", "failed_items", "items", "message", "name", "total", "waiting")
 
     def __init__(self, name: str, attempt: int, total: int, began: float) -> None:
         self.name = name
@@ -51,6 +55,8 @@ class _Step:
         self.message = ""
         self.items = 0
         self.failed_items = 0
+        self.waiting = 0
+        """How many of its items wait."""
 
     def about(self, time: str) -> str:
         """The time, the items, and what the step last said."""
@@ -58,6 +64,7 @@ class _Step:
             time,
             f"{self.items}/{self.total} items" if self.total else "",
             f"{self.failed_items} failed" if self.failed_items else "",
+            f"{self.waiting} waiting" if self.waiting else "",
             f"attempt {self.attempt}" if self.attempt > 1 else "",
             self.message,
         )
@@ -73,6 +80,8 @@ class Progress:
         self._colour = not variables.get("NO_COLOR")
         self._unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
         self._lock = threading.Lock()
+        self._drawing = threading.RLock()
+        self._aside = 0
         self._running: dict[str, _Step] = {}
         self._begun: set[str] = set()
         self._finished: list[tuple[str, str, str]] = []
@@ -109,6 +118,10 @@ class Progress:
                 self._item(event)
             elif isinstance(event, StepNotYet | ItemNotYet):
                 self._wait(event)
+            elif isinstance(event, StepAsked):
+                self._ask(event)
+            elif isinstance(event, StepAnswered):
+                self._answer(event)
             elif isinstance(event, RunEnding):
                 self._finished.append(("·", f"{event.scope}{event.section}", show_ending(event.status)))
 
@@ -149,6 +162,26 @@ class Progress:
             item = f"item {event.item} " if isinstance(event, ItemNotYet) else ""
             step.message = f"{item}not yet, again in {show_seconds(event.retry_in)}: {escape(event.reason)}"
 
+    def _ask(self, event: StepAsked) -> None:
+        step = self._running.get(event.step)
+        if step is None:  # it begins when somebody has approved it
+            step = self._running[event.step] = _Step(event.step, 1, 0, time.monotonic())
+        if event.item is not None:
+            step.waiting += 1
+            return
+        step.message = f"waiting {escape(show_asked(event))}"
+
+    def _answer(self, event: StepAnswered) -> None:
+        step = self._running.get(event.step)
+        if step is None:
+            return
+        if event.item is not None:
+            step.waiting -= 1
+        elif event.step in self._begun:
+            step.message = ""
+        else:
+            del self._running[event.step]
+
     def _item(self, event: ItemCompleted | ItemFailed) -> None:
         step = self._running.get(event.step)
         if step is None:
@@ -162,8 +195,25 @@ class Progress:
         while not self._done.wait(_TICK_SECONDS):
             self.draw()
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Leave the terminal to others: what runs is not shown meanwhile."""
+        with self._drawing:
+            self._draw(live=False)
+            self._aside += 1
+        try:
+            yield
+        finally:
+            with self._drawing:
+                self._aside -= 1
+
     def draw(self) -> None:
-        """Bring the terminal up to date."""
+        """Bring the terminal up to date, unless others use it."""
+        with self._drawing:
+            if not self._aside:
+                self._draw()
+
+    def _draw(self, *, live: bool = True) -> None:
         try:
             columns, rows = os.get_terminal_size(self._stream.fileno())
         except (OSError, ValueError):
@@ -171,20 +221,21 @@ class Progress:
         with self._lock:
             finished, self._finished = self._finished, []
             now = time.monotonic()
-            running = [(step.name, step.about(show_seconds(now - step.began))) for step in self._running.values()]
+            steps = list(self._running.values()) if live else []
+            running = [(step.name, step.about(show_seconds(now - step.began))) for step in steps]
         if not (finished or running or self._drawn):
             return
         room = max(1, min(_MOST_RUNNING, rows - 2))
         lines = [self._line(*line, columns) for line in _fold(finished)]
         spinner = _SPINNER[self._frame % len(_SPINNER)] if self._unicode else "|/-\\"[self._frame % 4]
-        live = [self._line(spinner, name, about, columns) for name, about in running[:room]]
+        below = [self._line(spinner, name, about, columns) for name, about in running[:room]]
         if len(running) > room:
-            live[-1] = self._line(spinner, f"{len(running) - room + 1} more steps", "", columns)
+            below[-1] = self._line(spinner, f"{len(running) - room + 1} more steps", "", columns)
         self._frame += 1
         above = sum(max(1, -(-width // max(1, columns))) for width in self._drawn)
         frame = f"\x1b[{above}F" if above else ""
-        frame += "".join(f"{text}\x1b[K\n" for text, _ in (*lines, *live)) + ("\x1b[J" if above else "")
-        self._drawn = [width for _, width in live]
+        frame += "".join(f"{text}\x1b[K\n" for text, _ in (*lines, *below)) + ("\x1b[J" if above else "")
+        self._drawn = [width for _, width in below]
         self.shown = True
         try:
             self._stream.write(frame)

@@ -38,6 +38,19 @@ def run_watched(console: Console, begin: Callable[[Workspace], LiveRun]) -> Outc
     return outcome
 
 
+def detach_run(console: Console, begin: Callable[[Workspace], LiveRun]) -> int:
+    """Leave a run to others to drive, and say how to follow it; the exit code."""
+    workspace = console.workspace()
+    console.keep_stdout()
+    run = begin(workspace)
+    if run.warnings:
+        console.warn(run.warnings)
+    info = workspace.detach(run)
+    console.reply({"run_id": info.run_id, "status": info.state}, info.run_id)
+    console.remark(f"show: pflow runs show {info.run_id}", f"cancel: pflow runs cancel {info.run_id}")
+    return 0
+
+
 def show_outcome(console: Console, outcome: Outcome) -> int:
     """Print the outputs, or why there are none; returns the exit code."""
     if console.json:
@@ -47,8 +60,14 @@ def show_outcome(console: Console, outcome: Outcome) -> int:
         console.say(line)
     for loss in outcome.losses:
         console.say(f"warning: {escape(loss)}; `pflow trace {outcome.run_id}` tells why")
+    if outcome.success and outcome.failed_items:
+        console.say(f"hint: pflow runs resume {outcome.run_id} --failed-items   to run them again")
     if outcome.success:
         console.data(main_output(outcome))
+    elif outcome.status == "waiting":
+        from pflow.cli.asking.question_text import render_waits  # lazy: most runs never wait
+
+        console.say("\n".join(render_waits(outcome.open_waits)))
     else:
         console.say(render_failure(outcome))
     return outcome.exit_code
@@ -75,10 +94,10 @@ def check_given(plan: Plan, given: Mapping[str, object]) -> None:
             raise InputError(error.wrong[0], suggestions=error.suggestions, wrong=error.wrong) from None
 
 
-def explain_inputs(error: InputError, plan: Plan, workflow: str, given: Mapping[str, object]) -> InputError:
+def explain_inputs(error: InputError, plan: Plan, command: Sequence[str], given: Mapping[str, object]) -> InputError:
     """The error with the inputs in question described, and the command line that would work.
 
-    `given` is what stood on the command line. A secret that is missing is better stored than typed.
+    `given` is what stood on the command line, behind `command`. A secret that is missing is better stored than typed.
     """
     missing = [name for name in error.missing if name in plan.inputs]
     problems = list(error.wrong)
@@ -98,7 +117,7 @@ def explain_inputs(error: InputError, plan: Plan, workflow: str, given: Mapping[
     if missing and len(problems) == 1:
         words = [_shown_word(plan, name, value) for name, value in given.items()]
         words += [f"{name}=…" for name in missing if not plan.inputs[name].secret]
-        works = [" ".join(["pflow", "run", quote(workflow), *words])]
+        works = [" ".join(["pflow", *map(quote, command), *words])]
     return InputError(
         "; ".join(problems),
         details={"missing": missing, "problems": problems, "inputs": about},

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pflow.core.duration import show_span
 from pflow.core.errors import InputError
 from pflow.core.printable import columns, escape, shorten
 
@@ -48,11 +49,7 @@ def render_inputs(error: InputError) -> str:
 
 def ago(at: float) -> str:
     """How long ago a moment was."""
-    seconds = max(0, int(time.time() - at))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return f"{seconds} s ago"
+    return f"{show_span(time.time() - at)} ago"
 
 
 def show_ms(ms: float) -> str:
@@ -112,6 +109,20 @@ def show_fact(name: object, value: object) -> list[str]:
         return [f"{escape(str(name))}: {_show(value)}"]
     shown = [f"  {shorten(line, _PARAM_CHARACTERS)}" for line in text[-_MOST_LINES:]]
     return [f"{escape(str(name))}:", *(["  …"] if len(text) > _MOST_LINES else []), *shown]
+
+
+def show_whole(name: object, value: object) -> list[str]:
+    """A name and all of its value, however long it is."""
+    if isinstance(value, str):
+        lines = value.strip("\n").split("\n")
+    else:
+        import orjson  # lazy: only for what is shown in full
+
+        options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
+        lines = orjson.dumps(value, default=str, option=options).decode().split("\n")
+    if len(lines) == 1:
+        return [f"{escape(str(name))}: {escape(lines[0])}"]
+    return [f"{escape(str(name))}:", *(f"  {escape(line)}" for line in lines)]
 
 
 def _completed(outcome: Outcome) -> list[str]:

@@ -19,6 +19,15 @@ def read_duration(value: object) -> float | None:
     return float(found[1]) * _SECONDS[found[2]] if found else None
 
 
+def show_span(seconds: float) -> str:
+    """About how long something is or was, in one unit: `3 min`."""
+    whole = max(0, int(seconds))
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if whole >= size:
+            return f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
 def show_duration(seconds: float) -> str:
     """Seconds in the largest unit that they are a whole number of: `90 s`, `15 min`, `3 d`."""
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):

@@ -11,9 +11,12 @@ PflowError              pflow             1
         CorruptError    corrupt           1
     RunError            execution         1
         ConflictError   already_running   1
+        AnsweredError   already_answered  1
         InDoubtError    in_doubt          4
         DamagedError    damaged           1
+        StateConflict   state_conflict    1
     StepError           execution         1
+        DeclinedError   declined          1
         DeliberateError failed_on_purpose 1
         StepTimeout     timeout           1
             NotYetError timeout           1
@@ -148,6 +151,12 @@ class ConflictError(RunError):
     code = "already_running"
 
 
+class AnsweredError(RunError):
+    """Somebody else has answered the question before."""
+
+    code = "already_answered"
+
+
 class InDoubtError(RunError):
     """Steps were in flight when the process died; the caller must say whether they may run again."""
 
@@ -161,6 +170,12 @@ class DamagedError(RunError):
     code = "damaged"
 
 
+class StateConflict(RunError):
+    """Another run, or a person, has changed a value that this one read and wants to replace."""
+
+    code = "state_conflict"
+
+
 class StepError(PflowError):
     """A step failed. `action` picks its error edge: the most specific one, then `error`."""
 
@@ -169,6 +184,15 @@ class StepError(PflowError):
     def __init__(self, message: str, *, action: str = "error", **more: Unpack[_More]) -> None:
         super().__init__(message, **more)
         self.action = action
+
+
+class DeclinedError(StepError):
+    """Somebody was asked and said no."""
+
+    code = "declined"
+
+    def __init__(self, message: str, **more: Unpack[_More]) -> None:
+        super().__init__(message, action="declined", **more)
 
 
 class DeliberateError(StepError):

@@ -22,6 +22,22 @@ SECTIONS: tuple[Section, ...] = get_args(Section)
 Ended = Literal["completed", "failed", "cancelled"]
 """How a run can end."""
 
+WaitKind = Literal["question", "timer", "message", "check"]
+"""What a step waits for: an answer, a moment, a message, or a condition that is looked at from time to time."""
+
+Settled = Literal["answered", "declined", "timed_out"]
+"""How a wait can end. A timer that is over, a message that came and a condition that holds are `answered`."""
+
+Settlement = Literal["done", "rerun"]
+"""What can be said of a step in doubt: that it took effect, or that it is to run again."""
+
+IN_DOUBT = "in_doubt"
+"""Why a run stopped that nobody works on: steps of it are in doubt, or were."""
+
+
+HANDED_OVER = "handed_over"
+"""Why a run stops that others are to drive."""
+
 
 def show_ending(status: Ended) -> str:
     """Why a section begins, in words."""
@@ -31,7 +47,10 @@ def show_ending(status: Ended) -> str:
 class RunStarted(Frozen):
     """A run exists. `document` is the value that was checked; `inputs` are bound, secrets left out.
 
-    `date` is the day in the time zone of the run.
+    `date` is the day in the time zone of the run, `directory` the one in which its process was: others go on there.
+    `forked_from` is the run whose steps it begins with: see `RunForked`. `state` is what its workflow and those in it
+    had kept, each under its scope, `state_versions` which versions of it, and `state_scope` the scope of the run's own.
+    With `is_trial` the run keeps nothing.
     """
 
     workflow: str
@@ -39,15 +58,62 @@ class RunStarted(Frozen):
     inputs: JsonView
     at: float
     date: str = ""
+    directory: str = ""
+    forked_from: str = ""
+    state: Mapping[str, JsonView] = {}
+    state_versions: Mapping[str, Mapping[str, int]] = {}
+    state_scope: str = ""
+    is_trial: bool = False
+
+
+class RunForked(Frozen):
+    """What stands before this was copied from the run that this one is forked from.
+
+    The run goes through its document from the start, keeps the copies as far as it can, and runs `step` and what comes
+    after it. With `only`, the copies are what came before `step`, and nothing but `step` runs.
+    """
+
+    step: str
+    at: float
+    only: bool = False
 
 
 class RunResumed(Frozen):
-    """A process took the run up again. `document` is set when it was edited; `rerun` lists the steps that may rerun."""
+    """A process took the run up again. `document` is set when it was edited; `rerun` lists the steps that may rerun.
+
+    `again` has the batches that ended without some of their items, each with the items that run again. With it, as with
+    a document, the run goes through its document from the start and keeps what need not run again.
+
+    `driven` says that it did so for others: if it is gone, whoever drives next takes the run over. `directory` is the
+    one in which the process was.
+
+    `state` is what was read of the state only now: all of it where it `is_renewed`, because another run had changed it.
+    Steps that depend on it run again then. `state_scope` is where an edited document keeps it.
+    """
 
     at: float
     document: object = None
     inputs: Mapping[str, object] = {}
     rerun: tuple[str, ...] = ()
+    again: Mapping[str, tuple[int, ...]] = {}
+    driven: bool = False
+    directory: str = ""
+    state: Mapping[str, JsonView] = {}
+    state_versions: Mapping[str, Mapping[str, int]] = {}
+    state_scope: str = ""
+    is_renewed: bool = False
+
+
+class DoubtSettled(Frozen):
+    """Someone said what became of a step in doubt, or of an item, such as `deploy[3]`.
+
+    If it was `done`, the event that completes it follows; else it runs again when the run is resumed.
+    """
+
+    step: str
+    outcome: Settlement
+    at: float
+    by: str = ""
 
 
 class StepStarted(Frozen):
@@ -70,8 +136,10 @@ class StepCompleted(Frozen):
     """A step's writes, all of them, and the action that picks what comes next.
 
     `source` says where the writes came from: `run`, `cache` (another run's pure step), `reuse` (this run, before its
-    document was edited) or `skipped` (there are none: its condition was false). `reads` maps natural keys to hashes of
-    what was read under them. `failed_items` counts the items of a batch that failed.
+    document was edited, or the run that it is forked from), `settled` (a person who knows that it took effect) or
+    `skipped` (there are none: its condition was false). `reads` maps natural keys to hashes of what was read under
+    them. `failed_items` counts the items of a batch that failed. `state` is what it and the steps in it have set, by
+    scope.
     """
 
     step: str
@@ -81,6 +149,7 @@ class StepCompleted(Frozen):
     source: str = "run"
     reads: Mapping[str, str] = {}
     failed_items: int = 0
+    state: Mapping[str, JsonView] = {}
 
 
 class StepFailed(Frozen):
@@ -114,11 +183,12 @@ class ItemStarted(Frozen):
 
 
 class ItemCompleted(Frozen):
-    """A batch item's outputs."""
+    """A batch item's outputs, and the state that the steps in it have set."""
 
     step: str
     item: int
     writes: Mapping[str, object]
+    state: Mapping[str, JsonView] = {}
 
 
 class ItemFailed(Frozen):
@@ -140,6 +210,44 @@ class ItemNotYet(Frozen):
     retry_in: float
 
 
+class StepAsked(Frozen):
+    """A step waits. A step that has asked and has no answer is neither running nor in doubt.
+
+    `key` names this question and no other, and whoever has it may answer. `item` is that of a batch. `form` says which
+    answers there are: see `pflow.engine.asking.question`. `deadline` is when the wait ends by itself.
+    """
+
+    step: str
+    key: str
+    kind: WaitKind
+    at: float
+    item: int | None = None
+    prompt: str = ""
+    show: Mapping[str, object] = {}
+    form: Mapping[str, object] = {}
+    who: str = "person"
+    deadline: float | None = None
+
+
+class StepAnswered(Frozen):
+    """A wait is over, after the seconds `waited`.
+
+    `by` is who answered, `via` the door through which; `mail` is the message that was taken.
+    """
+
+    step: str
+    key: str
+    kind: WaitKind
+    at: float
+    item: int | None = None
+    outcome: Settled = "answered"
+    answer: Mapping[str, object] = {}
+    by: str = ""
+    via: str = ""
+    mail: str = ""
+    waited: float = 0.0
+
+
 class RunEnding(Frozen):
     """The main part of a run is over, and a section begins: `on_failure` or `finally`.
 
@@ -155,10 +263,11 @@ class RunEnding(Frozen):
 
 
 class RunCompleted(Frozen):
-    """The run reached its end."""
+    """The run reached its end. `state` is what became of what it had set, by scope, kept from now on."""
 
     outputs: JsonView
     at: float
+    state: Mapping[str, JsonView] = {}
 
 
 class RunFailed(Frozen):
@@ -169,7 +278,11 @@ class RunFailed(Frozen):
 
 
 class RunStopped(Frozen):
-    """The run was interrupted (`reason`: `interrupted`, `disconnected`, `in_doubt`). It can be resumed."""
+    """The run was interrupted (`reason`: `interrupted`, `disconnected`, `in_doubt`). It can be resumed.
+
+    With the reason `waiting`, nothing is left to do until an answer, a message or a moment comes; with `handed_over`,
+    the run goes on as soon as somebody takes it up who drives runs for others.
+    """
 
     reason: str
     at: float
@@ -183,7 +296,9 @@ class RunCancelled(Frozen):
 
 Event = (
     RunStarted
+    | RunForked
     | RunResumed
+    | DoubtSettled
     | StepStarted
     | StepCompleted
     | StepFailed
@@ -192,6 +307,8 @@ Event = (
     | ItemCompleted
     | ItemFailed
     | ItemNotYet
+    | StepAsked
+    | StepAnswered
     | RunEnding
     | RunCompleted
     | RunFailed

@@ -8,13 +8,14 @@ from typing import Literal, get_args
 from pflow.core.frozen import Frozen
 
 Purity = Literal["pure", "read", "impure"]
-Slot = Literal["value", "shell", "env", "url", "raw", "expression", "condition", "cases", "where", "to"]
+Slot = Literal["value", "shell", "env", "url", "raw", "expression", "condition", "cases", "where", "to", "check"]
 
 SLOTS: Mapping[str, Slot] = {slot: slot for slot in get_args(Slot)}
 """The slots by their names."""
 
-EXPRESSION_SLOTS: tuple[Slot, ...] = ("expression", "condition", "cases", "where", "to")
-"""Slots that hold expressions, not templates: one, a condition, conditions by name, and those for each item."""
+EXPRESSION_SLOTS: tuple[Slot, ...] = ("expression", "condition", "cases", "where", "to", "check")
+"""Slots that hold expressions, not templates: one, a condition, conditions by name, those for each item, and a
+condition on the `value` that a step comes by."""
 
 MISSING = "\x00missing"
 """The default of a field that has none."""
@@ -22,7 +23,7 @@ MISSING = "\x00missing"
 MCP_SERVER, MCP_TOOL = "__mcp_server__", "__mcp_tool__"
 """Parameters that checking adds to a node that calls a tool, so that its code knows which."""
 
-ERROR_ACTIONS = ("rate_limited", "auth_failed", "resource_missing", "timeout", "error")
+ERROR_ACTIONS = ("rate_limited", "auth_failed", "resource_missing", "timeout", "declined", "error")
 """Actions that a failed step can take, the general one last."""
 
 
@@ -57,7 +58,8 @@ class Interface(Frozen):
     `pure` nodes may be cached and rerun, `read` nodes may be rerun, `impure` ones neither. `open_params`
     and `open_outputs` admit names that are not listed; `echo_params` means every parameter comes back as an
     output of the same name. `open_slot` is the slot of parameters that are not listed.
-    `choice_param` names an object whose keys are actions as well, beside `else`.
+    `choice_param` names an object whose keys, or a list whose words, are actions as well. A type that `waits` asks or
+    waits for something.
     """
 
     description: str = ""
@@ -71,6 +73,7 @@ class Interface(Frozen):
     echo_params: bool = False
     open_slot: Slot = "value"
     choice_param: str = ""
+    waits: bool = False
 
     def param(self, name: str) -> Field | None:
         """The parameter of that name, or the natural key, which params can give as well."""

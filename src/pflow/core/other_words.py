@@ -30,6 +30,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "retry": ("retries", "retry_policy"),
     "attempts": ("max_retries", "max_attempts", "times"),
     "wait": ("delay", "interval"),
+    "interval": ("every", "poll", "poll_interval"),
     "backoff": ("backoff_rate", "multiplier"),
     "until": ("wait_until", "stop_when"),
     "limit": ("rate_limit", "rate", "throttle", "max_rate"),
@@ -41,7 +42,15 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "source": ("value", "from"),
     "required": ("optional",),
     "on_failure": ("onfailure", "on-failure", "failure", "on_error", "catch", "exception_handler"),
+    "state": ("memory", "storage", "persist", "static_data", "kv", "cursor", "watermark"),
     "finally": ("on_exit", "onexit", "always", "cleanup", "teardown", "ensure"),
+    "approve": ("approval", "confirm", "require_approval", "requires_approval", "manual"),
+    "prompt": ("question", "text", "title", "message"),
+    "choices": ("options", "buttons", "answers", "actions"),
+    "schema": ("fields", "form"),
+    "for": ("seconds", "duration", "delay", "sleep", "time"),
+    "message": ("event", "signal"),
+    "file": ("path",),
     "timeout": ("timeout_seconds", "timeout-minutes", "timeoutseconds"),
 }
 """Names of other tools for a field. The field takes what they took."""
@@ -80,12 +89,18 @@ TYPES: Mapping[str, tuple[str, ...]] = {
     ),
     "let": ("set", "assign", "compute", "eval", "transform", "variable", "vars", "expression", "edit-fields"),
     "filter": ("select", "where", "reject"),
+    "state-set": ("set-state", "save-state", "setstate", "state", "remember", "keep", "store", "kv-set", "checkpoint"),
     "fail": ("throw", "raise", "assert", "abort", "exit"),
     "http": ("fetch", "request", "requests", "curl", "api", "get", "post", "webhook", "rest", "download", "web"),
     "read-file": ("read", "file", "load", "cat", "open"),
     "write-file": ("write", "save", "output-file"),
     "list-files": ("glob", "ls", "dir", "find"),
     "echo": ("print", "log", "output", "return", "message", "pass", "noop"),
+    "ask": (
+        *("human", "human-input", "user-input", "input", "question", "confirm", "form", "manual"),
+        *("approval", "approve", "wait-for-approval", "wait-for-input"),
+    ),
+    "wait": ("sleep", "delay", "pause", "timer", "wait-for", "wait-until", "wait-for-event"),
     "workflow": ("subworkflow", "sub-workflow", "subflow", "call", "child", "task"),
 }
 """Names of other tools for a node type."""
@@ -98,11 +113,11 @@ TYPE_HINTS: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("while", "until", "repeat", "poll"),
-        "`retry` with `until` tries a step again; an edge may lead back to an earlier node; see the guide on `loops`",
+        "`retry` with `until` tries a step again, `wait` looks at a file or an address from time to time, and an edge "
+        "may lead back to an earlier node; see the guide on `loops`",
     ),
     **dict.fromkeys(("parallel", "fork", "fanout"), "several edges from one node run in parallel"),
     **dict.fromkeys(("join", "merge", "gather", "wait-all"), "a node that several edges reach waits for all of them"),
-    **dict.fromkeys(("sleep", "wait", "delay", "pause"), 'write {"type": "shell", "params": {"command": "sleep 5"}}'),
     **dict.fromkeys(
         ("llm", "ai", "prompt", "gpt", "openai", "anthropic", "claude", "chat", "agent", "model"),
         "no step calls a model yet; call its API with `http`, or a tool of an MCP server",

@@ -28,7 +28,8 @@ def draw_text(plan: Plan, *, ascii_only: bool = False) -> str:
     """The graph from top to bottom with everything that decides how it runs."""
     plan = plan.drawn
     links = links_of(plan)
-    blocks = [_head(plan), _inputs(plan), *_limit(plan), "\n".join(_graph(plan, links)), _outputs(plan)]
+    graph = "\n".join(_graph(plan, links))
+    blocks = [_head(plan), _inputs(plan), _state(plan), *_limit(plan), _asks(plan), graph, _outputs(plan)]
     text = "\n\n".join(block for block in blocks if block)
     return text.translate(_ASCII) if ascii_only else text
 
@@ -67,6 +68,7 @@ def marks_of(plan: Plan, node: PlanNode) -> list[str]:
     when = _written(plan, node).get("when")
     if isinstance(when, str | bool):
         found.append(f"when {shorten(when, 60)}" if isinstance(when, str) else f"when {str(when).lower()}")
+    found += _waiting(plan, node)
     if node.batch is not None:
         found.append(f"for each {escape(node.batch.name)} in {_items(plan, node)}{_where(plan, node)}")
         if node.batch.concurrency > 1:
@@ -88,6 +90,15 @@ def marks_of(plan: Plan, node: PlanNode) -> list[str]:
         inside = f"{count} node{'s' * (count != 1)}"
         found.append(f"{escape(node.child.name)}: {inside}" if node.child.name else inside)
     return found
+
+
+def _waiting(plan: Plan, node: PlanNode) -> list[str]:
+    if not node.may_wait and node.approve is None:
+        return []
+    from pflow.drawing.waiting import waiting_marks  # lazy: many workflows never wait
+
+    params = _written(plan, node).get("params")
+    return waiting_marks(node, params if isinstance(params, Mapping) else {})
 
 
 def describe_input(declared: Input) -> str:
@@ -138,8 +149,28 @@ def _inputs(plan: Plan) -> str:
     return "\n".join(["inputs", *columns(rows, widest=40)]) if rows else ""
 
 
+def _state(plan: Plan) -> str:
+    """What it keeps between runs, and how values are merged."""
+    rows = []
+    for name, key in plan.state.items():
+        default = "" if key.default is None else f" = {shorten(orjson.dumps(key.default).decode(), 40)}"
+        merged = ", ".join(part for part in (key.merge, "with its step" if key.commit == "step" else "") if part)
+        rows.append((escape(name), f"{key.type}{default}", merged, escape(key.description)))
+    return "\n".join([f"state, kept as {escape(plan.state_scope)}", *columns(rows, widest=40)]) if rows else ""
+
+
 def _limit(plan: Plan) -> list[str]:
     return [f"timeout {show_duration(plan.timeout)}"] if plan.timeout is not None else []
+
+
+def _asks(plan: Plan) -> str:
+    """That the workflow asks somebody, and where."""
+    if not plan.may_wait:
+        return ""
+    from pflow.drawing.waiting import asking_steps  # lazy: many workflows ask nobody
+
+    steps = list(asking_steps(plan))
+    return f"asks people: {shorten(', '.join(steps), 200)}" if steps else ""
 
 
 def _outputs(plan: Plan) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pflow.core.advice import to_text
-from pflow.core.errors import NotYetError, PflowError, StepError, StepTimeout
+from pflow.core.errors import DeclinedError, NotYetError, PflowError, StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemNotYet, ItemStarted, StepCompleted, StepStarted
 from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pflow.engine.plan import PlanNode
     from pflow.engine.run import Run
     from pflow.engine.scope import Result, Scope
+    from pflow.engine.state import Sets
 
 
 _MORE = "raise the batch's `max_failed` if more may fail"
@@ -79,26 +81,35 @@ def items_apart(done: StepCompleted) -> StepCompleted:
 
 async def run_batch(scope: Scope, launch: Launch) -> Result:
     """All items of a batch step; what an earlier process completed is not run again."""
-    batch = launch.node.batch
-    assert batch is not None
-    work = _Batch(scope, launch)
-    workers = [asyncio.create_task(work.loop()) for _ in range(min(batch.concurrency, len(work.todo)))]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+    work = Batch(scope, launch)
+    await see_through([asyncio.create_task(work.loop()) for _ in range(work.places)])
+    return end_batch(scope, work)
+
+
+def end_batch(scope: Scope, work: Batch) -> Result:
+    """What a batch gives whose items are over; raises what it failed with, and `Halted` if some are left."""
     if work.failure is not None:
         raise work.failure
     if scope.run.stopping and (work.halted or work.left()):
         raise Halted
     work.check_failed()
     scope.run.values.know_parts(work.results)
-    return "default", work.outputs(), {}
+    return "default", work.outputs(), {}, work.all_sets()
 
 
-class _Batch:
+async def see_through(workers: list[asyncio.Task[None]]) -> None:
+    """Let workers run to their end; if one of them cannot, end the others."""
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+
+class Batch:
+    """The items of one batch step: what is done, what is left, and what failed."""
+
     def __init__(self, scope: Scope, launch: Launch) -> None:
         self.scope = scope
         self.launch = launch
@@ -107,11 +118,15 @@ class _Batch:
         self.batch = launch.node.batch
         self.results: list[Mapping[str, object] | None] = [None] * len(launch.items)
         self.errors: dict[int, Mapping[str, object]] = {}
+        self.sets: dict[int, Sets] = {}
         history = scope.run.history
         past = history.past.get(launch.step)
         same = past is not None and same_work(past.started, launch.definition, launch.inputs)
         self._held = 0
+        self._refused = 0
         self._past = history.items.get(launch.step, {}) if same else {}
+        self._again = history.again.get(launch.step)
+        self._lost_before = history.lost.get(launch.step, {}) if same and history.waited else {}
         if held := withheld_item(self._past.values()):
             raise withheld_error(f"`{launch.step}.results`", held)
         self.todo = [index for index in range(len(launch.items)) if not self._known(index)]
@@ -120,18 +135,34 @@ class _Batch:
         self.failure: StepError | None = None
         self.halted = False
         self._turns = scope.run.shared.turns.of(launch.node)
-        self._pauses = Pauses(scope.run.pauses)
+        self.pauses = Pauses(scope.run.pauses)
         self._may_fail = self.batch.max_failed.of(len(launch.items)) if self.batch.max_failed else len(launch.items)
+
+    @property
+    def places(self) -> int:
+        """How many items run at a time."""
+        return min(self.batch.concurrency, len(self.todo))
 
     def _known(self, index: int) -> bool:
         item = self._past.get(index)
         if isinstance(item, ItemCompleted):
             self.results[index] = item.writes
+            if f"{self.launch.step}[{index}]" not in self.scope.run.history.real:
+                self.sets[index] = item.state
             self._held += self.scope.run.values.recorded_size(item.writes.values())
+            return True
+        if isinstance(item, ItemFailed) and self._again is not None and index not in self._again:
+            self.errors[index] = item.error
+            self._refused += item.error.get("type") == DeclinedError.code
+            return True
+        if index in self._lost_before:  # what had failed when the run was left waiting is not tried again by its answer
+            self.errors[index], refused = self._lost_before[index]
+            self._refused += refused
             return True
         return False
 
     def left(self) -> bool:
+        """Whether there are items that nobody has taken."""
         return self._taken < len(self.todo)
 
     async def loop(self) -> None:
@@ -150,7 +181,7 @@ class _Batch:
                 self._taken += 1
                 await run.emit_grouped(*done, ItemStarted(step=step, item=index))
                 done = []
-                done = [await self._item(index)]
+                done = [await self.item(index)]
         except Halted:
             self.halted = True
         if done:
@@ -160,19 +191,21 @@ class _Batch:
         """Wait until an attempt at an item may begin; raises `Halted` once there is no need for it."""
         name = f"{self.launch.step}[{index}]"
         for limiter in self._turns:
-            await self._pauses.wait(take_turn(limiter, lambda text: self.scope.run.report(name, text)))
+            await self.pauses.wait(take_turn(limiter, lambda text: self.scope.run.report(name, text)))
 
-    async def _item(self, index: int) -> Event:
+    async def item(self, index: int) -> Event:
+        """One item with its attempts: how it ended."""
         step, run, node = self.launch.step, self.scope.run, self.node
         attempt = 1
         while True:
             try:
-                writes = await self._once(index)
+                writes, sets = await self._once(index)
                 learn_item(self.scope.plan, node, writes, run.shared.redactor.keep)
                 check_until(self.scope.names, node, self.launch.visit, attempt, writes, self._given(index))
-                done = run.encode(ItemCompleted(step=step, item=index, writes=writes))
+                done = ItemCompleted(step=step, item=index, writes=writes)
+                done = run.encode(done._replace(state=sets) if sets else done)
                 self._hold(writes)
-                self.results[index] = writes
+                self.results[index], self.sets[index] = writes, sets
                 run.steps += 1
                 return done
             except Halted:
@@ -181,7 +214,7 @@ class _Batch:
                 described = run.describe(error, node.id)
                 wait = retry_wait(node.retry, attempt, error)
                 if wait is None:
-                    return self._failed(index, error, described)
+                    return self.failed(index, error, described)
                 again: Event = ItemFailed(step=step, item=index, error=described, final=False)
                 if isinstance(error, NotYetError):
                     run.history.forget_inside(f"{step}[{index}]")
@@ -192,33 +225,50 @@ class _Batch:
             attempt += 1
             await run.emit_grouped(ItemStarted(step=step, item=index, attempt=attempt))
 
-    def _failed(self, index: int, error: BaseException, described: Mapping[str, object]) -> Event:
-        """Count an item that failed for good, and end the batch if that is one too many."""
-        if not self.batch.keep_going and self.failure is None:
+    def failed(
+        self, index: int, error: BaseException, described: Mapping[str, object], *, unapproved: bool = False
+    ) -> Event:
+        """Count an item that failed for good, and end the batch if that is one too many.
+
+        What somebody declined, or nobody approved, stops nothing.
+        """
+        refused = unapproved or isinstance(error, DeclinedError)
+        self._refused += refused
+        if not refused and not self.batch.keep_going and self.failure is None:
             self.failure = _stopped(error, self.node.id, index, self._done_count())
         self.errors[index] = described
-        if len(self.errors) > self._may_fail and self.failure is None:
+        if len(self.errors) - self._refused > self._may_fail and self.failure is None:
             self.failure = self._lost()
         if self.failure is not None:
-            self._pauses.end()
+            self.pauses.end()
         return ItemFailed(step=self.launch.step, item=index, error=described)
 
     def _given(self, index: int) -> Mapping[str, object]:
         """The names that only one item has."""
         return {self.batch.name: self.launch.items[index], f"{self.batch.name}_index": index}
 
-    async def _once(self, index: int) -> Mapping[str, object]:
-        scope, node = self.scope, self.node
-        lookup = StepLookup(scope.names, node.number, self.launch.visit, self._given(index))
+    def lookup(self, index: int) -> StepLookup:
+        """Looks up what one item names."""
+        return StepLookup(self.scope.names, self.node.number, self.launch.visit, self._given(index))
+
+    def params(self, index: int) -> dict[str, Any]:
+        """The params of one item."""
+        scope, node, lookup = self.scope, self.node, self.lookup(index)
         params: Any = node.params.render(lookup)
         measured = ((reference, scope.run.values.size(value)) for reference, value in lookup.seen)
         if sizes := [(reference, size) for reference, size in measured if size > INLINE_BYTES]:
             check_sizes(node, sizes)
         learn_params(node, params, scope.run.shared.redactor.keep)
-        step = f"{self.launch.step}[{index}]"
-        run = scope.run_child if node.child is not None else scope.run_node
-        _, writes, _ = await within(node.timeout, run(node, params, step), f"item {index} of `{node.id}`")
-        return writes
+        return params  # type: ignore[no-any-return]
+
+    async def _once(self, index: int) -> tuple[Mapping[str, object], Sets]:
+        scope, node, params = self.scope, self.node, self.params(index)
+        step, what = f"{self.launch.step}[{index}]", f"item {index} of `{node.id}`"
+        if node.child is not None:
+            _, writes, _, sets = await scope.run_child(node, params, step, what)
+        else:
+            _, writes, _, sets = await within(node.timeout, scope.run_node(node, params, step), what)
+        return writes, sets
 
     def _hold(self, writes: Mapping[str, object]) -> None:
         """Count what the items gave: together they are one value of the run."""
@@ -252,6 +302,15 @@ class _Batch:
 
     def _done_count(self) -> int:
         return sum(result is not None for result in self.results)
+
+    def all_sets(self) -> Sets:
+        """What the items have set, in their order."""
+        found = [self.sets[index] for index in sorted(self.sets) if self.sets[index]]
+        if not found:
+            return {}
+        from pflow.engine.keeping.merge import join_sets  # lazy: few workflows keep something
+
+        return reduce(lambda earlier, later: join_sets(self.scope.plan.keeps, earlier, later), found)
 
     def outputs(self) -> Mapping[str, object]:
         errors = [

@@ -86,6 +86,21 @@ def _store_secrets(plan: Plan, missing: list[str]) -> list[str]:
     ]
 
 
+def unstored_secrets(plan: Plan, inputs: Mapping[str, object], stored: Mapping[str, str]) -> dict[str, object]:
+    """The secret inputs that another process would not find by itself, with nothing but what is `stored`."""
+    found: dict[str, object] = {}
+    for name, declared in plan.inputs.items():
+        if declared.secret and inputs.get(name) is not None:
+            text = _looked_up(name, stored)
+            try:
+                elsewhere = declared.default if text is None else _coerce(text, declared.type)
+            except ValueError:
+                elsewhere = None
+            if elsewhere != inputs[name]:
+                found[name] = inputs[name]
+    return found
+
+
 def _looked_up(name: str, secrets: Mapping[str, str]) -> str | None:
     return secrets.get(name, secrets.get(name.upper()))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -14,6 +14,9 @@ from pflow.core.setting.redactor import has_marker, show_markers
 from pflow.engine.ports import Record
 from pflow.engine.value import ShownValues, ValueTable
 
+_STATE = "state"
+"""A field that maps scopes to names to values. Few events have one, and the others are recorded without it."""
+
 _MAPS = {
     "RunStarted": "inputs",
     "RunResumed": "inputs",
@@ -21,10 +24,14 @@ _MAPS = {
     "StepCompleted": "writes",
     "ItemCompleted": "writes",
     "RunCompleted": "outputs",
+    "StepAsked": "show",
+    "StepAnswered": "answer",
 }
 """The field that maps names to values: each value is recorded on its own, so that none is stored twice."""
 
-_FIELDS = {kind: {name: getattr(cls, name, None) for name in cls._fields} for kind, cls in EVENTS.items()}
+_FIELDS = {
+    kind: {name: getattr(cls, name, None) for name in cls._fields if name != _STATE} for kind, cls in EVENTS.items()
+}
 """Fields in their order, with their defaults: copying them takes a third of the time of asking an event for each."""
 
 
@@ -41,6 +48,11 @@ def encode_event(event: Event, values: ValueTable) -> Record:
         fields["document"] = _fragment(fields["document"], values, blobs)
     if name := _MAPS.get(kind):
         fields[name] = {key: _fragment(value, values, blobs) for key, value in fields[name].items()}
+    if _STATE in fields:
+        fields[_STATE] = {
+            scope: {key: _fragment(value, values, blobs) for key, value in kept.items()}
+            for scope, kept in fields[_STATE].items()
+        }
     if "error" in fields:
         fields["error"] = to_data(fields["error"])
     return Record(kind, values.seal(orjson.dumps(fields)), tuple(blobs))
@@ -59,24 +71,34 @@ def decode_event(record: Record, values: Reading) -> Event:
         fields = orjson.loads(record.data)
         name = _MAPS.get(record.kind)
         if marked := has_marker(record.data):
-            apart = ("document", name)
+            apart = ("document", name, _STATE)
             fields = {
                 key: value if key in apart else values.unseal(value, whole=False) for key, value in fields.items()
             }
         if "document" in fields:
             fields["document"] = values.decode(fields["document"], marked=marked)
         if name:
-            fields[name] = {
-                str(values.unseal(key, whole=False)) if marked else key: values.decode(value, marked=marked)
-                for key, value in fields[name].items()
-            }
+            fields[name] = _decode_map(fields[name], values, marked)
+        if _STATE in fields:
+            kept = fields[_STATE].items()
+            fields[_STATE] = {_shown(scope, values, marked): _decode_map(of, values, marked) for scope, of in kept}
         if "error" in fields:
             fields["error"] = from_data(fields["error"])
         if "rerun" in fields:
             fields["rerun"] = tuple(fields["rerun"])
+        if "again" in fields:
+            fields["again"] = {step: tuple(items) for step, items in fields["again"].items()}
         return EVENTS[record.kind](**fields)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _damaged(record) from error
+
+
+def _decode_map(encoded: Mapping[str, object], values: Reading, marked: bool) -> dict[str, object]:
+    return {_shown(key, values, marked): values.decode(value, marked=marked) for key, value in encoded.items()}
+
+
+def _shown(key: str, values: Reading, marked: bool) -> str:
+    return str(values.unseal(key, whole=False)) if marked else key
 
 
 def mentions(text: str, *names: str, last: Callable[[], Record | None]) -> bool:
@@ -94,10 +116,11 @@ def _error_text(record: Record | None) -> str:
         return ""
 
 
-def step_of(record: Record) -> str:
-    """The step of an event of a step or an item; raises `DamagedError`."""
+def item_of(record: Record) -> tuple[str, int]:
+    """The step and the number of an item that an event is about; raises `DamagedError`."""
     try:
-        return str(show_markers(orjson.loads(record.data)["step"]))
+        fields = orjson.loads(record.data)
+        return str(show_markers(fields["step"])), int(fields["item"])
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(record) from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -11,22 +11,33 @@ from pflow.core.file.atomic import make_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pflow.core.event import StepAnswered
     from pflow.engine.ports import Services
 
 Report = Callable[[str, str], None]
 """Shows what a step says it is doing: its name, the message."""
 
 
+Ask = Callable[..., Awaitable["StepAnswered"]]
+"""Asks or waits on behalf of a step; see `pflow.engine.asking.waits.Waits.wait`."""
+
+
 class StepContext:
-    """One step's surroundings. `idempotency_key` is the same for every attempt at the step, also after a crash."""
+    """One step's surroundings. `idempotency_key` is the same for every attempt at the step, also after a crash.
 
-    __slots__ = ("_report", "node", "run_id", "services", "step")
+    `ask` is there for steps of types that wait.
+    """
 
-    def __init__(self, run_id: str, node: str, step: str, services: Services, report: Report) -> None:
+    __slots__ = ("_report", "ask", "node", "run_id", "services", "step")
+
+    def __init__(
+        self, run_id: str, node: str, step: str, services: Services, report: Report, ask: Ask | None = None
+    ) -> None:
         self.run_id = run_id
         self.node = node
         self.step = step
         self.services = services
+        self.ask = ask
         self._report = report
 
     @property

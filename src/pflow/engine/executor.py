@@ -5,51 +5,49 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
+from pflow.core import clock
 from pflow.core.advice import Advice
-from pflow.core.errors import CorruptError, InDoubtError, PflowError, RunError, StorageError
-from pflow.core.event import RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped, StepCompleted
-from pflow.core.frozen import Frozen
+from pflow.core.errors import CorruptError, PflowError, RunError, StorageError
+from pflow.core.event import (
+    HANDED_OVER,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+)
+from pflow.core.printable import is_text
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.attempt.turn import Limits, Turns
 from pflow.engine.commit import Commits
 from pflow.engine.ending.parts import describe_outputs, end_of, is_halted
 from pflow.engine.history import History, in_doubt, withheld_need
 from pflow.engine.plan import Plan
-from pflow.engine.ports import Cache, Journal, Observer, Services
+from pflow.engine.ports import AT_ONCE, Asker, Cache, Journal, Observer, Services, Staying
+from pflow.engine.result import RunResult, lost_items
 from pflow.engine.run import Run, Shared
 from pflow.engine.scope import Scope
 from pflow.engine.thread import Threads
 from pflow.engine.value import withheld_error
 
+if TYPE_CHECKING:
+    from pflow.engine.again.items import Items
+    from pflow.engine.again.origin import Origin
+    from pflow.engine.again.settle import Verdict
+    from pflow.engine.asking.waits import Patience
+
+Secret = Callable[[], bytes]
+"""Gives the secret of a home, with which the keys of questions are made."""
+
 _POLL_SECONDS = 0.25
 
-
-class RunResult(Frozen):
-    """How a run ended. `status`: `completed`, `failed`, `stopped` or `cancelled`.
-
-    `store` is what a flow leaves in its shared store, when it was given one. `steps` counts what this process
-    executed, batch items one by one; `reused` and `reran` say what an edited document kept and what it ran
-    again, with the reason. `failed_items` has, for each batch that went on without some of its items, the step, how
-    many failed, and of how many. `failed_in_sections` has the steps of `on_failure` and `finally` that failed, each
-    with its section and its error.
-    """
-
-    run_id: str
-    status: str
-    outputs: Mapping[str, object] = {}
-    error: Mapping[str, object] | None = None
-    failed_node: str | None = None
-    params: object = None
-    completed: tuple[str, ...] = ()
-    steps: int = 0
-    duration_ms: float = 0.0
-    store: Mapping[str, object] = {}
-    reused: tuple[str, ...] = ()
-    reran: tuple[tuple[str, str], ...] = ()
-    failed_items: tuple[tuple[str, int, int], ...] = ()
-    failed_in_sections: tuple[tuple[str, str, Mapping[str, object]], ...] = ()
+HANDOVER_SECONDS = 15.0
+"""How long a run is left to whoever it was handed to. After that, anyone who drives runs may take it up."""
 
 
 def new_run_id() -> str:
@@ -58,7 +56,10 @@ def new_run_id() -> str:
 
 
 class Executor:
-    """Runs any number of plans at once on one event loop and one journal."""
+    """Runs any number of plans at once on one event loop and one journal.
+
+    With `driven` it does so for others: a run that it stops, or that is cut off, is taken up by whoever drives next.
+    """
 
     def __init__(
         self,
@@ -69,6 +70,11 @@ class Executor:
         redactor: Redactor | None = None,
         cache: Cache | None = None,
         turns: Turns | None = None,
+        asker: Asker | None = None,
+        patience: Callable[[], Patience] | None = None,
+        staying: Staying | None = None,
+        secret: Secret | None = None,
+        driven: bool = False,
     ) -> None:
         self._shared = Shared(
             journal=journal,
@@ -79,7 +85,13 @@ class Executor:
             threads=Threads(),
             commits=Commits(journal),
             turns=turns or Turns(Limits(), lambda _: None),
+            asker=asker,
+            patience=patience,
+            staying=staying,
+            sign=partial(_sign, secret or _own_secret()),
         )
+        self._driven = driven
+        self._records_only = False
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
         self._stop_reason = "interrupted"
@@ -92,17 +104,36 @@ class Executor:
         *,
         run_id: str | None = None,
         seed: Mapping[str, object] | None = None,
+        origin: Origin | None = None,
+        trial: Mapping[str, object] | None = None,
     ) -> RunResult:
-        """Begin a run and see it through."""
+        """Begin a run and see it through, or until it only waits. `origin` is what it begins with of another one.
+
+        With a `trial`, its workflow has these values as state, and keeps nothing.
+        """
         run = Run(run_id or new_run_id(), self._shared)
         now = time.time()
         recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
         date = time.strftime("%Y-%m-%d", time.localtime(now))
-        run.create(
-            plan.name, now, RunStarted(workflow=plan.name, document=plan.raw, inputs=recorded, at=now, date=date)
+        started = RunStarted(
+            workflow=plan.name, document=plan.raw, inputs=recorded, at=now, date=date, directory=_directory()
         )
+        if origin is not None:
+            started = started._replace(forked_from=origin.run_id)
+        if plan.keeps:
+            from pflow.engine.keeping.reading import begin_with_state  # lazy: few workflows keep something
+
+            before = None if origin is None else origin.kept
+            run.kept, started = begin_with_state(self._shared.journal.states, plan, started, trial, before)
+        run.create(plan.name, now, started, origin)
         run.introduce(plan.name, now, date)
-        return await self._drive(run, Scope(run, plan, inputs, seed=seed))
+        return await self._go_on(plan, inputs, await self._drive(run, Scope(run, plan, inputs, seed=seed)))
+
+    async def _go_on(self, plan: Plan, inputs: Mapping[str, object], result: RunResult) -> RunResult:
+        """Take a run up again for which something was delivered while it was left to rest."""
+        while result.status == "waiting" and self._shared.journal.info(result.run_id).has_mail:
+            result = await self._take_up(result.run_id, plan, inputs)
+        return result
 
     def history(self, run_id: str) -> History:
         """What a run did so far, for resuming it."""
@@ -116,48 +147,82 @@ class Executor:
         *,
         edited: bool = False,
         rerun_in_doubt: bool = False,
+        again: Items | None = None,
     ) -> RunResult:
         """Continue a run: only what is missing runs, or, with an edited plan, what changed.
 
-        Raises `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
+        `again` are items that batches went on without: they run, and then what their results change. Raises
+        `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
         """
+        result = await self._take_up(run_id, plan, inputs, edited=edited, rerun_in_doubt=rerun_in_doubt, again=again)
+        return await self._go_on(plan, inputs, result)
+
+    async def end_waiting(self, run_id: str, plan: Plan, inputs: Mapping[str, object]) -> RunResult:
+        """End a run for good that only waits: its `finally`, and those of sub-workflows that wait, come after that."""
+        return await self._take_up(run_id, plan, inputs, ends=True)
+
+    async def _take_up(
+        self,
+        run_id: str,
+        plan: Plan,
+        inputs: Mapping[str, object],
+        *,
+        edited: bool = False,
+        rerun_in_doubt: bool = False,
+        again: Items | None = None,
+        ends: bool = False,
+    ) -> RunResult:
         history = self.history(run_id)
-        _check_open(history, run_id, edited)
-        if not edited and (need := withheld_need(plan, history)):
+        starts_over = edited or bool(again)
+        _check_open(history, run_id, starts_over)
+        if not starts_over and (need := withheld_need(plan, history)):
             raise withheld_error(f"`{need[0]}`", need[1])
         run = Run(run_id, self._shared)
         run.seq = self._shared.journal.claim(run_id)
         try:
             run.history = run.recall()
-            _check_open(run.history, run_id, edited)  # another process may have ended it since
+            run.history.waited |= self._driven  # what had failed runs again only if somebody resumes the run
+            _check_open(run.history, run_id, starts_over)  # another process may have ended it since
             doubts = in_doubt(plan, run.history)
             if doubts and not rerun_in_doubt:
-                raise InDoubtError(
-                    f"{_count(doubts)} in flight when the run was cut off, and may or may not have taken effect: "
-                    + ", ".join(f"`{step}`" for step in doubts),
-                    details={"steps": doubts, "run_id": run_id},
-                    suggestions=[Advice("{resume_in_doubt}   to run them again", run=run_id)],
-                )
-        except PflowError:
-            if run.history.finished or run.history.cancelled:
-                self._shared.journal.append(run_id, run.seq, (), "cancelled" if run.history.cancelled else "completed")
-            else:
-                run.emit(RunStopped(reason="in_doubt", at=time.time()), status="stopped")
-            raise
-        run.introduce(plan.name, run.history.started_at, run.history.date)
-        if edited:
-            run.edited = True
-            run.history.forget()
-        recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
-        run.emit(
-            RunResumed(
+                from pflow.engine.again.settle import doubt_error  # lazy: only for this error
+
+                raise doubt_error(run_id, doubts)
+            recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
+            resumed = RunResumed(
                 at=time.time(),
                 document=plan.raw if edited else None,
                 inputs=recorded if edited else {},
                 rerun=tuple(doubts),
+                again=again or {},
+                driven=self._driven,
+                directory=_directory(),
             )
-        )
+            if plan.keeps:
+                from pflow.engine.keeping.reading import go_on_with_state  # lazy: few workflows keep something
+
+                run.kept, resumed = go_on_with_state(self._shared.journal.states, plan, resumed, run.history)
+        except PflowError:
+            run.let_go()
+            raise
+        run.introduce(plan.name, run.history.started_at, run.history.date)
+        if ends:
+            run.on_rest = partial(self.cancel, run_id)
+        if starts_over or resumed.is_renewed:
+            run.edited = True
+            run.history.start_over(again or {}, keeps_failures=bool(again))
+        run.emit(resumed)
         return await self._drive(run, Scope(run, plan, inputs))
+
+    def settle(self, run_id: str, plan: Plan, verdicts: Sequence[Verdict], by: str) -> list[str]:
+        """Record what became of steps in doubt; returns those that are still in doubt."""
+        from pflow.engine.again.settle import settle_doubts  # lazy: not for runs
+
+        return settle_doubts(Run(run_id, self._shared), plan, verdicts, by)
+
+    def only_record(self) -> None:
+        """From now on, record that a run begins or goes on, and leave it to those who drive runs for others."""
+        self._records_only = True
 
     def stop(self, run_id: str | None = None, *, graceful: bool = False, reason: str = "interrupted") -> None:
         """Stop one run, or all of them, resumable. `graceful` lets running steps finish and be recorded."""
@@ -190,6 +255,9 @@ class Executor:
         return [found] if found else []
 
     async def _drive(self, run: Run, scope: Scope) -> RunResult:
+        if self._records_only:
+            run.hand_over(time.time(), clock.now() + HANDOVER_SECONDS)
+            return RunResult(run_id=run.run_id, status=HANDED_OVER)
         loop = asyncio.get_running_loop()
         begin = time.perf_counter()
         tools = self._shared.services.tools
@@ -227,9 +295,13 @@ class Executor:
         return result
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Check at intervals whether another process asked to cancel one of our runs."""
-        for asked in self._shared.journal.cancel_requests():
+        """Check at intervals whether another process asked to cancel one of our runs, or has something for it."""
+        for asked in self._shared.journal.cancel_requests(self._active):
             self.cancel(asked)
+        for run, _ in self._chosen(None):
+            if run.waits is not None:
+                run.waits.collect()
+                run.waits.tick()
         self._watcher = loop.call_later(_POLL_SECONDS, self._watch, loop)
 
     def _conclude(self, run: Run, scope: Scope, task: asyncio.Task[None], ms: float) -> RunResult:
@@ -244,11 +316,17 @@ class Executor:
             status = "cancelled"
             error = {"type": "cancelled", "message": "the run was cancelled"}
             run.emit(RunCancelled(at=now), status="cancelled")
+        elif (task.cancelled() or is_halted(scope)) and run.waits is not None and run.waits.left is not None:
+            status = "waiting"
+            run.rest(RunStopped(reason="waiting", at=now))
         elif task.cancelled() or is_halted(scope):
             status = "stopped"
             message = f"the run was stopped ({self._stop_reason}); it can be resumed"
             error = {"type": "interrupted", "message": message}
-            run.emit(RunStopped(reason=self._stop_reason, at=now), status="stopped")
+            if self._driven:
+                run.hand_over(now, AT_ONCE)
+            else:
+                run.emit(RunStopped(reason=self._stop_reason, at=now), status="stopped")
         elif (failure := task.exception()) is not None:
             raise failure
         elif end.status == "failed":
@@ -260,7 +338,7 @@ class Executor:
             try:
                 outputs = scope.names.outputs(run.values.size)
                 status = "completed"
-                run.emit(RunCompleted(outputs=outputs, at=now), status="completed")
+                _complete(run, scope, outputs, now)
             except PflowError as problem:
                 status, error = "failed", describe_outputs(scope, problem)
                 run.emit(RunFailed(error=error, at=now), status="failed")
@@ -277,17 +355,20 @@ class Executor:
             store=scope.names.store(),
             reused=tuple(run.reused),
             reran=tuple(run.reran),
-            failed_items=tuple(_lost_items(run)),
+            failed_items=tuple(lost_items(run)),
             failed_in_sections=tuple((section, one.step, one.error) for section, one in run.lost_in_sections),
+            waiting=run.waits.left or () if run.waits is not None and status == "waiting" else (),
         )
 
 
-def _lost_items(run: Run) -> Iterator[tuple[str, int, int]]:
-    """The batches that completed without some of their items, in this process or before."""
-    before = (event for events in run.history.steps.values() for event in events if isinstance(event, StepCompleted))
-    for event in {event.step: event for event in (*before, *run.lost) if event.failed_items}.values():
-        count = event.writes.get("count")
-        yield event.step, event.failed_items, count if isinstance(count, int) else event.failed_items
+def _complete(run: Run, scope: Scope, outputs: Mapping[str, object], at: float) -> None:
+    """Record that a run is complete, and keep what it has set."""
+    if not scope.state.sets:
+        run.emit(RunCompleted(outputs=outputs, at=at), status="completed")
+        return
+    from pflow.engine.keeping.change import complete  # lazy: few workflows keep something
+
+    complete(run, scope, outputs, at)
 
 
 def _check_open(history: History, run_id: str, edited: bool) -> None:
@@ -301,10 +382,27 @@ def _check_open(history: History, run_id: str, edited: bool) -> None:
         )
 
 
+def _own_secret() -> Secret:
+    """A secret for as long as this process lives."""
+    secret = os.urandom(32)
+    return lambda: secret
+
+
+def _sign(secret: Secret, data: bytes) -> str:
+    from pflow.engine.asking.question import signer  # lazy: many documents never ask
+
+    return signer(secret)(data)
+
+
+def _directory() -> str:
+    """Where this process is; "" if that directory is gone, or its name is not text."""
+    try:
+        found = os.getcwd()  # noqa: PTH109 - for each run, and a Path takes longer
+    except OSError:
+        return ""
+    return found if is_text(found) else ""
+
+
 def _is_secret(plan: Plan, name: str) -> bool:
     declared = plan.inputs.get(name)
     return declared is not None and declared.secret
-
-
-def _count(steps: list[str]) -> str:
-    return "1 step was" if len(steps) == 1 else f"{len(steps)} steps were"

@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Awaitable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pflow.core.document.document import Retry
-from pflow.core.errors import PflowError, SecurityError, StepError, StepTimeout, UnresolvedError
+from pflow.core.errors import DeclinedError, PflowError, SecurityError, StepError, StepTimeout, UnresolvedError
 from pflow.core.interface import ERROR_ACTIONS
 from pflow.core.setting.credential import without_short_credentials
+
+if TYPE_CHECKING:
+    from pflow.engine.asking.parking import Countdown
 
 T = TypeVar("T")
 
 LONGEST_WAIT = 3600.0
 """Seconds between two attempts, at most."""
+
+
+_FINAL = (SecurityError, UnresolvedError, DeclinedError, SystemExit)
+"""What would fail again, or what somebody decided."""
 
 
 class Halted(Exception):
@@ -35,12 +42,23 @@ async def within(seconds: float | None, work: Awaitable[T], what: str) -> T:
         raise StepTimeout(f"{what} took longer than {seconds:g} s") from error
 
 
+async def within_countdown(countdown: Countdown, work: Awaitable[T], what: str, seconds: float) -> T:
+    """The same for a time that can be paused."""
+    try:
+        async with countdown:
+            return await work
+    except TimeoutError as error:
+        if not countdown.expired():
+            raise
+        raise StepTimeout(f"{what} took longer than {seconds:g} s") from error
+
+
 def retry_wait(retry: Retry | None, attempt: int, error: BaseException) -> float | None:
     """Seconds until the next attempt, or None when this failure is final.
 
     A server that says how long to wait is believed. What policy refused or a template cannot resolve would fail again.
     """
-    if retry is None or attempt >= retry.attempts or isinstance(error, SecurityError | UnresolvedError | SystemExit):
+    if retry is None or attempt >= retry.attempts or isinstance(error, _FINAL):
         return None
     wait = retry.wait * retry.backoff ** (attempt - 1)
     asked = error.details.get("retry_after") if isinstance(error, StepError) else None

@@ -10,11 +10,14 @@ from pflow.engine.value import digest_all
 
 
 class Launch:
-    """A step that is about to start: its name, its rendered params, and what identifies it and its inputs."""
+    """A step that is about to start: its name, its rendered params, and what identifies it and its inputs.
+
+    Its end `is_recorded` ahead of all others' where something else became real in the same transaction.
+    """
 
     __slots__ = (
-        *("attempt", "begun", "cache_key", "definition", "inputs", "items", "node", "params", "repeatable", "step"),
-        *("values", "visit"),
+        *("attempt", "begun", "cache_key", "definition", "inputs", "is_recorded", "items", "node", "params"),
+        *("repeatable", "step", "values", "visit"),
     )
 
     def __init__(self, node: PlanNode, step: str, visit: int) -> None:
@@ -29,6 +32,7 @@ class Launch:
         self.cache_key = ""
         self.attempt = 1
         self.begun = True
+        self.is_recorded = False
         self.repeatable = node.purity != "impure"
 
     def identify(self, definition: str) -> None:

@@ -11,6 +11,7 @@ from pflow.core.interface import MISSING
 from pflow.core.template.compiled import (
     MOST_BUILT,
     OWN_NAMES,
+    STATE,
     Compiled,
     JsonIn,
     Parts,
@@ -77,7 +78,8 @@ class Visible(Mapping[str, object]):
 class Names:
     """The names of one execution of a plan.
 
-    `seed` is the shared store that a flow in Python begins with: outputs count before it, inputs before them.
+    `seed` is the shared store that a flow in Python begins with: outputs count before it, inputs before them. `kept` is
+    the state of its workflow, None where the document declares none.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Names:
         inputs: Mapping[str, object],
         seed: Mapping[str, object] | None = None,
         about: Mapping[str, object] = {},
+        kept: Mapping[str, object] | None = None,
     ) -> None:
         self._state = state
         self._plan = state.plan
@@ -93,6 +96,7 @@ class Names:
         self._has_seed = seed is not None
         self._seed = seed or {}
         self._about = about
+        self._kept = kept
         self._put_together: dict[int, tuple[object, list[object]]] = {}
         self._made_readable: dict[int, tuple[Mapping[str, object], Mapping[str, object]]] = {}
         self._last_text = ""
@@ -125,7 +129,7 @@ class Names:
 
     def known(self) -> list[str]:
         """The names of inputs and nodes, and those that every run has."""
-        return [*self._inputs, *self._plan.by_id, *OWN_NAMES]
+        return [*self._inputs, *self._plan.by_id, *OWN_NAMES, *((STATE,) if self._kept is not None else ())]
 
     def value(self, node: int, name: str, visit: int) -> object:
         """What an expression of a node sees under a name; raises `KeyError`."""
@@ -141,6 +145,8 @@ class Names:
             )
             readable = self._readable(number, outputs)
             return readable if done is None else {**readable, DONE: done}
+        if name == STATE and self._kept is not None:
+            return {key: _known(value, f"{STATE}.{key}") for key, value in self._kept.items()}
         if name == "steps":
             known = self._state.outputs.items()
             return {self._plan.nodes[number].id: self._readable(number, outputs) for number, outputs in known}
@@ -204,6 +210,10 @@ class Names:
                 if done is None:
                     return self._missing(reference, f"the items of `{root}` are not known any more")
                 value = {DONE: done}
+        elif root == STATE and self._kept is not None:
+            value = self._kept
+            for kept in (value.get(str(reference.path[0])),) if reference.path else value.values():
+                _known(kept, reference.text)
         else:
             try:
                 value = self.read(node, root)

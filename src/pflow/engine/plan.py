@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pflow.core.document.document import Input, KeyMapping, MaxFailed, Retry
+from pflow.core.document.document import Input, KeyMapping, MaxFailed, Retry, StateKey
 from pflow.core.event import Section
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
@@ -38,6 +38,13 @@ class PlanBatch(Frozen):
     where: Compiled | None = None
 
 
+class Approve(Frozen):
+    """What a person is asked before a step takes effect; without a prompt, whether it may. `timeout` is in seconds."""
+
+    prompt: Compiled | None = None
+    timeout: float | None = None
+
+
 class PlanNode(Frozen):
     """One node of a plan.
 
@@ -51,7 +58,8 @@ class PlanNode(Frozen):
     lacks; nodes that run lack nothing. A node with a `choice` is not of the document: it stands behind one and decides
     which of its edges is taken; `labels` are their conditions. `until` is the condition that what an attempt gave must
     meet. `limit` is how often it may start. `only_reads` says of an impure node, once its params are known, whether it
-    only reads.
+    only reads. `approve` is asked before it takes effect. A node that `may_wait` can ask or wait, itself or inside.
+    What a node that `sets_state` is given goes into the state of its workflow.
     """
 
     id: str
@@ -79,16 +87,20 @@ class PlanNode(Frozen):
     limit: Rate | None = None
     only_reads: Callable[[Lookup], bool] | None = None
     max_visits: int = MAX_VISITS
+    approve: Approve | None = None
+    may_wait: bool = False
     mapping: KeyMapping | None = None
     server: str = ""
     json_in: JsonIn | None = None
     missing: str = ""
+    sets_state: bool = False
 
 
 class Plan:
     """A whole plan. `outputs` are compiled sources by name; `raw` is the document it came from.
 
-    `sections` have the node that each begins with. `timeout` is in seconds, for the main part.
+    `sections` have the node that each begins with. `timeout` is in seconds, for the main part. `only` is the one node
+    that runs, where a step is tried out on its own. `state` is what it keeps between runs, under `state_scope`.
     """
 
     def __init__(
@@ -102,6 +114,9 @@ class Plan:
         raw: Mapping[str, object] | None = None,
         sections: Mapping[Section, int] | None = None,
         timeout: float | None = None,
+        only: str = "",
+        state: Mapping[str, StateKey] | None = None,
+        state_scope: str = "",
     ) -> None:
         self.nodes = nodes
         self.starts = starts
@@ -111,6 +126,9 @@ class Plan:
         self.raw = raw or {}
         self.sections = sections or {}
         self.timeout = timeout
+        self.only = only
+        self.state = state or {}
+        self.state_scope = state_scope
 
     @cached_property
     def successors(self) -> tuple[Sequence[int], ...]:
@@ -154,14 +172,28 @@ class Plan:
         return tuple(dict.fromkeys([*own, *inner]))
 
     @cached_property
+    def keeps(self) -> Mapping[str, Mapping[str, StateKey]]:
+        """What it and its sub-workflows keep between runs, by scope."""
+        found: dict[str, dict[str, StateKey]] = {self.state_scope: dict(self.state)} if self.state else {}
+        for node in self.nodes:
+            for scope, keys in node.child.keeps.items() if node.child is not None else ():
+                found[scope] = {**keys, **found.get(scope, {})}
+        return found
+
+    @cached_property
     def credentials(self) -> Credentials:
         """What its document tells of its credentials."""
         return find_credentials(self)
 
     @cached_property
-    def has_conditions(self) -> bool:
-        """Whether a node can be skipped."""
-        return any(node.when is not None or node.choice is not None for node in self.nodes)
+    def passes_on(self) -> bool:
+        """Whether a node may have nothing of its own to give: it can be skipped, or it only sets state."""
+        return any(node.when is not None or node.choice is not None or node.sets_state for node in self.nodes)
+
+    @cached_property
+    def may_wait(self) -> bool:
+        """Whether a step can ask or wait."""
+        return any(node.may_wait for node in self.nodes)
 
     @cached_property
     def drawn(self) -> Plan:
@@ -178,6 +210,8 @@ class Plan:
             raw=self.raw,
             sections=self.sections,
             timeout=self.timeout,
+            state=self.state,
+            state_scope=self.state_scope,
         )
 
     def _drawn_edges(self, node: PlanNode) -> dict[str, tuple[int, ...]]:
@@ -200,7 +234,10 @@ class Plan:
     def reads_done(self) -> bool:
         """Whether a template names what a batch got done, with its items."""
         batches = [part for node in self.nodes if node.batch for part in (node.batch.items, node.batch.where)]
-        parts = ((node.params, node.when, node.choice, node.until) for node in self.nodes)
+        parts = (
+            (node.params, node.when, node.choice, node.until, node.approve and node.approve.prompt)
+            for node in self.nodes
+        )
         sources = [source for found in (*parts, batches) for source in found if source]
         references = (one for source in (*sources, *self.outputs.values()) for one in source.references)
         return any(reference.path[:1] == (DONE,) for reference in references)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
 
-from pflow.core.event import Event
+from pflow.core.event import Event, StepAsked
 from pflow.core.frozen import Frozen
 
 if TYPE_CHECKING:
+    from pflow.core.schedule.policy import Outcome
+    from pflow.engine.asking.form import Reply
     from pflow.process.workers import Workers
 
-Status = Literal["running", "completed", "failed", "stopped", "cancelled", "damaged"]
-STATUSES: tuple[Status, ...] = ("running", "completed", "failed", "stopped", "cancelled", "damaged")
+Status = Literal["running", "waiting", "completed", "failed", "stopped", "cancelled", "damaged"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 class Record(NamedTuple):
@@ -25,8 +27,21 @@ class Record(NamedTuple):
     values: tuple[tuple[str, bytes], ...] = ()
 
 
+class Mail(Frozen):
+    """Something for a run: an answer to the question with this `key`, or a message. `data` is JSON, sealed."""
+
+    key: str
+    data: bytes
+    by: str
+    via: str
+    at: float
+
+
 class RunInfo(Frozen):
-    """A run as a list shows it. `alive` says whether its owner's process still runs."""
+    """A run as a list shows it. `alive` says whether its owner's process still runs.
+
+    Of a run that waits, `wake_at` is when it can go on by itself, and `has_mail` whether it can go on now.
+    """
 
     run_id: str
     workflow: str
@@ -35,6 +50,8 @@ class RunInfo(Frozen):
     ended_at: float | None
     events: int
     alive: bool
+    wake_at: float | None = None
+    has_mail: bool = False
 
     @property
     def state(self) -> str:
@@ -46,23 +63,90 @@ class RunQuery(Frozen):
     """Which runs to list: those that match every field that is given.
 
     `text` occurs in the workflow's name, the run's id or the error it failed with, ignoring case; `prefix` begins the
-    id. `before` is the id of a run after which the list goes on, and `limit` None means all.
+    id. `due` is a moment: runs that wait and can go on then. `before` is the id of a run after which the list goes on,
+    and `limit` None means all.
     """
 
     workflow: str | None = None
     status: Status | None = None
     text: str = ""
     prefix: str = ""
+    due: float | None = None
     before: str | None = None
     limit: int | None = 50
 
+
+def is_due(info: RunInfo, at: float) -> bool:
+    """Whether a run waits and can go on at a moment."""
+    return info.status == "waiting" and (info.has_mail or (info.wake_at is not None and info.wake_at <= at))
+
+
+AT_ONCE = 0.0
+"""When a run wakes that can go on now: a moment that is over, whichever way the clock is set meanwhile."""
 
 ALL_RUNS = RunQuery()
 """The newest runs of all kinds."""
 
 
+class StateVersion(Frozen):
+    """One version of a value that a workflow keeps. `data` is JSON, or None where the value was unset.
+
+    Versions count from 1. `run_id` is the run that made this one; "" stands for a person.
+    """
+
+    workflow: str
+    key: str
+    version: int
+    data: bytes | None
+    run_id: str
+    at: float
+
+
+Decide = Callable[[StateVersion | None], bytes | None]
+"""Gives the JSON that a value has from now on, told its newest version if it has one; None unsets the value."""
+
+STATE_VERSIONS = 20
+"""Versions of a value that are kept."""
+
+
+class StateStore(Protocol):
+    """What workflows keep between runs, in versions. Calls are short and block.
+
+    It belongs to a journal. What is changed inside the journal's `together` becomes durable with what is appended
+    there; nothing of it does if something raises there.
+    """
+
+    def read(self, workflows: Collection[str]) -> Sequence[StateVersion]:
+        """The newest version of every value of these workflows, all of one moment."""
+
+    def change(
+        self, changes: Mapping[tuple[str, str], Decide], *, run_id: str, at: float
+    ) -> Mapping[tuple[str, str], StateVersion]:
+        """Change values by workflow and key, all or none, with no other change in between.
+
+        Nothing is changed if one of `changes` raises. A value that stays as it is gets no new version; the newest
+        versions after that are returned, without those of values that were never set.
+        """
+
+    def history(self, workflow: str, key: str | None = None) -> Sequence[StateVersion]:
+        """The versions that are kept of one value, or of all, newest first."""
+
+    def workflows(self) -> Sequence[str]:
+        """The workflows that keep something, sorted."""
+
+    def rename(self, workflow: str, new_name: str) -> None:
+        """Let everything be kept under another name. Raises `ExistsError` if something is kept there."""
+
+    def forget(self, workflow: str) -> bool:
+        """Delete all that a workflow keeps, earlier versions included; whether there was something."""
+
+
 class Journal(Protocol):
     """Durable, ordered, fenced storage of events. Calls are short and block."""
+
+    @property
+    def states(self) -> StateStore:
+        """What workflows keep between runs, stored beside their runs."""
 
     def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
         """Begin a run, owned by this journal, with its first records (sequence numbers from 0)."""
@@ -74,11 +158,21 @@ class Journal(Protocol):
         there is no such run.
         """
 
-    def append(self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None) -> None:
+    def append(
+        self,
+        run_id: str,
+        seq: int,
+        records: Sequence[Record],
+        status: Status | None = None,
+        *,
+        wake_at: float | None = None,
+        seen_mail: int = 0,
+    ) -> None:
         """Store `records` from sequence number `seq` on, all or none, durable when this returns.
 
         Raises `ConflictError` when `seq` is not the next number or the run is no longer ours. A `status`
-        other than `running` ends our ownership in the same transaction.
+        other than `running` ends our ownership in the same transaction. `wake_at` is when a `waiting` run can go on;
+        it can go on at once if more was delivered to it than the `seen_mail` that it has taken into account.
         """
 
     def together(self) -> AbstractContextManager[None]:
@@ -105,14 +199,59 @@ class Journal(Protocol):
     def request_cancel(self, run_id: str) -> None:
         """Ask the owner, whichever process it is, to cancel the run."""
 
-    def cancel_requests(self) -> frozenset[str]:
-        """Runs of ours that were asked to be cancelled since the last call: each request is told once."""
+    def cancel_requests(self, run_ids: Collection[str]) -> frozenset[str]:
+        """Those of these runs of ours that were asked to be cancelled: each request is told once."""
+
+    def deliver(self, run_id: str, mail: Mail) -> bool:
+        """Store something for a run, whoever owns it, durable when this returns.
+
+        False if there is something under this key already, or if the run is completed or cancelled. Raises
+        `NotFoundError`.
+        """
+
+    def mail(self, run_id: str, start: int = 0) -> Sequence[Mail]:
+        """What was delivered to a run, in that order, without the first `start`. Raises `NotFoundError`."""
 
     def delete(self, run_ids: Iterable[str]) -> None:
-        """Forget ended runs and their values."""
+        """Forget ended runs and their values. Raises `ConflictError` if one of them is running or waiting."""
 
     def close(self) -> None:
         """Release everything; runs still owned become orphans that can be claimed."""
+
+
+class Unrecorded(Frozen):
+    """What a run needs that the journal does not hold: inputs that are secret, and whether to use the cache."""
+
+    inputs: Mapping[str, object] = {}
+    cache: bool = True
+
+
+ALL_RECORDED = Unrecorded()
+"""The journal holds all that is needed."""
+
+
+class Dispatch(Protocol):
+    """Has runs driven by somebody other than the caller: the journal makes them safe, the dispatch makes them live.
+
+    Claims and appends are fenced, so whatever a dispatch does twice happens once, and one that forgets loses no run: it
+    still waits in the journal. Schedules are a port of their own on one machine (`Schedules`); an implementation for
+    many machines holds them as well.
+    """
+
+    def submit(self, run_id: str, unrecorded: Unrecorded = ALL_RECORDED) -> None:
+        """Have a run driven that waits in the journal. When this returns, somebody has taken it up or will do so.
+
+        Raises `RunError` if nobody can.
+        """
+
+    def answer(self, run_id: str) -> None:
+        """Have a run taken up to which something was delivered, if it is not running."""
+
+    def cancel(self, run_id: str) -> None:
+        """Tell whoever drives the run that the journal holds a request to cancel it."""
+
+    def is_driven(self) -> bool:
+        """Whether somebody takes up the runs of this journal that are due. Cheap enough to ask before each run."""
 
 
 class Cache(Protocol):
@@ -128,6 +267,74 @@ class Cache(Protocol):
         """Release everything, before the journal does."""
 
 
+class Tick(Frozen):
+    """A due time of a schedule and what became of it, last changed `at` a moment.
+
+    The run, if there is one or will be, is `run_id`; `tries` counts the claims of the due time, and `note` says in
+    words why it has no good end. One that is `asked` for was started by a person, then. `owner` is the process that
+    claimed it, which is `alive` or not; whoever stores a claim is its owner.
+    """
+
+    schedule: str
+    due: float
+    outcome: Outcome
+    at: float
+    run_id: str = ""
+    tries: int = 1
+    note: str = ""
+    asked: bool = False
+    owner: str = ""
+    alive: bool = False
+
+
+class Schedules(Protocol):
+    """Durable storage of schedules, and of what became of their due times. Calls are short and block."""
+
+    def add(self, name: str, data: bytes) -> None:
+        """Store a schedule under a new name. Raises `ExistsError`."""
+
+    def all(self) -> Mapping[str, bytes]:
+        """Every schedule, by name."""
+
+    def change(self, name: str, change: Callable[[bytes], bytes]) -> None:
+        """Replace a schedule by what `change` makes of it; nobody else changes it meanwhile. Raises `NotFoundError`."""
+
+    def remove(self, name: str) -> None:
+        """Forget a schedule and its due times. Raises `NotFoundError`."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """Store what is stored inside all at once, or nothing of it; nobody else stores anything meanwhile."""
+
+    def put(self, tick: Tick, seen: Tick | None = None) -> bool:
+        """Store what became of a due time; False if by now there is something else stored for it than what was `seen`.
+
+        Without `seen` nothing may be stored yet: of all who try, one succeeds.
+        """
+
+    def ticks(
+        self,
+        schedule: str | None = None,
+        *,
+        since: float | None = None,
+        outcomes: Iterable[Outcome] = (),
+        limit: int | None = None,
+    ) -> Sequence[Tick]:
+        """Due times, the last first: of one schedule, later than `since`, with one of these outcomes."""
+
+    def started(self, run_ids: Iterable[str]) -> Mapping[str, Tick]:
+        """Which of these runs a schedule started, or was about to, each with its due time."""
+
+    def forget(self, before: float) -> None:
+        """Drop due times before a moment, except those that have a run which may still go on, or wait for one."""
+
+    def close(self) -> None:
+        """Release everything, before the journal does; claims of this process are lost."""
+
+
+OPEN: tuple[Outcome, ...] = ("claimed", "queued", "waiting", "untold")
+"""Outcomes that are not the last."""
+
+
 class Observer(Protocol):
     """Told of every event after it is durable and applied. Must not block or raise.
 
@@ -139,6 +346,25 @@ class Observer(Protocol):
 
     def report(self, run_id: str, step: str, message: str) -> None:
         """A step says what it is doing; not durable."""
+
+
+class Given(Frozen):
+    """What somebody replied to a question, who that was, and through which door."""
+
+    reply: Reply
+    by: str
+    via: str
+
+
+class Asker(Protocol):
+    """Somebody at hand who can be asked while a run goes on: at the terminal, behind a client, in the program."""
+
+    async def ask(self, run_id: str, asked: StepAsked) -> Given | None:
+        """What they say; None if nobody decides, which leaves the run waiting. Cancelled if others answer before."""
+
+
+Staying = Callable[[str, Sequence[StepAsked]], None]
+"""Told what a run waits for when nothing else is left to do, and its process stays for that; more than once."""
 
 
 class ToolSessions(Protocol):

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pflow.core.errors import PflowError
+from pflow.core.errors import PflowError, StorageError
 from pflow.core.event import (
+    HANDED_OVER,
+    IN_DOUBT,
     Event,
     ItemFailed,
     ItemNotYet,
     RunEnding,
     RunFailed,
+    RunStopped,
+    StepAsked,
     StepCompleted,
     StepFailed,
     StepNotYet,
@@ -25,13 +30,19 @@ from pflow.engine.attempt.pause import Pauses
 from pflow.engine.attempt.turn import Turns
 from pflow.engine.codec import decode_event, encode_event
 from pflow.engine.commit import Commits
-from pflow.engine.context import StepContext, enter_step
+from pflow.engine.context import Ask, StepContext, enter_step
 from pflow.engine.failure import describe_failure
 from pflow.engine.history import History, fold_history
+from pflow.engine.keeping.snapshot import NOTHING
 from pflow.engine.plan import PlanNode
-from pflow.engine.ports import Cache, Journal, Observer, Record, Services, Status
+from pflow.engine.ports import Asker, Cache, Journal, Observer, Record, Services, Status, Staying
 from pflow.engine.thread import Threads
 from pflow.engine.value import ValueTable
+
+if TYPE_CHECKING:
+    from pflow.engine.again.origin import Origin
+    from pflow.engine.asking.question import Sign
+    from pflow.engine.asking.waits import Patience, Waits
 
 E = TypeVar("E", bound=Event)
 
@@ -47,6 +58,10 @@ class Shared(Frozen):
     threads: Threads
     commits: Commits
     turns: Turns
+    asker: Asker | None = None
+    patience: Callable[[], Patience] | None = None
+    staying: Staying | None = None
+    sign: Sign
 
 
 class Run:
@@ -58,9 +73,17 @@ class Run:
         self.values = ValueTable(shared.redactor, lambda sha: shared.journal.value(run_id, sha))
         self.history = History()
         self.edited = False
+        """Whether this process has it start over, with an edited document or for another reason."""
+
+        self.origin: Origin | None = None
         self.stopping = False
         self.pauses = Pauses()
+        self.waits: Waits | None = None
+        self.on_rest: Callable[[], None] | None = None
+        """What happens when nothing is left but to wait, in place of waiting."""
+
         self.about: Mapping[str, object] = {}
+        self.kept = NOTHING
         self.seq = 0
         self.steps = 0
         self.reused: list[str] = []
@@ -81,26 +104,81 @@ class Run:
 
     def stop(self) -> None:
         """Start nothing more, and wait for nothing in which no step runs."""
+        if self.waits is not None and not self.stopping:
+            self.waits.note_rest()
         self.stopping = True
         self.pauses.end()
+
+    def expect_waits(self) -> Waits:
+        """What the steps of a plan that may wait need."""
+        if self.waits is None:
+            from pflow.engine.asking.waits import Waits  # lazy: many documents never wait
+
+            self.waits = Waits(self)
+        return self.waits
 
     def recall(self) -> History:
         """What the run did so far."""
         records = self.shared.journal.read(self.run_id)
         return fold_history((decode_event(record, self.values) for record in records), self.values.know_parts)
 
-    def create(self, workflow: str, at: float, event: Event) -> None:
-        """Begin the run with its first event."""
-        record = encode_event(event, self.values)
-        self.shared.journal.create(self.run_id, workflow, at, [record])
-        self.seq = 1
-        self._notify([event])
+    def create(self, workflow: str, at: float, event: Event, origin: Origin | None = None) -> None:
+        """Begin the run with its first event, and with what another one has done."""
+        events = (event,) if origin is None else (event, *origin.begin(at))
+        records = [encode_event(one, self.values) for one in events]
+        self.shared.journal.create(self.run_id, workflow, at, records)
+        self.seq = len(records)
+        if origin is not None:
+            self.origin = origin
+            self.edited = not origin.only
+            self.history = fold_history(events, self.values.know_parts)
+        self._notify(events[:1] if origin is None else (event, events[-1]))  # the copies are not news
+
+    def let_go(self) -> None:
+        """Give up a run that was claimed, as it was."""
+        if self.history.finished or self.history.cancelled:
+            status: Status = "cancelled" if self.history.cancelled else "completed"
+            self.shared.journal.append(self.run_id, self.seq, (), status)
+        else:
+            self.emit(RunStopped(reason=IN_DOUBT, at=time.time()), status="stopped")
 
     def emit(self, *events: Event, status: Status | None = None) -> None:
         """Make events durable, then notify the observer."""
         events = (*self._group, *events)
         self._group = []
         self._append(events, status)
+        self._notify(events)
+
+    def rest(self, event: Event) -> None:
+        """Leave the run waiting, until something is delivered to it or its time has come."""
+        assert self.waits is not None
+        events = (*self._group, event)
+        self._group = []
+        self._append(events, "waiting", wake_at=self.waits.wake_at, seen_mail=self.waits.seen_mail)
+        self._notify(events)
+
+    def hand_over(self, at: float, wake_at: float) -> None:
+        """Leave the run to whoever drives runs for others, from `wake_at` on."""
+        events = (*self._group, RunStopped(reason=HANDED_OVER, at=at))
+        self._group = []
+        seen_mail = len(self.shared.journal.mail(self.run_id))
+        self._append(events, "waiting", wake_at=wake_at, seen_mail=seen_mail)
+        self._notify(events)
+
+    def emit_with(self, make: Callable[[], Event], status: Status | None = None) -> None:
+        """Emit the event that `make` gives, and make what that stores besides durable in the same transaction.
+
+        Nothing is stored if it raises.
+        """
+        before = self.seq
+        try:
+            with self.shared.journal.together():
+                event = make()
+                events, self._group = (*self._group, event), []
+                self._append(events, status)
+        except StorageError as error:
+            self._broken, self.seq = error, before
+            raise
         self._notify(events)
 
     def encode(self, event: E, recorded: E | None = None) -> E:
@@ -167,9 +245,17 @@ class Run:
         clone.__dict__.update(prototype.__dict__)
         return clone
 
-    def enter(self, node: str, step: str) -> None:
+    def enter(self, node: PlanNode, step: str) -> None:
         """Give the current task its step context."""
-        enter_step(StepContext(self.run_id, node, step, self.shared.services, self.report))
+        ask = self._ask_for(step) if node.may_wait else None
+        enter_step(StepContext(self.run_id, node.id, step, self.shared.services, self.report, ask))
+
+    def _ask_for(self, step: str) -> Ask:
+        """Asks on behalf of a step, from where it runs."""
+        from pflow.engine.asking.parking import SEAT  # lazy: many documents never wait
+
+        waits = self.expect_waits()
+        return lambda question, **how: waits.wait(step, question, SEAT.get() or waits, **how)
 
     def report(self, step: str, message: str) -> None:
         """Tell the observer what a step is doing."""
@@ -193,12 +279,23 @@ class Run:
             return event._replace(error=shown)
         if isinstance(event, StepNotYet | ItemNotYet):
             return event._replace(reason=self.shared.redactor.text(event.reason))
-        return event
+        return self.show(event) if isinstance(event, StepAsked) else event
 
-    def _append(self, events: Sequence[Event], status: Status | None) -> None:
+    def show(self, asked: StepAsked) -> StepAsked:
+        """A question as people see it: without secrets."""
+        redactor = self.shared.redactor
+        shown = {name: redactor.value(value) for name, value in asked.show.items()}
+        return asked._replace(prompt=redactor.text(asked.prompt), show=shown)
+
+    def _append(
+        self, events: Sequence[Event], status: Status | None, *, wake_at: float | None = None, seen_mail: int = 0
+    ) -> None:
         records = [self._record(event) for event in events]
         try:
-            self.shared.journal.append(self.run_id, self.seq, records, status)
+            if status == "waiting":
+                self.shared.journal.append(self.run_id, self.seq, records, status, wake_at=wake_at, seen_mail=seen_mail)
+            else:
+                self.shared.journal.append(self.run_id, self.seq, records, status)
         except PflowError as error:
             self._broken = error
             raise

@@ -6,14 +6,14 @@ import asyncio
 import contextvars
 import time
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import orjson
 from pocketflow import AsyncNode
 
 from pflow.core.errors import PflowError, StepError, StepTimeout
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
-from pflow.core.setting.redactor import has_marker
+from pflow.engine.again.reuse import find_known, remember
 from pflow.engine.attempt.trial import only_reads, since, try_step
 from pflow.engine.attempt.until import check_until
 from pflow.engine.batch import batch_items, count_lost, items_apart, recall_items, run_batch
@@ -22,17 +22,22 @@ from pflow.engine.declared_output import check_outputs
 from pflow.engine.ending.child import child_inputs, child_outputs
 from pflow.engine.ending.limit import TimeLimit, limit_of
 from pflow.engine.ending.parts import Hold, end_all, number_on, see_through, wait_idle
-from pflow.engine.failure import pick_edge, shown_params, within
+from pflow.engine.failure import pick_edge, shown_params, within, within_countdown
+from pflow.engine.keeping.step import record_sets, take_sets
 from pflow.engine.launch import Launch
 from pflow.engine.name_lookup import Names, StepLookup
 from pflow.engine.plan import Plan, PlanNode
 from pflow.engine.run import Run, own_defaults
-from pflow.engine.state import ScopeState
+from pflow.engine.state import ScopeState, Sets
 from pflow.engine.store import NodeAwareSharedStore, StepStore
 from pflow.engine.template_size import check_sizes
-from pflow.engine.value import Withheld, digest_all
+from pflow.engine.value import digest_all
 
-Result = tuple[str, Mapping[str, object], Mapping[str, str]]
+if TYPE_CHECKING:
+    from pflow.engine.asking.parking import Group, Pausable, Seat
+
+Result = tuple[str, Mapping[str, object], Mapping[str, str], Sets]
+"""How a node ended: its action, what it wrote, what it read under natural keys, and what it set to be kept."""
 
 
 _CHAIN = 16
@@ -51,21 +56,31 @@ class Scope:
         prefix: str = "",
         depth: int = 0,
         seed: Mapping[str, object] | None = None,
+        paused: Pausable | None = None,
     ) -> None:
         self.run = run
         self.plan = plan
         self.depth = depth
-        self.state = ScopeState(plan, prefix)
-        self.names = Names(self.state, inputs, seed, run.about)
+        self.state = ScopeState(plan, prefix, run.history.real)
+        self.names = Names(self.state, inputs, seed, run.about, run.kept.seen_by(plan))
         self.limit: TimeLimit | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.group: Group | None = self._group_steps(paused) if plan.may_wait else None
+
+    def _group_steps(self, paused: Pausable | None) -> Group:
+        """Know when all steps wait. The time that the sub-workflow may take, `paused`, does not count meanwhile."""
+        from pflow.engine.asking.parking import SEAT, Group  # lazy: many documents never wait
+
+        above = SEAT.get() if self.state.prefix else None
+        waits = self.run.expect_waits()
+        return Group(above or waits, lambda: len(self._tasks), lambda: self.limit, lambda: paused)
 
     async def execute(self) -> None:
         """Run until nothing is live, or nothing more may start; sections come last."""
         for event in self.run.history.steps.get(self.state.prefix, ()):
             recall_items(self, event)
             self.state.apply(event)
-        self.state.revive()
+        self.state.revive(failed=not self.run.history.waited)
         number_on(self)
         self._loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()
@@ -114,6 +129,8 @@ class Scope:
             self._tasks[launch.step] = task
         if not self._tasks and not self._idle.done():
             self._idle.set_result(None)
+        if self.group is not None:
+            self.group.check()
 
     async def _work(self, launch: Launch) -> None:
         """Run a step, and the steps that follow it one by one.
@@ -122,12 +139,14 @@ class Scope:
         """
         for _ in range(_CHAIN):
             event = await self._step(launch)
+            if self.group is not None:
+                self.group.leave(launch.step)
             try:
                 if isinstance(event, StepCompleted):
                     self.state.complete(launch.node.number, event)
                 elif event is not None:
                     self.state.fail(launch.node.number, event)
-                launches = await self._advance([] if event is None else [event])
+                launches = await self._advance([] if event is None or launch.is_recorded else [event])
             except PflowError as error:
                 if not self._idle.done():
                     self._idle.set_exception(error)
@@ -162,16 +181,14 @@ class Scope:
             if node.only_reads is not None:
                 launch.repeatable = only_reads(self.names, launch)
             if node.purity == "pure" or self.run.history.past:
-                self._recognise(launch)
-                launch.attempt = self._next_attempt(launch)
-                known = self._known_result(launch)
+                known = find_known(self, launch)
         except PflowError as error:
             known = self.failure(launch, error, 0.0)
             if visit > node.max_visits:
                 known = known._replace(action=None)  # an error edge may well be what closes the loop
-        # Under a limit it begins when it is its turn. The items of a batch wait, not the batch.
-        launch.begun = known is not None or node.batch is not None or not self.run.shared.turns.of(node)
-        if launch.begun:
+        # Under a limit it begins when it is its turn, and if it has to be approved, then. In a batch that is for items.
+        launch.begun = known is not None or node.batch is not None or not self._begins_later(node)
+        if launch.begun and not (node.may_wait and known is None and self.run.history.is_waiting(launch.step)):
             events.append(self.started(launch))
         state.start(node.number, launch.step, visit)
         if node.batch is not None:
@@ -185,6 +202,9 @@ class Scope:
         else:
             state.fail(node.number, known)
         return True
+
+    def _begins_later(self, node: PlanNode) -> bool:
+        return node.approve is not None or bool(self.run.shared.turns.of(node))
 
     def _pass(self, launch: Launch, events: list[Event], action: str, source: str = "run") -> bool:
         """End a step that only decides, or that its condition leaves out: nothing runs, and nothing is written."""
@@ -214,7 +234,8 @@ class Scope:
 
     def _resolve(self, launch: Launch) -> None:
         node = launch.node
-        if node.batch is None and not node.params.references and not node.reads:
+        inside = node.child.keeps if node.child is not None else {}
+        if node.batch is None and not node.params.references and not node.reads and not inside:
             launch.params = node.params.render(StepLookup(self.names, node.number, launch.visit))  # type: ignore[assignment]
             launch.inputs = node.definition
             return  # credentials that stand in the document are known already
@@ -238,63 +259,9 @@ class Scope:
                 keys.append(self.run.values.key(self.names.read(node.number, name)))
             except KeyError:
                 keys.append(b"")
+        keys += [self.run.values.key(self.run.kept.values.get(scope)) for scope in inside]
         launch.values = keys
         launch.identify(node.definition)
-
-    def _recognise(self, launch: Launch) -> None:
-        """Go on under the definition that an earlier release recorded for the same work, if there is one."""
-        past = self.run.history.past.get(launch.step)
-        if past is None or past.started.definition == launch.definition or launch.node.former is None:
-            return
-        if past.started.definition in launch.node.former():
-            launch.identify(past.started.definition)
-
-    def _next_attempt(self, launch: Launch) -> int:
-        """Attempts are counted across crashes, but a resume always gets at least one."""
-        past = self.run.history.past.get(launch.step)
-        retry = launch.node.retry
-        if past is None or past.completed or retry is None or past.attempts >= retry.attempts:
-            return 1
-        return past.attempts + 1
-
-    def _known_result(self, launch: Launch) -> StepCompleted | None:
-        node, step, run = launch.node, launch.step, self.run
-        past = run.history.past.get(step)
-        reason = "it is new" if past is None else "it had not completed"
-        if past is not None and past.completed is not None and past.completed.source == "skipped":
-            reason = "it was skipped"
-        if past is not None and past.completed is not None and past.completed.source != "skipped":
-            reason = self._why_rerun(launch, past.started, past.completed)
-            if not reason:
-                run.reused.append(step)
-                return count_lost(run, node, past.completed._replace(ms=0.0, source="reuse"))
-        if run.edited:
-            run.reran.append((step, reason))
-        if node.purity == "pure" and run.shared.cache is not None and node.batch is None and node.child is None:
-            launch.cache_key = digest_all([node.node_hash.encode(), launch.inputs.encode()])
-            cached = run.shared.cache.get(launch.cache_key)
-            if cached is not None:
-                action, writes = orjson.loads(cached)
-                known = run.values.unseal(writes) if has_marker(cached) else writes
-                if isinstance(known, dict):
-                    return StepCompleted(step=step, action=action, writes=known, ms=0.0, source="cache")
-        return None
-
-    def _why_rerun(self, launch: Launch, started: StepStarted, completed: StepCompleted) -> str:
-        if started.definition != launch.definition:
-            return "its definition changed"
-        if started.inputs != launch.inputs:
-            return "its inputs changed"
-        if any(isinstance(value, Withheld) for value in completed.writes.values()):
-            return "a secret in what it wrote changed"
-        for key, recorded in completed.reads.items():
-            try:
-                now = digest_all([self.run.values.key(self.names.read(launch.node.number, key))])
-            except KeyError:
-                now = ""
-            if now != recorded:
-                return f"`{key}` changed"
-        return ""
 
     async def _step(self, launch: Launch) -> StepCompleted | StepFailed | None:
         """One step with its attempts; None when it stopped half-way because the run is stopping."""
@@ -309,14 +276,17 @@ class Scope:
     async def attempt(self, launch: Launch, begin: float) -> StepCompleted:
         """One attempt at a step that has begun; raises what it failed with."""
         node = launch.node
+        if node.may_wait:
+            self._take_seat(launch.step)
         if node.batch is not None:
-            action, writes, reads = await run_batch(self, launch)
+            action, writes, reads, sets = await self._run_batch(launch)
+        elif node.child is not None:
+            action, writes, reads, sets = await self.run_child(node, launch.params, launch.step, f"node `{node.id}`")
         else:
-            run = self.run_child if node.child is not None else self.run_node
-            work = run(node, launch.params, launch.step)
+            work = self.run_node(node, launch.params, launch.step)
             if node.timeout is not None:
                 work = within(node.timeout, work, f"node `{node.id}`")
-            action, writes, reads = await work
+            action, writes, reads, sets = await work
         if action != "default" and node.edges and action not in node.edges:
             raise StepError(
                 f"node `{node.id}` returned action `{action}`, which has no edge",
@@ -324,14 +294,41 @@ class Scope:
                 suggestions=[f"add an edge with action `{action}` from `{node.id}`"],
             )
         if launch.cache_key and not reads.keys() - set(node.reads):
-            self._remember(launch, action, writes)
+            remember(self.run, launch, action, writes)
         learn_outputs(self.plan, node, writes, self.run.shared.redactor.keep)
         if node.until is not None and node.batch is None:
             check_until(self.names, node, launch.visit, launch.attempt, writes)
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=since(begin), reads=reads)
         done = count_lost(self.run, node, done)
+        if sets:
+            done = done._replace(state=sets)
+            launch.is_recorded = record_sets(self, node, done)
         self.run.steps += 1
-        return self.run.encode(done, done if node.batch is None else items_apart(done))
+        return done if launch.is_recorded else self.run.encode(done, done if node.batch is None else items_apart(done))
+
+    async def _run_batch(self, launch: Launch) -> Result:
+        if not launch.node.may_wait:
+            return await run_batch(self, launch)
+        from pflow.engine.asking.batch import run_waiting_batch  # lazy: many documents never wait
+
+        return await run_waiting_batch(self, launch)
+
+    def _take_seat(self, step: str) -> Seat:
+        """Let what waits in this task wait on behalf of a step."""
+        from pflow.engine.asking.parking import SEAT  # lazy: many documents never wait
+
+        assert self.group is not None
+        seat = self.group.seat(step)
+        SEAT.set(seat)
+        return seat
+
+    async def approve(self, launch: Launch) -> None:
+        """Wait until somebody agrees to a step; raises `DeclinedError` or `StepTimeout`."""
+        from pflow.engine.asking.approval import ask_approval  # lazy: few steps have to be approved
+
+        node, seat = launch.node, self._take_seat(launch.step)
+        lookup = StepLookup(self.names, node.number, launch.visit)
+        await ask_approval(self.run, node, launch.step, launch.params, lookup, seat)
 
     def failure(self, launch: Launch, error: BaseException, ms: float) -> StepFailed:
         """What is recorded of a failure."""
@@ -359,12 +356,14 @@ class Scope:
             )
         elif not node.trusted and (params or defaults):
             shared = NodeAwareSharedStore(store, params=params, defaults=defaults)
-        run.enter(node.id, step)
+        run.enter(node, step)
         if isinstance(instance, AsyncNode):
             action = await instance._run_async(shared)
         else:
             action = await run.shared.threads.call(instance._run, shared)
         writes = store.commit()
+        if node.sets_state:
+            return "default", {}, {}, take_sets(self, writes)
         if node.mapping is not None:
             for name, key in node.mapping.output_mappings.items():
                 if key in writes:
@@ -374,21 +373,20 @@ class Scope:
         reads = {}
         if store.reads:
             reads = {key: digest_all([run.values.key(value)]) for key, value in store.reads.items()}
-        return (action if isinstance(action, str) and action else "default"), writes, reads
+        return (action if isinstance(action, str) and action else "default"), writes, reads, {}
 
-    async def run_child(self, node: PlanNode, params: Mapping[str, Any], step: str) -> Result:
-        """One execution of a sub-workflow, journalled inside this run."""
+    async def run_child(self, node: PlanNode, params: Mapping[str, Any], step: str, what: str) -> Result:
+        """One execution of a sub-workflow, journalled inside this run; `what` it is for a message about its time."""
         assert node.child is not None
         inputs = child_inputs(self, node.child, params)
-        scope = Scope(self.run, node.child, inputs, prefix=step + "/", depth=self.depth + 1)
-        await scope.execute()
-        return "default", child_outputs(scope, self.state.prefix), {}
+        make = partial(Scope, self.run, node.child, inputs, prefix=step + "/", depth=self.depth + 1)
+        if node.timeout is not None and node.may_wait:
+            from pflow.engine.asking.parking import Countdown  # lazy: many documents never wait
 
-    def _remember(self, launch: Launch, action: str, writes: Mapping[str, object]) -> None:
-        if self.run.shared.cache is None:
-            return
-        try:
-            data = orjson.dumps([action, writes], option=orjson.OPT_PASSTHROUGH_DATACLASS)
-        except TypeError:
-            return  # a value that lives only in this process cannot be remembered
-        self.run.shared.cache.put(launch.cache_key, self.run.values.seal(data))
+            countdown = Countdown(node.timeout)
+            scope = make(paused=countdown)
+            await within_countdown(countdown, scope.execute(), what, node.timeout)
+        else:
+            scope = make()
+            await within(node.timeout, scope.execute(), what)
+        return "default", child_outputs(scope, self.state.prefix), {}, scope.state.sets

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from pflow.core.advice import to_text
-from pflow.core.event import Event, RunEnding, RunFailed, StepCompleted, StepFailed, StepStarted
+from pflow.core.event import Event, RunEnding, RunFailed, RunForked, RunResumed, StepCompleted, StepFailed, StepStarted
 from pflow.engine.frontier import Frontier
 from pflow.engine.plan import Plan
 from pflow.engine.value import DELETED
 
 Writes = Mapping[str, object]
+Sets = Mapping[str, Mapping[str, object]]
 
 END = -1
 """The place after the last node."""
 
 
 class _Live(NamedTuple):
-    """What is live in one part of a document, and what has failed there."""
+    """What is live in one part of a document, what has failed there, and what it has set so far."""
 
     frontier: Frontier
     failed: dict[int, StepFailed]
+    sets: Sets
 
 
 class ScopeState:
@@ -31,9 +33,13 @@ class ScopeState:
     ready when no other live node can still reach it.
     """
 
-    def __init__(self, plan: Plan, prefix: str = "") -> None:
+    def __init__(self, plan: Plan, prefix: str = "", real: Collection[str] = ()) -> None:
         self.plan = plan
         self.prefix = prefix
+        self.sets: Sets = {}
+        """What steps have set, to be kept: by scope and name. What steps set that are `real` already is not in it."""
+
+        self._real = real
         self.visits: dict[int, int] = {}
         self._frontier = Frontier(plan, plan.starts)
         self.outputs: dict[int, Writes] = {}
@@ -86,11 +92,15 @@ class ScopeState:
             self.begin_section(event)
         elif isinstance(event, RunFailed):
             self.reopen()
+        elif isinstance(event, RunResumed):
+            self._reach_again(self._failed_in_main())
+        elif isinstance(event, RunForked):
+            self.leave_only(self.node_of(event.step))
 
     def begin_section(self, event: RunEnding) -> None:
         """A part of the document is over, and a section begins."""
         if self._main is None:
-            self._main = _Live(self._frontier, self.failed)
+            self._main = _Live(self._frontier, self.failed, self.sets)
         self._lost = self.lost
         self.ending = event
         self._frontier, self.failed = Frontier(self.plan, [self.plan.sections[event.section]]), {}
@@ -98,8 +108,16 @@ class ScopeState:
     def reopen(self) -> None:
         """It has failed, sections and all: what is left of the main part is live again for a resume."""
         if self._main is not None:
-            self._frontier, self.failed = self._main
+            self._frontier, self.failed, self.sets = self._main
             self.ending, self._main, self._lost = None, None, []
+
+    def leave_only(self, index: int) -> None:
+        """Nothing but one node is live; what others wrote stays."""
+        self._frontier = Frontier(self.plan, [index])
+        self.failed.clear()
+        self.completed.clear()
+        self.ended.clear()
+        self._led_by.clear()
 
     @property
     def main_failed(self) -> Mapping[int, StepFailed]:
@@ -125,6 +143,10 @@ class ScopeState:
             self._pass(index, event)
             return
         self.completed.append(event.step)
+        if event.state and (event.source != "reuse" or event.step not in self._real):
+            from pflow.engine.keeping.merge import join_sets  # lazy: few workflows keep something
+
+            self.sets = join_sets(self.plan.keeps, self.sets, event.state)
         self._finish(index, event.writes, event.action)
 
     def fail(self, index: int, event: StepFailed) -> None:
@@ -141,15 +163,22 @@ class ScopeState:
         """Reached nodes that no other live node can still reach, in document order."""
         return self._frontier.ready()
 
-    def revive(self) -> None:
-        """Let failed and interrupted nodes be reached again, as a resume does; of a section only interrupted ones."""
-        again = [*(self.failed if self.ending is None else ()), *self.running]
-        for index in again:
+    def revive(self, *, failed: bool = True) -> None:
+        """Let failed and interrupted nodes be reached again, as a resume does; of a section only interrupted ones.
+
+        Not those that `failed` where the run only waited meanwhile.
+        """
+        self._reach_again([*(self._failed_in_main() if failed else ()), *self.running])
+
+    def _failed_in_main(self) -> list[int]:
+        return list(self.failed) if self.ending is None else []
+
+    def _reach_again(self, nodes: list[int]) -> None:
+        for index in nodes:
             self._frontier.end(index)
             self.visits[index] -= 1
-        self._frontier.reach(again)
-        if self.ending is None:
-            self.failed.clear()
+            self.failed.pop(index, None)
+        self._frontier.reach(nodes)
 
     def natural(self, index: int, key: str) -> object:
         """What the nearest upstream step of a node wrote under `key`; raises `KeyError`.
@@ -199,13 +228,16 @@ class ScopeState:
             self._writers.setdefault(key, set()).add(index)
         targets = self.plan.nodes[index].edges.get(action, ())
         self._frontier.reach(targets)
-        if not targets and self.ending is None:
-            self.ended.append(index)
-        if self.plan.has_conditions:
+        giving: tuple[int, ...] = (index,)
+        if self.plan.passes_on:
             self.skipped.discard(index)
-            self._led_by.pop(index, None)
+            before = self._led_by.pop(index, ())
+            if self.plan.nodes[index].sets_state:
+                giving = before
             for target in targets:
-                self._led_by[target] = (*self._led_by.get(target, ()), index)
+                self._led_by[target] = (*self._led_by.get(target, ()), *giving)
+        if not targets and self.ending is None:
+            self.ended.extend(giving)
 
     def _pass(self, index: int, event: StepCompleted) -> None:
         """Go on past a node that has nothing of its own to give: what led to it leads on."""

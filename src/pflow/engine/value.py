@@ -281,7 +281,7 @@ def _tag(item: object) -> object:
 def _opaque(value: object) -> Encoded:
     if isinstance(value, str):
         raise StepError("the result holds text that is not Unicode (half of a surrogate pair)")
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    kind = value.kind if isinstance(value, Opaque) else f"{type(value).__module__}.{type(value).__qualname__}"
     return Encoded(orjson.dumps({"opaque": kind}), b"opaque:%d" % id(value))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import InputError, NotFoundError, UsageError
@@ -21,6 +22,9 @@ from pflow.execution.live_run import LiveRun
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source, recorded_source
 
+if TYPE_CHECKING:
+    from pflow.engine.again.items import Items
+
 Params = Mapping[str, object]
 
 
@@ -33,16 +37,25 @@ def begin_run(
     observer: Observer | None = None,
     cache: bool = True,
     run_id: str | None = None,
+    trial: Params | None = None,
 ) -> LiveRun:
-    """A run of a checked workflow; with `text` the params are words of a command line."""
+    """A run of a checked workflow; with `text` the params are words of a command line.
+
+    A `trial` holds the values that it finds as its state, instead of those that are kept; what it sets is not kept.
+    """
     plan = checked.runnable()
     inputs = bind(wiring, plan, params, text=text)
+    if trial is not None:
+        from pflow.execution.keeping.trial import check_trial  # lazy: few runs are one
+
+        check_trial(plan, trial)
     chosen = run_id or new_run_id()
     return LiveRun(
         wiring,
         plan,
         chosen,
-        lambda executor: executor.run(plan, inputs, run_id=chosen),
+        lambda executor: executor.run(plan, inputs, run_id=chosen, trial=trial),
+        inputs=inputs,
         source=checked.source,
         observer=observer,
         cache=cache,
@@ -56,20 +69,35 @@ def begin_resume(
     *,
     edited: Workflow | None = None,
     rerun_in_doubt: bool = False,
+    failed_items: Sequence[str] | None = None,
     text: bool = False,
     observer: Observer | None = None,
     cache: bool = True,
 ) -> LiveRun:
-    """The run as it goes on, with its own document or the edited one, and its inputs, changed by `params`."""
-    checked, inputs = _continuation(wiring, run_id, edited, params, text=text)
+    """The run as it goes on, with its own document or the edited one, and its inputs, changed by `params`.
+
+    With `failed_items`, these items that batches went on without run again, or all if none is named.
+    """
+    history = read_history(wiring, run_id, params if edited is None else {})
+    checked = check_again(wiring, run_id, history, edited)
     plan = checked.ready()
+    if edited is None:
+        _check_recorded(plan, params)
+    inputs = bind_again(wiring, plan, history, params, text=text)
+    if history.only:
+        _check_only(run_id, history, changed=edited is not None or failed_items is not None)
+        from pflow.engine.again.only import only_plan  # lazy: few runs are of a single step
+
+        plan = only_plan(plan, plan.by_id[history.only.partition("#")[0]])
+    again = None if failed_items is None else _choose_items(wiring, run_id, failed_items)
     return LiveRun(
         wiring,
         plan,
         run_id,
         lambda executor: executor.resume(
-            run_id, plan, inputs, edited=edited is not None, rerun_in_doubt=rerun_in_doubt
+            run_id, plan, inputs, edited=edited is not None, rerun_in_doubt=rerun_in_doubt, again=again
         ),
+        inputs=inputs,
         observer=observer,
         cache=cache,
         warnings=checked.warnings,
@@ -96,10 +124,8 @@ def _know(redactor: Redactor, name: str, value: object) -> None:
         redactor.add(place, text)
 
 
-def _continuation(
-    wiring: Wiring, run_id: str, edited: Workflow | None, params: Params, *, text: bool
-) -> tuple[Checked, dict[str, object]]:
-    history = _history(wiring, run_id, params if edited is None else {})
+def check_again(wiring: Wiring, run_id: str, history: History, edited: Workflow | None = None) -> Checked:
+    """The document with which a run, or another one that is made from it, goes on: the edited one, or its own."""
     if edited is not None:
         source = find_source(edited, wiring.home, wiring.projects)
     elif isinstance(history.document, Withheld):
@@ -111,17 +137,22 @@ def _continuation(
             f"run `{run_id}` is a flow of Python nodes, which only its program has",
             suggestions=["run the program again"],
         )
+    source = source._replace(state_scope=history.state_scope)  # a run keeps its state where it began to
     checked = check_source(wiring, source, recorded=edited is None or _is_recorded(source, history.document))
     if checked.plan is None and edited is None:
         _check_programs(wiring, run_id, history.document)
-    plan = checked.ready()
+    if checked.plan is not None and "" in checked.plan.keeps:
+        checked.runnable()  # raises: an edited document must not keep its state under no name
+    return checked
+
+
+def bind_again(wiring: Wiring, plan: Plan, history: History, params: Params, *, text: bool) -> dict[str, object]:
+    """The inputs of a run as far as the plan has them, changed by `params`."""
     known = {name: value for name, value in history.inputs.items() if name in plan.inputs}
-    if edited is None:
-        _check_recorded(plan, params)
     for name, value in known.items():
         if isinstance(value, Withheld) and name not in params:
             raise withheld_error(f"the input `{name}`", value)
-    return checked, bind(wiring, plan, {**known, **params}, text=text)
+    return bind(wiring, plan, {**known, **params}, text=text)
 
 
 def _check_programs(wiring: Wiring, run_id: str, recorded: object) -> None:
@@ -143,8 +174,11 @@ def _is_recorded(source: Source, recorded: object) -> bool:
     return recorded.get("document") == document.raw
 
 
-def _history(wiring: Wiring, run_id: str, secrets: Params) -> History:
-    """What the run did. Its document and inputs may hold secret inputs, which have to be known to read them."""
+def read_history(wiring: Wiring, run_id: str, secrets: Params, *, given: Params | None = None) -> History:
+    """What the run did. Its document and inputs may hold secret inputs, which have to be known to read them.
+
+    Among those that are `given` there may be some.
+    """
     for name, value in secrets.items():
         _know(wiring.redactor, name, value)
     history = wiring.executor(None).history(run_id)
@@ -153,7 +187,7 @@ def _history(wiring: Wiring, run_id: str, secrets: Params) -> History:
         return history
     variables = wiring.settings.variables()
     for name in missing:
-        value = secrets.get(name, variables.get(name, variables.get(name.upper())))
+        value = {**variables, **secrets, **(given or {})}.get(name, variables.get(name.upper()))
         for reading in _readings(name, value):
             _know(wiring.redactor, name, reading)
     return wiring.executor(None).history(run_id)
@@ -170,6 +204,26 @@ def _readings(name: str, value: object) -> Iterator[object]:
     for kind in ("integer", "number", "array", "object") if isinstance(value, str) else ():
         with suppress(InputError):
             yield coerce_text(str(value), kind, name)
+
+
+def _choose_items(wiring: Wiring, run_id: str, words: Sequence[str]) -> Items:
+    """The items to run again, with what they are inside of."""
+    # lazy: only where items run again
+    from pflow.engine.again.items import check_known, choose_items, with_outer
+
+    history = wiring.executor(None).history(run_id)  # once more: the secrets are known by now
+    again = with_outer(choose_items(run_id, history, words))
+    check_known(history, again)
+    return again
+
+
+def _check_only(run_id: str, history: History, *, changed: bool) -> None:
+    """Raise `UsageError` for a run of a single step that is to go on in another way than it began."""
+    if changed:
+        raise UsageError(
+            f"run `{run_id}` ran only the step `{history.only}`, with the values of `{history.forked_from}`",
+            suggestions=[Advice("{run_only}   to try it again", step=history.only, run=history.forked_from)],
+        )
 
 
 def _check_recorded(plan: Plan, params: Params) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 
 from pflow.core.advice import Advice
 from pflow.core.document.document import Document
-from pflow.core.document.issue import CREDENTIAL, Issue
+from pflow.core.document.issue import CREDENTIAL, NO_SCOPE, Issue
 from pflow.core.document.parse import Parsed
 from pflow.core.document.position import Path
 from pflow.core.errors import DocumentError, PflowError
@@ -73,8 +73,9 @@ class Checked(Frozen):
     def _refusal(self, stopping: tuple[Issue, ...]) -> DocumentError:
         message = stopping[0].message if len(stopping) == 1 else f"{len(stopping)} issues in `{self.source.shown}`"
         advice = Advice("`{setup_workflow}` shows what is missing, and adds it", workflow=self.source.shown)
-        has_setup = any(issue in self.missing for issue in stopping) and not self.source.is_inline
-        return DocumentError(message, issues=(*stopping, *self.warnings), suggestions=[advice] if has_setup else [])
+        has_setup = any(issue in self.missing and issue.code != NO_SCOPE for issue in stopping)
+        suggestions = [advice] if has_setup and not self.source.is_inline else []
+        return DocumentError(message, issues=(*stopping, *self.warnings), suggestions=suggestions)
 
 
 def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> Checked:
@@ -91,11 +92,17 @@ def check_source(wiring: Wiring, source: Source, *, recorded: bool = False) -> C
 
     named = source.library or (source.shown if source.project else "")
     name = named or parsed.document.name or FilePath(source.shown).stem
+    keeps_as = source.state_scope or named or source.draft or parsed.document.name
     plan, issues, sketch = compile_document(
-        parsed, wiring.registry, source.load, name=name, recorded=recorded, strict=strict
+        parsed, wiring.registry, source.load, name=name, keeps_as=keeps_as, recorded=recorded, strict=strict
     )
     issues = (*issues, *_credentials(wiring, parsed))
-    checked = Checked(source=source, plan=plan, issues=issues, sketch=sketch)
+    unnamed: tuple[Issue, ...] = ()
+    if plan is not None and "" in plan.keeps:
+        from pflow.execution.keeping.declared import unnamed_state  # lazy: only for this issue
+
+        unnamed = (unnamed_state(plan, parsed.places),)
+    checked = Checked(source=source, plan=plan, issues=issues, sketch=sketch, missing=unnamed)
     if recorded or (plan is not None and not _requires_something(plan.raw)):
         return checked
     return _with_needs(wiring, checked, parsed.document)
@@ -116,7 +123,10 @@ def _with_needs(wiring: Wiring, checked: Checked, document: Document) -> Checked
         plan=None if wrong else checked.plan,
         issues=(*wrong, *(issue for issue in issues if issue.code != CREDENTIAL or issue.path not in told)),
         sketch=checked.sketch or (checked.plan if wrong else None),
-        missing=missing_issues(source, (found for found in missing if f"requires.servers.{found.name}" not in told)),
+        missing=(
+            *checked.missing,
+            *missing_issues(source, (found for found in missing if f"requires.servers.{found.name}" not in told)),
+        ),
     )
 
 

@@ -17,9 +17,10 @@ from pflow.core.interface import EXPRESSION_SLOTS, MCP_SERVER
 from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType, of_kinds
 from pflow.engine.graph import reach_through_loops
-from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanBatch, PlanNode
+from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanNode
 from pflow.engine.value import digest
 from pflow.execution.absence.document import check_absence
+from pflow.execution.asking.document import check_asking
 from pflow.execution.definition import define
 from pflow.execution.expression.document import check_expressions, infer_types
 from pflow.execution.fit.given import GivenTypes
@@ -29,12 +30,13 @@ from pflow.execution.fit.taken import ITEMS, convert_to, read_default_as, taken_
 from pflow.execution.fit.template_fit import TemplateFit
 from pflow.execution.fit.value import Values
 from pflow.execution.foreign_syntax import warn_of_foreign
+from pflow.execution.keeping.document import check_state, included_name, prepare_state, report_undeclared
 from pflow.execution.lint.document_lint import lint_document
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
 from pflow.execution.node_param import NodeParams, find_entry, read_json, tool_params
 from pflow.execution.parsed import check_pattern
 from pflow.execution.plan_edges import plan_edges
-from pflow.execution.reference import References
+from pflow.execution.reference import References, check_node
 from pflow.execution.repeat.purity import check_repeats, purity_of, reads_when_known
 from pflow.execution.section.membership import assign_sections
 from pflow.execution.section.waiting import check_waiting
@@ -72,22 +74,24 @@ def compile_plan(
     load: Load,
     *,
     name: str = "",
+    keeps_as: str = "",
     recorded: bool = False,
     strict: Strict = lambda: False,
 ) -> tuple[Plan | None, tuple[Issue, ...]]:
     """Check a document against the node types there are, all of it, and freeze it into a plan.
 
-    The plan is None when an issue is an error; warnings come with a plan. Of a document that a run has `recorded`,
-    what only newer checks find is a warning: a run that could begin can go on.
+    The plan is None when an issue is an error; warnings come with a plan. `keeps_as` is the name under which it keeps
+    its state, unless the document says another one. Of a document that a run has `recorded`, what only newer checks
+    find is a warning: a run that could begin can go on.
     """
-    return compile_document(parsed, types, load, name=name, recorded=recorded, strict=strict)[:2]
+    return compile_document(parsed, types, load, name=name, keeps_as=keeps_as, recorded=recorded, strict=strict)[:2]
 
 
 def compile_document(
-    parsed: Parsed, types: Registry, load: Load, *, name: str, recorded: bool, strict: Strict
+    parsed: Parsed, types: Registry, load: Load, *, name: str, keeps_as: str, recorded: bool, strict: Strict
 ) -> tuple[Plan | None, tuple[Issue, ...], Plan | None]:
     """The same, and where there is no plan a sketch of one, to be looked at."""
-    compiler = _Compiler(parsed, load, _Shared(types=types, recorded=recorded, strict=strict), name)
+    compiler = _Compiler(parsed, load, _Shared(types=types, recorded=recorded, strict=strict), name, keeps_as)
     plan = compiler.compile()
     issues = tuple(sorted(compiler.issues, key=lambda issue: SEVERITIES.index(issue.severity)))
     return plan, issues, compiler.sketch
@@ -105,7 +109,15 @@ class _Shared:
 
 
 class _Compiler:
-    def __init__(self, parsed: Parsed, load: Load, shared: _Shared, name: str, trail: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        parsed: Parsed,
+        load: Load,
+        shared: _Shared,
+        name: str,
+        keeps_as: str | None,
+        trail: tuple[str, ...] = (),
+    ) -> None:
         self.places = parsed.places
         self.shared = shared
         self.types = shared.types
@@ -118,6 +130,7 @@ class _Compiler:
         self.values = Values(self.mappings, shared.strict, self._report)
         self.load = load
         self.name = name
+        self.keeps_as = keeps_as
         self.trail = trail
         self.children: dict[str, object] = {}
         self.programs: dict[str, str] = {}
@@ -136,6 +149,7 @@ class _Compiler:
             CheckedNode(index, spec, find_entry(index, spec, self.types, self._report))
             for index, spec in enumerate(document.nodes)
         ]
+        scope = prepare_state(document, self.keeps_as, nodes, self._report)
         for node in nodes:
             node.child = self._child(node)
         for node in nodes:
@@ -143,8 +157,9 @@ class _Compiler:
             node.when = self.values.condition(node.spec.when, "condition", ("nodes", node.index, "when"))
             until = node.spec.retry.until if node.spec.retry else ""
             node.until = self.values.condition(until, "condition", ("nodes", node.index, "retry", "until"))
+            node.approve = self.values.approve(node)
         for node in nodes:
-            node.batch = self._batch(node)
+            node.batch = self.values.batch(node)
         starts = plan_edges(document, nodes, self._report)
         sections = assign_sections(document, nodes, starts, self._report)
         check_waiting(document, nodes, self._report)
@@ -158,7 +173,7 @@ class _Compiler:
         for node in nodes:
             fill_params(node, self.mappings.get(node.spec.id), references, self._report)
         for node in nodes:
-            self._check_params(node, references)
+            check_node(node, references)
             self._check_fit(node, fit)
             check_actions(node, document, self._report)
             check_repeats(node, self._report)
@@ -168,7 +183,9 @@ class _Compiler:
                 references.check(None, reference, ("outputs", output, "source"))
             declared = document.outputs[output]
             self.output_types[output] = fit.check_output(output, declared.type, source, declared.source)
+        check_asking(nodes, after, self._report)
         check_absence(document, nodes, starts, after, outputs, self._report)
+        check_state(document, scope, nodes, starts, self._report)
         lint_document(nodes, after, outputs, self.mappings, given, self._report)
         if any(issue.severity == "error" for issue in self.issues):
             from pflow.execution.need.sketch import sketch_plan  # lazy: only for what cannot run
@@ -185,6 +202,8 @@ class _Compiler:
             raw={"document": document.raw, "children": self.children} | self._programs(nodes),
             sections=sections,
             timeout=document.timeout,
+            state=document.state,
+            state_scope=scope,
         )
 
     def _report(
@@ -242,7 +261,7 @@ class _Compiler:
                 node.lacks_workflow = True
                 self._report("unknown-workflow", error.message, path, hint=(error.suggestions or ("",))[0])
                 return None
-            inner = self._include(key, parsed, load)
+            inner = self._include(key, parsed, load, wanted)
             if parsed.document is not None and (isinstance(wanted, str) or inner.children):
                 written = {"document": parsed.document.raw} if isinstance(wanted, str) else {}
                 self.children[key] = {**written, "children": inner.children}
@@ -250,9 +269,10 @@ class _Compiler:
         node.child_types, node.child_sketch = inner.output_types, inner.sketch
         return inner.plan
 
-    def _include(self, key: str, parsed: Parsed, load: Load) -> _Compiler:
+    def _include(self, key: str, parsed: Parsed, load: Load, wanted: object) -> _Compiler:
         """A document inside this one, compiled once, however many nodes run it."""
-        inner = self.included[key] = _Compiler(parsed, load, self.shared, "", (*self.trail, key))
+        keeps_as = included_name(wanted, parsed.document)
+        inner = self.included[key] = _Compiler(parsed, load, self.shared, "", keeps_as, (*self.trail, key))
         inner.plan = inner.compile()
         self.programs |= inner.programs
         return inner
@@ -273,7 +293,10 @@ class _Compiler:
             if field is not None:
                 node.fields[name] = field
             if interface and field is None and not interface.open_params:
-                report_unknown(spec, interface, name, path, self._report)
+                if node.own_interface is None:
+                    report_unknown(spec, interface, name, path, self._report)
+                elif self.document is not None:
+                    report_undeclared(node, self.document, name, path, self._report)
             if "${" in name:
                 self._report("template-here", f"templates do not apply in names of parameters: `{name}`", path)
                 continue
@@ -292,32 +315,6 @@ class _Compiler:
         if node.is_built_in("parse"):
             check_pattern(spec, self._report, ("nodes", node.index, "params"))
         return compiled
-
-    def _batch(self, node: CheckedNode) -> PlanBatch | None:
-        batch = node.spec.batch
-        if batch is None:
-            return None
-        return PlanBatch(
-            items=self.values.template(batch.items, ("nodes", node.index, "batch", "items")),
-            name=batch.name,
-            concurrency=batch.concurrency,
-            keep_going=batch.on_error == "continue",
-            max_failed=batch.max_failed,
-            where=self.values.condition(batch.where, "where", ("nodes", node.index, "batch", "where"), batch.name),
-        )
-
-    def _check_params(self, node: CheckedNode, references: References) -> None:
-        index, batch = node.index, node.batch
-        own: tuple[str, ...] = (batch.name, f"{batch.name}_index") if batch else ()
-        items = batch.items.references if batch else ()
-        for name, compiled in node.params.items():
-            for reference in compiled.references if not compiled.is_computed else ():
-                if reference.root not in own:
-                    references.check(index, reference, ("nodes", index, "params", name))
-                elif node.spec.batch and reference.root == own[0] and items and items[0].text == node.spec.batch.items:
-                    references.check_item(reference, items[0], ("nodes", index, "params", name))
-        for reference in items:
-            references.check(index, reference, ("nodes", index, "batch", "items"))
 
     def _check_fit(self, node: CheckedNode, fit: TemplateFit) -> None:
         """Compare what is given with what is taken, and let what is given become that."""
@@ -352,7 +349,7 @@ class _Compiler:
     def _node(self, node: CheckedNode, entry: Entry) -> PlanNode:
         spec, child = node.spec, node.child
         mapping = self.mappings.get(spec.id)
-        node_hash = entry.node_hash if child is None else digest(orjson.dumps(child.raw))
+        node_hash = (node.own_hash or entry.node_hash) if child is None else digest(orjson.dumps(child.raw))
         ordered = entry.interface.choice_param
         definition, former = define(spec, node_hash, mapping, child.raw if child else None, ordered=ordered)
         added = tool_params(entry.tool)
@@ -382,7 +379,10 @@ class _Compiler:
             timeout=spec.timeout,
             limit=spec.limit,
             max_visits=spec.max_visits or MAX_VISITS,
+            approve=node.approve,
+            may_wait=node.waits or node.approve is not None or (child is not None and child.may_wait),
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),
             json_in=read_json if entry.tool and entry.gives_text else None,
+            sets_state=node.own_interface is not None,
         )

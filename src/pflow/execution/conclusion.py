@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pflow.core.errors import PflowError
 from pflow.core.file.home_clock import note_day, sure_now
 from pflow.core.library.workflow_manager import WorkflowManager
-from pflow.engine.executor import RunResult
 from pflow.engine.plan import Plan
+from pflow.engine.result import RunResult
 from pflow.execution.outcome import Outcome
 from pflow.execution.retention import clean_home, is_due
 from pflow.execution.trace import write_trace
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Source
+
+if TYPE_CHECKING:
+    from pflow.execution.asking.answer import Waiting
+
+WAITING_CODE = 4
+"""The exit code for a run that waits for an answer."""
 
 _EXIT_CODES = {"security": 3, "in_doubt": 4}
 
@@ -41,7 +47,7 @@ def conclude(
         with _noted("results of tools were not remembered", notices):
             wiring.registry.keep_observed()
     with _noted("old runs were not deleted", notices):
-        _clean(wiring, result.run_id)
+        clean_if_due(wiring, keep=result.run_id)
     if source is not None:
         with _noted("the run was not counted", notices):
             _count(wiring, source, result)
@@ -57,12 +63,21 @@ def conclude(
             ),
             "store": {},
         },
-        exit_code=0 if is_complete else code,
+        exit_code=0 if is_complete else code if signalled or result.status != "waiting" else WAITING_CODE,
+        open_waits=_open_waits(wiring, result),
         primary=_primary(wiring, plan, outputs) if is_complete else None,
         trace_path=trace_path,
         notices=tuple(notices),
         limit=wiring.settings.number("output.limit_kb") << 10,
     )
+
+
+def _open_waits(wiring: Wiring, result: RunResult) -> tuple[Waiting, ...]:
+    if not result.waiting:
+        return ()
+    from pflow.execution.asking.answer import show_waiting  # lazy: many documents never wait
+
+    return tuple(show_waiting(result.run_id, asked, wiring.redactor.value) for asked in result.waiting)
 
 
 def _write_trace(wiring: Wiring, run_id: str) -> str:
@@ -76,12 +91,20 @@ def _write_trace(wiring: Wiring, run_id: str) -> str:
     )
 
 
-def _clean(wiring: Wiring, run_id: str) -> None:
-    """Once a day, delete old runs and drafts."""
-    if is_due(wiring.home):
-        runs_days = wiring.settings.number("runs.keep_days")
-        drafts_days = wiring.settings.number("drafts.keep_days")
-        clean_home(wiring.home, wiring.journal, runs_days=runs_days, drafts_days=drafts_days, keep=run_id)
+def keep_house(wiring: Wiring) -> list[str]:
+    """Note that the home is used today and delete what is old, where no run has just done so; what to say about it."""
+    notices = [note] if (note := note_day(wiring.home)) else []
+    gone = clean_if_due(wiring)
+    return [*notices, *([f"deleted {len(gone)} old run{'s' * (len(gone) != 1)}"] if gone else [])]
+
+
+def clean_if_due(wiring: Wiring, *, keep: str = "") -> list[str]:
+    """Once a day, delete old runs and drafts, but not the run `keep`; the runs that are gone. Raises `StorageError`."""
+    if not is_due(wiring.home):
+        return []
+    runs_days = wiring.settings.number("runs.keep_days")
+    drafts_days = wiring.settings.number("drafts.keep_days")
+    return clean_home(wiring.home, wiring.journal, runs_days=runs_days, drafts_days=drafts_days, keep=keep)
 
 
 def _count(wiring: Wiring, source: Source, result: RunResult) -> None:
@@ -102,9 +125,12 @@ def _noted(problem: str, notices: list[str]) -> Iterator[None]:
 
 
 def _primary(wiring: Wiring, plan: Plan, outputs: Mapping[str, object]) -> str | None:
-    """The main output of the last node of the main part, when the document does not say what its outputs are."""
-    main = [node for node in plan.nodes if plan.section_of(node.number) is None]
-    if plan.outputs or not main or main[-1].type not in wiring.registry:
+    """The main output of the last node of the main part, when the document does not say what its outputs are.
+
+    A step that is tried out on its own shows all that it gives.
+    """
+    main = [node for node in plan.nodes if plan.section_of(node.number) is None and not node.sets_state]
+    if plan.outputs or plan.only or not main or main[-1].type not in wiring.registry:
         return None
     declared = wiring.registry.get(main[-1].type).interface.outputs
     return declared[0].name if declared and declared[0].name in outputs else None

@@ -18,7 +18,8 @@ class Description(Frozen):
     """A workflow for people and agents; `statistics` are those of one that is saved.
 
     `missing` is what it lacks to run, a sentence each, and `abilities` what it can do, step by step. `sections` are
-    the nodes that `on_failure` and `finally` begin with, and `timeout` is in seconds.
+    the nodes that `on_failure` and `finally` begin with, and `timeout` is in seconds. `state` is what it keeps between
+    runs, as its document declares it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Description(Frozen):
     abilities: Sequence[Ability] = ()
     sections: Mapping[str, str] = {}
     timeout: float | None = None
+    state: Mapping[str, object] = {}
 
 
 def _edges(plan: Plan) -> list[JsonView]:
@@ -75,6 +77,7 @@ def describe_checked(checked: Checked, statistics: SavedWorkflow | None = None) 
         abilities=abilities_of(checked.source),
         sections={section: plan.nodes[first].id for section, first in plan.sections.items()},
         timeout=plan.timeout,
+        state=document.get("state") or {},
     )
 
 
@@ -88,5 +91,11 @@ def _node(node: PlanNode, section: str | None) -> dict[str, object]:
     shown: dict[str, object] = {"id": node.id, "type": node.type, "purity": node.purity}
     until = node.retry.until if node.retry is not None else ""
     limit = node.limit.text if node.limit is not None else ""
-    more = {"limit": limit, "until": until, "missing": node.missing, "section": section}
+    more = {
+        "limit": limit,
+        "until": until,
+        "missing": node.missing,
+        "section": section,
+        "approve": node.approve is not None,
+    }
     return shown | {name: value for name, value in more.items() if value}

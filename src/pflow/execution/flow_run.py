@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 
-from pflow.engine.executor import Executor, RunResult, new_run_id
+from pflow.engine.executor import Executor, new_run_id
 from pflow.engine.ports import Observer
+from pflow.engine.result import RunResult
 from pflow.execution.live_run import LiveRun
 from pflow.execution.outcome import Outcome
 from pflow.execution.pocketflow_plan import plan_from_flow

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from pflow.core.document.issue import Issue
 from pflow.core.errors import UsageError
-from pflow.engine.executor import Executor, RunResult
+from pflow.engine.binding import unstored_secrets
+from pflow.engine.executor import Executor
 from pflow.engine.plan import Plan
-from pflow.engine.ports import Observer
+from pflow.engine.ports import Observer, Unrecorded
+from pflow.engine.result import RunResult
+from pflow.execution.compiler import PROGRAMS
 from pflow.execution.conclusion import conclude
 from pflow.execution.outcome import Outcome
 from pflow.execution.wiring import Wiring
@@ -48,6 +51,7 @@ class LiveRun:
         run_id: str,
         work: Work,
         *,
+        inputs: Mapping[str, object] | None = None,
         source: Source | None = None,
         observer: Observer | None = None,
         cache: bool = True,
@@ -58,6 +62,8 @@ class LiveRun:
         self.plan = plan
         self._wiring = wiring
         self._work = work
+        self._inputs = inputs or {}
+        self._cache = cache
         self._source = source
         self._executor = wiring.executor(observer, use_cache=cache)
         self._stopped = False
@@ -80,7 +86,8 @@ class LiveRun:
     def wait(self, *, signals: bool = False) -> Outcome:
         """See it through from synchronous code, on an event loop of its own.
 
-        With `signals`, a first SIGINT, SIGTERM or SIGHUP stops it, resumable, and a second one ends the process.
+        With `signals`, a first SIGINT, SIGTERM or SIGHUP stops it, resumable, and a second one ends the process. Steps
+        of a run that is driven for others are finished first: nobody waits for the process to end.
         """
         if _in_event_loop():
             raise UsageError(
@@ -89,6 +96,41 @@ class LiveRun:
             )
         with asyncio.Runner() as runner:
             return runner.run(self._alone(signals))
+
+    def record(self) -> Unrecorded:
+        """Only record that it begins or goes on, for others to drive; what they need beside the journal.
+
+        Raises `UsageError` if only this program can run it, and whatever keeps it from beginning.
+        """
+        if _in_event_loop():
+            raise UsageError(
+                "a run cannot be detached inside a running event loop",
+                suggestions=["write `await asyncio.to_thread(workspace.detach, run)`"],
+            )
+        programs = self.plan.raw.get(PROGRAMS)
+        if programs or not self.plan.raw:
+            what = f"the node type `{next(iter(programs))}`" if isinstance(programs, Mapping) else "this flow"
+            raise UsageError(f"a run cannot be detached from this program, because {what} is a part of it")
+        unstored = unstored_secrets(self.plan, self._inputs, self._wiring.settings.stored())
+        self._executor.only_record()
+        try:
+            with asyncio.Runner() as runner:
+                runner.run(self._recorded())
+        finally:
+            self._executor.close()
+        return Unrecorded(inputs=unstored, cache=self._cache)
+
+    async def _recorded(self) -> None:
+        await self._work(self._executor)
+
+    def wait_aside(self) -> Outcome:
+        """The same, on a thread of its own where an event loop runs, which stands still meanwhile."""
+        if not _in_event_loop():
+            return self.wait()
+        from concurrent.futures import ThreadPoolExecutor  # lazy: few programs call this from an event loop
+
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(self.wait).result()
 
     def stop(self, *, graceful: bool = False, reason: str = "interrupted") -> None:
         """Stop it, resumable. `graceful` lets steps that run finish and be recorded. To be called on the run's loop."""
@@ -118,4 +160,4 @@ class LiveRun:
         if self._signalled:
             os._exit(self._signalled)
         self._signalled = SIGNALS[name]
-        self.stop()
+        self.stop(graceful=self._wiring.is_driving)

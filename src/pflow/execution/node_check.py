@@ -15,7 +15,7 @@ from pflow.core.other_words import field_meant
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType
-from pflow.engine.plan import DONE, Plan, PlanBatch
+from pflow.engine.plan import DONE, Approve, Plan, PlanBatch
 from pflow.execution.parsed import parsed_value
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _RESERVED_CASES = {
     "else": "it is for when no case holds",
     **dict.fromkeys(ERROR_ACTIONS, "a node that fails ends with it"),
 }
+
+_ANY_ACTIONS = ("default", "error", "timeout")
 
 _CHOOSE = 'to choose by a condition write `edges: [{from: …, to: …, when: "x > 1"}]`, or a `switch`'
 
@@ -59,8 +61,9 @@ class CheckedNode:
     """A node while its document is checked: what is known of it so far."""
 
     __slots__ = (
-        *("batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
-        *("choices_made", "inferred", "lacks_workflow", "params", "section", "spec", "until", "when"),
+        *("approve", "batch", "child", "child_sketch", "child_types", "edges", "entry", "fields", "implied", "index"),
+        *("choices_made", "inferred", "lacks_workflow", "own_hash", "own_interface", "params", "section", "spec"),
+        *("until", "when"),
     )
 
     def __init__(self, index: int, spec: NodeSpec, entry: Entry | None) -> None:
@@ -77,15 +80,18 @@ class CheckedNode:
         self.fields: dict[str, Field] = {}
         self.inferred: tuple[Field, ...] | None = None
         self.batch: PlanBatch | None = None
+        self.approve: Approve | None = None
         self.edges: dict[str, tuple[int, ...]] = {}
         self.implied: list[str] = []
         self.choices_made: dict[str, list[Way]] = {}
         self.section: Section | None = None
+        self.own_interface: Interface | None = None
+        self.own_hash = ""
 
     @property
     def interface(self) -> Interface | None:
-        """What its type takes and gives, if there is such a type."""
-        return self.entry.interface if self.entry else None
+        """What its type takes and gives, if there is such a type, or what it does in this document."""
+        return self.own_interface or (self.entry.interface if self.entry else None)
 
     def is_built_in(self, name: str) -> bool:
         """Whether it is of a type that comes with pflow; a person may have a node of that name."""
@@ -93,16 +99,32 @@ class CheckedNode:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The actions that its type may end with, besides `default` and failures."""
+        """The actions that its type may end with, besides `default` and failures. A batch as such chooses nothing."""
         interface = self.interface or Interface()
-        named = self.spec.params.get(interface.choice_param) if interface.choice_param else None
-        actions = (*(named if isinstance(named, Mapping) else ()), *interface.actions)
+        if self.spec.batch is not None:
+            return ()
+        actions = (*self._named_choices, *interface.actions)
         return tuple(action for action in actions if action != "default" and action not in ERROR_ACTIONS)
+
+    @property
+    def _named_choices(self) -> tuple[str, ...]:
+        """The actions that its params name: the keys of an object, or the words of a list."""
+        name = self.interface.choice_param if self.interface else ""
+        named = self.spec.params.get(name) if name else None
+        return tuple(one for one in named if isinstance(one, str)) if isinstance(named, Mapping | list) else ()
 
     @property
     def is_closed(self) -> bool:
         """Whether it never ends with `default`, as it does when its condition leaves it out."""
-        return self.interface is not None and "default" not in self.interface.actions and not self.spec.when
+        if self.interface is None or self.spec.when or self.spec.batch is not None:
+            return False
+        in_list = isinstance(self.spec.params.get(self.interface.choice_param), list) and bool(self._named_choices)
+        return "default" not in self.interface.actions or in_list
+
+    @property
+    def waits(self) -> bool:
+        """Whether its type asks or waits for something."""
+        return self.interface is not None and self.interface.waits
 
     @property
     def chooses(self) -> bool:
@@ -214,7 +236,7 @@ def check_actions(node: CheckedNode, document: Document, report: Report) -> None
         return
     actions = tuple(dict.fromkeys((*entry.interface.actions, *choices)))
     for action in edges:
-        if action not in actions and action not in ("default", "error", "timeout"):
+        if action not in actions and action not in (*_ANY_ACTIONS, *(("declined",) if spec.approve else ())):
             report(
                 "unknown-action",
                 f"node `{spec.id}` ({spec.type}) never returns action `{action}`",
@@ -237,13 +259,13 @@ def _check_case_names(node: CheckedNode, report: Report) -> None:
     """The names that a document gives to choices are not those of actions that mean something else."""
     name = node.interface.choice_param if node.interface else ""
     cases = node.spec.params.get(name) if name else None
-    for case in cases if isinstance(cases, Mapping) else ():
-        if case in _RESERVED_CASES:
+    for index, case in enumerate(cases if isinstance(cases, Mapping | list) else ()):
+        if isinstance(case, str) and case in _RESERVED_CASES:
             report(
                 "reserved-case",
-                f"a case of `{node.spec.id}` cannot have the name `{case}`: {_RESERVED_CASES[case]}",
-                ("nodes", node.index, "params", name, case),
-                hint="give the case another name",
+                f"a {name[:-1]} of `{node.spec.id}` cannot have the name `{case}`: {_RESERVED_CASES[case]}",
+                ("nodes", node.index, "params", name, index if isinstance(cases, list) else case),
+                hint="give it another name",
             )
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import orjson
 
+from pflow.core.advice import Advice
 from pflow.core.errors import RunError
 from pflow.core.json_type import type_of
-from pflow.engine.executor import RunResult
+from pflow.engine.result import RunResult
+
+if TYPE_CHECKING:
+    from pflow.execution.asking.answer import Waiting
 
 _PREVIEW_CHARACTERS = 400
 _SHAPE_KEYS = 20
@@ -18,7 +22,8 @@ _SHAPE_KEYS = 20
 class Outcome(RunResult):
     """A run's result without secrets, as every edge shows it.
 
-    `primary` names the main output when the document declares none.
+    `primary` names the main output when the document declares none. `open_waits` is what a run waits for that has the
+    status `waiting`.
     """
 
     exit_code: int
@@ -26,6 +31,7 @@ class Outcome(RunResult):
     trace_path: str | None = None
     notices: tuple[str, ...] = ()
     limit: int = 20 << 10
+    open_waits: tuple[Waiting, ...] = ()
 
     @property
     def success(self) -> bool:
@@ -36,9 +42,21 @@ class Outcome(RunResult):
         """The outcome itself if the run completed; otherwise raises a `RunError` that says why it did not."""
         if self.success:
             return self
+        if self.status == "waiting":
+            raise self._waiting_error()
         error = self.error or {}
         message = str(error.get("message") or f"the run is {self.status}")
         raise RunError(message, details={**self.checkpoint, "error": dict(error)})
+
+    def _waiting_error(self) -> RunError:
+        """Why a run that waits has no outputs yet, with the first thing that it waits for."""
+        waits = [f"`{one.place}` waits {one.phrase}" for one in self.open_waits]
+        more = f", and {len(waits) - 1:,} more" if len(waits) > 1 else ""
+        return RunError(
+            f"the run is waiting: {waits[0]}{more}" if waits else "the run is waiting",
+            details=self._waiting(),
+            suggestions=[_advise(one) for one in self.open_waits[:1]],
+        )
 
     @property
     def output_data(self) -> Mapping[str, object]:
@@ -65,9 +83,18 @@ class Outcome(RunResult):
         ]
         return items + sections
 
+    def _waiting(self) -> dict[str, object]:
+        """What a result says of a run that waits."""
+        from pflow.execution.asking.answer import waits_data  # lazy: many documents never wait
+
+        data = {"status": "waiting", "run_id": self.run_id, **waits_data(self.open_waits, self.limit)}
+        return {**data, "error": dict(self.error)} if self.error else data
+
     def envelope(self) -> dict[str, object]:
         """The object that `--json` prints and MCP tools return."""
-        if self.success:
+        if self.status == "waiting":
+            result: dict[str, object] = {"success": True, "data": self._waiting()}
+        elif self.success:
             data: dict[str, object] = {
                 "outputs": shorten_all(self.outputs, self.limit, f"{self.run_id} outputs"),
                 "run_id": self.run_id,
@@ -81,7 +108,7 @@ class Outcome(RunResult):
                 data["failed_items"] = [
                     {"step": step, "failed": failed, "items": items} for step, failed, items in self.failed_items
                 ]
-            result: dict[str, object] = {"success": True, "data": data}
+            result = {"success": True, "data": data}
         else:
             result = {"success": False, "error": dict(self.error or {}), "checkpoint": self.checkpoint}
         if self.failed_in_sections:
@@ -92,6 +119,14 @@ class Outcome(RunResult):
         if self.trace_path:
             result["trace_path"] = self.trace_path
         return result
+
+
+def _advise(one: Waiting) -> Advice:
+    if one.kind == "question":
+        return Advice("answer with `{answer}`", run=one.run_id, step=one.place)
+    if one.kind == "message":
+        return Advice("send it with `{send_message}`", run=one.run_id, name=one.message)
+    return Advice("go on later with `{resume}`", run=one.run_id)
 
 
 def shorten_all(values: Mapping[str, object], limit: int, handle: str) -> dict[str, object]:

@@ -144,6 +144,7 @@ def _data_edges(document: Document, ids: Mapping[str, int], nodes: Sequence[Chec
 def _roots(node: CheckedNode) -> dict[str, None]:
     """What the templates and conditions of a node name, each once."""
     compiled = [*node.params.values(), *node.conditions(), *([node.batch.items] if node.batch else [])]
+    compiled += [node.approve.prompt] if node.approve and node.approve.prompt else []
     return dict.fromkeys(reference.root for one in compiled for reference in one.references)
 
 

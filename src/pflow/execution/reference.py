@@ -12,10 +12,11 @@ from pflow.core.interface import MISSING, Field, Interface
 from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import did_you_mean, nearest
-from pflow.core.template.compiled import OWN_NAMES, RUN_FIELDS, Reference, spell
+from pflow.core.template.compiled import OWN_NAMES, RUN_FIELDS, STATE, Reference, spell
 from pflow.core.text_hint import parse_hint
 from pflow.engine.plan import DONE
 from pflow.execution.foreign_syntax import other_reference
+from pflow.execution.node_check import CheckedNode
 
 _ORDER: Mapping[Section | None, int] = {part: place for place, part in enumerate((None, *SECTIONS))}
 """The order in which the parts of a document run."""
@@ -61,6 +62,8 @@ class References:
             self.check(index, reference._replace(root=str(reference.path[0]), path=reference.path[1:]), path)
         elif root == "run" and reference.path:
             self._check_run(index, reference, path)
+        elif root == STATE and self._document.state:
+            self._check_state(reference, path)
         elif root in OWN_NAMES and root != "steps":
             return
         elif not self.natural(index, root) and reference.default is MISSING:
@@ -75,7 +78,8 @@ class References:
                 f"template `{reference.text}` names `{root}`, which is neither an input nor a node before this one",
                 path,
                 known=known,
-                hint=self._other_reference(index, reference, path)
+                hint=self._undeclared(reference)
+                or self._other_reference(index, reference, path)
                 or (f"did you mean `{reference.text.replace(root, near[0], 1)}`?" if near else ""),
             )
 
@@ -93,6 +97,27 @@ class References:
         if name == "status":
             message = f"template `{reference.text}`: how a run ends is known only in `finally`"
         self._report("unknown-path", message, path, known=known, hint=did_you_mean(str(name), known), newer=True)
+
+    def _check_state(self, reference: Reference, path: Path) -> None:
+        """Report what the document does not declare that it keeps."""
+        if not reference.path:
+            return
+        name = str(reference.path[0])
+        key = self._document.state.get(name)
+        if key is None:
+            known = tuple(f"{name} ({key.type})" for name, key in self._document.state.items())
+            message = f"template `{reference.text}`: the `state` of the document does not declare `{name}`"
+            self._report("unknown-path", message, path, known=known, hint=did_you_mean(name, self._document.state))
+        elif end := follow(Field(name=name, type=key.type), reference.path[1:]):
+            self._report_end(f"`state.{name}`", reference, end, path, into=1)
+
+    def _undeclared(self, reference: Reference) -> str:
+        """What to do about state in a document that declares none."""
+        if reference.root != STATE:
+            return ""
+        from pflow.execution.keeping.declared import how_to_declare  # lazy: only for this issue
+
+        return how_to_declare(*map(str, reference.path[:1]))
 
     def _other_reference(self, index: int | None, reference: Reference, path: Path) -> str:
         in_shell = index is not None and self._document.nodes[index].type == "shell" and path[-1] == "command"
@@ -263,3 +288,21 @@ class References:
         if index is None:
             return [other for other in range(count) if self.section_of(other) is None]
         return [other for other in range(count) if self._after[other] >> index & 1]
+
+
+def check_node(node: CheckedNode, references: References) -> None:
+    """Report what is wrong with the templates in the params of a node, and in the items of its batch."""
+    index, batch = node.index, node.batch
+    own: tuple[str, ...] = (batch.name, f"{batch.name}_index") if batch else ()
+    items = batch.items.references if batch else ()
+    for name, compiled in node.params.items():
+        for reference in compiled.references if not compiled.is_computed else ():
+            if reference.root not in own:
+                references.check(index, reference, ("nodes", index, "params", name))
+            elif node.spec.batch and reference.root == own[0] and items and items[0].text == node.spec.batch.items:
+                references.check_item(reference, items[0], ("nodes", index, "params", name))
+    for reference in items:
+        references.check(index, reference, ("nodes", index, "batch", "items"))
+    for reference in node.approve.prompt.references if node.approve and node.approve.prompt else ():
+        if reference.root not in own:
+            references.check(index, reference, ("nodes", index, "approve", "prompt"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 
 from pflow.core.errors import StorageError
 from pflow.core.file.atomic import write_atomic
 from pflow.core.file.home import Home
 from pflow.core.file.home_clock import DAY, sure_now
-from pflow.engine.ports import Journal, RunQuery
+from pflow.engine.ports import Journal, RunInfo, RunQuery
 
 _DATED = r"[0-9]{8}-[0-9]{6}-[0-9a-f]+"
 _AT_ONCE = 1000
@@ -25,9 +26,9 @@ def is_due(home: Home) -> bool:
 
 
 def clean_home(home: Home, journal: Journal, *, runs_days: int, drafts_days: int, keep: str = "") -> list[str]:
-    """Delete runs that began, and drafts that changed, longer ago than that; the runs that are gone.
+    """Delete runs that ended, and drafts that changed, longer ago than that; the runs that are gone.
 
-    The run `keep` stays. Raises `StorageError`.
+    The run `keep` stays, and so do runs that wait. Raises `StorageError`.
     """
     write_atomic(home.root / ".cleaned", b"")  # first, so that what cannot be deleted is not tried after every run
     now = sure_now(home)
@@ -39,21 +40,37 @@ def clean_home(home: Home, journal: Journal, *, runs_days: int, drafts_days: int
         WorkflowManager.for_drafts(home).clean(drafts_days * DAY, now=now)
     # A run's id begins with the moment it began. Ids that a program chose say nothing, so those runs stay.
     oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now - runs_days * DAY))
-    ended = [run.run_id for run in journal.runs(RunQuery(limit=None)) if not run.alive and run.run_id != keep]
-    gone = [run_id for run_id in ended if run_id < oldest and re.fullmatch(_DATED, run_id)][-_AT_ONCE:]
+    runs = journal.runs(RunQuery(limit=None))
+    ended = [run.run_id for run in runs if _is_over(run, now - runs_days * DAY, keep)]
+    gone = [run_id for run_id in ended if _is_older(run_id, oldest)][-_AT_ONCE:]
     if gone:
         journal.delete(gone)
-        _delete_files(home, gone)
+        kept = {run.run_id for run in runs}.difference(gone)
+        _delete_files(home, lambda run_id: run_id not in kept and _is_older(run_id, oldest))
     return gone
 
 
-def _delete_files(home: Home, run_ids: list[str]) -> None:
-    import shutil  # lazy: once a day at most
+def _is_over(run: RunInfo, before: float, keep: str) -> bool:
+    """Whether a run ended before that moment; one whose process was killed has no end of its own."""
+    if run.alive or run.status == "waiting" or run.run_id == keep:
+        return False
+    return run.ended_at is None or run.ended_at < before
 
-    for run_id in run_ids:
+
+def _is_older(run_id: str, oldest: str) -> bool:
+    return run_id < oldest and re.fullmatch(_DATED, run_id) is not None
+
+
+def _delete_files(home: Home, is_gone: Callable[[str], bool]) -> None:
+    # lazy: once a day at most
+    import shutil
+
+    from pflow.execution.again.file import free_folders
+
+    for folder in free_folders(home, is_gone):
         try:
-            shutil.rmtree(home.runs / run_id)
+            shutil.rmtree(folder)
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise StorageError(f"the files of run `{run_id}` cannot be deleted: {error.strerror}") from error
+            raise StorageError(f"the files of run `{folder.name}` cannot be deleted: {error.strerror}") from error

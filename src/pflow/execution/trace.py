@@ -5,40 +5,55 @@ from __future__ import annotations
 import os
 import re
 from binascii import crc32
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
 from pflow.core.advice import Advice
 from pflow.core.errors import DamagedError, NotFoundError, SecurityError, StorageError
 from pflow.core.event import (
+    DoubtSettled,
     Event,
-    ItemFailed,
     RunCancelled,
     RunCompleted,
     RunEnding,
     RunFailed,
+    RunForked,
     RunResumed,
     RunStarted,
     RunStopped,
+    StepAnswered,
+    StepAsked,
     StepCompleted,
     StepFailed,
     StepNotYet,
     StepStarted,
 )
 from pflow.core.file.atomic import read_private, sweep_temps, write_atomic
-from pflow.engine.codec import decode_event, step_of
+from pflow.core.json_type import JsonView
+from pflow.engine.again.name import top_of
+from pflow.engine.codec import decode_event
+from pflow.engine.ending.worked import Worked
 from pflow.engine.history import scope_of
 from pflow.engine.ports import Journal, Record
 from pflow.engine.value import ShownValues
+from pflow.execution.again.item_count import ITEM_KINDS, CountedItems
 from pflow.execution.run_lookup import find_run
+
+Steps = dict[str, dict[str, object]]
+"""What is told of each step, by its name."""
+
+if TYPE_CHECKING:
+    from pflow.execution.asking.wait_trace import WaitTrace
 
 Clock = Callable[[], float | None]
 """Gives the moment up to which ages count, if that is known."""
 
 _SHOWN = ShownValues()
 _ENDS = {RunCompleted: "completed", RunFailed: "failed", RunStopped: "stopped", RunCancelled: "cancelled"}
+_OVER = ("completed", "failed", "cancelled")
 _PREFIX = "workflow-trace-"
 _MOST_BYTES = 64 << 20
 _FEW_TRACES = 100
@@ -58,33 +73,42 @@ def read_trace(journal: Journal, run_id: str) -> dict[str, object]:
 def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) -> dict[str, object]:
     """The trace of a run, whose process is `alive` or not. Large values are `{"$value": digest, "size": bytes}`."""
     trace: dict[str, object] = {"trace_version": 1, "run_id": run_id, "status": "running"}
-    steps: dict[str, dict[str, object]] = {}
-    done: dict[str, int] = {}
+    steps: Steps = {}
+    items = CountedItems(_SHOWN)
+    worked = Worked(whole=True)
     sections: dict[str, str] = {}
+    waits: WaitTrace | None = None
     for record in records:
         try:
-            if record.kind == "ItemCompleted":  # a trace tells only the number of items
-                step = step_of(record)
-                done[step] = done.get(step, 0) + 1
-            elif record.kind not in ("ItemStarted", "ItemNotYet"):
-                event = decode_event(record, _SHOWN)
-                _add(trace, steps, event)
-                _add_section(trace, steps, sections, event)
+            if record.kind in ITEM_KINDS:
+                items.note(record)
+                continue
+            event = decode_event(record, _SHOWN)
         except DamagedError as error:
             raise DamagedError(f"the journal of run `{run_id}` cannot be read to its end") from error
-    for step, count in done.items():
-        steps.setdefault(step, {"step": step})["items_completed"] = count
+        worked.note(event)
+        if isinstance(event, StepAsked | StepAnswered):
+            waits = waits or _new_waits()
+            waits.note(event)
+            continue
+        if isinstance(event, StepStarted):
+            items.begin(event)
+        _add(trace, steps, waits, event)
+        _add_section(trace, steps, sections, event)
+    items.tell(steps)
+    if waits is not None:
+        waits.add_to(steps, alive=alive, over=trace["status"] in _OVER)
+    if "ended_at" in trace:
+        trace["duration_ms"] = round(worked.seconds * 1000, 3)
     if trace["status"] != "running" or not alive:
         _cut_off(steps)
     for entry in steps.values():
         entry.pop("repeatable", None)  # its status tells it where it matters
-    trace["steps"] = list(steps.values())
+    trace["steps"] = [entry for entry in steps.values() if not _is_mere_copy(entry, steps)]
     return trace
 
 
-def _add_section(
-    trace: dict[str, object], steps: dict[str, dict[str, object]], sections: dict[str, str], event: Event
-) -> None:
+def _add_section(trace: dict[str, object], steps: Steps, sections: dict[str, str], event: Event) -> None:
     """Say of each step of `on_failure` and `finally` that it is one; `sections` has what is under way, by scope."""
     match event:
         case RunEnding():
@@ -101,39 +125,70 @@ def _add_section(
             trace.pop("ending", None)
 
 
-def _cut_off(steps: dict[str, dict[str, object]]) -> None:
-    """The process that ran the steps is gone: what had begun may have happened or not, unless it only reads."""
+def _cut_off(steps: Steps, waits: WaitTrace | None = None) -> None:
+    """The process that ran the steps is gone: what had begun may have happened or not, unless it reads or waits."""
     for entry in steps.values():
-        if entry.get("status") == "running":
+        if entry.get("status") == "running" and not (waits is not None and waits.holds(str(entry["step"]))):
             entry["status"] = "interrupted" if entry.get("repeatable") else "in_doubt"
 
 
-def _add(trace: dict[str, object], steps: dict[str, dict[str, object]], event: Event) -> None:
+def _new_waits() -> WaitTrace:
+    from pflow.execution.asking.wait_trace import WaitTrace  # lazy: many runs never wait
+
+    return WaitTrace()
+
+
+def _add(trace: dict[str, object], steps: Steps, waits: WaitTrace | None, event: Event) -> None:
     match event:
-        case StepStarted() | StepCompleted() | StepFailed() | StepNotYet() | ItemFailed():
+        case StepStarted() | StepCompleted() | StepFailed() | StepNotYet():
             _add_step(steps, event)
         case RunStarted():
             trace.update(workflow=event.workflow, started_at=event.at, inputs=event.inputs)
+            if event.forked_from:
+                trace["forked_from"] = event.forked_from
+            if event.state_scope or event.state:
+                trace["state"] = {"found": dict(event.state), **({"trial": True} if event.is_trial else {})}
+        case RunForked():
+            trace["only" if event.only else "forked_at"] = event.step
+            for entry in steps.values():
+                entry["copied"] = True
+        case DoubtSettled():
+            facts = {name: value for name, value in event._asdict().items() if value}
+            trace["settled"] = [*_list(trace.get("settled")), facts]
+            if event.outcome == "rerun" and event.step in steps:
+                steps[event.step]["repeatable"] = True
         case RunResumed():
-            _cut_off(steps)
+            if waits is not None:
+                waits.note(event)
+            _cut_off(steps, waits)
             trace["resumed"] = [*_list(trace.get("resumed")), event.at]
             trace["status"] = "running"
-            trace.pop("error", None)
+            for name in ("error", "reason", "ended_at", "duration_ms"):
+                trace.pop(name, None)  # it has not ended after all
             if event.document is not None:
                 trace["edited"] = True
+            if event.state:
+                trace["state"] = {**_object(trace.get("state")), "found": _joined(trace.get("state"), event.state)}
+        case RunStopped(reason="waiting" | "handed_over"):
+            trace["status"] = "waiting"  # it has not ended
         case RunCompleted() | RunFailed() | RunStopped() | RunCancelled():
             facts = event._asdict()
             ended_at = facts.pop("at")
-            trace.update(status=_ENDS[type(event)], ended_at=ended_at)
-            started_at = trace.get("started_at")
-            if isinstance(started_at, float) and isinstance(ended_at, float):
-                trace["duration_ms"] = round((ended_at - started_at) * 1000, 3)
+            if kept := facts.pop("state", None):
+                trace["state"] = {**_object(trace.get("state")), "kept": kept}
+            trace.update(status=_ENDS[type(event)], ended_at=ended_at, duration_ms=0.0)
             trace.update(facts)
 
 
-def _add_step(
-    steps: dict[str, dict[str, object]], event: StepStarted | StepCompleted | StepFailed | StepNotYet | ItemFailed
-) -> None:
+def _is_mere_copy(entry: dict[str, object], steps: Steps) -> bool:
+    """Whether a step was copied from another run, and this one neither kept it nor a step that it is inside of."""
+    if not entry.pop("copied", False):
+        return False
+    outer = steps.get(top_of(str(entry["step"])), entry)
+    return outer is entry or outer.get("source") != "reuse"
+
+
+def _add_step(steps: Steps, event: StepStarted | StepCompleted | StepFailed | StepNotYet) -> None:
     if isinstance(event, StepStarted):
         steps.pop(event.step, None)  # a step that begins again comes last
     entry = steps.setdefault(event.step, {"step": event.step})
@@ -148,6 +203,8 @@ def _add_step(
             status = "skipped" if event.source == "skipped" else "completed"
             entry.update(status=status, ms=event.ms, action=event.action, source=event.source)
             entry["outputs"] = event.writes
+            if event.state:
+                entry["state"] = event.state
             if event.failed_items:
                 entry["items_failed"] = event.failed_items
         case StepFailed():
@@ -159,13 +216,18 @@ def _add_step(
                 entry["params"] = event.params
         case StepNotYet():
             entry.update(status="not_yet", ms=event.ms, reason=event.reason)
-        case ItemFailed():
-            errors = entry.setdefault("item_errors", [])
-            if isinstance(errors, list):
-                errors.append({"index": event.item, "error": event.error})
-            if event.final:
-                count = entry.get("items_failed")
-                entry["items_failed"] = count + 1 if isinstance(count, int) else 1
+
+
+def _joined(known: object, new: JsonView) -> dict[str, object]:
+    """The state that a run found, with what it read only when it was resumed."""
+    found = dict(_object(_object(known).get("found")))
+    for scope, values in new.items():
+        found[scope] = {**_object(found.get(scope)), **_object(values)}
+    return found
+
+
+def _object(value: object) -> JsonView:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _list(value: object) -> list[object]:

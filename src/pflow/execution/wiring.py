@@ -20,7 +20,7 @@ from pflow.core.setting.secret_search import MIN_SECRET
 from pflow.core.setting.settings import GivenOptions, Settings
 from pflow.engine.attempt.turn import Limits, Turns
 from pflow.engine.executor import Executor
-from pflow.engine.ports import Cache, Journal, Observer, Services
+from pflow.engine.ports import Asker, Cache, Dispatch, Journal, Observer, Schedules, Services, Staying
 from pflow.mcp.pool import Connections, Pool
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
@@ -28,7 +28,9 @@ from pflow.registry.registry import Registry
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from pflow.adapters.driving_process import DrivingProcesses
     from pflow.adapters.sqlite_journal import SqliteJournal
+    from pflow.engine.asking.waits import Patience
     from pflow.process.workers import Workers
     from pflow.registry.project_node import ProjectNode
 
@@ -37,19 +39,27 @@ class Parts(TypedDict, total=False):
     """What a process that lives on keeps from one piece of work to the next; what is missing is made when needed.
 
     `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold. `nodes` are
-    functions, PocketFlow classes and modules of the program, which are node types here and nowhere else.
+    functions, PocketFlow classes and modules of the program, which are node types here and nowhere else. `driven` says
+    that the process drives runs for others. `staying` is told what a run waits for; with it, the process stays with its
+    runs while nobody else would take them up when they can go on.
     """
 
     environ: Mapping[str, str]
     secrets: Mapping[str, str]
     journal: Journal
     cache: Cache
+    schedules: Schedules
+    dispatch: Dispatch
+    driven: bool
     pool: Pool
     workers: Workers | None
     limits: Limits
     registry: Callable[[], Registry]
     nodes: Sequence[Callable[..., object] | ModuleType]
     projects: Projects
+    asker: Asker
+    patience: Patience
+    staying: Staying
 
 
 class Wiring:
@@ -132,6 +142,39 @@ class Wiring:
         return SqliteCache(self._own_journal.database)
 
     @cached_property
+    def schedules(self) -> Schedules:
+        """Where schedules are kept: beside the runs, or in memory, if the caller brought the journal."""
+        if "schedules" in self._parts:
+            return self._parts["schedules"]
+        if "journal" in self._parts:
+            from pflow.adapters.memory_schedules import MemorySchedules  # lazy: for tests
+
+            return MemorySchedules()
+        from pflow.adapters.sqlite_schedules import SqliteSchedules  # lazy: runs look at no schedules
+
+        return SqliteSchedules(self._own_journal.database)
+
+    @cached_property
+    def dispatch(self) -> Dispatch:
+        """Who has runs driven by others: nobody but the program, if it brought the journal."""
+        if "dispatch" in self._parts:
+            return self._parts["dispatch"]
+        if "journal" in self._parts:
+            from pflow.adapters.memory_dispatch import MemoryDispatch  # lazy: for tests and throw-away runs
+
+            return MemoryDispatch(self.journal)
+        from pflow.adapters.process_dispatch import ProcessDispatch  # lazy: most runs are driven by their caller
+
+        return ProcessDispatch(self.home, self.journal, lambda: self.driving_processes)
+
+    @cached_property
+    def driving_processes(self) -> DrivingProcesses:
+        """Starts processes that drive a run each."""
+        from pflow.adapters.driving_process import DrivingProcesses  # lazy: few processes start others
+
+        return DrivingProcesses(self.home, self.environ)
+
+    @cached_property
     def _own_journal(self) -> SqliteJournal:
         from pflow.adapters.sqlite_journal import SqliteJournal  # lazy: listing and validating open no database
 
@@ -177,8 +220,33 @@ class Wiring:
         cache = self.cache if use_cache else None
         turns = Turns(self.limits, self._server_rate)
         return Executor(
-            self.journal, self.services, observer=observer, redactor=self.redactor, cache=cache, turns=turns
+            self.journal,
+            self.services,
+            observer=observer,
+            redactor=self.redactor,
+            cache=cache,
+            turns=turns,
+            asker=self._parts.get("asker"),
+            patience=self._patience,
+            staying=self._parts.get("staying"),
+            secret=self._key,
+            driven=self.is_driving,
         )
+
+    @property
+    def is_driving(self) -> bool:
+        """Whether runs are driven here for others."""
+        return self._parts.get("driven", False)
+
+    def _patience(self) -> Patience:
+        """How long this process waits when there is nothing else to do."""
+        from pflow.engine.asking.waits import Patience  # lazy: many documents never wait
+
+        given = self._parts.get("patience")
+        if given is not None:
+            return given
+        seconds = float(self.settings.number("wait.in_process_seconds"))
+        return Patience(seconds=seconds, stays="staying" in self._parts and not self.dispatch.is_driven())
 
     @cached_property
     def limits(self) -> Limits:
@@ -229,6 +297,13 @@ class Wiring:
                 write_atomic(self.home.key, os.urandom(KEY_BYTES))
             return read_private(self.home.key, KEY_BYTES)
 
+    def derive_key(self, purpose: str) -> bytes:
+        """A secret of the home for one purpose, the same in every process."""
+        # lazy: only for what leaves the home and has to be recognised when it comes back
+        import hmac
+
+        return hmac.digest(self._key(), f"pflow {purpose}".encode(), "sha256")
+
     def _know_servers(self, redactor: Redactor) -> None:
         """Know the secrets that servers are given, as they are configured by now."""
         from pflow.mcp.server.server_secret import secrets_by_server  # lazy: only where servers are configured
@@ -256,7 +331,10 @@ class Wiring:
         self._said.append(self.redactor.text(warning))
 
     def close(self) -> None:
-        """Close cache and journal, and end child processes that wait, unless the caller brought them."""
+        """Close everything that is stored, and end child processes that wait, unless the caller brought them."""
+        schedules = self.__dict__.pop("schedules", None)
+        if schedules is not None and "schedules" not in self._parts:
+            schedules.close()
         cache, journal = self.__dict__.pop("cache", None), self.__dict__.pop("_own_journal", None)
         self.__dict__.pop("journal", None)
         if cache is not None and "cache" not in self._parts:

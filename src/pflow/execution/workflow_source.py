@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pflow.core.document.parse import Parsed, parse_text, parse_value, read_file
 from pflow.core.errors import NotFoundError, SecurityError
 from pflow.core.file.home import Home
-from pflow.core.library.reference import Resolved, is_path, resolve
+from pflow.core.library.reference import Resolved, is_path, is_text, resolve
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.project.projects import Projects, hint
 from pflow.execution.compiler import Load, child_key
@@ -26,7 +26,8 @@ class Source(NamedTuple):
     """A document, what to call it, its name in the library if it has one, and how to find what it includes.
 
     `draft` is its name among the drafts, if it is one, and `project` the project that brings it; it is called by its
-    name there. An inline document was given as such, not found anywhere.
+    name there. An inline document was given as such, not found anywhere. `state_scope` is where a run that goes on
+    keeps its state.
     """
 
     parsed: Parsed
@@ -36,6 +37,7 @@ class Source(NamedTuple):
     draft: str = ""
     is_inline: bool = False
     project: Project | None = None
+    state_scope: str = ""
 
 
 def find_source(workflow: Workflow, home: Home, projects: Projects | None = None, folder: Path | None = None) -> Source:
@@ -45,7 +47,7 @@ def find_source(workflow: Workflow, home: Home, projects: Projects | None = None
         found = find_source(wanted if isinstance(wanted, str) else parse_value(wanted), home, projects, base)
         return found.parsed, found.load
 
-    if isinstance(workflow, str) and _is_text(workflow):
+    if isinstance(workflow, str) and is_text(workflow):
         workflow = parse_text(workflow)
     if not isinstance(workflow, str):
         parsed = workflow if isinstance(workflow, Parsed) else parse_value(workflow)
@@ -91,7 +93,7 @@ def _project_source(project: Project, path: str, shown: str, load: Load) -> Sour
     """A document of a project. It includes files of the same project by path, and workflows by name like any other."""
 
     def load_included(wanted: object) -> tuple[Parsed, Load]:
-        if not isinstance(wanted, str) or _is_text(wanted) or not is_path(wanted):
+        if not isinstance(wanted, str) or is_text(wanted) or not is_path(wanted):
             return load(wanted)
         included = project.find_included(wanted, posixpath.dirname(path))
         found = _project_source(project, included, wanted, load)
@@ -109,11 +111,6 @@ def _check_shown(path: Path) -> None:
             "refused to read the workflow: the path leads to a place that steps may not read, and holds no workflow",
             suggestions=["check the path; a workflow is a JSON or YAML file"],
         )
-
-
-def _is_text(workflow: str) -> bool:
-    """Whether it is the text of a document: JSON begins with a brace, and YAML has lines with colons in them."""
-    return workflow.lstrip().startswith("{") or ("\n" in workflow and ":" in workflow)
 
 
 def recorded_source(recorded: object, shown: str, home: Home, projects: Projects | None = None) -> Source:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pflow.core.advice import Advice
-from pflow.core.errors import PflowError, SecurityError, UsageError
-from pflow.mcp_server.engine_thread import EngineThread
-from pflow.mcp_server.progress import Beginning, ProgressFeed
+from pflow.core.errors import ConflictError, PflowError, SecurityError, UsageError
+from pflow.mcp_server.asking.caller import Caller, asks_persons
+from pflow.mcp_server.asking.elicitor import HOLD_SECONDS, Elicitor, shows_forms
+from pflow.mcp_server.elsewhere import GOING_ON, end_run
+from pflow.mcp_server.progress import ProgressFeed
 from pflow.workspace import Observer, Outcome, Workspace
-from pflow.workspace.serving import LiveRun, NullOutput
+from pflow.workspace.asking.question import Answer, Answered
+from pflow.workspace.driving.engine_thread import EngineThread
+from pflow.workspace.serving import LiveRun, NullOutput, Parts, Patience
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context  # definitions of tools are there before the SDK is
 
 _CANCELLING_SECONDS = 5.0
 """How long a call waits for a run to end that it has cancelled."""
+
+_LOOK_SECONDS = 0.05
 
 Begin = Callable[[Workspace], LiveRun]
 """Begins a run in a workspace. It is called off the event loop."""
@@ -26,35 +33,81 @@ Begin = Callable[[Workspace], LiveRun]
 class CallContext:
     """What a tool's handler can use while it answers one call."""
 
-    def __init__(self, engine: EngineThread, context: Context[Any, Any] | None) -> None:
+    def __init__(
+        self,
+        engine: EngineThread,
+        context: Context[Any, Any] | None,
+        caller: Caller,
+        *,
+        brought: Answered | None = None,
+    ) -> None:
         self.workspaces = engine.workspaces
         self._engine = engine
         self._context = context
+        self._caller = caller
+        self._brought = brought
+        self.answered = brought
+        """Questions that were answered with this call, if any were."""
 
-    async def watch(self, begin: Begin) -> Outcome:
-        """Begin a run, see it through, and tell the client how it goes."""
+    @property
+    def is_continued(self) -> bool:
+        """Whether an earlier call did what this one asks for, up to a question that this one brings the answer to."""
+        return self._brought is not None
+
+    async def watch(self, begin: Begin, given: Mapping[str, object] | None = None) -> Outcome:
+        """Begin a run, see it through, and tell the client how it goes.
+
+        A call that brings answers goes on with the run that asked for them, instead of beginning one. It needs what was
+        `given` to the run as secret inputs, which are not kept.
+        """
         context = self._context
+        if self._brought is not None:
+            begin = _resume(self._brought.run_id, given or {})
         meta = context.request_context.meta if context is not None else None
         if context is None or not meta or meta.get("progressToken", meta.get("progress_token")) is None:
-            return await self._engine.follow(await self._begin(begin, NullOutput()))
+            return await self._follow(await self._begin_watched(begin, NullOutput()))
         feed = ProgressFeed(context.report_progress)
-        run = await self._begin(begin, feed)
+        run = await self._begin_watched(begin, feed)
         feed.total = len(run.plan.drawn.nodes)
         telling = asyncio.create_task(feed.tell())
         try:
-            outcome = await self._engine.follow(run)
+            outcome = await self._follow(run)
         finally:
             telling.cancel()
         await feed.flush()
         return outcome
 
-    async def detach(self, begin: Begin) -> LiveRun:
-        """Begin a run and let it go on by itself. Once it has begun, anyone can ask for it."""
-        begun = Beginning()
-        run = await self._begin(begin, begun)
-        self._engine.launch(run).add_done_callback(begun.tell)
-        await begun.wait()
-        return run
+    async def detach(self, begin: Begin) -> str:
+        """Begin a run and leave it to others to drive; its id. It outlives the server, and anyone can ask for it."""
+
+        def leave() -> str:
+            workspace = self.workspaces.open()
+            return workspace.detach(begin(workspace)).run_id
+
+        run_id = await asyncio.to_thread(leave)
+        self._engine.detached.add(run_id)
+        return run_id
+
+    async def answer(self, reference: str, answers: Sequence[Answer], via: str) -> str:
+        """Answer questions of a run as an agent; its id."""
+
+        def deliver() -> Answered:
+            workspace = self.workspaces.open()
+            run_id = workspace.find_run(reference)
+            return workspace.inbox.answer_all(run_id, answers, by=self._caller.by, via=via, is_person=False)
+
+        self.answered = await asyncio.to_thread(deliver)
+        return self.answered.run_id
+
+    async def rests(self, run_id: str) -> bool:
+        """Wait until a run that another process drives has ended or waits again, but not long; whether it does."""
+        until = time.monotonic() + HOLD_SECONDS
+        while time.monotonic() < until:
+            info = await asyncio.to_thread(lambda: self.workspaces.open().driving.info(run_id))
+            if info.state != "running" and not (info.status == "waiting" and info.has_mail):
+                return True
+            await asyncio.sleep(_LOOK_SECONDS)
+        return False
 
     async def cancel(self, reference: str) -> tuple[str, str]:
         """End a run for good that this server began; its id, and how it stands.
@@ -62,20 +115,54 @@ class CallContext:
         Runs that others began are theirs to end: one that is cancelled cannot go on.
         """
         run_id = await asyncio.to_thread(lambda: self.workspaces.open().find_run(reference))
-        future = self._engine.find_live(run_id)
-        if future is None:
+        if not await asyncio.to_thread(self._may_cancel, run_id):
             raise await asyncio.to_thread(lambda: _refusal(run_id, self.workspaces.open().show_run(run_id)))
-        await asyncio.to_thread(lambda: self.workspaces.open().cancel(run_id))
-        await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(future))], timeout=_CANCELLING_SECONDS)
-        return run_id, "cancelled" if future.done() else "running"
+        is_over = await asyncio.to_thread(end_run, self.workspaces.open, run_id, seconds=_CANCELLING_SECONDS)
+        return run_id, "cancelled" if is_over else "running"
+
+    def _may_cancel(self, run_id: str) -> bool:
+        """Whether a run goes on that this server began."""
+        is_own = run_id in self._engine.detached or self._engine.find_live(run_id) is not None
+        return is_own and self.workspaces.open().driving.info(run_id).status in GOING_ON
+
+    async def _follow(self, run: LiveRun) -> Outcome:
+        """See a run through; one whose questions were answered may be under way here already: then wait for that."""
+        try:
+            outcome = await self._engine.follow(run)
+        except ConflictError:
+            live = self._engine.find_live(run.run_id) if self.answered is not None else None
+            if live is None:
+                raise
+            outcome = await asyncio.shield(asyncio.wrap_future(live))
+        if outcome.status == "waiting":
+            self._engine.detached.add(run.run_id)
+        return outcome
+
+    async def _begin_watched(self, begin: Begin, observer: Observer) -> LiveRun:
+        """Begin a run whose questions the client hears of: at once where it can be asked, else when all is done."""
+        parts: Parts = {"patience": Patience(hands_back=True)}
+        context, caller = self._context, self._caller
+        if context is not None and caller.takes_forms and not caller.is_modern:
+            workspaces = self.workspaces
+            parts["asker"] = Elicitor(shows_forms(context), caller, lambda: asks_persons(workspaces.open()))
+        return await asyncio.to_thread(lambda: begin(self.workspaces.open(observer, **parts)))
 
     async def _begin(self, begin: Begin, observer: Observer) -> LiveRun:
         return await asyncio.to_thread(lambda: begin(self.workspaces.open(observer)))
 
 
+def _resume(run_id: str, given: Mapping[str, object]) -> Begin:
+    def begin(workspace: Workspace) -> LiveRun:
+        kept = workspace.show_run(run_id).get("inputs") if given else None
+        secret = {name: value for name, value in given.items() if not isinstance(kept, Mapping) or name not in kept}
+        return workspace.begin_resume(run_id, params=secret)
+
+    return begin
+
+
 def _refusal(run_id: str, run: Mapping[str, object]) -> PflowError:
     """Why a run is not cancelled that is not one of this server's."""
-    if run["status"] != "running":
+    if run["status"] not in GOING_ON:
         return UsageError(f"run `{run_id}` does not run: it is {run['status']}")
     advice = Advice("ask the person who runs pflow; they can end it in a terminal, with `{cancel_run}`", run=run_id)
     return SecurityError(

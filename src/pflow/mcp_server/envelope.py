@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import orjson
+
 from pflow.core.advice import Advice, change_advice
 from pflow.core.document.issue import Issue
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json, objects_in
 from pflow.core.printable import cut, escape, shorten
+from pflow.mcp_server.asking.paused import advice_lines, waiting_lines
 from pflow.workspace import Outcome
+from pflow.workspace.asking.question import Waiting
 
 _MOST_SUGGESTIONS = 10
 _MOST_ISSUES = 10
@@ -17,8 +21,13 @@ _MOST_KNOWN = 10
 _MOST_ITEMS = 50
 _LONGEST_CHARACTERS = 2000
 
+_TEXT_CHARACTERS = 1200
+_LEAST_CHARACTERS = 40
+"""How much of all outputs together, and at least of each, is worth repeating as text."""
+
 IN_TOOLS = {
     "add_workflow": "give `workflow` as well",
+    "answer_item": "workflow_execute(resume='{run}', answers={'{step}[0]': CHOICE})",
     "call_tool_again": "run the node again with `registry_run`",
     "describe_field": "registry_describe(nodes=['{node} PATH'])",
     "describe_node": "registry_describe(nodes=['{node}'])",
@@ -42,11 +51,15 @@ IN_TOOLS = {
 
 
 class ToolReply(Frozen):
-    """An answer: the structured content, and what a reader sees. One that `is_discreet` holds no secrets."""
+    """An answer: the structured content, and what a reader sees. One that `is_discreet` holds no secrets.
+
+    `waiting` is what a run waits for that the call saw through.
+    """
 
     envelope: Mapping[str, object]
     text: str
     is_discreet: bool = False
+    waiting: tuple[Waiting, ...] = ()
 
     @property
     def is_error(self) -> bool:
@@ -100,10 +113,15 @@ def issue_lines(issues: Sequence[Mapping[str, object]]) -> list[str]:
     return lines
 
 
-def end_of(outcome: Outcome, text: str) -> ToolReply:
-    """The answer for a run that ended: `text` for one that completed, why it did not for any other."""
+def end_of(outcome: Outcome, text: str, *, answers: bool = True) -> ToolReply:
+    """The answer for a run that ended: `text` for one that completed, why it did not for any other.
+
+    For a run that waits it says how to go on; `answers` says whether the agent has a tool to answer with.
+    """
     if outcome.success:
         return ToolReply(envelope=outcome.envelope(), text=text, is_discreet=True)
+    if outcome.status == "waiting":
+        return paused(outcome.run_id, outcome.open_waits, outcome.envelope(), answers=answers)
     reply = fail(outcome.error or {})
     done = ", ".join(f"`{escape(step)}`" for step in outcome.completed[-5:]) or "nothing"
     again = f"after a fix, workflow_execute(resume='{outcome.run_id}') goes on from there"
@@ -111,6 +129,35 @@ def end_of(outcome: Outcome, text: str) -> ToolReply:
     envelope = {**outcome.envelope(), **reply.envelope}
     lines = [reply.text, *(escape(loss) for loss in outcome.losses), f"completed: {done}", f"{again}; {edited}"]
     return ToolReply(envelope=envelope, text="\n".join(lines))
+
+
+def paused(
+    run_id: str, waits: tuple[Waiting, ...], envelope: Mapping[str, object], *, answers: bool = True
+) -> ToolReply:
+    """The answer for a run that waits: its envelope, with what to do next for hosts that show nothing else."""
+    resumed = f"Once that is answered, workflow_execute(resume='{run_id}') goes on"
+    ended = f"if it has ended by then, trace_read(trace_file='{run_id}') shows it"
+    again = [f"{resumed}; {ended}"] if answers and any(_is_for_person(one) for one in waits) else []
+    advice = [*advice_lines(waits, answers=answers), *again]
+    lines = [f"waiting, run {run_id}", *waiting_lines(waits), *advice]
+    data = envelope["data"]
+    assert isinstance(data, Mapping)
+    shown = {**envelope, "data": {**data, "suggestions": advice}} if advice else envelope
+    return ToolReply(envelope=shown, text="\n".join(lines), is_discreet=True, waiting=waits)
+
+
+def _is_for_person(one: Waiting) -> bool:
+    return one.kind == "question" and one.who == "person"
+
+
+def output_lines(outputs: Mapping[str, object]) -> list[str]:
+    """Outputs, a line each, shortened."""
+    width = max(_TEXT_CHARACTERS // max(len(outputs), 1), _LEAST_CHARACTERS)
+    lines = []
+    for name, value in list(outputs.items())[: _TEXT_CHARACTERS // _LEAST_CHARACTERS]:
+        shown = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+        lines.append(f"{name}: {shorten(shown, width)}")
+    return lines
 
 
 def _cut(value: object) -> object:

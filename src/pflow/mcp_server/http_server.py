@@ -22,8 +22,8 @@ from pflow.mcp_server.http_gate import MOST_BYTES, PATH, Gate
 from pflow.mcp_server.http_session import Sessions
 from pflow.mcp_server.listen_address import Address, listen, names_of
 from pflow.mcp_server.tool_server import PflowServer
-from pflow.mcp_server.until_signal import serve_until_signal
 from pflow.process.taken_variable import take_variable
+from pflow.workspace.driving.until_signal import serve_until_signal
 
 TOKEN = SERVER_TOKEN
 """The variable or credential that holds the token; without it there is a new one each time."""

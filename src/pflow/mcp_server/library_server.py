@@ -29,12 +29,13 @@ from mcp_types import (
 from pflow import __version__
 from pflow.core.errors import DocumentError, InputError, NotFoundError, PflowError, SecurityError, UsageError
 from pflow.core.file.home import Home
-from pflow.mcp_server.engine_thread import EngineThread
+from pflow.mcp_server.asking.input_round import state_security
 from pflow.mcp_server.envelope import ToolReply, fail
 from pflow.mcp_server.instruction import INSTRUCTIONS
 from pflow.mcp_server.prompt import fill_prompt, list_prompts
 from pflow.mcp_server.resource import TEMPLATES, list_resources, read_resource
 from pflow.mcp_server.task import Tasks
+from pflow.workspace.driving.engine_thread import EngineThread
 
 T = TypeVar("T")
 
@@ -68,6 +69,7 @@ class LibraryServer(MCPServer[Any]):
             version=__version__,
             instructions=INSTRUCTIONS[toolset],
             log_level="WARNING",
+            request_state_security=state_security(self.engine.workspaces),
             extensions=[Tasks(self._workspace, self.detaching)],
         )
         self._call = CALLS[toolset]

@@ -6,13 +6,14 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 from pflow.core.event import (
     Event,
     ItemCompleted,
     ItemFailed,
     RunEnding,
+    StepAnswered,
+    StepAsked,
     StepCompleted,
     StepFailed,
     StepNotYet,
@@ -20,7 +21,7 @@ from pflow.core.event import (
     show_ending,
 )
 from pflow.core.printable import shorten
-from pflow.workspace.serving import NullOutput
+from pflow.core.wait_text import show_asked
 
 HEARTBEAT_SECONDS = 8.0
 """Silence after which a client is told that the run still goes on. Some give up on a silent call."""
@@ -49,6 +50,7 @@ class ProgressFeed:
         self._waiting: deque[tuple[int, str]] = deque(maxlen=_MOST_WAITING)
         self._running: dict[str, float] = {}
         self._items: dict[str, tuple[int, int]] = {}
+        self._asked: dict[str, set[int | None]] = {}
         self._counted = time.monotonic()
         self._done = 0
         self._told = (0, 0)
@@ -73,6 +75,10 @@ class ProgressFeed:
                 self._say(f"`{event.step}` failed, next attempt in {_span(event.retry_in)}: {message}")
         elif isinstance(event, StepNotYet):
             self._say(f"`{event.step}` not yet, again in {_span(event.retry_in)}: {event.reason}")
+        elif isinstance(event, StepAsked):
+            self._ask(event)
+        elif isinstance(event, StepAnswered):
+            self._asked.get(event.step, set()).discard(event.item)
         elif isinstance(event, ItemCompleted | ItemFailed):
             done, total = self._items.get(event.step, (0, 0))
             self._items[event.step] = (done + 1, total)
@@ -110,6 +116,14 @@ class ProgressFeed:
             total = self.total if amount <= self.total else None
             await self._send(amount, total, shorten(message, _MESSAGE_CHARACTERS))
 
+    def _ask(self, event: StepAsked) -> None:
+        """Say what a step waits for; of items that wait side by side, the first."""
+        places = self._asked.setdefault(event.step, set())
+        if not places:
+            item = "" if event.item is None else f"[{event.item}]"
+            self._say(f"`{event.step}{item}` waiting {show_asked(event)}")
+        places.add(event.item)
+
     def _end(self, step: str) -> None:
         self._running.pop(step, None)
         self._items.pop(step, None)
@@ -121,6 +135,9 @@ class ProgressFeed:
 
     def _still(self) -> str:
         now = time.monotonic()
+        waiting = [f"`{step}`" for step, places in self._asked.items() if places]
+        if waiting and len(waiting) >= len(self._running):
+            return f"waiting in {', '.join(waiting[:_MOST_SHOWN])}"
         running = list(self._running.items())
         shown = [f"`{step}` for {_span(now - began)}{self._count(step)}" for step, began in running[:_MOST_SHOWN]]
         more = f" and {len(running) - _MOST_SHOWN} more" if len(running) > _MOST_SHOWN else ""
@@ -129,28 +146,6 @@ class ProgressFeed:
     def _count(self, step: str) -> str:
         done, total = self._items.get(step, (0, 0))
         return f", {done} of {total} items" if total else ""
-
-
-class Beginning(NullOutput):
-    """An observer on the engine's thread that tells when a run has begun, and is silent after that."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._begun = asyncio.Event()
-
-    def notify(self, run_id: str, event: Event) -> None:
-        """An event took effect."""
-        self.tell()
-
-    def tell(self, _: object = None) -> None:
-        """There is nothing more to wait for."""
-        if not self._begun.is_set():
-            self._loop.call_soon_threadsafe(self._begun.set)
-
-    async def wait(self) -> None:
-        """Wait until it has begun, but not long: many other runs may come first."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._begun.wait(), _TURN_SECONDS)
 
 
 def _span(seconds: float) -> str:

@@ -18,7 +18,7 @@ from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.printable import escape, shorten
 from pflow.mcp_server.fit_list import pick
 from pflow.workspace import Workspace
-from pflow.workspace.guide import guide_page
+from pflow.workspace.guide import TOPICS, guide_page
 
 GUIDE = "pflow://guide"
 WORKFLOWS = "pflow://workflows/"
@@ -39,7 +39,7 @@ TEMPLATES = [
     ResourceTemplate(
         uri_template=GUIDE + "/{topic}",
         name="guide-topic",
-        description="The guide on documents, templates, branching, loops, batches, errors, mcp, running or saving",
+        description=f"The guide on {', '.join(TOPICS[:-1])} or {TOPICS[-1]}",
         mime_type="text/markdown",
     ),
     ResourceTemplate(

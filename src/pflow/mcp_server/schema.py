@@ -33,7 +33,7 @@ def takes(properties: Schema, *required: str) -> Schema:
 
 
 _ERROR = {"type": text(), "message": text()}
-ERROR: Schema = {"type": "object", "properties": _ERROR, "required": [*_ERROR]}
+ERROR: Schema = {"type": "object", "properties": _ERROR}
 """What went wrong; `details`, `node` and `suggestions` come with it where there are any."""
 
 

@@ -16,7 +16,7 @@ from pflow.core.json_type import Json, object_in
 from pflow.mcp_server.greeting import Greeter
 from pflow.mcp_server.message import Id, read_id, request_id
 from pflow.mcp_server.stdio_pipes import take_stdio
-from pflow.mcp_server.until_signal import serve_until_signal
+from pflow.workspace.driving.until_signal import serve_until_signal
 
 if TYPE_CHECKING:
     from pflow.mcp_server.tool_server import PflowServer

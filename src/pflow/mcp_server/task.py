@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.extension import Extension, MethodBinding
@@ -26,19 +26,42 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from pflow.core.errors import PflowError, UsageError
-from pflow.mcp_server.envelope import ToolReply, fail, succeed
-from pflow.mcp_server.tools.execution import output_lines
+from pflow.core.errors import AnsweredError, InputError, PflowError, UsageError
+from pflow.mcp_server.asking.caller import Caller, asks_persons, caller_of
+from pflow.mcp_server.asking.elicitation_form import read_filled
+from pflow.mcp_server.asking.input_round import request_name, requests_of
+from pflow.mcp_server.asking.paused import advice_lines, waiting_lines
+from pflow.mcp_server.elsewhere import end_run, reply_of_run
 from pflow.workspace import Workspace
-from pflow.workspace.serving import shorten_all
+from pflow.workspace.asking.question import Answer, Waiting
 
 IDENTIFIER = "io.modelcontextprotocol/tasks"
 POLL_MS = 1_000
 DAY_MS = 86_400_000
 
-_ENDED = {"completed": "completed", "failed": "completed", "cancelled": "cancelled", "stopped": "cancelled"}
+_CANCELLING_SECONDS = 1.0
+"""How long a client that cancels a task waits for it to end."""
+
+VIA = "mcp-task"
+"""The door of answers to what a task asks."""
+
+_STATUS = {
+    "running": "working",
+    "waiting": "working",
+    "completed": "completed",
+    "failed": "completed",
+    "cancelled": "cancelled",
+    "stopped": "cancelled",
+}
 
 _Task = dict[str, Any]
+P = TypeVar("P", bound=GetTaskRequestParams)
+
+
+class UpdateTaskRequestParams(GetTaskRequestParams):
+    """A task, and responses to what it asked, by the names of the requests."""
+
+    input_responses: dict[str, dict[str, Any]] | None = None
 
 
 class Tasks(Extension):
@@ -49,13 +72,14 @@ class Tasks(Extension):
     def __init__(self, workspace: Callable[[], Workspace], tools: Container[str]) -> None:
         self._workspace = workspace
         self._tools = tools
+        self._dismissed: set[str] = set()
 
     def methods(self) -> Sequence[MethodBinding]:
         """Ask for a task, answer its questions, end it."""
         return [
-            _bind("tasks/get", self._describe),
-            _bind("tasks/update", self._confirm),
-            _bind("tasks/cancel", self._end),
+            _bind("tasks/get", GetTaskRequestParams, self._get),
+            _bind("tasks/update", UpdateTaskRequestParams, self._update),
+            _bind("tasks/cancel", GetTaskRequestParams, self._end),
         ]
 
     async def intercept_tool_call(
@@ -68,21 +92,56 @@ class Tasks(Extension):
         data = (result.structured_content or {}).get("data", {})
         if data.get("status") != "running":
             return result
-        return {"resultType": "task", **await asyncio.to_thread(self._describe, data["run_id"], brief=True)}
+        return {"resultType": "task", **await asyncio.to_thread(self._describe, data["run_id"], caller_of(ctx), True)}
 
-    def _confirm(self, task_id: str) -> _Task:
-        """A task never asks anything, so there is no answer to take."""
-        _find(self._workspace(), task_id)
+    def _get(self, params: GetTaskRequestParams, caller: Caller) -> _Task:
+        return self._describe(params.task_id, caller)
+
+    def _update(self, params: UpdateTaskRequestParams, caller: Caller) -> _Task:
+        """Take answers to what the task asks; whatever else is there is ignored, as the extension has it."""
+        workspace, task_id = self._workspace(), params.task_id
+        _find(workspace, task_id)
+        asked = {request_name(one): one for one in self._questions(workspace, task_id, caller)}
+        given = params.input_responses or {}
+        forms = {name: read_filled(response) for name, response in given.items() if name in asked}
+        self._dismissed |= {name for name, form in forms.items() if form is None}
+        answers = [
+            Answer(place=asked[name].key, reply=form.reply(asked[name]))
+            for name, form in forms.items()
+            if form is not None
+        ]
+        if answers:
+            self._deliver(workspace, task_id, answers, caller)
         return {}
 
-    def _end(self, task_id: str) -> _Task:
-        workspace = self._workspace()
+    def _deliver(self, workspace: Workspace, task_id: str, answers: Sequence[Answer], caller: Caller) -> None:
+        """Answer, and see to it that the run goes on."""
+        try:
+            answered = workspace.inbox.answer_all(task_id, answers, by=caller.by, via=VIA)
+        except AnsweredError:
+            return
+        except InputError as error:
+            raise MCPError(code=INVALID_PARAMS, message=error.message) from error
+        if not answered.alive:
+            workspace.driving.take_up(task_id)
+
+    def _questions(self, workspace: Workspace, task_id: str, caller: Caller) -> list[Waiting]:
+        """What a task asks that this client can have its person answer, and that nobody has dismissed here."""
+        persons = asks_persons(workspace)
+        return [
+            one
+            for one in workspace.inbox.waiting(task_id)
+            if caller.can_ask(one, persons=persons) and request_name(one) not in self._dismissed
+        ]
+
+    def _end(self, params: GetTaskRequestParams, caller: Caller) -> _Task:
+        workspace, task_id = self._workspace(), params.task_id
         _find(workspace, task_id)
         with suppress(UsageError):  # it has ended already, which is what was wanted
-            workspace.cancel(task_id)
+            end_run(self._workspace, task_id, seconds=_CANCELLING_SECONDS)
         return {}
 
-    def _describe(self, task_id: str, *, brief: bool = False) -> _Task:
+    def _describe(self, task_id: str, caller: Caller, brief: bool = False) -> _Task:
         workspace = self._workspace()
         run = _find(workspace, task_id)
         began = run.get("started_at")
@@ -90,7 +149,7 @@ class Tasks(Extension):
         times = [each for each in (began, run.get("ended_at"), *seen) if isinstance(each, float | int)]
         task: _Task = {
             "taskId": task_id,
-            "status": _ENDED.get(run["status"], "working" if run["status"] == "running" else "failed"),
+            "status": _STATUS.get(run["status"], "failed"),
             "createdAt": _moment(began),
             "lastUpdatedAt": _moment(max(times, default=began)),
             "ttlMs": _days(workspace) * DAY_MS,
@@ -100,6 +159,8 @@ class Tasks(Extension):
             return task
         if task["status"] == "completed":
             task["result"] = _result(workspace, run)
+        elif task["status"] == "working":
+            task |= self._asking(workspace, task_id, caller)
         elif task["status"] == "failed":
             advice = f"the run was cut off; workflow_execute(resume='{task_id}') goes on from there"
             task["error"] = {"code": INTERNAL_ERROR, "message": advice}
@@ -107,16 +168,27 @@ class Tasks(Extension):
         assert isinstance(shown, dict)
         return shown
 
+    def _asking(self, workspace: Workspace, task_id: str, caller: Caller) -> _Task:
+        """What a task that is under way says of the questions that it waits for."""
+        questions = self._questions(workspace, task_id, caller)
+        if questions:
+            requests = requests_of(questions, caller)
+            asked = {name: one.model_dump(by_alias=True, exclude_none=True) for name, one in requests.items()}
+            return {"status": "input_required", "inputRequests": asked}
+        waits = workspace.inbox.waiting(task_id)
+        lines = [*waiting_lines(waits), *advice_lines(waits, answers=True)]
+        return {"statusMessage": "\n".join(lines)} if lines else {}
 
-def _bind(method: str, answer: Callable[[str], _Task]) -> MethodBinding:
+
+def _bind(method: str, params_type: type[P], answer: Callable[[P, Caller], _Task]) -> MethodBinding:
     """A method that names a task, answered off the event loop."""
 
-    async def handle(ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> HandlerResult:
+    async def handle(ctx: ServerRequestContext[Any, Any], params: P) -> HandlerResult:
         _admit(ctx, params)
-        return {"resultType": "complete", **await asyncio.to_thread(answer, params.task_id)}
+        return {"resultType": "complete", **await asyncio.to_thread(answer, params, caller_of(ctx))}
 
     versions = frozenset(MODERN_PROTOCOL_VERSIONS)
-    return MethodBinding(method=method, params_type=GetTaskRequestParams, handler=handle, protocol_versions=versions)
+    return MethodBinding(method=method, params_type=params_type, handler=handle, protocol_versions=versions)
 
 
 def _admit(ctx: ServerRequestContext[Any, Any], params: GetTaskRequestParams) -> None:
@@ -151,20 +223,9 @@ def _days(workspace: Workspace) -> int:
 
 def _result(workspace: Workspace, run: Mapping[str, Any]) -> _Task:
     """What the tool would have answered, had someone waited."""
-    reply = _reply(workspace, run)
+    reply = reply_of_run(workspace, run)
     found: _Task = {"content": [{"type": "text", "text": reply.text}], "structuredContent": dict(reply.envelope)}
     return {**found, "isError": True} if reply.is_error else found
-
-
-def _reply(workspace: Workspace, run: Mapping[str, Any]) -> ToolReply:
-    run_id = run["run_id"]
-    if run["status"] == "failed":
-        error = run.get("error") or {"type": "run", "message": "the run failed"}
-        return fail({"details": {}, "suggestions": [], **error}, run_id=run_id)
-    outputs = shorten_all(run.get("outputs") or {}, workspace.output_limit, f"{run_id} outputs")
-    kept = {name: run[name] for name in ("run_id", "status", "duration_ms") if name in run}
-    data = {"outputs": outputs, **kept, "steps": len(run["steps"])}
-    return succeed(data, "\n".join([f"completed, run {run_id}", *output_lines(outputs)]))
 
 
 def _moment(seconds: object) -> str:

@@ -319,6 +319,7 @@ def interface_from_json(data: object) -> Interface:
         echo_params=data.get("echo_params") is True,
         open_slot="expression" if data.get("computes_params") is True else "value",
         choice_param=str(data.get("choice_param") or ""),
+        waits=data.get("waits") is True,
     )
 
 

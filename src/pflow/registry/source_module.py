@@ -17,7 +17,7 @@ _BRANDS = re.compile(
 )
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+[0-9]*|[0-9]+")
 _PURITIES = ("pure", "read", "impure")
-_FLAGS = ("open_params", "open_outputs", "echo_params", "computes_params")
+_FLAGS = ("open_params", "open_outputs", "echo_params", "computes_params", "waits")
 UNKNOWN = object()
 """The value of an expression that is not constant."""
 

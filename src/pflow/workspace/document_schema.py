@@ -44,11 +44,12 @@ def _document_fields(node: Json) -> Json:
         "on_failure": _said(_NAME, "The node that runs, with what follows from it, when the run has failed"),
         "finally": _said(_NAME, "The node that runs, with what follows from it, however the run has ended"),
         "timeout": _said(
-            {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+ ?[smhd]$"}]},
+            _duration(),
             "How long the run may work: seconds, or such as 90s, 15m, 2h, 3d",
         ),
         "inputs": _said(_by_name(_input()), "What the workflow takes"),
         "outputs": _said(_by_name({"anyOf": [_output(), _TEMPLATE]}), "What the workflow gives"),
+        "state": _said(_state(), "What the workflow keeps between runs, read as ${state.name}, set with `state-set`"),
         "mappings": _said(_by_name(mapping), "Other names for natural keys, by node"),
         "name": _said(_TEXT, "What runs and lists call it"),
         "description": _said(_TEXT, "What it is for, in a sentence"),
@@ -56,6 +57,10 @@ def _document_fields(node: Json) -> Json:
         "metadata": _said({"type": "object"}, "Anything; pflow does not read it"),
         "ir_version": {"const": "0.1.0"},
     }
+
+
+def _duration() -> Json:
+    return {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+ ?[smhd]$"}]}
 
 
 def _requires() -> Json:
@@ -101,6 +106,24 @@ def _input() -> Json:
     )
 
 
+def _state() -> Json:
+    key = _object(
+        {
+            "type": _TYPES,
+            "default": _said(_ANY, "What it is before it was ever set"),
+            "description": _TEXT,
+            "merge": _said(
+                {"enum": ["add", "max", "union"]}, "How a value that is set joins what is kept; without, it replaces it"
+            ),
+            "keep": _said({"type": "integer", "minimum": 1}, "Of a union: how many of the newest elements"),
+            "commit": _said(
+                {"enum": ["end", "step"], "default": "end"}, "When it becomes real: with the run or the step"
+            ),
+        }
+    )
+    return {**_by_name(key), "properties": {"scope": _said(_TEXT, "The name it is kept under, if not the workflow's")}}
+
+
 def _output() -> Json:
     return _object({"source": _said(_ANY, "A template, such as ${node.output}"), "type": _TYPES, "description": _TEXT})
 
@@ -136,6 +159,10 @@ def _node_fields() -> Json:
         "timeout": _said({"type": "number", "exclusiveMinimum": 0}, "Seconds that one attempt may take"),
         "limit": _said({"type": "string", "pattern": "^ *[0-9]+ */ *[smh] *$"}, "How often it starts, such as 10/s"),
         "repeatable": _said({"type": "boolean"}, "Whether it only reads, and may run again unasked"),
+        "approve": _said(
+            {"anyOf": [{"type": "boolean"}, _object({"prompt": _TEXT, "timeout": _duration()})]},
+            "Asks a person before it takes effect",
+        ),
         "max_visits": _said({"type": "integer", "minimum": 1}, "How often a loop may come to it"),
         "description": _TEXT,
     }

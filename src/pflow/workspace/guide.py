@@ -7,7 +7,19 @@ from importlib.resources import files
 from pflow.core.errors import NotFoundError
 from pflow.core.suggest import did_you_mean
 
-TOPICS = ("documents", "templates", "branching", "loops", "batches", "errors", "mcp", "running", "saving")
+TOPICS = (
+    "documents",
+    "templates",
+    "branching",
+    "loops",
+    "batches",
+    "errors",
+    "asking",
+    "state",
+    "mcp",
+    "running",
+    "saving",
+)
 
 
 def guide_page(topic: str = "") -> str:

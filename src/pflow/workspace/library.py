@@ -23,6 +23,7 @@ from pflow.core.project.projects import Projects
 from pflow.execution.check import Checked
 from pflow.execution.workflow_source import Source, Workflow, find_in_project, find_source
 from pflow.workspace.inclusion import bundle, check_free, refuse_relative
+from pflow.workspace.keeping.state import KeptState
 from pflow.workspace.project import ProjectFolders
 
 
@@ -68,13 +69,19 @@ class Library:
     """The saved workflows of a home. What is saved is checked; what is read, compared or restored need not be valid."""
 
     def __init__(
-        self, home: Home, check: Callable[[Source], Checked], projects: Projects, folders: ProjectFolders
+        self,
+        home: Home,
+        check: Callable[[Source], Checked],
+        projects: Projects,
+        folders: ProjectFolders,
+        state: KeptState,
     ) -> None:
         self._home = home
         self._check = check
         self._manager = WorkflowManager(home)
         self._projects = projects
         self._folders = folders
+        self._state = state
 
     def read(self, name: str, version: int | None = None) -> SavedText:
         """What a project or the library has under a name, or an earlier version of it."""
@@ -106,12 +113,13 @@ class Library:
         return self._manager.prune(name, keep)
 
     def rename(self, name: str, new_name: str) -> Path:
-        """Give a workflow another name."""
+        """Give a workflow another name; what it keeps between runs comes along."""
         self._check_saved(name)
-        return self._manager.rename(name, new_name)
+        with self._state.carried(name, new_name):
+            return self._manager.rename(name, new_name)
 
     def delete(self, name: str) -> None:
-        """Remove a workflow, earlier versions included."""
+        """Remove a workflow, earlier versions included. What it keeps between runs stays, as its runs do."""
         self._check_saved(name)
         self._manager.delete(name)
 

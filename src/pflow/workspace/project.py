@@ -24,6 +24,7 @@ from pflow.core.project.project import Project
 from pflow.core.project.projects import Projects, Waiting, examine
 from pflow.core.project.search import FOLDER, find_folders, is_home
 from pflow.execution.check import Checked
+from pflow.workspace.keeping.state import KeptState
 
 State = Literal["agreed", "new", "changed", "declined", "refused", "empty"]
 
@@ -76,10 +77,11 @@ def view(found: Project | Waiting) -> ProjectView:
 class ProjectFolders:
     """The folders of projects, seen from one directory. Only a person agrees."""
 
-    def __init__(self, home: Home, projects: Projects, start: Path | None) -> None:
+    def __init__(self, home: Home, projects: Projects, start: Path | None, state: KeptState) -> None:
         self._home = home
         self._projects = projects
         self._start = start
+        self._state = state
 
     @property
     def notices(self) -> list[str]:
@@ -145,12 +147,12 @@ class ProjectFolders:
         return project.folder / file
 
     def rename(self, name: str, new_name: str) -> Path:
-        """Give a project's workflow another name, which must be free there."""
+        """Give a project's workflow another name, which must be free there; what it keeps comes along."""
         self._check_name(new_name)
         project = self._project_of(name)
         if new_name in project.files():
             raise ExistsError(f"the project has a workflow `{new_name}`", suggestions=["choose another name"])
-        with self._lock():
+        with self._lock(), self._state.carried(name, new_name):
             old = project.files()[name]
             new = f"{WORKFLOWS}/{new_name}{Path(old).suffix}"
             content = self._write(project.content, new, project.content.files[old])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pflow.core.advice import Advice
 from pflow.core.errors import PflowError
+from pflow.core.health import Check
 from pflow.mcp.connection import connect
 from pflow.mcp.pool import Pool
 from pflow.mcp.server.config import ServerConfig
@@ -19,7 +20,7 @@ from pflow.mcp.server.variable import expand
 from pflow.mcp.tools.sync import plan_sync
 from pflow.registry.registry import Registry
 from pflow.workspace.in_turn import Waiting, in_turn
-from pflow.workspace.server_report import Check, ServerCheck
+from pflow.workspace.server_report import ServerCheck
 
 
 def check_servers(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pflow.core.errors import PflowError
 from pflow.core.frozen import Frozen
+from pflow.core.health import Check
 from pflow.mcp.server.secret_scan import ServerView as ServerView  # noqa: PLC0414 callers get it here
 from pflow.mcp.tools.sync import SyncPlan, Touched
 
@@ -54,17 +55,6 @@ class SyncFailure(Frozen):
 
     server: str
     error: Failure
-
-
-class Check(Frozen):
-    """One thing on the way to a server; `ok` is None for a remark."""
-
-    check: str
-    ok: bool | None
-    found: str
-    hints: tuple[str, ...]
-    ms: float | None = None
-    details: Mapping[str, object] = {}
 
 
 class ServerCheck(Frozen):

@@ -6,12 +6,13 @@ import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Unpack
 
 from pflow.core.file.home import Home
 from pflow.core.setting.settings import Settings
 from pflow.engine.attempt.turn import Limits
 from pflow.engine.ports import Observer
-from pflow.execution.wiring import Wiring
+from pflow.execution.wiring import Parts, Wiring
 from pflow.mcp.pool import Pool
 from pflow.process.workers import make_workers
 from pflow.registry.registry import Registry
@@ -19,11 +20,15 @@ from pflow.workspace.workspace import Workspace
 
 
 class WarmWorkspaces:
-    """Opens a workspace for each request: files are read afresh, everything else is kept."""
+    """Opens a workspace for each request: files are read afresh, everything else is kept.
 
-    def __init__(self, home: Home, *, project: Path | None = None) -> None:
+    With `driven`, its runs are driven for others.
+    """
+
+    def __init__(self, home: Home, *, project: Path | None = None, driven: bool = False) -> None:
         self.home = home
         self._project = project
+        self._driven = driven
         self._environ = dict(os.environ)  # each look into the real one decodes it
         self._secrets: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -33,27 +38,34 @@ class WarmWorkspaces:
         self._limits = Limits()
         self._pool = Pool(home, variables=self._variables, warn=lambda _: None)
 
-    def open(self, observer: Observer | None = None) -> Workspace:
+    def open(self, observer: Observer | None = None, **parts: Unpack[Parts]) -> Workspace:
         """A fresh workspace. It need not be closed; closing it keeps what is shared."""
         with self._lock:  # only one thread opens the journal, which recovers and locks
             journal, cache = self._wiring.journal, self._wiring.cache
-        return Workspace(
-            self.home,
-            project=self._project,
-            observer=observer,
-            environ=self._environ,
-            secrets=self._secrets,
-            journal=journal,
-            cache=cache,
-            pool=self._pool,
-            workers=self._workers,
-            limits=self._limits,
-            registry=self._load_registry,
-        )
+            dispatch, schedules = self._wiring.dispatch, self._wiring.schedules
+        kept: Parts = {
+            "environ": self._environ,
+            "secrets": self._secrets,
+            "journal": journal,
+            "cache": cache,
+            "schedules": schedules,
+            "dispatch": dispatch,
+            "driven": self._driven,
+            "pool": self._pool,
+            "workers": self._workers,
+            "limits": self._limits,
+            "registry": self._load_registry,
+        }
+        kept.update(parts)
+        return Workspace(self.home, project=self._project, observer=observer, **kept)
 
     def hide(self, name: str, secret: str) -> None:
         """Keep a secret of this process out of everything that is stored or shown from now on."""
         self._secrets[name] = secret
+
+    def derive_key(self, purpose: str) -> bytes:
+        """A secret of the home for one purpose, the same in every process."""
+        return self._wiring.derive_key(purpose)
 
     async def disconnect(self) -> None:
         """End the MCP servers that were started on this event loop."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from pflow.core.document.issue import Issue
 from pflow.core.document.parse import Parsed, parse_text
-from pflow.core.errors import UsageError
 from pflow.core.file.home import Home, find_home
 from pflow.core.frozen import Frozen
 from pflow.core.library.saved_workflow import SavedWorkflow, read_metadata
@@ -20,11 +19,11 @@ from pflow.engine.ports import STATUSES, Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
 from pflow.execution.check import Checked, check_source
 from pflow.execution.outcome import Outcome
-from pflow.execution.run_lookup import find_run
 from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
+from pflow.workspace.asking.answering import Answering
 from pflow.workspace.one_step import one_step
 
 if TYPE_CHECKING:
@@ -32,34 +31,50 @@ if TYPE_CHECKING:
     from pflow.execution.live_run import LiveRun
     from pflow.execution.need.requirement import Needs
     from pflow.mcp.tools.detail import NodeDetail
+    from pflow.workspace.again.again import Again
+    from pflow.workspace.asking.on_ask import OnAsk
     from pflow.workspace.drafts import Drafts
+    from pflow.workspace.driving.driving import Driving
     from pflow.workspace.finder import Finder
     from pflow.workspace.formatting import Formatted
+    from pflow.workspace.keeping.state import KeptState
     from pflow.workspace.library import Library
     from pflow.workspace.project import ProjectFolders
+    from pflow.workspace.schedule.scheduling import Scheduling
     from pflow.workspace.servers import Servers
     from pflow.workspace.sharing.sharing import Sharing
 
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace:
+class Workspace(Answering):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
-    `nodes` are functions, PocketFlow classes and modules that are node types in this workspace only.
+    `nodes` are functions, PocketFlow classes and modules that are node types in this workspace only. `on_ask` is called
+    with each question of its runs.
     """
 
     def __init__(
-        self, home: Home, *, project: Path | None = None, observer: Observer | None = None, **parts: Unpack[Parts]
+        self,
+        home: Home,
+        *,
+        project: Path | None = None,
+        observer: Observer | None = None,
+        on_ask: OnAsk | None = None,
+        **parts: Unpack[Parts],
     ) -> None:
         self.home = home
         self._start = project
         if project is not None:
             parts = {"projects": Projects(home, project), **parts}
         self._observer = observer
-        self._wiring = Wiring(home, **parts)
         self._own_notices: list[str] = []
+        if on_ask is not None:
+            from pflow.workspace.asking.on_ask import CallableAsker  # lazy: most programs leave questions to people
+
+            parts = {**parts, "asker": CallableAsker(on_ask, self._own_notices.append)}
+        self._wiring = Wiring(home, **parts)
 
     @classmethod
     def open(
@@ -68,6 +83,7 @@ class Workspace:
         project: Path | None = None,
         ask: Ask | None = None,
         observer: Observer | None = None,
+        on_ask: OnAsk | None = None,
         **parts: Unpack[Parts],
     ) -> Workspace:
         """The workspace that the environment names: `PFLOW_HOME`, else `~/.pflow`.
@@ -76,7 +92,7 @@ class Workspace:
         """
         home = find_home()
         parts = {"projects": Projects(home, project, ask=ask), **parts}
-        return cls(home, project=project, observer=observer, **parts)
+        return cls(home, project=project, observer=observer, on_ask=on_ask, **parts)
 
     def close(self) -> None:
         """Close the journal."""
@@ -115,14 +131,23 @@ class Workspace:
         text: bool = False,
         cache: bool = True,
         run_id: str | None = None,
+        state: Mapping[str, object] | None = None,
     ) -> LiveRun:
         """A run, checked and bound: `await run.finish()` sees it through on your event loop, `run.wait()` without one.
 
-        With `text` the params are words of a command line. Raises `PflowError` when it cannot begin.
+        With `text` the params are words of a command line. With `state` it is a trial: the workflow finds these values
+        instead of those that it has kept, and keeps nothing. Raises `PflowError` when it cannot begin.
         """
         checked = workflow if isinstance(workflow, Checked) else self.check(workflow)
         return begin_run(
-            self._wiring, checked, params or {}, text=text, observer=self._observer, cache=cache, run_id=run_id
+            self._wiring,
+            checked,
+            params or {},
+            text=text,
+            observer=self._observer,
+            cache=cache,
+            run_id=run_id,
+            trial=state,
         )
 
     def begin_resume(
@@ -133,12 +158,14 @@ class Workspace:
         params: Mapping[str, object] | None = None,
         text: bool = False,
         rerun_in_doubt: bool = False,
+        failed_items: Sequence[str] | None = None,
         cache: bool = True,
     ) -> LiveRun:
         """A run that goes on where it ended. With `edited` only steps whose definition or inputs changed run again.
 
-        Seeing it through raises `InDoubtError` when steps were in flight whose effect is unknown, unless
-        `rerun_in_doubt`.
+        With `failed_items`, items that batches went on without run again, `["3", "fetch[17]"]` or all of them (`[]`),
+        and then the steps whose inputs they change. Seeing it through raises `InDoubtError` when steps were in flight
+        whose effect is unknown, unless `rerun_in_doubt`.
         """
         return begin_resume(
             self._wiring,
@@ -146,6 +173,7 @@ class Workspace:
             params or {},
             edited=edited,
             rerun_in_doubt=rerun_in_doubt,
+            failed_items=failed_items,
             text=text,
             observer=self._observer,
             cache=cache,
@@ -158,9 +186,10 @@ class Workspace:
         *,
         cache: bool = True,
         run_id: str | None = None,
+        state: Mapping[str, object] | None = None,
     ) -> Outcome:
         """Check a workflow, bind its inputs and run it to its end; a failure on the way is an outcome."""
-        return self.wait(self.begin(workflow, params, cache=cache, run_id=run_id))
+        return self.wait(self.begin(workflow, params, cache=cache, run_id=run_id, state=state))
 
     def resume(
         self,
@@ -169,9 +198,14 @@ class Workspace:
         edited: Workflow | None = None,
         params: Mapping[str, object] | None = None,
         rerun_in_doubt: bool = False,
+        failed_items: Sequence[str] | None = None,
     ) -> Outcome:
         """Like `begin_resume`, to its end."""
-        return self.wait(self.begin_resume(run_id, edited=edited, params=params, rerun_in_doubt=rerun_in_doubt))
+        return self.wait(
+            self.begin_resume(
+                run_id, edited=edited, params=params, rerun_in_doubt=rerun_in_doubt, failed_items=failed_items
+            )
+        )
 
     def wait(self, run: LiveRun, *, signals: bool = False) -> Outcome:
         """See a run through; with `signals` SIGINT and SIGTERM stop it, resumable."""
@@ -179,18 +213,40 @@ class Workspace:
         self._own_notices.extend(outcome.notices)
         return outcome
 
+    @property
+    def again(self) -> Again:
+        """Runs made from others, and doubts about their steps that someone settles."""
+        from pflow.workspace.again.again import Again  # lazy: most runs begin with nothing
+
+        return Again(self._wiring, self.check, self.wait, self._observer)
+
     def cancel(self, run_id: str) -> str:
-        """End a run for good: ask its process to, or mark it if the process is gone. Returns the new state."""
-        run_id = self.find_run(run_id)
-        journal = self._wiring.journal
-        info = journal.info(run_id)
-        if info.status in ("completed", "cancelled"):
-            raise UsageError(f"run `{run_id}` is {info.status} already")
-        if info.alive:
-            journal.request_cancel(run_id)
-            return "requested"
-        self._wiring.executor(None).cancel_orphan(run_id)
-        return "cancelled"
+        """End a run for good: ask its process to, or mark it if the process is gone. Returns the new state.
+
+        Of one that waits, the steps of `finally` run before this returns; if they cannot, a notice says why.
+        """
+        from pflow.execution.asking.cancel import cancel_run  # lazy: few runs are cancelled
+
+        return cancel_run(self._wiring, self.find_run(run_id), self._own_notices.append)
+
+    def detach(self, run: LiveRun) -> RunInfo:
+        """Leave a run that is about to begin, or to go on, to others to drive: it outlives this process.
+
+        That is the daemon of the home, or a process for this run alone. Returns once it is taken up. Raises
+        `UsageError` for a run that only this program can drive, and `RunError` if nobody takes it up.
+        """
+        return self.driving.detach(run)
+
+    def is_driven(self) -> bool:
+        """Whether a daemon or a server takes up the runs of this home that are due."""
+        return self._wiring.dispatch.is_driven()
+
+    @property
+    def driving(self) -> Driving:
+        """The runs of this home, for those who drive them for others."""
+        from pflow.workspace.driving.driving import Driving  # lazy: most runs are driven by their caller
+
+        return Driving(self._wiring)
 
     def run_flow(
         self, start: object, shared: MutableMapping[str, object] | None = None, *, cache: bool = True
@@ -199,6 +255,13 @@ class Workspace:
         from pflow.execution.flow_run import run_flow  # lazy: only for compositions in Python
 
         return run_flow(self._wiring, start, shared, observer=self._observer, cache=cache)
+
+    @property
+    def schedules(self) -> Scheduling:
+        """Saved workflows that run at times: added, listed, paused, and started when they are due."""
+        from pflow.workspace.schedule.scheduling import Scheduling  # lazy: most runs are not scheduled
+
+        return Scheduling(self, self._wiring, self._own_notices)
 
     # Runs and traces
 
@@ -210,13 +273,13 @@ class Workspace:
         found = self._wiring.journal.runs(RunQuery(text=text, status=stored, limit=most))
         return [info for info in found if not state or info.state == state][:limit]
 
+    def scheduled(self, run_ids: Iterable[str]) -> dict[str, str]:
+        """Which of these runs a schedule started, with its name."""
+        return {run_id: tick.schedule for run_id, tick in self._wiring.schedules.started(run_ids).items()}
+
     def find_runs(self, prefix: str) -> list[str]:
         """Ids of runs that begin with `prefix`."""
         return [run.run_id for run in self._wiring.journal.runs(RunQuery(prefix=prefix, limit=None))]
-
-    def find_run(self, reference: str) -> str:
-        """The one run that `reference` means: `latest`, an id, or the beginning of one."""
-        return find_run(self._wiring.journal, reference)
 
     def show_run(self, run_id: str) -> dict[str, object]:
         """One run: its state, its steps and what each wrote."""
@@ -294,14 +357,14 @@ class Workspace:
         """Saved workflows as texts: read, compared, edited, restored."""
         from pflow.workspace.library import Library  # lazy: runs change nothing
 
-        return Library(self.home, self._check, self._wiring.projects, self.projects)
+        return Library(self.home, self._check, self._wiring.projects, self.projects, self.state)
 
     @property
     def projects(self) -> ProjectFolders:
         """What projects bring along, and agreeing to it."""
         from pflow.workspace.project import ProjectFolders  # lazy: runs only use what was agreed to
 
-        return ProjectFolders(self.home, self._wiring.projects, self._start)
+        return ProjectFolders(self.home, self._wiring.projects, self._start, self.state)
 
     @property
     def sharing(self) -> Sharing:
@@ -315,6 +378,17 @@ class Workspace:
         from pflow.execution.need.requirement import find_needs  # lazy: runs ask when they are checked
 
         return find_needs(self._wiring, find_source(workflow, self.home, self._wiring.projects))
+
+    @property
+    def state(self) -> KeptState:
+        """What workflows keep between runs."""
+        from pflow.workspace.keeping.state import KeptState  # lazy: runs read it by themselves
+
+        return KeptState(
+            lambda: self._wiring.journal.states,
+            lambda name: find_source(name, self.home, self._wiring.projects),
+            self._wiring.find_redactor,
+        )
 
     @property
     def drafts(self) -> Drafts:

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pflow.core.document.document import Batch, Document, Edge, Input, KeyMapping, Output, Retry
+from pflow.core.document.document import Batch, Document, Edge, Input, KeyMapping, Output, Retry, StateKey
 from pflow.core.document.issue import Issue
 from pflow.core.document.parse import Parsed, parse_text, parse_value, read_file
 
@@ -53,6 +53,26 @@ def test_every_field_of_a_document_arrives() -> None:
     assert found.mappings == {
         "show": KeyMapping(input_mappings={"revision": "sha"}, output_mappings={"result": "patches"})
     }
+
+
+def test_what_a_document_keeps_arrives_with_how_it_is_kept() -> None:
+    parsed = read_file(CORPUS / "valid/state.yaml")
+    assert parsed.document is not None
+    assert parsed.document.state_scope == "reports"
+    assert parsed.document.state == {
+        "cursor": StateKey(type="string", default="", description="The last id"),
+        "count": StateKey(type="integer", default=0, merge="add"),
+        "latest": StateKey(type="string", merge="max"),
+        "seen": StateKey(type="array", default=[], merge="union", keep=50),
+        "failures": StateKey(type="integer", default=0, merge="add", commit="step"),
+        "anything": StateKey(),
+    }
+
+
+def test_a_hundred_values_are_kept_besides_the_scope() -> None:
+    keys: dict[str, Any] = {f"x{number}": {} for number in range(100)}
+    assert len(document({"nodes": [{"id": "a"}], "state": {"scope": "s", **keys}}).state) == 100
+    assert issue({"nodes": [{"id": "a"}], "state": {"scope": "s", **keys, "y": {}}}).code == "too-many"
 
 
 @pytest.mark.requirement("server13:builtin-5")

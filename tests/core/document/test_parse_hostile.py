@@ -70,6 +70,7 @@ def test_the_table_of_codes_is_complete_and_has_no_others() -> None:
         "edges",
         "inputs_outputs",
         "requirement",
+        "state_key",
     ]
     used = {code for name in names for code in calls.findall((folder / f"{name}.py").read_text())}
     assert used == KNOWN_CODES

@@ -18,9 +18,10 @@ from pflow.core.document.parse import Parsed, parse_value
 from pflow.core.errors import StepError
 from pflow.core.event import Event, RunCompleted, RunEnding, RunFailed, StepCompleted, StepFailed, StepStarted
 from pflow.core.file.home import Home
-from pflow.engine.executor import Executor, RunResult
+from pflow.engine.executor import Executor
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Record, Services
+from pflow.engine.result import RunResult
 from pflow.execution.compiler import compile_plan
 from pflow.registry.registry import Registry
 from pflow.testing import MemoryJournal, RecordingObserver

@@ -16,7 +16,7 @@ from pflow.workspace.guide import TOPICS, guide_page
 def guide(console: Console, topic: str) -> None:
     """Print how to write, run and save workflows; with TOPIC, more about one part of it.
 
-    Topics: documents, templates, branching, loops, batches, errors, mcp, running, saving.
+    Topics: documents, templates, branching, loops, batches, errors, asking, state, mcp, running, saving.
     """
     text = guide_page(topic)
     console.reply({"topic": topic or None, "topics": list(TOPICS), "text": text}, text)

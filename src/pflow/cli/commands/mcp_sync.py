@@ -17,6 +17,7 @@ from pflow.core.errors import UsageError
 from pflow.core.printable import columns, escape, shorten
 
 if TYPE_CHECKING:
+    from pflow.core.health import Check
     from pflow.workspace.server_report import ServerCheck, SyncFailure, SyncReport
 
 COMPARE_HELP = "What of a tool must stay as synced: everything (the default), or its schema, not its wording."
@@ -59,7 +60,9 @@ def sync(
 def doctor(console: Console, names: tuple[str, ...]) -> int:
     """Look at everything on the way to the servers NAME, or to all, and say what is wrong."""
     reports = console.workspace().servers.check(names, waiting=_waiting(console))
-    return show_checks(console, reports, "\n\n".join(_report_check(report) for report in reports))
+    return show_checks(
+        console, reports, "\n\n".join(render_checks(report.server, report.ok, report.checks) for report in reports)
+    )
 
 
 @click.command("add-mcp")
@@ -229,9 +232,10 @@ def _report_sync(report: SyncReport, dry_run: bool) -> str:
     return "\n".join(lines)
 
 
-def _report_check(report: ServerCheck) -> str:
-    lines = [f"{escape(report.server)}: {'works' if report.ok else 'does not work'}"]
-    for check in report.checks:
+def render_checks(name: str, ok: bool, checks: Iterable[Check]) -> str:
+    """What was looked at, and what was found, for people."""
+    lines = [f"{escape(name)}: {'works' if ok else 'does not work'}"]
+    for check in checks:
         took = f" ({check.ms} ms)" if check.ms is not None else ""
         lines.append(f"  {_MARKS[check.ok]:<7} {check.check}: {escape(check.found)}{took}")
         for name, value in check.details.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -9,11 +10,11 @@ import click
 from pflow.cli.argument import check_workflow, find_workflow, has_stdin, read_inputs, read_stdin
 from pflow.cli.command_group import SHORTHAND, with_console
 from pflow.cli.command_table import COMMANDS
-from pflow.cli.completion import complete_file, complete_input, complete_input_flag, complete_workflow
+from pflow.cli.completion import complete_file, complete_input, complete_input_flag, complete_run, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.input_flag import read_words
 from pflow.cli.picture import drawing_options, show_graph
-from pflow.cli.run_report import check_given, explain_inputs, run_watched, show_outcome
+from pflow.cli.run_report import check_given, detach_run, explain_inputs, run_watched, show_outcome
 from pflow.cli.workflow_help import own_options, show_workflow_help, start_of_call
 from pflow.core.errors import InputError, NotFoundError, UsageError
 from pflow.core.printable import escape, shorten
@@ -22,7 +23,8 @@ from pflow.core.suggest import did_you_mean
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from pflow.workspace import Checked
+    from pflow.workspace import Checked, Workspace
+    from pflow.workspace.serving import LiveRun
 
 DOCUMENT = """\b
 A small document, hello.yaml:
@@ -96,7 +98,18 @@ class RunCommand(click.Command):
     shell_complete=complete_file,
     help="Read inputs from a JSON or YAML file.",
 )
+@click.option("--only", metavar="STEP", help="Run this step alone, with the values of another run; see --from-run.")
+@click.option(
+    "--from-run", metavar="RUN", shell_complete=complete_run, help="The run that has what comes before --only STEP."
+)
+@click.option(
+    "--state",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Try it with the state in a JSON or YAML file, or with `none`; nothing is kept.",
+)
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
+@click.option("--detach", is_flag=True, help="Leave the run to others to drive, and print its id.")
 @click.option("--dry-run", is_flag=True, help="Check everything and draw the graph; run nothing.")
 @drawing_options
 @with_console
@@ -107,7 +120,11 @@ def run(
     workflow: str,
     inputs: tuple[str, ...],
     file: str | None,
+    only: str | None,
+    from_run: str | None,
+    state: str | None,
     no_cache: bool,
+    detach: bool,
     dry_run: bool,
     svg: str | None,
     mermaid: bool,
@@ -119,8 +136,20 @@ def run(
     """
     if workflow.startswith("-") and workflow != "-":
         raise _misplaced(ctx, workflow)
+    if (only is None) != (from_run is None):
+        raise UsageError(
+            "`--only` and `--from-run` go together: a step, and the run that has what comes before it",
+            suggestions=["pflow run WORKFLOW --only STEP --from-run RUN", "`pflow runs list` shows the runs"],
+        )
     checked = _find(ctx, console, workflow)
     plan = checked.runnable()
+    if state is not None and "state" in plan.inputs:  # an input of that name was there before the option
+        inputs, state = (*inputs, f"state={state}"), None
+    if state is not None and only is not None:
+        raise UsageError(
+            "`--state` cannot be combined with `--only`: the step finds the state that the other run found",
+            suggestions=["leave out `--state`"],
+        )
     typed = read_words(plan.inputs, inputs, workflow=workflow, options=own_options(ctx.command))
     given = {**(read_inputs(console, file) if file else {}), **typed}
     try:
@@ -130,10 +159,37 @@ def run(
             return 0
         if has_stdin() and "-" not in (workflow, file) and "stdin" in plan.inputs and "stdin" not in given:
             given["stdin"] = read_stdin(console, what="input `stdin`")
-        outcome = run_watched(console, lambda workspace: workspace.begin(checked, given, text=True, cache=not no_cache))
+        if only is not None and from_run is not None:
+            return _run_only(console, checked, only, from_run, given, cache=not no_cache)
+
+        trial = None if state is None else _read_trial(console, state)
+
+        def begin(workspace: Workspace) -> LiveRun:
+            return workspace.begin(checked, given, text=True, cache=not no_cache, state=trial)
+
+        if detach:
+            return detach_run(console, begin)
+        outcome = run_watched(console, begin)
     except InputError as error:
-        raise explain_inputs(error, plan, workflow, typed) from None
+        raise explain_inputs(error, plan, ["run", workflow], typed) from None
     return show_outcome(console, outcome)
+
+
+def _run_only(
+    console: Console, checked: Checked, step: str, run: str, given: Mapping[str, object], *, cache: bool
+) -> int:
+    """Run a single step with what a run did before it."""
+    outcome = run_watched(
+        console, lambda workspace: workspace.again.begin_only(checked, step, run, given, text=True, cache=cache)
+    )
+    if outcome.success and not outcome.completed:
+        console.remark(f"`{escape(step)}` was skipped: its condition is false")
+    return show_outcome(console, outcome)
+
+
+def _read_trial(console: Console, word: str) -> dict[str, object]:
+    """The state that a run is tried with."""
+    return {} if word == "none" else read_inputs(console, word, what="state")
 
 
 def _find(ctx: click.Context, console: Console, word: str) -> Checked:

@@ -120,7 +120,10 @@ def delete(console: Console, name: str, project: bool) -> None:
         console.reply({"deleted": name, "path": str(path)}, f"deleted {escape(str(path))}")
         return
     console.workspace().delete(name)
-    console.reply({"deleted": name}, f"deleted `{escape(name)}`")
+    stays = console.workspace().state.is_kept(name)
+    console.reply({"deleted": name, **({"state_stays": True} if stays else {})}, f"deleted `{escape(name)}`")
+    if stays:
+        console.remark(f"note: what it kept between runs stays; `pflow state unset {escape(name)} --all` deletes it")
 
 
 @workflow.command("clean-temp")

@@ -28,6 +28,7 @@ _VERBS: Mapping[str, str] = {
     "network": "talks to",
     "tool": "calls the MCP tool",
     "secret": "is given",
+    "ask": "asks",
     "workflow": "runs the workflow",
     "unknown": "does",
 }

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from pflow.core.document.document import IR_VERSION, Batch, Document, Input, MaxFailed, NodeSpec, Requirements, Retry
+from pflow.core.document.document import (
+    IR_VERSION,
+    Approval,
+    Batch,
+    Document,
+    Input,
+    MaxFailed,
+    NodeSpec,
+    Requirements,
+    Retry,
+    StateKey,
+)
 from pflow.core.document.edges import read_condition, read_flow, read_mappings, read_sections
 from pflow.core.document.fields import Fields, check_name, is_name, wrong_type
 from pflow.core.document.inputs_outputs import read_inputs, read_outputs
@@ -19,7 +30,7 @@ MAX_NODES = 10_000
 _DOCUMENT = dict.fromkeys(
     (
         *("ir_version", "name", "description", "metadata", "requires", "inputs", "outputs", "nodes", "edges"),
-        *("start_node", "on_failure", "finally", "timeout", "mappings"),
+        *("state", "start_node", "on_failure", "finally", "timeout", "mappings"),
     )
 )
 _NODE = dict.fromkeys(
@@ -34,6 +45,7 @@ _NODE = dict.fromkeys(
         "timeout",
         "limit",
         "repeatable",
+        "approve",
         "max_visits",
         "description",
         "version",
@@ -42,6 +54,7 @@ _NODE = dict.fromkeys(
 )
 _BATCH = dict.fromkeys(("items", "as", "where", "concurrency", "on_error", "max_failed"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff", "until"))
+_APPROVE = dict.fromkeys(("prompt", "timeout"))
 _MCP = dict.fromkeys(("server_id", "tool_name", "version"))
 
 _YEAR_SECONDS = 31_536_000
@@ -64,6 +77,7 @@ def build_document(value: object, issues: Issues) -> Document | None:
     inputs = read_inputs(top)
     outputs = read_outputs(top)
     _check_clashes(issues, nodes, ids, inputs)
+    state, scope = _read_state(top, (*ids, *inputs))
     name, description, metadata = top.text("name"), top.text("description"), top.mapping("metadata")
     requires = _read_requires(top)
     if not nodes:
@@ -85,6 +99,8 @@ def build_document(value: object, issues: Issues) -> Document | None:
         metadata=metadata,
         inputs=inputs,
         outputs=outputs,
+        state=state,
+        state_scope=scope,
         start_node=start,
         sections=sections,
         timeout=top.duration("timeout", _YEAR_SECONDS),
@@ -100,6 +116,14 @@ def _read_requires(top: Fields) -> Requirements | None:
     from pflow.core.document.requirement import read_requires  # lazy: few documents require anything
 
     return read_requires(top)
+
+
+def _read_state(top: Fields, names: Collection[str]) -> tuple[Mapping[str, StateKey], str]:
+    if top.values.get("state") is None:
+        return {}, ""
+    from pflow.core.document.state_key import read_state  # lazy: few documents keep anything
+
+    return read_state(top, names)
 
 
 def _check_version(top: Fields) -> None:
@@ -173,6 +197,7 @@ def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
         timeout=node.number("timeout", None, 0, _YEAR_SECONDS, above=True),
         limit=_read_limit(node),
         repeatable=node.flag("repeatable", None),
+        approve=_read_approve(node),
         max_visits=node.integer("max_visits", None, 1, 1_000_000),
         description=node.text("description"),
         mcp_server=server,
@@ -267,6 +292,20 @@ def _read_retry(node: Fields) -> Retry | None:
         hint = 'add "attempts", the number of times to look, and "wait", the seconds in between'
         node.issues.add("missing-field", "`until` needs more than one attempt", retry.path, hint=hint)
     return read
+
+
+def _read_approve(node: Fields) -> Approval | None:
+    value = node.values.get("approve")
+    if value is None or value is False:
+        return None
+    if value is True:
+        return Approval()
+    if not isinstance(value, dict):
+        hint = f"write approve: {{prompt: {value!r}}}" if isinstance(value, str) else ""
+        wrong_type(node.issues, (*node.path, "approve"), "true or an object", value, hint)
+        return None
+    approve = Fields(node.issues, value, (*node.path, "approve"), _APPROVE, what="`approve`")
+    return Approval(prompt=approve.text("prompt"), timeout=approve.duration("timeout", _YEAR_SECONDS))
 
 
 def _read_limit(node: Fields) -> Rate | None:

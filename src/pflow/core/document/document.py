@@ -43,6 +43,22 @@ class Output(Frozen):
     source: object = None
 
 
+class StateKey(Frozen):
+    """A value that a workflow keeps between runs. `default` is what it is before it was ever set.
+
+    `merge` is `add`, `max` or `union`, how what a run sets is joined with what is kept by then; without one it replaces
+    that, unless another run was faster. A union holds the newest `keep` elements. What is set becomes real with the
+    `end` of the run, or with its `step`: `commit`.
+    """
+
+    type: str = "any"
+    default: object = None
+    description: str = ""
+    merge: str = ""
+    keep: int = 2000
+    commit: str = "end"
+
+
 class MaxFailed(Frozen):
     """How many items of a batch may fail: a number of them, or a share in percent."""
 
@@ -85,11 +101,19 @@ class Retry(Frozen):
     until: str = ""
 
 
+class Approval(Frozen):
+    """What is asked before a step takes effect: a template, or whether it may run. `timeout` is in seconds."""
+
+    prompt: str = ""
+    timeout: float | None = None
+
+
 class NodeSpec(Frozen):
     """One node as written. `max_visits` overrides how often a loop may come back to it.
 
     `when` is the condition under which it runs. What `on` says is among the edges of the document. `limit` is how
-    often it may start. `repeatable` is whether it may run again unasked, where the author says so.
+    often it may start. `approve` is asked before each of its steps. `repeatable` is whether it may run again unasked,
+    where the author says so.
     """
 
     id: str
@@ -101,6 +125,7 @@ class NodeSpec(Frozen):
     timeout: float | None = None
     limit: Rate | None = None
     repeatable: bool | None = None
+    approve: Approval | None = None
     max_visits: int | None = None
     description: str = ""
     mcp_server: str | None = None
@@ -143,8 +168,9 @@ class Document(Frozen):
 
     `edges` are those that the author wrote, in `edges` or `on`; what `mode` adds to them is known once the node types
     are. `start_node` is where a run begins: as written, else the first node, and None for `data` without one.
-    `sections` have the node that each begins with, and `timeout` is in seconds. `raw` is the normalised object, with
-    `ir_version` added when missing: what is saved, hashed and journalled. Reading it gives the same document.
+    `sections` have the node that each begins with, and `timeout` is in seconds. `state_scope` is the name under which
+    its `state` is kept, if the document says one. `raw` is the normalised object, with `ir_version` added when missing:
+    what is saved, hashed and journalled. Reading it gives the same document.
     """
 
     nodes: tuple[NodeSpec, ...]
@@ -156,6 +182,8 @@ class Document(Frozen):
     metadata: Mapping[str, object] = {}
     inputs: Mapping[str, Input] = {}
     outputs: Mapping[str, Output] = {}
+    state: Mapping[str, StateKey] = {}
+    state_scope: str = ""
     start_node: str | None = None
     sections: Mapping[Section, str] = {}
     timeout: float | None = None

@@ -13,7 +13,8 @@ _INPUT = dict.fromkeys(("type", "required", "default", "description", "secret"))
 _OUTPUT = dict.fromkeys(("type", "description", "source"))
 
 
-def _read_type(fields: Fields) -> str:
+def read_type(fields: Fields) -> str:
+    """The type that a declaration names."""
     written = fields.text("type", "any")
     kind = TYPES.get(written)
     if kind is not None:
@@ -38,7 +39,7 @@ def read_inputs(top: Fields) -> dict[str, Input]:
             inputs[name] = Input()
             continue
         fields = Fields(top.issues, value, path, _INPUT, what="an input")
-        kind = _read_type(fields)
+        kind = read_type(fields)
         default = value.get("default")
         # Null beside `required: true` says that there is no default; null alone makes the input optional.
         has_default = default is not None or ("default" in value and value.get("required") is not True)
@@ -78,7 +79,7 @@ def read_outputs(top: Fields) -> dict[str, Output]:
             continue
         fields = Fields(top.issues, value, path, _OUTPUT, what="an output")
         outputs[name] = Output(
-            type=_read_type(fields), description=fields.text("description"), source=value.get("source")
+            type=read_type(fields), description=fields.text("description"), source=value.get("source")
         )
     return outputs
 

@@ -14,6 +14,10 @@ CREDENTIAL = "credential"
 """The code of an issue about a value that must not be shown."""
 
 
+NO_SCOPE = "no-scope"
+"""The code of state that would be kept under no name."""
+
+
 class Issue(Frozen):
     """One finding about a document.
 

@@ -12,7 +12,7 @@ bad-value            a Python value that JSON does not have, or a command that c
 bad-version          a version specifier that cannot be read
 too-large            more than 1 MiB
 too-deep             more than 64 levels
-too-many             more than 10,000 nodes, 50,000 edges or 1,000 issues
+too-many             more than 10,000 nodes, 50,000 edges, 100 names of state or 1,000 issues
 unsupported-version  an `ir_version` that this pflow does not read
 unknown-field        a field that does not exist there
 unexpected-field     a field that does not belong to this kind of node
@@ -22,7 +22,8 @@ out-of-range         a number outside of the field's range
 bad-choice           a word that is not among the field's words
 bad-limit            a `limit` that is not a rate such as `10/s`
 unknown-type         a type that does not exist
-bad-default          a default that its input would refuse
+bad-default          a default that its input or state would refuse
+bad-merge            a way to merge state that does not suit its type
 bad-name             an id or name that breaks the rules
 reserved-name        a name that begins with `__`
 name-clash           one name for two things

@@ -68,7 +68,7 @@ class _Builder:
             return
         try:
             for event in yaml.parse(self._text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-                offset = event.start_mark.index
+                offset = event.start_mark.index if event.start_mark else 0
                 if isinstance(event, yaml.ScalarEvent):
                     self._tag(event.tag, offset)
                     plain = event.implicit[0] and not event.style

@@ -54,6 +54,12 @@ class Home:
         self.journal = root / "runs.db"
         """The journal of runs."""
 
+        self.daemon = root / "daemon.lock"
+        """Held by the daemon, if there is one; says which process that is."""
+
+        self.drivers = root / "drivers"
+        """Locks of the processes that take up runs which are due."""
+
         self.key = root / "runs.key"
         """The key to credentials that runs came by, which the journal holds only encrypted."""
 

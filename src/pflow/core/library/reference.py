@@ -53,6 +53,11 @@ def is_path(reference: str) -> bool:
     return separated or reference.startswith("~") or reference.lower().endswith(PATH_SUFFIXES)
 
 
+def is_text(workflow: str) -> bool:
+    """Whether it is the text of a document: JSON begins with a brace, and YAML has lines with colons in them."""
+    return workflow.lstrip().startswith("{") or ("\n" in workflow and ":" in workflow)
+
+
 def _resolve_path(reference: str) -> Resolved:
     if "\0" in reference:
         raise SecurityError("a path to a workflow holds a NUL")

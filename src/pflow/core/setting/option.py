@@ -51,6 +51,9 @@ OPTIONS = {
     "trace.max_mb": Option(500, "megabytes of traces to keep", policy=True),
     "runs.keep_days": Option(30, "days after which ended runs are deleted", policy=True),
     "drafts.keep_days": Option(7, "days after which drafts are deleted", policy=True),
+    "wait.in_process_seconds": Option(
+        60, "seconds that a process waits for what comes by itself before it leaves a run waiting", policy=True
+    ),
     "output.limit_kb": Option(20, "kilobytes of a value that an agent gets to see at once"),
     "http.allow_private": Option(False, "whether steps may reach addresses in private networks", policy=True),
     "http.allow_hosts": Option(
@@ -59,6 +62,9 @@ OPTIONS = {
     "shell.strict": Option(False, "whether values may stand only in commands that are lists", policy=True),
     "files.allow_read": Option(
         "", "protected places that steps may read: `~/.kube/config`, `/run/secrets/*`, …", policy=True
+    ),
+    "ask.require_page": Option(
+        False, "whether only a terminal counts as a person, and not an agent's program that asks one", policy=True
     ),
     "github.base_url": Option("", "the API of a GitHub Enterprise server", policy=True),
 }

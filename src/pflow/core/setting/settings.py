@@ -151,6 +151,10 @@ class Settings:
         # A ChainMap only writes to its first map, and is handed out as a Mapping.
         return ChainMap(self._read(), cast("MutableMapping[str, str]", self._environ))
 
+    def stored(self) -> Mapping[str, str]:
+        """The credentials of the settings, which every process of this home finds."""
+        return self._read()
+
     def step_variables(self) -> Mapping[str, str]:
         """The same for steps and the inputs of workflows, which are not given the token of our own server."""
         variables = self.variables()

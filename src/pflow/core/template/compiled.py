@@ -32,6 +32,9 @@ class Reference(NamedTuple):
 OWN_NAMES = ("run", "visit", "steps", "error")
 """Names that every run has, unless its document gives them to something else."""
 
+STATE = "state"
+"""The name of what a workflow keeps between runs, where its document declares that it does."""
+
 RUN_FIELDS = ("id", "name", "started_at", "date")
 """What every run tells of itself, as text. In `finally` there is `status` as well."""
 

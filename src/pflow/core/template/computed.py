@@ -177,9 +177,10 @@ def compile_expression(value: object, slot: Slot, item: str = "item") -> tuple[C
         hint = "write a condition for each name, tried in this order: `{big: n > 9, small: n > 0}`"
         problems.append(Problem(f"`cases` is an object of conditions, not {describe(value)}", hint))
         return Refused((), problems[0]), problems
-    if slot in ("where", "to"):
+    if slot in ("where", "to", "check"):
         shape = _mapped_text(value, (), problems) if slot == "to" else _parsed(value, (), problems)
-        return _result(problems, lambda: Each(shape, value, item, "boolean" if slot == "where" else ""))
+        name = "value" if slot == "check" else item
+        return _result(problems, lambda: Each(shape, value, name, "" if slot == "to" else "boolean"))
     expression = _parsed(value, (), problems)
     return _result(problems, lambda: One(_known({"": expression})[""], "boolean" if slot == "condition" else ""))
 

@@ -17,19 +17,20 @@ class Pauses:
         self._waits: set[asyncio.Task[None]] = set()
         self._ended = False
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody waits any more."""
+        return self._ended or (self._around is not None and self._around.is_over)
+
     async def wait(self, work: Coroutine[Any, Any, None]) -> None:
         """See `work` through; raises `Halted` if the waits end before it does."""
-        if self._around is None:
-            await self._wait(work)
-        else:
-            await self._around.wait(self._wait(work))
-
-    async def _wait(self, work: Coroutine[Any, Any, None]) -> None:
-        if self._ended:
+        if self.is_over:
             work.close()
             raise Halted
         task = asyncio.create_task(work)
-        self._waits.add(task)
+        kept = [self._waits, *([] if self._around is None else [self._around._waits])]
+        for waits in kept:
+            waits.add(task)
         try:
             await task
         except asyncio.CancelledError:
@@ -38,7 +39,8 @@ class Pauses:
                 raise
             raise Halted from None
         finally:
-            self._waits.discard(task)
+            for waits in kept:
+                waits.discard(task)
 
     def end(self) -> None:
         """Let nobody wait any more."""

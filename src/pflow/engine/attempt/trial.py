@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from pflow.core.errors import NotYetError
+from pflow.core.errors import NotYetError, PflowError
 from pflow.core.event import StepCompleted, StepFailed, StepNotYet
 from pflow.engine.attempt.turn import take_turn
 from pflow.engine.failure import Halted, retry_wait
@@ -21,6 +21,10 @@ async def try_step(scope: Scope, launch: Launch) -> StepCompleted | StepFailed |
     """One step with its attempts; None when it stopped half-way because the run is stopping."""
     run = scope.run
     try:
+        if launch.node.approve is not None and launch.node.batch is None:
+            refused = await _approve(scope, launch)
+            if refused is not None:
+                return refused
         if not launch.begun:
             await _begin(scope, launch)
         begin = time.perf_counter()
@@ -42,6 +46,17 @@ async def try_step(scope: Scope, launch: Launch) -> StepCompleted | StepFailed |
             await _begin(scope, launch)
     except Halted:
         return None
+
+
+async def _approve(scope: Scope, launch: Launch) -> StepFailed | None:
+    """Ask before a step begins; how it failed if nobody agreed."""
+    begin = time.perf_counter()
+    try:
+        await scope.approve(launch)
+    except PflowError as error:
+        await scope.run.emit_grouped(scope.started(launch))
+        return scope.failure(launch, error, since(begin))
+    return None
 
 
 async def _begin(scope: Scope, launch: Launch) -> None:

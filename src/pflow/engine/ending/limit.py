@@ -39,21 +39,41 @@ class TimeLimit:
         self._at = self._loop.time() + seconds - spent
         self._run_id = run_id
         self._running: list[str] = []
+        self._timeouts: set[asyncio.Timeout] = set()
+        self._paused_at: float | None = None
         self.was_reached = False
 
     def is_over(self) -> bool:
         """Whether nothing more may start."""
-        self.was_reached = self.was_reached or self._loop.time() >= self._at
+        self.was_reached = self.was_reached or (self._paused_at is None and self._loop.time() >= self._at)
         return self.was_reached
+
+    def pause(self) -> None:
+        """Everything waits: the time does not count."""
+        self._paused_at = self._loop.time()
+        for timeout in self._timeouts:
+            timeout.reschedule(None)
+
+    def go_on(self) -> None:
+        """The time counts again."""
+        if self._paused_at is None:
+            return
+        self._at += self._loop.time() - self._paused_at
+        self._paused_at = None
+        for timeout in self._timeouts:
+            timeout.reschedule(self._at)
 
     async def within(self, work: Awaitable[T], step: str) -> T:
         """The result of a step; raises `StepTimeout` when there is no time left for it."""
         try:
             async with asyncio.timeout_at(self._at) as limit:
+                self._timeouts.add(limit)
                 return await work
         except TimeoutError:
             if not limit.expired():
                 raise
+        finally:
+            self._timeouts.discard(limit)
         self.was_reached = True
         self._running.append(step)
         raise StepTimeout(self._message())

@@ -88,9 +88,20 @@ def end_of(scope: Scope) -> End:
     if scope.plan.sections:  # without any, outputs that cannot be put together are found when the run is concluded
         try:
             scope.names.outputs(scope.run.values.size)
+            _check_state(scope)
         except PflowError as problem:
             return End(status="failed", error=describe_outputs(scope, problem))
     return End(status="completed")
+
+
+def _check_state(scope: Scope) -> None:
+    """Raise `StateConflict` if a run has lost the race for what it sets: `on_failure` is for that, too."""
+    if scope.state.sets and not scope.state.prefix:
+        from pflow.engine.keeping.change import find_conflict  # lazy: few workflows keep something
+
+        conflict = find_conflict(scope.run, scope)
+        if conflict is not None:
+            raise conflict
 
 
 def describe_outputs(scope: Scope, problem: PflowError) -> dict[str, object]:
@@ -109,9 +120,9 @@ def next_section(scope: Scope, *, cancelled: bool = False) -> Section | None:
 
 
 def number_on(scope: Scope) -> None:
-    """Let the steps of sections be new ones when an edited document starts over: what they did, they do again."""
+    """Let the steps of sections be new ones when a run has started over: what they did, they do again."""
     plan, state = scope.plan, scope.state
-    for step in scope.run.history.past if plan.sections and scope.run.edited else ():
+    for step in scope.run.history.earlier if plan.sections else ():
         name, _, visit = step[len(state.prefix) :].partition("#")
         node = plan.by_id.get(name) if scope_of(step) == state.prefix else None
         if node is not None and plan.section_of(node.number) is not None:

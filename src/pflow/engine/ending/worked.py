@@ -1,9 +1,13 @@
-"""How long processes have worked on the main part of a run, as its events tell."""
+"""How long processes have worked on a run, or on its main part, as its events tell."""
 
 from __future__ import annotations
 
 from pflow.core.event import (
+    IN_DOUBT,
     Event,
+    ItemCompleted,
+    ItemFailed,
+    ItemStarted,
     RunCancelled,
     RunCompleted,
     RunEnding,
@@ -11,6 +15,8 @@ from pflow.core.event import (
     RunResumed,
     RunStarted,
     RunStopped,
+    StepAnswered,
+    StepAsked,
     StepCompleted,
     StepFailed,
     StepStarted,
@@ -18,15 +24,23 @@ from pflow.core.event import (
 
 
 class Worked:
-    """The time from each start or resume to the last sign of life before the next one; sections do not count."""
+    """The time from each start or resume to the last sign of life before the next one.
 
-    __slots__ = ("_begun", "_ending", "_last", "_since", "_total")
+    The time in which all that was under way waited does not count, nor does what is said of a run in doubt, when nobody
+    works on it. Unless it is of the `whole` run, neither do sections.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_asked", "_begun", "_ending", "_items", "_last", "_rested_from", "_since", "_total", "_whole")
+
+    def __init__(self, *, whole: bool = False) -> None:
+        self._whole = whole
         self._begun: dict[str, float] = {}
+        self._items: set[str] = set()
+        self._asked: set[str] = set()
         self._total = 0.0
         self._since = 0.0
         self._last = 0.0
+        self._rested_from: float | None = None
         self._ending = False
 
     def note(self, event: Event) -> None:
@@ -34,20 +48,60 @@ class Worked:
         if isinstance(event, RunStarted | RunResumed):
             self._total += self._last - self._since
             self._since = self._last = event.at
-            self._begun.clear()
-            if event.document is not None:
-                self._ending = False  # a run begins, or starts over with an edited document
+            self._rested_from = None
+            for kept in (self._begun, self._items, self._asked):
+                kept.clear()
+            if event.document is not None or (isinstance(event, RunResumed) and event.again):
+                self._ending = False  # a run begins, or starts over
         elif self._ending:
             self._ending = not isinstance(event, RunFailed)
+        elif isinstance(event, RunStopped) and event.reason == IN_DOUBT:
+            return
+        elif isinstance(event, ItemStarted):
+            self._items.add(f"{event.step}[{event.item}]")
+        elif isinstance(event, ItemCompleted | ItemFailed):
+            self._items.discard(f"{event.step}[{event.item}]")
+        elif isinstance(event, StepAsked | StepAnswered):
+            self._note_wait(event)
         elif isinstance(event, StepCompleted | StepFailed):
             self._last = max(self._last, self._begun.pop(event.step, 0.0) + event.ms / 1000)
+            self._look(self._last)
         elif isinstance(event, StepStarted | RunEnding | RunCompleted | RunFailed | RunStopped | RunCancelled):
+            self._wake(event.at)
             self._last = max(self._last, event.at)
             if isinstance(event, StepStarted):
                 self._begun[event.step] = event.at
-            self._ending = isinstance(event, RunEnding) and not event.scope
+            self._ending = isinstance(event, RunEnding) and not event.scope and not self._whole
 
     @property
     def seconds(self) -> float:
         """How long it was in all."""
         return self._total + self._last - self._since
+
+    def _note_wait(self, event: StepAsked | StepAnswered) -> None:
+        name = event.step if event.item is None else f"{event.step}[{event.item}]"
+        if isinstance(event, StepAsked):
+            self._last = max(self._last, event.at)
+            self._asked.add(name)
+            self._look(event.at)
+        else:
+            self._asked.discard(name)
+            self._wake(event.at)
+            self._last = max(self._last, event.at)
+
+    def _look(self, at: float) -> None:
+        """See whether all that is under way waits."""
+        if self._asked and self._rested_from is None:
+            under_way = {*self._begun, *self._items}
+            working = [name for name in under_way - self._asked if not self._is_above(name, under_way)]
+            self._rested_from = None if working else at
+
+    def _is_above(self, name: str, under_way: set[str]) -> bool:
+        inside = (f"{name}/", f"{name}[")
+        return any(other.startswith(inside) for other in (*self._asked, *under_way))
+
+    def _wake(self, at: float) -> None:
+        """Something goes on: the time of the rest does not count."""
+        if self._rested_from is not None:
+            self._since += max(at - self._rested_from, 0.0)
+            self._rested_from = None

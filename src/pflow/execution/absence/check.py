@@ -152,6 +152,8 @@ def _readings(node: CheckedNode) -> Iterator[Reading]:
             yield from _of_expressions(compiled, at, batch)
         else:
             yield from _of_templates(compiled, at, batch)
+    if node.approve is not None and node.approve.prompt is not None:
+        yield from _of_templates(node.approve.prompt, (*here, "approve", "prompt"), batch)
     for action, ways in node.choices_made.items():
         before: tuple[Guard, ...] = ()
         for way in ways:

@@ -8,7 +8,7 @@ from pflow.core.document.document import Document
 from pflow.core.document.position import Path
 from pflow.core.expression.check import check
 from pflow.core.expression.problem import Checked, Problem
-from pflow.core.template.compiled import Compiled, ValuePath
+from pflow.core.template.compiled import STATE, Compiled, ValuePath
 from pflow.core.template.computed import Computed, Place
 from pflow.core.value_type import UNKNOWN, ValueType, of_kinds
 from pflow.execution.expression.names import NameTypes
@@ -109,6 +109,10 @@ class ExpressionCheck:
         if name and any(spec.id == name for spec in self._document.nodes):
             message = f"node `{name}` cannot have run before this one"
             return message, "in a loop, a node knows its own last visit" if name == node.spec.id else "move it up"
+        if name == STATE:
+            from pflow.execution.keeping.declared import how_to_declare  # lazy: only for this issue
+
+            return "the document declares no `state`", how_to_declare()
         return problem.message, problem.hint
 
     def _local(self, node: CheckedNode, compiled: Computed) -> Mapping[str, ValueType]:

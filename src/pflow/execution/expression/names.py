@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pflow.core.document.document import Document
-from pflow.core.template.compiled import RUN_FIELDS
+from pflow.core.template.compiled import RUN_FIELDS, STATE
 from pflow.core.value_type import UNKNOWN, ValueType, of_kinds, of_schema
 from pflow.execution.fit.given import GivenTypes
 from pflow.execution.reference import References
@@ -50,11 +50,14 @@ class NameTypes(Mapping[str, ValueType]):
             return self._local[name]
         if name in self._document.inputs or self._references.is_visible(self._index, name):
             return self._given.outputs_of(self._index, name)
+        if name == STATE and self._document.state:
+            return self._given.state
         return _ENDING_RUN if name == "run" and self._is_final else OWN[name]
 
     def __iter__(self) -> Iterator[str]:
         ids = self._references.visible_ids(self._index)
-        yield from dict.fromkeys((*self._local, *self._document.inputs, *ids, *OWN))
+        kept = (STATE,) if self._document.state else ()
+        yield from dict.fromkeys((*self._local, *self._document.inputs, *ids, *OWN, *kept))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from pflow.core.document.document import Document, Input
 from pflow.core.frozen import Frozen
 from pflow.core.interface import MISSING, Interface
-from pflow.core.template.compiled import Compiled, Converted, Reference
+from pflow.core.template.compiled import STATE, Compiled, Converted, Reference
 from pflow.core.value_type import UNKNOWN, ValueType, of_field, of_fields, of_kinds, of_literal, union
 from pflow.engine.plan import DONE
 from pflow.execution.node_check import CheckedNode
@@ -61,7 +62,16 @@ class GivenTypes:
             return _of_input(root, self._document.inputs[root], reference)
         if root in self._ids:
             return Given(type=self._of_node(self._ids[root], path, depth), optional=optional)
+        if root == STATE and self._document.state:
+            return Given(type=self.state.at(path), optional=optional or _may_be_null(self._document, path))
         return Given(type=self._natural(index, root, depth).at(path), optional=optional)
+
+    @cached_property
+    def state(self) -> ValueType:
+        """The type of what the document declares that it keeps."""
+        keys = self._document.state.items()
+        kinds = {name: key.type if key.default is not None else f"{key.type}|null" for name, key in keys}
+        return of_fields({name: of_kinds(kind) for name, kind in kinds.items()})
 
     def item(self, index: int) -> ValueType:
         """The type of one item of a node's batch."""
@@ -153,6 +163,12 @@ class GivenTypes:
             if len(writers) > _MOST_WRITERS:
                 return UNKNOWN
         return union(writers) if writers else UNKNOWN
+
+
+def _may_be_null(document: Document, path: tuple[str | int, ...]) -> bool:
+    """Whether a value that is kept is null before it was ever set."""
+    key = document.state.get(str(path[0])) if len(path) == 1 else None
+    return key is not None and key.default is None
 
 
 def _of_input(name: str, declared: Input, reference: Reference) -> Given:

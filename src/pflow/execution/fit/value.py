@@ -10,7 +10,8 @@ from pflow.core.interface import EXPRESSION_SLOTS, Slot
 from pflow.core.template.compiled import Compiled, Problem
 from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
-from pflow.execution.node_check import Report
+from pflow.engine.plan import Approve, PlanBatch
+from pflow.execution.node_check import CheckedNode, Report
 from pflow.execution.node_param import params_beside
 
 
@@ -39,6 +40,28 @@ class Values:
         for problem in problems:
             self._report("expression", problem.message, path, hint=problem.hint)
         return compiled
+
+    def approve(self, node: CheckedNode) -> Approve | None:
+        """What is asked before a node takes effect, if anything is."""
+        asked = node.spec.approve
+        if asked is None:
+            return None
+        path: Path = ("nodes", node.index, "approve", "prompt")
+        return Approve(prompt=self.template(asked.prompt, path) if asked.prompt else None, timeout=asked.timeout)
+
+    def batch(self, node: CheckedNode) -> PlanBatch | None:
+        """What a node goes through, if it is a batch."""
+        batch, path = node.spec.batch, ("nodes", node.index, "batch")
+        if batch is None:
+            return None
+        return PlanBatch(
+            items=self.template(batch.items, (*path, "items")),
+            name=batch.name,
+            concurrency=batch.concurrency,
+            keep_going=batch.on_error == "continue",
+            max_failed=batch.max_failed,
+            where=self.condition(batch.where, "where", (*path, "where"), batch.name),
+        )
 
     def param(self, value: object, slot: Slot, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
         """A parameter of a node, and what is wrong with it."""

@@ -10,7 +10,7 @@ from pflow.core.frozen import Frozen
 from pflow.execution.need.included import Included, documents_of
 from pflow.execution.workflow_source import Source
 
-Kind = Literal["command", "python", "read", "write", "network", "tool", "secret", "workflow", "unknown"]
+Kind = Literal["command", "python", "read", "write", "network", "tool", "secret", "ask", "workflow", "unknown"]
 
 _Finder = Callable[[Mapping[str, object]], Iterator[tuple[Kind, str]]]
 
@@ -44,6 +44,8 @@ def _of_document(included: Included) -> Iterator[Ability]:
 
 
 def _of_node(spec: NodeSpec) -> Iterator[tuple[Kind, str]]:
+    if spec.approve is not None:
+        yield "ask", "a person to approve it before it does anything"
     if spec.mcp_server and spec.mcp_tool:
         yield "tool", f"{spec.mcp_tool} of server {spec.mcp_server}"
     elif spec.type.startswith("mcp-"):
@@ -123,6 +125,18 @@ def _moves(params: Mapping[str, object]) -> Iterator[tuple[Kind, str]]:
     yield "write", _shown(params, "to")
 
 
+def _asks(params: Mapping[str, object]) -> Iterator[tuple[Kind, str]]:
+    who = {"agent": "the agent", "any": "a person or the agent"}.get(_shown(params, "who"), "a person")
+    yield "ask", f"{who}: {_shown(params, 'prompt', 'a question that flows in')}"
+
+
+def _waits(params: Mapping[str, object]) -> Iterator[tuple[Kind, str]]:
+    if params.get("url"):
+        yield "network", f"GET {_shown(params, 'url')}"
+    if params.get("file"):
+        yield "read", _shown(params, "file")
+
+
 def _includes(params: Mapping[str, object]) -> Iterator[tuple[Kind, str]]:
     wanted = params.get("workflow")
     yield "workflow", wanted if isinstance(wanted, str) else "a document inside of this one"
@@ -137,10 +151,10 @@ _FINDERS: Mapping[str, _Finder] = {
     **dict.fromkeys((f"github{name}" for name in _GITHUB), _github),
     **dict.fromkeys(("git-log", "git-diff", "git-status", "read-file", "list-files"), _reads("path")),
     **dict.fromkeys(("git-commit", "git-checkout", "write-file", "delete-file"), _writes("path")),
+    "ask": _asks,
+    "wait": _waits,
     "copy-file": _copies,
     "move-file": _moves,
-    **dict.fromkeys(
-        ("echo", "let", "switch", "filter", "map", "fail", "parse", "format", "ask", "wait", "state-set"), _nothing
-    ),
+    **dict.fromkeys(("echo", "let", "switch", "filter", "map", "fail", "parse", "format", "state-set"), _nothing),
 }
 """What each built-in type can do. A type that is missing here counts as one that can do anything."""

@@ -91,15 +91,16 @@ def describe(workspace: Workspace, arguments: Arguments) -> ToolReply:
 async def execute(call: CallContext, arguments: Arguments) -> ToolReply:
     """Run a saved workflow or a draft."""
     name = check_name(str(arguments["name"]))
-    outcome = await call.watch(lambda workspace: workspace.begin(name, arguments.get("inputs") or {}))
-    reply = end_of(outcome, show_outputs(outcome))
+    inputs = arguments.get("inputs") or {}
+    outcome = await call.watch(lambda workspace: workspace.begin(name, inputs), inputs)
+    reply = end_of(outcome, show_outputs(outcome), answers=False)
     given = reply.envelope.get("data")
     data = dict(given) if isinstance(given, Mapping) else {}
     return reply._replace(
         envelope={
-            "success": outcome.success,
+            "success": not reply.is_error,
             "outputs": data.pop("outputs", {}),
-            "checkpoint": None if outcome.success else outcome.checkpoint,
+            "checkpoint": outcome.checkpoint if reply.is_error else None,
             "data": data,
             "error": reply.envelope.get("error"),
             "trace_path": outcome.trace_path,

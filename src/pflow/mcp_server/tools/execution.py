@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import orjson
-
 from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.errors import UsageError
-from pflow.core.printable import shorten
+from pflow.mcp_server.asking.given_answers import VIA, read_answers
 from pflow.mcp_server.call_context import CallContext
-from pflow.mcp_server.envelope import ToolReply, end_of, issue_lines, issue_objects, succeed
+from pflow.mcp_server.envelope import ToolReply, end_of, issue_lines, issue_objects, output_lines, succeed
 from pflow.mcp_server.schema import ARRAY, BOOLEAN, OBJECT, OPEN, Schema, flag, gives, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.utils.resolver import read_workflow
@@ -22,21 +18,27 @@ WORKFLOW: Schema = {
     "description": "Saved name, draft name, path, or document (object, JSON or YAML text)",
 }
 
-_TEXT_CHARACTERS = 1200
-_LEAST_CHARACTERS = 40
-"""How much of all outputs together, and at least of each, is worth repeating as text."""
-
 
 async def execute(call: CallContext, arguments: Arguments) -> ToolReply:
     """Run a workflow, go on with a run, or end one."""
     if arguments.get("cancel"):
         return await _cancel(call, arguments)
+    if arguments.get("answers") and not call.is_continued:
+        arguments = {**arguments, "resume": await _answer(call, arguments)}
     if arguments.get("detach"):
-        run = await call.detach(lambda workspace: begin(workspace, arguments))
-        said = f"run {run.run_id} has begun; trace_read(trace_file='{run.run_id}') tells how it goes"
-        return succeed({"run_id": run.run_id, "status": "running"}, said)
-    outcome = await call.watch(lambda workspace: begin(workspace, arguments))
+        run_id = await call.detach(lambda workspace: begin(workspace, arguments))
+        said = f"run {run_id} has begun; trace_read(trace_file='{run_id}') tells how it goes"
+        return succeed({"run_id": run_id, "status": "running"}, said)
+    given = arguments.get("parameters")
+    outcome = await call.watch(lambda workspace: begin(workspace, arguments), given)
     return end_of(outcome, show_outputs(outcome))
+
+
+async def _answer(call: CallContext, arguments: Arguments) -> str:
+    """Answer what a run asks; its id."""
+    if not arguments.get("resume"):
+        raise UsageError("`answers` are for a run that waits", suggestions=["give its id as `resume`"])
+    return await call.answer(str(arguments["resume"]), read_answers(arguments["answers"]), VIA)
 
 
 async def _cancel(call: CallContext, arguments: Arguments) -> ToolReply:
@@ -69,16 +71,6 @@ def show_outputs(outcome: Outcome) -> str:
     return "\n".join([*lines, *output_lines(outcome.outputs)])
 
 
-def output_lines(outputs: Mapping[str, object]) -> list[str]:
-    """Outputs, a line each, shortened."""
-    width = max(_TEXT_CHARACTERS // max(len(outputs), 1), _LEAST_CHARACTERS)
-    lines = []
-    for name, value in list(outputs.items())[: _TEXT_CHARACTERS // _LEAST_CHARACTERS]:
-        shown = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-        lines.append(f"{name}: {shorten(shown, width)}")
-    return lines
-
-
 def validate(workspace: Workspace, arguments: Arguments) -> ToolReply:
     """Check a workflow without running anything."""
     checked = workspace.check(arguments["workflow"])
@@ -104,6 +96,7 @@ _RUN: Schema = {
     "status": text(),
     "duration_ms": {"type": "number"},
     "steps": {"type": "integer"},
+    "waiting": ARRAY,
 }
 
 TOOLS = (
@@ -112,7 +105,8 @@ TOOLS = (
         description=(
             "Run a workflow to its end and return its declared outputs. Steps are durable: after a failure fix the "
             "document or the cause and call again with `resume`; completed steps are not repeated. Values over the "
-            "limit come as preview, shape and handle; trace_read pages through them."
+            "limit come as preview, shape and handle; trace_read pages through them. A run that asks is `waiting`, and "
+            "says how to answer."
         ),
         input_schema=takes(
             {
@@ -120,6 +114,10 @@ TOOLS = (
                 "parameters": {**OBJECT, "default": {}},
                 "resume": text("run_id to continue, with `workflow` if it was edited"),
                 "rerun_in_doubt": flag("Repeat steps that were cut off, too"),
+                "answers": {
+                    **OBJECT,
+                    "description": "With `resume`: {STEP: CHOICE or {choice?, answer?: {FIELD: VALUE}, decline?}}",
+                },
                 "detach": flag("Return at once; follow with trace_read"),
                 "cancel": text("run_id to end for good, of a run started here"),
             }

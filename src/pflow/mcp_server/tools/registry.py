@@ -27,6 +27,8 @@ async def run_node(call: CallContext, arguments: Arguments) -> ToolReply:
     name = str(arguments["node_type"])
     params = arguments.get("parameters") or {}
     outcome = await call.watch(lambda workspace: workspace.begin(workspace.one_step(name, params)))
+    if outcome.status == "waiting":
+        return end_of(outcome, "")
     found = await asyncio.to_thread(lambda: call.workspaces.open().output_paths(name, outcome.outputs))
     structure = template_paths(name, found)
     lines = [f"{path}  {kind}" for path, kind in list(structure.items())[:_MOST_LINES]]

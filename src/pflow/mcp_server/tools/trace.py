@@ -10,12 +10,14 @@ import orjson
 from pflow.core.errors import NotFoundError
 from pflow.core.json_type import Json, JsonView, objects_in
 from pflow.core.printable import escape, shorten
+from pflow.mcp_server.asking.paused import advice_lines, waiting_lines
 from pflow.mcp_server.envelope import ToolReply, in_tools, succeed
 from pflow.mcp_server.fit_list import fit, pick
 from pflow.mcp_server.node_text import prose_lines
 from pflow.mcp_server.schema import ARRAY, gives, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, in_thread, reads
 from pflow.workspace import RunInfo, Workspace
+from pflow.workspace.asking.question import Waiting, waits_data
 from pflow.workspace.serving import STATUSES
 from pflow.workspace.serving import shorten as preview
 
@@ -23,6 +25,9 @@ _MOST_LINES = 50
 _FEW_RUNS = 20
 _MOST_RUNS = 100
 _STATES = (*STATUSES, "interrupted")
+_MOST_WAITS = 5
+_SHOWN_BYTES = 1_000
+"""How much of what one run waits for stands in a list of runs, and of what its questions show."""
 
 _TEXT_CHARACTERS = 2_000
 _LEAST_CHARACTERS = 80
@@ -42,7 +47,8 @@ def read(workspace: Workspace, arguments: Arguments) -> ToolReply:
     assert isinstance(trace, Mapping)
     if step is not None:
         return _step(trace, limit)
-    return _summary({**trace, **_state(workspace, trace)}, limit)
+    state, waits = _state(workspace, trace)
+    return _summary({**trace, **state}, waits, limit)
 
 
 def _runs(workspace: Workspace, wanted: str, limit: int) -> ToolReply:
@@ -51,9 +57,16 @@ def _runs(workspace: Workspace, wanted: str, limit: int) -> ToolReply:
     states = [word for word in words if word in _STATES]
     text = " ".join(word for word in words if word not in _STATES)
     most = min(limit, _MOST_RUNS)
-    found = workspace.runs(most, text=text, state=states[0] if states else "")
-    runs: list[Json] = [_run(info) for info in found]
-    lines = [f"{run['run_id']}  {run['status']}  {run['workflow']}  {run['started_at']}{_spent(run)}" for run in runs]
+    runs: list[Json] = []
+    lines = []
+    for info in workspace.runs(most, text=text, state=states[0] if states else ""):
+        run = _run(info)
+        runs.append(run)
+        lines.append(f"{run['run_id']}  {run['status']}  {run['workflow']}  {run['started_at']}{_spent(run)}")
+        if info.status == "waiting":
+            waits = workspace.waiting(info.run_id)
+            run.update(waits_data(waits, _SHOWN_BYTES, _MOST_WAITS))
+            lines += [f"  {line}" for line in waiting_lines(waits, most=_MOST_WAITS)]
     none = f"no run matches `{shorten(wanted)}`" if wanted else "there is no run yet"
     return succeed({"runs": runs}, "\n".join(map(escape, lines)) or none)
 
@@ -68,16 +81,17 @@ def _spent(run: Json) -> str:
     return f", {run['duration_ms']} ms" if "duration_ms" in run else ""
 
 
-def _state(workspace: Workspace, trace: Mapping[str, object]) -> dict[str, object]:
-    """How the run stands now; a trace says how it stood when it was written."""
+def _state(workspace: Workspace, trace: Mapping[str, object]) -> tuple[dict[str, object], list[Waiting]]:
+    """How the run stands now, and what it waits for; a trace says how it stood when it was written."""
     try:
         now = workspace.show_run(str(trace.get("run_id") or "-"))
     except NotFoundError:
-        return {}
-    return {"status": now["status"]}
+        return {}, []
+    waits = workspace.waiting(str(now["run_id"])) if now["status"] in ("running", "waiting") else []
+    return {"status": now["status"]}, waits
 
 
-def _summary(trace: Mapping[str, object], limit: int) -> ToolReply:
+def _summary(trace: Mapping[str, object], waits: Sequence[Waiting], limit: int) -> ToolReply:
     steps = [_brief(entry) for entry in objects_in(trace.get("steps"))]
     handle = str(trace.get("run_id"))
     kept = ("run_id", "workflow", "status", "started_at", "ended_at", "duration_ms", "resumed", "edited", "reason")
@@ -87,6 +101,10 @@ def _summary(trace: Mapping[str, object], limit: int) -> ToolReply:
     error = trace.get("error")
     if isinstance(error, Mapping):
         lines.append(f"error: {error.get('message')}")
+    if waits:
+        advice = advice_lines(waits, answers=True)
+        data |= {**waits_data(waits, limit // 4), **({"suggestions": advice} if advice else {})}
+        lines += [*waiting_lines(waits), *advice]
     lines += [_line(each) for each in steps[:_MOST_LINES]]
     if more or len(steps) > _MOST_LINES:
         data["more_steps"] = more

@@ -1,0 +1,52 @@
+"""How a run ended, or was left, as the engine tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from pflow.core.event import StepAsked, StepCompleted
+from pflow.core.frozen import Frozen
+
+if TYPE_CHECKING:
+    from pflow.engine.run import Run
+
+
+class RunResult(Frozen):
+    """How a run ended, or was left. `status`: `completed`, `failed`, `stopped`, `waiting` or `cancelled`.
+
+    `store` is what a flow leaves in its shared store, when it was given one. `steps` counts what this process
+    executed, batch items one by one; `reused` and `reran` say what an edited document kept and what it ran
+    again, with the reason. `failed_items` has, for each batch that went on without some of its items, the step, how
+    many failed, and of how many. `failed_in_sections` has the steps of `on_failure` and `finally` that failed, each
+    with its section and its error. `waiting` is what a run waits for that has the status `waiting`.
+    """
+
+    run_id: str
+    status: str
+    outputs: Mapping[str, object] = {}
+    error: Mapping[str, object] | None = None
+    failed_node: str | None = None
+    params: object = None
+    completed: tuple[str, ...] = ()
+    steps: int = 0
+    duration_ms: float = 0.0
+    store: Mapping[str, object] = {}
+    reused: tuple[str, ...] = ()
+    reran: tuple[tuple[str, str], ...] = ()
+    failed_items: tuple[tuple[str, int, int], ...] = ()
+    failed_in_sections: tuple[tuple[str, str, Mapping[str, object]], ...] = ()
+    waiting: tuple[StepAsked, ...] = ()
+
+
+def lost_items(run: Run) -> Iterator[tuple[str, int, int]]:
+    """The batches that completed without some of their items, in this process or before."""
+    scopes = run.history.steps.values() if not run.history.only else ()
+    before = [event for events in scopes for event in events if isinstance(event, StepCompleted)]
+    if run.reused:
+        from pflow.engine.again.keep import inside_kept  # lazy: only for runs that start over
+
+        before += inside_kept(run)
+    for event in {event.step: event for event in (*before, *run.lost) if event.failed_items}.values():
+        count = event.writes.get("count")
+        yield event.step, event.failed_items, count if isinstance(count, int) else event.failed_items

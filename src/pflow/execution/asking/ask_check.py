@@ -1,0 +1,191 @@
+"""Checks questions before anybody is asked: their choices, their fields, and what happens if nobody answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pflow.core.advice import Advice
+from pflow.core.document.position import Path
+from pflow.core.duration import FORM as DURATION_FORM
+from pflow.core.duration import read_duration
+from pflow.core.json_type import TYPES
+from pflow.core.printable import shorten
+from pflow.core.suggest import did_you_mean
+from pflow.engine.asking.form import FORMATS, field_problems, options_of
+from pflow.engine.asking.question import LONGEST_SECONDS, WHO
+from pflow.execution.node_check import CheckedNode, Report
+
+_TYPES = ("string", "integer", "number", "boolean", "array")
+_OTHER_TYPES = {
+    **{word: f"write `type: {kind}`" for word, kind in TYPES.items() if word != kind and kind in _TYPES},
+    "text": "write `type: string`",
+    **{name: f"write `{{type: string, format: {name}}}`" for name in FORMATS},
+    **dict.fromkeys(("enum", "select", "choice"), "write `{type: string, enum: […]}`"),
+}
+_FIELD = (
+    *("type", "title", "description", "default", "required", "enum", "oneOf", "anyOf", "items", "format", "secret"),
+    *("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"),
+)
+_MOST_CHOICES = 20
+_LONGEST_CHOICE = 60
+
+
+def check_ask(node: CheckedNode, report: Report) -> None:
+    """Report what is wrong with the question of a node."""
+    params, here = node.spec.params, ("nodes", node.index, "params")
+    for name in ("choices", "schema", "who", "default"):
+        if "${" in str(params.get(name, "")):
+            report(
+                "template-here",
+                f"`{name}` of a question must be known when checking; templates do not apply here",
+                (*here, name),
+                hint="put what is only known in the run into `prompt` or `show`",
+            )
+            return
+    if params.get("prompt") == "":
+        report(
+            "missing-param", f"the question of `{node.spec.id}` is empty", (*here, "prompt"), hint="say what is asked"
+        )
+    choices = _check_choices(node, params.get("choices"), (*here, "choices"), report)
+    fields = params.get("schema")
+    if isinstance(fields, Mapping):
+        _check_fields(fields, (*here, "schema"), report)
+    if not params.get("choices") and not fields:
+        report(
+            "missing-param",
+            f"node `{node.spec.id}` (ask) has nothing that could be answered",
+            here,
+            hint="give it `choices: [yes, no]`, or `schema: {note: {type: string}}`, or both",
+        )
+    who = params.get("who")
+    if isinstance(who, str) and who not in WHO:
+        report("bad-choice", f"`who` cannot be `{who}`", (*here, "who"), known=WHO, hint=did_you_mean(who, WHO))
+    _check_silence(node, choices, report)
+
+
+def _check_fields(fields: Mapping[str, object], path: Path, report: Report) -> None:
+    inner = fields.get("properties")
+    if fields.get("type") == "object" and isinstance(inner, Mapping):
+        report(
+            "nested-field",
+            "`schema` of a question has the fields themselves, by name",
+            (*path, "properties"),
+            hint=f"write `schema: {{{', '.join(f'{name}: …' for name in inner)}}}`",
+        )
+        return
+    for name, schema in fields.items():
+        _check_field(str(name), schema, (*path, str(name)), report)
+
+
+def _check_choices(node: CheckedNode, given: object, path: Path, report: Report) -> list[str]:
+    """The choices of a question, as far as they are right."""
+    if not isinstance(given, list):
+        return []
+    name = node.spec.id
+    found: list[str] = []
+    for index, choice in enumerate(given):
+        problem, hint = _choice_problem(choice, found)
+        if problem:
+            report("bad-choice", f"{problem} among the choices of `{name}`", (*path, index), hint=hint)
+        elif isinstance(choice, str):
+            found.append(choice)
+    if len(given) > _MOST_CHOICES:
+        hint = "ask for a field with `enum`: `schema: {place: {type: string, enum: […]}}`"
+        report("too-many", f"a question has at most {_MOST_CHOICES} choices", path, hint=hint)
+    return found
+
+
+def _choice_problem(choice: object, before: list[str]) -> tuple[str, str]:
+    """What is wrong with a choice, and what to do; nothing if it is right."""
+    if isinstance(choice, bool):
+        return f"the truth value `{str(choice).lower()}` is", f'write "{"yes" if choice else "no"}"'
+    if not isinstance(choice, str):
+        return f"`{shorten(str(choice))}`, which is not text, is", f'write "{choice}"' if isinstance(
+            choice, int | float
+        ) else ""
+    if not choice or choice != choice.strip() or not choice.isprintable() or len(choice) > _LONGEST_CHOICE:
+        return (
+            f"`{shorten(choice)}`, which is not a word or a few, is",
+            f"write text of at most {_LONGEST_CHOICE} characters",
+        )
+    if choice.lower() in (one.lower() for one in before):
+        return f"`{choice}` stands twice", "leave one of them out"
+    return "", ""
+
+
+def _check_field(name: str, schema: object, path: Path, report: Report) -> None:
+    if not isinstance(schema, Mapping):
+        report("wrong-type", f"field `{name}` of the question needs a schema", path, hint="write {type: string}")
+        return
+    for key in schema:
+        if key in ("properties", "additionalProperties"):
+            message = f"field `{name}` of the question is nested; people fill in flat fields"
+            report("nested-field", message, (*path, key), hint=f"make it fields of their own: `{name}_…`")
+            return
+        if key not in _FIELD:
+            hint = did_you_mean(str(key), _FIELD)
+            report("unknown-field", f"a field of a question has no `{key}`", (*path, str(key)), known=_FIELD, hint=hint)
+    kind = schema.get("type", "string")
+    if kind == "object":
+        hint = "ask for each of its parts in a field of its own"
+        report(
+            "nested-field", f"field `{name}` of the question is an object, which nobody can fill in", path, hint=hint
+        )
+    elif kind not in _TYPES:
+        hint = _OTHER_TYPES.get(str(kind)) or did_you_mean(str(kind), _TYPES)
+        message = f"field `{name}` of the question cannot be of type `{kind}`"
+        report("wrong-type", message, (*path, "type"), known=_TYPES, hint=hint)
+    elif kind == "array" and not options_of(schema):
+        hint = "write `items: {enum: […]}`, of which several can be chosen"
+        report("nested-field", f"field `{name}` of the question is a list of anything", path, hint=hint)
+    if schema.get("secret") is True:
+        hint = Advice("store it with `{store_secret}`, and take it as an input with `secret: true`", name="NAME")
+        report("secret-field", f"field `{name}` is secret, and there is no page to ask for it on", path, hint=hint)
+    if schema.get("format") is not None and schema["format"] not in FORMATS:
+        report("bad-choice", f"a field cannot have the format `{schema['format']}`", (*path, "format"), known=FORMATS)
+    for problem in field_problems(schema, schema["default"]) if schema.get("default") is not None else ():
+        report("wrong-type", f"the default of field `{name}` {problem}", (*path, "default"))
+
+
+def _check_silence(node: CheckedNode, choices: list[str], report: Report) -> None:
+    """What counts when nobody answers must be said, once."""
+    params, path = node.spec.params, ("nodes", node.index, "params")
+    check_duration(params.get("timeout"), "timeout", (*path, "timeout"), report)
+    default, timeout, goes_on = params.get("default"), params.get("timeout"), "timeout" in node.edges
+    if isinstance(default, str) and default and default not in choices:
+        hint = did_you_mean(default, choices) or ("" if choices else "a default needs `choices`")
+        message = f"`default` is `{default}`, which is not one of the choices"
+        report("bad-choice", message, (*path, "default"), known=tuple(choices), hint=hint)
+    if timeout not in (None, "") and not default and not goes_on:
+        report(
+            "missing-edge",
+            f"nothing is said for when nobody answers `{node.spec.id}` in time",
+            (*path, "timeout"),
+            hint=f"add `default: {choices[-1]}`, or `on: {{timeout: …}}`" if choices else "add `on: {timeout: …}`",
+        )
+    if default and goes_on:
+        report(
+            "timeout-twice",
+            f"`{node.spec.id}` has a `default` and an edge for `timeout`, of which only one can count",
+            (*path, "default"),
+            hint="remove one of them",
+        )
+    if goes_on and timeout in (None, ""):
+        report(
+            "missing-param",
+            f"`{node.spec.id}` has an edge for `timeout` but waits for ever",
+            path,
+            hint="add `timeout: 3d` to its params",
+        )
+
+
+def check_duration(value: object, name: str, path: Path, report: Report, *, least: float = 1e-9) -> None:
+    """Report a duration that is none, or longer than a year; what a template gives is only known in the run."""
+    if value in (None, "") or "${" in str(value):
+        return
+    seconds = read_duration(value)
+    if seconds is None:
+        report("wrong-type", f"`{name}` must be a duration, not `{value}`", path, hint=f"write {DURATION_FORM}")
+    elif not least <= seconds <= LONGEST_SECONDS:
+        said = "above 0" if least > 0 else "at least 0"
+        report("out-of-range", f"`{name}` must be {said} and at most a year, not `{value}`", path)

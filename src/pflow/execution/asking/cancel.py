@@ -1,0 +1,61 @@
+"""Ends runs for good. One that waits is taken up for that, if its document says what is to be done in any case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pflow.core.errors import ConflictError, PflowError, UsageError
+from pflow.engine.plan import Plan
+from pflow.execution.begin import bind_again, check_again, read_history
+from pflow.execution.live_run import LiveRun
+from pflow.execution.wiring import Wiring
+
+
+def cancel_run(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> str:
+    """Cancel a run; `cancelled`, or `requested` if its process was asked to do so.
+
+    Of a run that waits, the steps of `finally` run first; if they cannot, `say` is told why.
+    """
+    info = wiring.journal.info(run_id)
+    if info.status in ("completed", "cancelled"):
+        raise UsageError(f"run `{run_id}` is {info.status} already")
+    if not info.alive:
+        try:
+            if info.status != "waiting" or not _end_waiting(wiring, run_id, say):
+                wiring.executor(None).cancel_orphan(run_id)
+            return "cancelled"
+        except ConflictError:
+            pass  # somebody has just taken it up
+    wiring.journal.request_cancel(run_id)
+    wiring.dispatch.cancel(run_id)
+    return "requested"
+
+
+def _end_waiting(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> bool:
+    """Cancel a run that waits and has something to do at its end; whether it had."""
+    try:
+        run = _last_steps(wiring, run_id)
+        for notice in run.wait_aside().notices if run is not None else ():
+            say(notice)
+        return run is not None
+    except ConflictError:
+        raise
+    except PflowError as error:
+        say(f"the steps of `finally` did not run: {error.message}")
+        return False
+
+
+def _last_steps(wiring: Wiring, run_id: str) -> LiveRun | None:
+    """The end of a run that only waits; None if its document does not say what is to be done then."""
+    history = read_history(wiring, run_id, {})
+    if not history.waited or not history.asked or history.ending:
+        return None
+    plan = check_again(wiring, run_id, history).ready()
+    inputs = bind_again(wiring, plan, history, {}, text=False)
+    if not _has_finally(plan):
+        return None
+    return LiveRun(wiring, plan, run_id, lambda executor: executor.end_waiting(run_id, plan, inputs))
+
+
+def _has_finally(plan: Plan) -> bool:
+    return "finally" in plan.sections or any(node.child is not None and _has_finally(node.child) for node in plan.nodes)

@@ -1,0 +1,49 @@
+"""The questions and waits of a document, if it has any: nothing about them is imported for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pflow.execution.node_check import CheckedNode, Report
+
+
+def check_asking(nodes: Sequence[CheckedNode], after: Sequence[int], report: Report) -> None:
+    """Report what is wrong with questions, waits and approvals."""
+    for node in nodes:
+        if node.is_built_in("ask"):
+            from pflow.execution.asking.ask_check import check_ask  # lazy: many documents ask nothing
+
+            check_ask(node, report)
+        elif node.is_built_in("wait"):
+            from pflow.execution.asking.wait_check import check_wait  # lazy: many documents never wait
+
+            check_wait(node, report)
+        if node.waits:
+            _check_level(node, report)
+        if node.spec.approve is not None:
+            _check_approval(node, report)
+    if any(node.is_built_in("wait") for node in nodes):
+        from pflow.execution.asking.wait_check import check_self_waits  # lazy: many documents never wait
+
+        check_self_waits(nodes, after, report)
+
+
+def _check_level(node: CheckedNode, report: Report) -> None:
+    """What the engine does with other nodes does not apply to one that waits."""
+    spec, path = node.spec, ("nodes", node.index)
+    if spec.timeout is not None:
+        message = f"the `timeout` of a node of type `{spec.type}` stands in its `params`"
+        report("unexpected-field", message, (*path, "timeout"), hint=f"write `params: {{timeout: {spec.timeout:g}s}}`")
+    if spec.retry is not None:
+        message = f"a node of type `{spec.type}` is not tried again: it waits"
+        report("unexpected-field", message, (*path, "retry"), hint="it waits for as long as its `timeout` says")
+
+
+def _check_approval(node: CheckedNode, report: Report) -> None:
+    spec, path = node.spec, ("nodes", node.index, "approve")
+    if node.waits:
+        message = f"`approve` does not apply to `{spec.id}` ({spec.type}), which has no effects"
+        report("unexpected-field", message, path, hint="leave it out")
+    if spec.approve is not None and spec.approve.timeout is None and "timeout" in node.edges and spec.timeout is None:
+        message = f"`{spec.id}` has an edge for `timeout` but waits for ever for its approval"
+        report("missing-field", message, path, hint="write `approve: {timeout: 3d}`")
