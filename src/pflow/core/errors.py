@@ -22,6 +22,8 @@ PflowError              pflow             1
             NotYetError timeout           1
         UnresolvedError template_error    1
         ExpressionError expression        1
+        ModelError      model             1
+            NoModelError no_model         1
         ServerError     mcp               1
             ServerGone  mcp_gone          1
             ReplyError  mcp_reply         1
@@ -248,6 +250,25 @@ class ExpressionError(StepError):
         """The same error with what it is about before its message."""
         message, suggestions = f"{what}: {self.message}", self.suggestions
         return ExpressionError(message, kind=self.kind, line=self.line, column=self.column, suggestions=suggestions)
+
+
+class ModelError(StepError):
+    """A language model gave no usable answer; what it did give took `tokens` and was worth `cost` US dollars."""
+
+    code = "model"
+
+    def __init__(
+        self, message: str, *, action: str = "error", tokens: int = 0, cost: float | None = None, **more: Unpack[_More]
+    ) -> None:
+        super().__init__(message, action=action, **more)
+        self.tokens = tokens
+        self.cost = cost
+
+
+class NoModelError(ModelError):
+    """No model is configured that could answer."""
+
+    code = "no_model"
 
 
 class ServerError(StepError):

@@ -13,6 +13,7 @@ from pflow.core.frozen import Frozen
 if TYPE_CHECKING:
     from pflow.core.schedule.policy import Outcome
     from pflow.engine.asking.form import Reply
+    from pflow.engine.model.llm import LLM
     from pflow.process.workers import Workers
 
 Status = Literal["running", "waiting", "completed", "failed", "stopped", "cancelled", "damaged"]
@@ -384,9 +385,10 @@ class ToolSessions(Protocol):
 
 
 class Services(Frozen):
-    """What steps may use. `workers` gives child processes that are at hand, where there are any."""
+    """What steps may use. `workers` gives child processes that are at hand, `llm` whoever asks models, if there are."""
 
     home: Path
     settings: Mapping[str, str]
     tools: ToolSessions | None = None
     workers: Callable[[], Workers | None] = lambda: None
+    llm: Callable[[], LLM | None] = lambda: None
