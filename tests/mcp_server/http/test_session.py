@@ -7,6 +7,7 @@ import json
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -285,8 +286,10 @@ def test_what_opens_no_session_ends_none(serve: Callable[..., Served]) -> None:
 def test_a_session_that_nobody_uses_ends_after_a_while(serve: Callable[..., Served]) -> None:
     served = serve(bounds={"idle": 0.01})
     session = open_session(served)
-    while is_open(served, session):
-        pass
+    pause = 0.02
+    while is_open(served, session):  # which uses it, so that a look too soon keeps it alive
+        threading.Event().wait(pause)
+        pause *= 2
 
 
 def follow(served: Served, *lines: str) -> socket.socket:
