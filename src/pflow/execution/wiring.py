@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pflow.adapters.driving_process import DrivingProcesses
+    from pflow.adapters.live_output import LiveOutput
     from pflow.adapters.sqlite_journal import SqliteJournal
     from pflow.engine.asking.waits import Patience
     from pflow.process.workers import Workers
@@ -202,7 +203,24 @@ class Wiring:
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         settings = ChainMap(options, dict(self.settings.step_variables()))
-        return Services(home=self.home.root, settings=settings, tools=self.tools, workers=lambda: self._workers)
+        return Services(
+            home=self.home.root, settings=settings, tools=self.tools, workers=lambda: self._workers, live=self._live
+        )
+
+    def _live(self, run_id: str, step: str, stream: str, text: str) -> None:
+        self.live_output(run_id, step, stream, text)
+
+    @cached_property
+    def live_output(self) -> LiveOutput:
+        """What steps say while they run, for those who follow."""
+        from pflow.adapters.live_output import LiveOutput  # lazy: most steps are short and say nothing
+
+        return LiveOutput(self.home.live, self.redactor.text)
+
+    def end_live(self, run_id: str) -> None:
+        """A run is over here, and says nothing more."""
+        if "live_output" in self.__dict__:
+            self.live_output.end(run_id)
 
     @cached_property
     def _workers(self) -> Workers | None:

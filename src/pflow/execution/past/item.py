@@ -72,6 +72,8 @@ class Items:
         for entry in self._found.values():
             if entry["status"] in ("running", "retrying", "not_yet") and step_status not in ("running", "waiting"):
                 entry["status"] = cut_off
+            if entry["attempt"] == 1:
+                entry.pop("attempts", None)
         return dict(sorted(self._found.items()))
 
     def _begin(self, event: StepStarted) -> None:
