@@ -31,9 +31,15 @@ if TYPE_CHECKING:
     from pflow.adapters.driving_process import DrivingProcesses
     from pflow.adapters.live_output import LiveOutput
     from pflow.adapters.sqlite_journal import SqliteJournal
+    from pflow.adapters.telemetry import Telemetry
     from pflow.engine.asking.waits import Patience
+    from pflow.engine.plan import Plan
     from pflow.process.workers import Workers
     from pflow.registry.project_node import ProjectNode
+
+
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""Variables that name a collector."""
 
 
 class Parts(TypedDict, total=False):
@@ -74,6 +80,7 @@ class Wiring:
         self.home = home
         self._parts = parts
         self._said: list[str] = []
+        self._telemetry: list[Telemetry] = []
         self._short: dict[str, dict[str, str]] = {}
         self._brought: Mapping[str, Entry] = {}
         if parts.get("nodes"):
@@ -252,6 +259,24 @@ class Wiring:
         )
 
     @property
+    def wants_telemetry(self) -> bool:
+        """Whether runs are told to a collector of OpenTelemetry."""
+        return any(self.environ.get(name) for name in _ENDPOINTS) and self.environ.get("OTEL_SDK_DISABLED") != "true"
+
+    def telemetry(self, run_id: str, plan: Plan, observer: Observer | None) -> Telemetry | None:
+        """An observer that tells a collector of a run; None, with a notice, if what it needs is not installed."""
+        try:
+            from pflow.adapters.telemetry import Telemetry  # lazy: only where a collector is configured
+        except ImportError:
+            self._said.append(
+                "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: `pip install 'pflow[otel]'`"
+            )
+            return None
+        told = Telemetry(run_id, plan, redact=self.redactor.text, then=observer)
+        self._telemetry = [*(one for one in self._telemetry if not one.is_done), told]
+        return told
+
+    @property
     def is_driving(self) -> bool:
         """Whether runs are driven here for others."""
         return self._parts.get("driven", False)
@@ -350,6 +375,8 @@ class Wiring:
 
     def close(self) -> None:
         """Close everything that is stored, and end child processes that wait, unless the caller brought them."""
+        for telemetry in self._telemetry if self.given_workers is None else ():
+            telemetry.join()  # a process that lives on need not wait for it
         schedules = self.__dict__.pop("schedules", None)
         if schedules is not None and "schedules" not in self._parts:
             schedules.close()
