@@ -53,7 +53,8 @@ def render_run(found: JsonView, waits: Sequence[Waiting], params: Mapping[str, J
 def render_step(step: JsonView, params: JsonView | None, items: Mapping[int, JsonView] | None = None) -> list[str]:
     """One step or item: how it went, what it was given, its attempts, its items, and what it gave."""
     name, status, time, about = _step_row(step)
-    lines = [" ".join(filter(None, [name, "", paint_status(status), time and f"in {time}", about and f"· {about}"]))]
+    head = " ".join(filter(None, [paint_status(status), time and f"in {time}", about and f"· {about}"]))
+    lines = [f"{name}  {head}"]
     shown = step.get("params") or params
     if isinstance(shown, Mapping) and shown:
         lines += ["  given", *_values(shown)]
