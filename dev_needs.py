@@ -79,7 +79,7 @@ def install_oracle() -> None:
 TELEMETRY = ROOT / ".cache" / "telemetry"
 """Packages of the extra `otel`, for tests that send what runs did to a collector; the rest of the tests lack them."""
 
-TELEMETRY_PACKAGES = ("opentelemetry-exporter-otlp-proto-http>=1.30,<2", "opentelemetry-sdk>=1.30,<2")
+TELEMETRY_PACKAGES = ("opentelemetry-exporter-otlp-proto-http>=1.36,<2", "opentelemetry-sdk>=1.36,<2")
 
 
 def telemetry_path() -> Path:

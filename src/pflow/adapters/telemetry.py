@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping
 
@@ -52,9 +53,14 @@ from pflow.engine.ports import Observer
 
 Attributes = dict[str, str | int | float | bool]
 
-_EXPORT_SECONDS = 5
-_LAST_SECONDS = 1.0
-"""How long the end of a process waits for the last spans to be exported."""
+_BATCH_SECONDS = 5
+_EXPORT_SECONDS = 1.0
+"""When an export is given up, unless the environment says otherwise: the end of a process waits for the last one."""
+
+_LAST_SECONDS = 5.0
+"""How long the end of a process waits at most."""
+
+_TIMEOUTS = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
 
 _USAGE = {"input": "gen_ai.usage.input_tokens", "output": "gen_ai.usage.output_tokens"}
 
@@ -93,10 +99,11 @@ class Telemetry:
         self._redact = redact
         self._then = then
         self._ids = _RunIds(run_id)
+        timeout = None if any(os.environ.get(name) for name in _TIMEOUTS) else _EXPORT_SECONDS
         resource = Resource.create({"service.name": "pflow", "service.version": __version__})
         self._provider = TracerProvider(resource=resource, id_generator=self._ids, shutdown_on_exit=False)
         self._provider.add_span_processor(
-            BatchSpanProcessor(OTLPSpanExporter(timeout=_EXPORT_SECONDS), schedule_delay_millis=_EXPORT_SECONDS * 1000)
+            BatchSpanProcessor(OTLPSpanExporter(timeout=timeout), schedule_delay_millis=_BATCH_SECONDS * 1000)
         )
         self._tracer = self._provider.get_tracer("pflow", __version__)
         self._root: Span | None = None
