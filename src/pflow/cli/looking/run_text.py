@@ -23,6 +23,8 @@ _WIDTH = 200
 """How much of the outputs of a run, and of a value of a step, is shown."""
 
 _FEW_ITEMS = 50
+_TOLD_MS = 60_000
+"""How long a run has waited if that is told beside how long it took."""
 
 
 def render_run(found: JsonView, waits: Sequence[Waiting], params: Mapping[str, JsonView] | None = None) -> str:
@@ -95,7 +97,7 @@ def _head(found: JsonView) -> str:
     worked, waited, started = found.get("duration_ms"), found.get("waited_ms"), found.get("started_at")
     parts = [f"{found.get('run_id')}  {paint_status(str(found.get('status')))}"]
     if isinstance(worked, float | int):
-        rested = isinstance(waited, float | int) and waited >= 1000
+        rested = isinstance(waited, float | int) and waited >= _TOLD_MS
         parts.append(f"worked {show_ms(worked)}" if rested else show_ms(worked))
         if rested and isinstance(waited, float | int):
             parts.append(f"waited {show_ms(waited)}")

@@ -68,11 +68,7 @@ def _inline(value: object, width: int) -> str:
             return text if len(text) <= min(width, 100) else ""
         return ""
     if isinstance(value, str):
-        if not value.strip() or value != value.strip():
-            return (
-                shorten(orjson.dumps(value.rstrip("\n") or value).decode(), width)
-                if "\n" not in value.rstrip("\n")
-                else ""
-            )
+        if ("\n" not in value.rstrip("\n") and value != value.strip()) or not value:
+            return shorten(orjson.dumps(value).decode(), width)
         return "" if "\n" in value else shorten(value, width)
     return shorten(orjson.dumps(value, default=str).decode(), width)
