@@ -69,7 +69,7 @@ class _RunIds:
     """Gives all spans of a run the trace that belongs to it, and the first one the id that others are below."""
 
     def __init__(self, run_id: str) -> None:
-        digest = hashlib.sha256(f"pflow run {run_id}".encode()).digest()
+        digest = hashlib.sha256(f"trace of {run_id}".encode()).digest()
         self.trace_id = int.from_bytes(digest[:16], "big") or 1
         self.root_id = int.from_bytes(digest[16:24], "big") or 1
         self.is_root = False

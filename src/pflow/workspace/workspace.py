@@ -15,7 +15,7 @@ from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.project.projects import Ask, Projects
 from pflow.core.setting.settings import Setting, Settings
-from pflow.engine.ports import STATUSES, Observer, RunInfo, RunQuery
+from pflow.engine.ports import Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
 from pflow.execution.check import Checked, check_source
 from pflow.execution.outcome import Outcome
@@ -264,26 +264,6 @@ class Workspace(Looking):
         return Scheduling(self, self._wiring, self._own_notices)
 
     # Runs and traces
-
-    def runs(
-        self,
-        limit: int = 50,
-        *,
-        text: str = "",
-        state: str = "",
-        workflow: str | None = None,
-        since: float | None = None,
-    ) -> list[RunInfo]:
-        """The newest runs first: those with `text` in the workflow's name, the id or the error, and in that state.
-
-        `workflow` is the name of one, `since` the moment after which they have begun.
-        """
-        stored = next((status for status in STATUSES if status == state.replace("interrupted", "running")), None)
-        # Whether the process of a run is still there is not stored, nor can the journal look for moments.
-        most = None if stored == "running" or since is not None else limit
-        found = self._wiring.journal.runs(RunQuery(text=text, status=stored, workflow=workflow, limit=most))
-        chosen = (info for info in found if since is None or info.started_at >= since)
-        return [info for info in chosen if not state or info.state == state][:limit]
 
     def scheduled(self, run_ids: Iterable[str]) -> dict[str, str]:
         """Which of these runs a schedule started, with its name."""

@@ -1,4 +1,4 @@
-"""`pflow runs …`: taking runs up, and ending them; looking at them is in `runs_look.py`."""
+"""`pflow runs …`: taking runs up, and ending them; looking at them is in `pflow.cli.looking`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 from pflow.cli.argument import check_workflow, find_workflow, read_params
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.runs_again import explain_missing, fork, settle
-from pflow.cli.commands.runs_look import LOOKING
 from pflow.cli.completion import complete_run, complete_workflow
 from pflow.cli.console import Console
+from pflow.cli.looking.command import LOOKING
 from pflow.cli.run_report import detach_run, run_watched, show_outcome
 from pflow.core.errors import DocumentError, InputError
 

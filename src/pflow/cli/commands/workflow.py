@@ -92,7 +92,7 @@ def _describe_run(console: Console, run: str, *, svg: str | None, mermaid: bool)
     if svg is not None or mermaid:
         show_graph(console, plan, svg=svg, mermaid=mermaid, trace=trace)
         return
-    from pflow.drawing.text import draw_text
+    from pflow.drawing.text import draw_text  # lazy: only for runs
 
     rows = [(escape(node), state.replace("-", " ")) for node, state in states.items()]
     table = [paint_cell(line, 2 + len(name), state) for line, (name, state) in zip(columns(rows), rows, strict=True)]

@@ -1,4 +1,4 @@
-"""The part of a workspace that looks at runs beyond listing them."""
+"""The part of a workspace that looks at runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pflow.core.errors import PflowError
 from pflow.core.file.home import Home
 from pflow.core.json_type import Json, JsonView
 from pflow.engine.plan import Plan
-from pflow.engine.ports import RunInfo
+from pflow.engine.ports import STATUSES, RunInfo, RunQuery
 from pflow.execution.trace import read_trace
 from pflow.workspace.asking.answering import Answering
 
@@ -22,6 +22,26 @@ class Looking(Answering):
     """See `pflow.workspace.workspace.Workspace`."""
 
     home: Home
+
+    def runs(
+        self,
+        limit: int = 50,
+        *,
+        text: str = "",
+        state: str = "",
+        workflow: str | None = None,
+        since: float | None = None,
+    ) -> list[RunInfo]:
+        """The newest runs first: those with `text` in the workflow's name, the id or the error, and in that state.
+
+        `workflow` is the name of one, `since` the moment after which they have begun.
+        """
+        stored = next((status for status in STATUSES if status == state.replace("interrupted", "running")), None)
+        # Whether the process of a run is still there is not stored, nor can the journal look for moments.
+        most = None if stored == "running" or since is not None else limit
+        found = self._wiring.journal.runs(RunQuery(text=text, status=stored, workflow=workflow, limit=most))
+        chosen = (info for info in found if since is None or info.started_at >= since)
+        return [info for info in chosen if not state or info.state == state][:limit]
 
     def compare(self, a: str, b: str) -> Comparison:
         """How run B differs from run A: document, inputs, status, outputs, and each step. Times are told as well."""
