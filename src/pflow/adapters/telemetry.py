@@ -194,7 +194,6 @@ class Telemetry:
         known = self._spans.get(event.step)
         if known is not None:
             known[0].add_event("attempt", {"pflow.attempt": event.attempt}, timestamp=_nanoseconds(event.at))
-            self._spans[event.step] = known[0], event.at
             return
         found = find_node(self._plan, event.step)
         node = found[1] if found is not None else None

@@ -60,6 +60,10 @@ def _part(name: str, found: Differences) -> list[str]:
 
 
 def _change(change: Change) -> list[str]:
+    if change.before is None and change.after is None:  # its name is all that there is of it
+        return [
+            f"  {paint('+', 'green') if change.kind == 'added' else paint('-', 'red')} {escape(show_path(change.path))}"
+        ]
     lines = [f"  {escape(show_path(change.path))}"]
     if change.kind != "added":
         lines.append(f"    {paint('-', 'red')} {_value(change.before)}")

@@ -33,7 +33,7 @@ from pflow.core.wait_text import show_asked
 from pflow.workspace.looking.heard import Heard, LiveLine
 
 _INTERRUPTED = 130
-_SOURCES = {"cache": "from the cache", "reuse": "kept", "settled": "settled", "skipped": "skipped"}
+_SOURCES = {"cache": "from the cache", "reuse": "kept", "settled": "settled"}
 _KEPT_OUT = frozenset({"document", "inputs", "writes", "outputs", "state", "reads", "params", "show", "answer", "form"})
 """What a follower is not told: values, and a key with which anybody could answer. `pflow trace` has the values."""
 
@@ -92,7 +92,8 @@ class _Teller:
     def _event(self, event: Event) -> str:
         match event:
             case StepStarted():
-                self._begun[event.step] = event.at
+                if event.attempt == 1:
+                    self._begun[event.step] = event.at
                 done, _ = self._items.get(event.step, (0, 0))
                 self._items[event.step] = done, event.items
                 attempt = f", attempt {event.attempt}" if event.attempt > 1 else ""
@@ -100,9 +101,10 @@ class _Teller:
                 return self._line(event.step, f"{paint('started', 'cyan')}{attempt}{items}")
             case StepCompleted():
                 self._end(event.step, event.ms)
+                if event.source == "skipped":
+                    return self._line(event.step, paint("skipped", "dim"))
                 about = _SOURCES.get(event.source) or f"in {show_ms(event.ms)}"
-                colour = "dim" if event.source == "skipped" else "green"
-                return self._line(event.step, f"{paint('completed', colour)} {about}")
+                return self._line(event.step, f"{paint('completed', 'green')} {about}")
             case StepFailed():
                 self._end(event.step, event.ms)
                 again = f"; next attempt in {show_seconds(event.retry_in)}" if event.retry_in is not None else ""

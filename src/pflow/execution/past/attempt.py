@@ -12,22 +12,25 @@ class Attempts:
     def __init__(self) -> None:
         self._by_step: dict[str, list[Json]] = {}
         self._repeated: set[str] = set()
+        self._first: dict[str, float] = {}
 
     def note(self, event: Event) -> None:
         """Take one event of the run into account."""
         match event:
             case StepStarted():
                 tries = self._by_step.setdefault(event.step, [])
+                if event.attempt == 1:
+                    self._first[event.step] = event.at
                 if tries:
                     self._repeated.add(event.step)
                 tries.append({"attempt": event.attempt, "started_at": event.at, "status": "running"})
             case StepCompleted():
-                self._end(event.step, status="completed", ms=event.ms, source=event.source)
+                self._end(event.step, event.ms, status="completed", source=event.source)
             case StepFailed():
                 more = {} if event.retry_in is None else {"retry_in": event.retry_in}
-                self._end(event.step, status="failed", ms=event.ms, error=event.error, **more)
+                self._end(event.step, event.ms, status="failed", error=event.error, **more)
             case StepNotYet():
-                self._end(event.step, status="not_yet", ms=event.ms, reason=event.reason, retry_in=event.retry_in)
+                self._end(event.step, event.ms, status="not_yet", reason=event.reason, retry_in=event.retry_in)
             case RunResumed():
                 for tries in self._by_step.values():
                     if tries[-1]["status"] == "running":
@@ -42,7 +45,10 @@ class Attempts:
                     tries[-1]["status"] = steps[step].get("status")
                 steps[step]["attempts"] = [{name: one[name] for name in one if name != "source"} for one in tries]
 
-    def _end(self, step: str, **facts: object) -> None:
+    def _end(self, step: str, ms: float, **facts: object) -> None:
+        """An attempt ended; `ms` is the time since the first one began."""
         tries = self._by_step.get(step)
         if tries and tries[-1]["status"] == "running":
-            tries[-1].update(facts)
+            began = tries[-1]["started_at"]
+            before = began - self._first.get(step, began) if isinstance(began, float) else 0.0
+            tries[-1].update(ms=round(max(ms - before * 1000, 0.0), 3), **facts)

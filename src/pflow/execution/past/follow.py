@@ -70,7 +70,8 @@ class _Order:
     def _time(self, event: Event) -> float:
         at = getattr(event, "at", None)
         if isinstance(event, StepStarted):
-            self._begun[event.step] = event.at
+            if event.attempt == 1:  # the time of a step counts from its first attempt on
+                self._begun[event.step] = event.at
         elif isinstance(event, StepCompleted | StepFailed | StepNotYet):
             at = self._begun.get(event.step, self._last) + event.ms / 1000
         self._last = max(self._last, at if isinstance(at, float) else 0.0)
