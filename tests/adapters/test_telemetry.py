@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import dev_needs
+from tests.mcp.step.conftest import SCRIPT, tool
 
 needs_telemetry = pytest.mark.needs("telemetry")
 
@@ -147,6 +148,36 @@ def test_who_takes_a_run_up_adds_to_its_trace(tmp_path: Path) -> None:
     assert spans["resume late"]["traceId"] == spans["run late"]["traceId"]
     assert spans["resume late"]["parentSpanId"] == spans["run late"]["spanId"]
     assert spans["step read"]["parentSpanId"] == spans["resume late"]["spanId"]
+
+
+@needs_telemetry
+def test_a_tool_of_a_server_is_told_by_the_conventions_of_mcp(tmp_path: Path) -> None:
+    script = {"tools": [tool("look_up", needs={"word": "string"})]}
+    (tmp_path / "server.json").write_text(json.dumps(script))
+    server = [sys.executable, "-S", "-E", SCRIPT, str(tmp_path / "server.json")]
+    document = {
+        "name": "asking",
+        "nodes": [{"id": "ask", "type": "mcp-words-look-up", "params": {"word": "hush-hush"}}],
+    }
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    with collecting() as collector:
+        env = environment(OTEL_EXPORTER_OTLP_ENDPOINT=collector.address)
+        for words in (["mcp", "add", "words", "--", *server], ["mcp", "sync", "words"], ["run", "a.json"]):
+            done = run(tmp_path, *words, env=env)
+            assert done.returncode == 0, done.stderr
+        spans = collector.spans()
+    call = spans["tools/call look_up"]
+    assert call["kind"] == "SPAN_KIND_CLIENT"
+    told = {name: call["attributes"][name] for name in call["attributes"] if not name.startswith("pflow.step")}
+    assert told == {
+        "pflow.node": "ask",
+        "pflow.node.type": "mcp-words-look-up",
+        "pflow.mcp.server": "words",
+        "mcp.method.name": "tools/call",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "look_up",
+    }
+    assert b"hush-hush" not in b"".join(collector.bodies), "arguments are not told"
 
 
 @needs_telemetry

@@ -91,12 +91,22 @@ class _RunIds:
 class Telemetry:
     """An observer of one run in this process that makes spans of its events, and passes them on to another observer."""
 
-    def __init__(self, run_id: str, plan: Plan, *, redact: Callable[[str], str], then: Observer | None) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        plan: Plan,
+        *,
+        redact: Callable[[str], str],
+        tool_of: Callable[[str], str],
+        then: Observer | None,
+    ) -> None:
+        """`tool_of` gives the name that a server knows the tool by which a node type calls."""
         for name in ("opentelemetry.exporter", "opentelemetry.sdk"):
             logging.getLogger(name).addHandler(logging.NullHandler())  # or failed exports would be printed
         self._run_id = run_id
         self._plan = plan
         self._redact = redact
+        self._tool_of = tool_of
         self._then = then
         self._ids = _RunIds(run_id)
         timeout = None if any(os.environ.get(name) for name in _TIMEOUTS) else _EXPORT_SECONDS
@@ -203,7 +213,7 @@ class Telemetry:
             facts["pflow.items"] = event.items
         name, role = f"step {event.step}", SpanKind.INTERNAL
         if node is not None and node.server:
-            tool = kind.removeprefix(f"mcp-{node.server}-")
+            tool = self._tool_of(kind)
             name, role = f"tools/call {tool}", SpanKind.CLIENT
             facts |= {
                 "mcp.method.name": "tools/call",

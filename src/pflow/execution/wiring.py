@@ -272,9 +272,13 @@ class Wiring:
                 "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: `pip install 'pflow[otel]'`"
             )
             return None
-        told = Telemetry(run_id, plan, redact=self.redactor.text, then=observer)
+        told = Telemetry(run_id, plan, redact=self.redactor.text, tool_of=self._tool_of, then=observer)
         self._telemetry = [*(one for one in self._telemetry if not one.is_done), told]
         return told
+
+    def _tool_of(self, kind: str) -> str:
+        tool = self.registry.get(kind).tool if kind in self.registry else None
+        return kind if tool is None else tool.tool
 
     @property
     def is_driving(self) -> bool:
