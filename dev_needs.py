@@ -76,11 +76,42 @@ def install_oracle() -> None:
     (ORACLE / "installed").write_text(f"{place(ORACLE)} {ORACLE_PACKAGE}")
 
 
+TELEMETRY = ROOT / ".cache" / "telemetry"
+"""Packages of the extra `otel`, for tests that send what runs did to a collector; the rest of the tests lack them."""
+
+TELEMETRY_PACKAGES = ("opentelemetry-exporter-otlp-proto-http>=1.36,<2", "opentelemetry-sdk>=1.36,<2")
+
+
+def telemetry_path() -> Path:
+    """The directory from which the packages are imported."""
+    return next(TELEMETRY.glob("lib*/python*/site-packages"), TELEMETRY)
+
+
+def telemetry_is_there() -> bool:
+    """Whether the installation ran to its end, for this interpreter."""
+    try:
+        return (TELEMETRY / "installed").read_text() == f"{place(TELEMETRY)} {TELEMETRY_PACKAGES}"
+    except OSError:
+        return False
+
+
+def install_telemetry() -> None:
+    """Install them from nothing."""
+    shutil.rmtree(TELEMETRY, ignore_errors=True)
+    TELEMETRY.parent.mkdir(parents=True, exist_ok=True)
+    create(TELEMETRY)
+    failure = install(TELEMETRY, list(TELEMETRY_PACKAGES))
+    if failure is not None:
+        raise SetupError(failure)
+    (TELEMETRY / "installed").write_text(f"{place(TELEMETRY)} {TELEMETRY_PACKAGES}")
+
+
 NEEDS = {
     need.name: need
     for need in (
         Need("mcp-servers", lambda: not dev_servers.missing(), dev_servers.install_missing),
         Need("cel", oracle_is_there, install_oracle),
+        Need("telemetry", telemetry_is_there, install_telemetry),
         program("bash"),
         program("git"),
         program("openssl"),

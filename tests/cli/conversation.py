@@ -32,7 +32,7 @@ os.execv(sys.executable, [sys.executable, "-m", "pflow", *sys.argv[1:]])
 class Conversation:
     """A command line in `folder`, on a terminal."""
 
-    def __init__(self, folder: Path, *words: str, term: str = "xterm") -> None:
+    def __init__(self, folder: Path, *words: str, term: str = "xterm", colour: bool = False) -> None:
         self._leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, _COLUMNS, 0, 0))
         self._seen = self._all = ""
@@ -40,7 +40,7 @@ class Conversation:
         self._process = subprocess.Popen(
             [sys.executable, "-c", _OWN_TERMINAL, *words],
             cwd=folder,
-            env={**os.environ, "TERM": term, "LANG": "C.UTF-8", "NO_COLOR": "1"},
+            env={**os.environ, "TERM": term, "LANG": "C.UTF-8", "NO_COLOR": "" if colour else "1"},
             stdin=follower,
             stdout=follower,
             stderr=follower,
@@ -68,6 +68,12 @@ class Conversation:
         code = self._process.wait(SECONDS)
         self._reader.join(SECONDS)
         return code
+
+    @property
+    def shown(self) -> str:
+        """All that pflow has written, as the terminal got it."""
+        with self._changed:
+            return self._all
 
     @property
     def lines(self) -> list[str]:

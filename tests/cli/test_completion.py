@@ -34,7 +34,7 @@ def test_commands_workflows_and_nodes_at_the_first_word(offered: Callable[..., A
 
 
 def test_commands_of_a_group(offered: Callable[..., Any]) -> None:
-    assert offered("runs", "") == ["cancel", "fork", "list", "resume", "settle", "show"]
+    assert offered("runs", "") == ["cancel", "diff", "follow", "fork", "list", "resume", "settle", "show"]
 
 
 def test_inputs_that_are_not_given_yet(offered: Callable[..., Any], write: Callable[..., str]) -> None:
@@ -68,6 +68,7 @@ def test_flags_of_the_node_that_is_being_written(offered: Callable[..., Any]) ->
 def test_runs_steps_settings_and_nodes(offered: Callable[..., Any], pflow: Pflow) -> None:
     pflow("echo", "--x=1")
     assert len(offered("runs", "show", "2")) == 1
+    assert offered("runs", "show", "e") == ["echo"]
     assert offered("trace", "latest", "--step", "") == ["echo"]
     assert offered("settings", "get", "trace.") == ["trace.keep_days", "trace.max_mb"]
     assert offered("registry", "describe", "read") == ["read-file"]

@@ -9,6 +9,9 @@ from importlib.metadata import packages_distributions
 
 from tests.conventions.source import ROOT, imported_roots, module_paths, tree_of
 
+EXTRAS = {"opentelemetry": {"opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"}}
+"""What several distributions hold together, which tests need not have installed."""
+
 
 def test_every_package_that_is_imported_is_declared_and_the_other_way_round() -> None:
     assert imported_distributions() == declared_distributions()
@@ -18,7 +21,8 @@ def imported_distributions() -> set[str]:
     """Distributions that hold what the sources import, at their tops or inside functions."""
     roots = set().union(*(imported_roots(tree_of(path)) for path in module_paths()))
     known = packages_distributions()
-    return {normalised(known[root][0]) for root in roots - sys.stdlib_module_names - {"pflow"}}
+    own = roots - sys.stdlib_module_names - {"pflow", *EXTRAS}
+    return {normalised(known[root][0]) for root in own}.union(*(EXTRAS[root] for root in roots & EXTRAS.keys()))
 
 
 def declared_distributions() -> set[str]:

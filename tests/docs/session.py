@@ -26,6 +26,7 @@ _CHANGING = (
     (re.compile(r"\b[0-9]{8}-[0-9]{6}-[0-9a-f]{16}\b"), "RUN"),
     (re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}\b"), "DATE"),
     (re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"), "MOMENT"),
+    (re.compile(r"^[0-9]{2}:[0-9]{2}:[0-9]{2}(?=  )", re.MULTILINE), "CLOCK"),
     (re.compile(r"\b[0-9.]+ (?:ms|s|min)\b"), "TIME"),
     (re.compile(r"(?<=[a-z]\":)[0-9]+\.[0-9]+"), "NUMBER"),
     (re.compile(r" {2,}"), "  "),

@@ -105,3 +105,17 @@ def test_a_link_in_the_trace_folder_is_not_followed(client: Client, run: dict[st
 def test_there_is_no_trace_before_the_first_run(start: Callable[..., Client]) -> None:
     error = start().call("trace_read").error
     assert (error["type"], error["suggestions"]) == ("not_found", ["workflow_execute"])
+
+
+def test_items_of_a_batch_are_read_by_their_number(client: Client, run: dict[str, Any]) -> None:
+    each = {"id": "each", "type": "code", "batch": {"items": [1, 0, 4], "on_error": "continue"}}
+    document = {"name": "items", "nodes": [{**each, "params": {"inputs": {"n": "${item}"}, "code": "result = 8 / n"}}]}
+    run_id = client.call("workflow_execute", workflow=document).data["run_id"]
+    for reference in (run_id, "items", "latest", "items~0"):
+        item = client.call("trace_read", trace_file=reference, step="each[2]").data
+        assert (item["step"], item["status"], item["outputs"]["result"]) == ("each[2]", "completed", 2.0)
+    failed = client.call("trace_read", trace_file=run_id, step="each[1]").data
+    assert (failed["status"], "division by zero" in failed["error"]["message"]) == ("failed", True)
+    results = client.call("trace_read", trace_file=run_id, step="each", field="outputs.results").data["value"]
+    assert [None if one is None else one["result"] for one in results] == [8.0, None, 2.0]
+    assert client.call("trace_read", trace_file="traced").data["run_id"] == run["id"], "a workflow's newest run"

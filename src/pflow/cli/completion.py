@@ -76,7 +76,10 @@ def _node_types(console: Console) -> Offer:
 @_completer
 def complete_run(console: Console, ctx: click.Context) -> Offer:
     yield "latest", "the newest run"
-    for info in console.workspace().runs():
+    runs = console.workspace().runs()
+    newest = {info.workflow: info for info in reversed(runs)}
+    yield from ((name, f"its newest run, {info.state}") for name, info in newest.items() if name)
+    for info in runs:
         yield info.run_id, f"{info.workflow}, {info.state}"
 
 

@@ -150,9 +150,28 @@ class Console:
         else:
             self.data(shown)
 
+    def show(self, data: object, composed: str) -> None:
+        """Print a result, for people as text that may hold colours; see `pflow.cli.looking.colour`."""
+        if self.json:
+            self.envelope({"success": True, "data": data})
+            return
+        from pflow.cli.looking.colour import for_terminal, without_marks  # lazy: only for what has colours
+
+        text = str(self.hide(composed))
+        text = text if text.endswith("\n") or not text else f"{text}\n"
+        if self.stdout is not None and _is_terminal(self.stdout):
+            lines = "\n".join(for_terminal(line) for line in text.split("\n"))
+            self._send(lines.encode(self.stdout.encoding or "utf-8", "backslashreplace"))
+        else:
+            self._send(without_marks(text).encode("utf-8", "backslashreplace"))
+
     def envelope(self, envelope: Mapping[str, object]) -> None:
         """Print the one object that a program gets."""
         self._write(_json(self.hide(envelope), indent=_is_terminal(self.stdout)))
+
+    def line(self, value: object) -> None:
+        """Print one of several objects for programs, on a line of its own."""
+        self._write(_json(self.hide(value), indent=False))
 
     def fail(self, error: PflowError) -> None:
         """Say why the command failed; a document's issues where they stand in its text."""
@@ -185,7 +204,12 @@ class Console:
         if sys.stderr is None:
             return
         try:
-            sys.stderr.write(f"{self.hide_parts(text)}\n")
+            text = self.hide_parts(text)
+            if _is_terminal(sys.stderr):
+                from pflow.cli.looking.colour import paint_message  # lazy: only on a terminal
+
+                text = paint_message(text)
+            sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
         except (OSError, ValueError):
             pass  # stderr is gone; the exit code still tells

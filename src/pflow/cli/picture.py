@@ -10,6 +10,7 @@ import click
 from pflow.cli.completion import complete_file
 from pflow.cli.console import Console, speaks_unicode
 from pflow.core.errors import StorageError
+from pflow.core.json_type import JsonView
 from pflow.core.printable import escape
 
 if TYPE_CHECKING:
@@ -27,15 +28,27 @@ def drawing_options(command: F) -> F:
 
 
 def show_graph(
-    console: Console, plan: Plan, *, svg: str | None, mermaid: bool, about: str = "", valid: bool = True
+    console: Console,
+    plan: Plan,
+    *,
+    svg: str | None,
+    mermaid: bool,
+    about: str = "",
+    valid: bool = True,
+    trace: JsonView | None = None,
 ) -> None:
-    """Print the graph, or write it to a file. `about` stands above the graph as text; `valid`: it could run."""
+    """Print the graph, or write it to a file. `about` stands above the graph as text; `valid`: it could run.
+
+    A picture has the colours of the run whose `trace` is given.
+    """
     from pflow.drawing.text import draw_mermaid, draw_text  # lazy: most runs draw nothing
 
     if svg is not None:
-        from pflow.drawing.svg import draw_svg  # lazy: only for pictures
+        from pflow.drawing.happened import fold_happened  # lazy: only for pictures
+        from pflow.drawing.svg import draw_svg
 
-        _write_picture(console, svg, console.hide_parts(draw_svg(plan)))
+        happened = None if trace is None else fold_happened(plan, trace)
+        _write_picture(console, svg, console.hide_parts(draw_svg(plan, happened)))
     elif mermaid:
         text = console.hide_parts(draw_mermaid(plan))
         console.reply({"mermaid": text}, text)

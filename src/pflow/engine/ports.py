@@ -384,11 +384,22 @@ class ToolSessions(Protocol):
         """End all connections that were made on the running event loop."""
 
 
+Live = Callable[[str, str, str, str], None]
+"""Takes a line that a step says while it runs: the run, the step, the stream (`stdout`, `stderr`, `report`), the text.
+
+Not durable. Must not block or raise, and leaves secrets out itself.
+"""
+
+
 class Services(Frozen):
-    """What steps may use. `workers` gives child processes that are at hand, `llm` whoever asks models, if there are."""
+    """What steps may use. `workers` gives child processes that are at hand, `llm` whoever asks models, if there are.
+
+    `live` takes what they say for those who follow the run.
+    """
 
     home: Path
     settings: Mapping[str, str]
     tools: ToolSessions | None = None
     workers: Callable[[], Workers | None] = lambda: None
     llm: Callable[[], LLM | None] = lambda: None
+    live: Live | None = None

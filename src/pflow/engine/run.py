@@ -258,9 +258,11 @@ class Run:
         return lambda question, **how: waits.wait(step, question, SEAT.get() or waits, **how)
 
     def report(self, step: str, message: str) -> None:
-        """Tell the observer what a step is doing."""
+        """Tell the observer, and those who follow the run, what a step is doing."""
         if self.shared.observer is not None:
             self.shared.observer.report(self.run_id, step, self.shared.redactor.text(message))
+        if self.shared.services.live is not None:
+            self.shared.services.live(self.run_id, step, "report", message)
 
     def _record(self, event: Event) -> Record:
         if id(event) in self._encoded:

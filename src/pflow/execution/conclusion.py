@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pflow.core.errors import PflowError
 from pflow.core.file.home_clock import note_day, sure_now
+from pflow.core.json_type import JsonView, objects_in
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.engine.plan import Plan
 from pflow.engine.result import RunResult
@@ -35,6 +36,7 @@ def conclude(
     """
     redactor = wiring.redactor
     notices: list[str] = []
+    wiring.end_live(result.run_id)
     error: Any = redactor.value(result.error) if result.error is not None else None
     code = signalled or _EXIT_CODES.get(str((error or {}).get("type")), 1)
     outputs: Any = redactor.value(dict(result.outputs))
@@ -70,6 +72,18 @@ def conclude(
         notices=tuple(notices),
         limit=wiring.settings.number("output.limit_kb") << 10,
     )
+
+
+def exit_code_of(trace: JsonView) -> int:
+    """The exit code for a recorded run: that which `pflow run` would have had, without signals."""
+    status, error = trace.get("status"), trace.get("error")
+    if status == "completed":
+        return 0
+    if status == "waiting":
+        return WAITING_CODE
+    if any(step.get("status") == "in_doubt" for step in objects_in(trace.get("steps"))):
+        return _EXIT_CODES["in_doubt"]
+    return _EXIT_CODES.get(str(error.get("type")), 1) if isinstance(error, Mapping) else 1
 
 
 def _open_waits(wiring: Wiring, result: RunResult) -> tuple[Waiting, ...]:

@@ -65,7 +65,8 @@ class LiveRun:
         self._inputs = inputs or {}
         self._cache = cache
         self._source = source
-        self._executor = wiring.executor(observer, use_cache=cache)
+        self._telemetry = wiring.telemetry(run_id, plan, observer) if wiring.wants_telemetry else None
+        self._executor = wiring.executor(self._telemetry or observer, use_cache=cache)
         self._stopped = False
         self._signalled = 0
 
@@ -77,6 +78,8 @@ class LiveRun:
             result = await self._work(self._executor)
         finally:
             self._executor.close()
+            if self._telemetry is not None:
+                self._telemetry.close()
         outcome = conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
         workers = self._wiring.given_workers
         if workers is not None:

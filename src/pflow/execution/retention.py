@@ -41,6 +41,11 @@ def clean_home(home: Home, journal: Journal, *, runs_days: int, drafts_days: int
     # A run's id begins with the moment it began. Ids that a program chose say nothing, so those runs stay.
     oldest = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now - runs_days * DAY))
     runs = journal.runs(RunQuery(limit=None))
+    if home.live.is_dir():
+        from pflow.adapters.live_output import forget_live  # lazy: once a day at most
+
+        going_on = {run.run_id for run in runs if run.alive}
+        forget_live(home.live, going_on.__contains__)
     ended = [run.run_id for run in runs if _is_over(run, now - runs_days * DAY, keep)]
     gone = [run_id for run_id in ended if _is_older(run_id, oldest)][-_AT_ONCE:]
     if gone:

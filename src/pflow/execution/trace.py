@@ -40,6 +40,7 @@ from pflow.engine.history import scope_of
 from pflow.engine.ports import Journal, Record
 from pflow.engine.value import ShownValues
 from pflow.execution.again.item_count import ITEM_KINDS, CountedItems
+from pflow.execution.past.attempt import Attempts
 from pflow.execution.run_lookup import find_run
 
 Steps = dict[str, dict[str, object]]
@@ -76,6 +77,7 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
     steps: Steps = {}
     items = CountedItems(_SHOWN)
     worked = Worked(whole=True)
+    attempts = Attempts()
     sections: dict[str, str] = {}
     waits: WaitTrace | None = None
     for record in records:
@@ -87,6 +89,7 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
         except DamagedError as error:
             raise DamagedError(f"the journal of run `{run_id}` cannot be read to its end") from error
         worked.note(event)
+        attempts.note(event)
         if isinstance(event, StepAsked | StepAnswered):
             waits = waits or _new_waits()
             waits.note(event)
@@ -99,13 +102,22 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
     if waits is not None:
         waits.add_to(steps, alive=alive, over=trace["status"] in _OVER)
     if "ended_at" in trace:
-        trace["duration_ms"] = round(worked.seconds * 1000, 3)
+        _tell_time(trace, worked.seconds, rested=waits is not None or "resumed" in trace)
     if trace["status"] != "running" or not alive:
         _cut_off(steps)
+    attempts.tell(steps)
     for entry in steps.values():
         entry.pop("repeatable", None)  # its status tells it where it matters
     trace["steps"] = [entry for entry in steps.values() if not _is_mere_copy(entry, steps)]
     return trace
+
+
+def _tell_time(trace: dict[str, object], worked: float, *, rested: bool) -> None:
+    """Say how long processes worked on the run, and how long it waited: for answers, or for somebody to resume it."""
+    trace["duration_ms"] = round(worked * 1000, 3)
+    began, ended = trace.get("started_at"), trace.get("ended_at")
+    if rested and isinstance(began, float) and isinstance(ended, float):
+        trace["waited_ms"] = round(max(ended - began - worked, 0.0) * 1000, 3)
 
 
 def _add_section(trace: dict[str, object], steps: Steps, sections: dict[str, str], event: Event) -> None:
@@ -163,10 +175,10 @@ def _add(trace: dict[str, object], steps: Steps, waits: WaitTrace | None, event:
             _cut_off(steps, waits)
             trace["resumed"] = [*_list(trace.get("resumed")), event.at]
             trace["status"] = "running"
-            for name in ("error", "reason", "ended_at", "duration_ms"):
+            for name in ("error", "reason", "ended_at", "duration_ms", "outputs"):
                 trace.pop(name, None)  # it has not ended after all
             if event.document is not None:
-                trace["edited"] = True
+                trace.update(edited=True, inputs=event.inputs)
             if event.state:
                 trace["state"] = {**_object(trace.get("state")), "found": _joined(trace.get("state"), event.state)}
         case RunStopped(reason="waiting" | "handed_over"):
@@ -276,12 +288,12 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str, no
 
 
 def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, object]:
-    """The trace that `reference` means: `latest`, a run id or its beginning, or a path inside the trace directory."""
-    if re.fullmatch(r"[0-9a-f-]{1,64}|latest", reference):
+    """The trace that `reference` means: a run, see `find_run`, or a path inside the trace directory."""
+    if not (re.search(r"[/\\]|^[~.]", reference) or (reference.startswith(_PREFIX) and reference.endswith(".json"))):
         return read_trace(journal, find_run(journal, reference))
     name = Path(reference).expanduser()
     if folder / name.name != (name if name.is_absolute() else folder / name):
-        raise SecurityError("a trace is `latest`, a run id, or a file in the trace directory")
+        raise SecurityError("a trace is `latest`, a run id, a workflow's name, or a file in the trace directory")
     if not (name.name.startswith(_PREFIX) and name.suffix == ".json"):
         raise NotFoundError("there is no such trace", suggestions=[Advice("{list_runs}")])
     data = read_private(folder / name.name, _MOST_BYTES)

@@ -29,10 +29,17 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pflow.adapters.driving_process import DrivingProcesses
+    from pflow.adapters.live_output import LiveOutput
     from pflow.adapters.sqlite_journal import SqliteJournal
+    from pflow.adapters.telemetry import Telemetry
     from pflow.engine.asking.waits import Patience
+    from pflow.engine.plan import Plan
     from pflow.process.workers import Workers
     from pflow.registry.project_node import ProjectNode
+
+
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""Variables that name a collector."""
 
 
 class Parts(TypedDict, total=False):
@@ -73,6 +80,7 @@ class Wiring:
         self.home = home
         self._parts = parts
         self._said: list[str] = []
+        self._telemetry: list[Telemetry] = []
         self._short: dict[str, dict[str, str]] = {}
         self._brought: Mapping[str, Entry] = {}
         if parts.get("nodes"):
@@ -202,7 +210,24 @@ class Wiring:
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         settings = ChainMap(options, dict(self.settings.step_variables()))
-        return Services(home=self.home.root, settings=settings, tools=self.tools, workers=lambda: self._workers)
+        return Services(
+            home=self.home.root, settings=settings, tools=self.tools, workers=lambda: self._workers, live=self._live
+        )
+
+    def _live(self, run_id: str, step: str, stream: str, text: str) -> None:
+        self.live_output(run_id, step, stream, text)
+
+    @cached_property
+    def live_output(self) -> LiveOutput:
+        """What steps say while they run, for those who follow."""
+        from pflow.adapters.live_output import LiveOutput  # lazy: most steps are short and say nothing
+
+        return LiveOutput(self.home.live, self.redactor.text)
+
+    def end_live(self, run_id: str) -> None:
+        """A run is over here, and says nothing more."""
+        if "live_output" in self.__dict__:
+            self.live_output.end(run_id)
 
     @cached_property
     def _workers(self) -> Workers | None:
@@ -232,6 +257,28 @@ class Wiring:
             secret=self._key,
             driven=self.is_driving,
         )
+
+    @property
+    def wants_telemetry(self) -> bool:
+        """Whether runs are told to a collector of OpenTelemetry."""
+        return any(self.environ.get(name) for name in _ENDPOINTS) and self.environ.get("OTEL_SDK_DISABLED") != "true"
+
+    def telemetry(self, run_id: str, plan: Plan, observer: Observer | None) -> Telemetry | None:
+        """An observer that tells a collector of a run; None, with a notice, if what it needs is not installed."""
+        try:
+            from pflow.adapters.telemetry import Telemetry  # lazy: only where a collector is configured
+        except ImportError:
+            self._said.append(
+                "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: `pip install 'pflow[otel]'`"
+            )
+            return None
+        told = Telemetry(run_id, plan, redact=self.redactor.text, tool_of=self._tool_of, then=observer)
+        self._telemetry = [*(one for one in self._telemetry if not one.is_done), told]
+        return told
+
+    def _tool_of(self, kind: str) -> str:
+        tool = self.registry.get(kind).tool if kind in self.registry else None
+        return kind if tool is None else tool.tool
 
     @property
     def is_driving(self) -> bool:
@@ -332,6 +379,8 @@ class Wiring:
 
     def close(self) -> None:
         """Close everything that is stored, and end child processes that wait, unless the caller brought them."""
+        for telemetry in self._telemetry if self.given_workers is None else ():
+            telemetry.join()  # a process that lives on need not wait for it
         schedules = self.__dict__.pop("schedules", None)
         if schedules is not None and "schedules" not in self._parts:
             schedules.close()

@@ -16,6 +16,7 @@ from pflow.engine.context import find_step
 from pflow.nodes import param
 from pflow.nodes.output_node import AsyncOutputNode
 from pflow.process.command import Finished, child_environment, run_process, signal_name
+from pflow.process.live_lines import LiveLines
 
 _KEPT_BYTES = 10 << 20
 _TAIL_CHARACTERS = 2000
@@ -71,6 +72,7 @@ class Shell(AsyncOutputNode):
                 cwd=None if params.get("cwd") is None else param.path(params, "cwd"),
                 timeout=timeout,
                 limit=_KEPT_BYTES,
+                live=_live_lines(),
             )
         except StepTimeout as late:
             message = f"the command took longer than {timeout:g} s and was ended"
@@ -81,6 +83,16 @@ class Shell(AsyncOutputNode):
         if finished.exit_code not in ok_codes:
             raise _failure(finished.exit_code, stdout, stderr)
         return {"stdout": stdout, "stderr": stderr, "exit_code": finished.exit_code}
+
+
+def _live_lines() -> LiveLines | None:
+    """Passes what a long command writes on to whoever follows the run."""
+    step = find_step()
+    live = step.services.live if step is not None else None
+    if step is None or live is None:
+        return None
+    run_id, name = step.run_id, step.step
+    return LiveLines(lambda stream, text: live(run_id, name, stream, text))
 
 
 def _command(value: object) -> tuple[list[str], Mapping[str, str]]:

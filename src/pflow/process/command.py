@@ -6,11 +6,13 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pflow.core.errors import StepError, StepTimeout
 from pflow.process.group import Group
+from pflow.process.live_lines import LONG_SECONDS, LiveLines
 from pflow.process.spawn import Spawned, spawn
 
 GRACE = 2.0
@@ -84,8 +86,11 @@ async def run_process(
     timeout: float | None = None,
     limit: int = 10 << 20,
     child: Spawned | None = None,
+    live: LiveLines | None = None,
 ) -> Finished:
     """Run a command to its end, in its own session, and return what it wrote; `child` is one started ahead.
+
+    `live` gets what it writes meanwhile.
 
     Of each output `limit` bytes are kept; what comes after is read and dropped. On a timeout (`StepTimeout`)
     and when the calling task is cancelled, the whole process group gets SIGTERM, and SIGKILL after `GRACE`
@@ -99,7 +104,7 @@ async def run_process(
     """
     if sys.platform == "win32":
         raise StepError("commands run only where there are process groups, which Windows does not have")
-    running = _Child(child or spawn(argv, bool(stdin), env, cwd), limit)
+    running = _Child(child or spawn(argv, bool(stdin), env, cwd), limit, live)
     try:
         running.attach(stdin, timeout)
         await running.done
@@ -131,8 +136,9 @@ async def run_process(
 class _Output:
     """One output of a child: the end we read from, and what is kept of it."""
 
-    def __init__(self, fd: int, limit: int) -> None:
+    def __init__(self, fd: int, limit: int, take: Callable[[bytes], None] | None = None) -> None:
         self.fd = fd
+        self._take = take
         self.kept = bytearray()
         self.cut = False
         self._limit = limit
@@ -147,13 +153,15 @@ class _Output:
         self.cut = self.cut or len(data) > room
         if room > 0:
             self.kept += data[:room]
+        if self._take is not None:
+            self._take(data)
         return len(data)
 
 
 class _Child:
     """A running child with its group and its pipes."""
 
-    def __init__(self, spawned: Spawned, limit: int) -> None:
+    def __init__(self, spawned: Spawned, limit: int, live: LiveLines | None = None) -> None:
         self.late = False
         self._exited = False
         self._input = memoryview(b"")
@@ -162,7 +170,9 @@ class _Child:
         self.done: asyncio.Future[None] = self._loop.create_future()
         popen, self._stdin, out, err = spawned
         self.group = Group(popen)
-        self.stdout, self.stderr = _Output(out, limit), _Output(err, limit)
+        takes = (None, None) if live is None else (partial(live.take, "stdout"), partial(live.take, "stderr"))
+        self.stdout, self.stderr = _Output(out, limit, takes[0]), _Output(err, limit, takes[1])
+        self._live = live
         self._open = {self.stdout, self.stderr}
 
     def attach(self, stdin: bytes, timeout: float | None) -> None:
@@ -174,6 +184,8 @@ class _Child:
             self._loop.add_writer(self._stdin, self._write)
         if timeout is not None:
             self._timers["timeout"] = self._loop.call_later(timeout, self._expire)
+        if self._live is not None:
+            self._timers["live"] = self._loop.call_later(LONG_SECONDS, self._live.pass_on)
         self.group.watch(self._exit)
 
     async def end(self) -> None:

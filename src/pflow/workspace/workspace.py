@@ -15,7 +15,7 @@ from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.project.projects import Ask, Projects
 from pflow.core.setting.settings import Setting, Settings
-from pflow.engine.ports import STATUSES, Observer, RunInfo, RunQuery
+from pflow.engine.ports import Observer, RunInfo, RunQuery
 from pflow.execution.begin import begin_resume, begin_run
 from pflow.execution.check import Checked, check_source
 from pflow.execution.outcome import Outcome
@@ -23,7 +23,7 @@ from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
-from pflow.workspace.asking.answering import Answering
+from pflow.workspace.looking.looking import Looking
 from pflow.workspace.one_step import one_step
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Answering):
+class Workspace(Looking):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
@@ -265,14 +265,6 @@ class Workspace(Answering):
 
     # Runs and traces
 
-    def runs(self, limit: int = 50, *, text: str = "", state: str = "") -> list[RunInfo]:
-        """The newest runs first: those with `text` in the workflow's name, the id or the error, and in that state."""
-        stored = next((status for status in STATUSES if status == state.replace("interrupted", "running")), None)
-        # Whether the process of a run is still there is not stored.
-        most = None if stored == "running" else limit
-        found = self._wiring.journal.runs(RunQuery(text=text, status=stored, limit=most))
-        return [info for info in found if not state or info.state == state][:limit]
-
     def scheduled(self, run_ids: Iterable[str]) -> dict[str, str]:
         """Which of these runs a schedule started, with its name."""
         return {run_id: tick.schedule for run_id, tick in self._wiring.schedules.started(run_ids).items()}
@@ -297,7 +289,7 @@ class Workspace(Answering):
         limit: int | None = None,
     ) -> object:
         """A run's trace, one step of it, or one value in it, paged by characters of JSON or text."""
-        from pflow.workspace.trace_page import select  # lazy: not for runs
+        from pflow.workspace.looking.trace_page import select  # lazy: not for runs
 
         trace = find_trace(self.home.debug, reference, self._wiring.journal)
         return select(trace, self._wiring.journal, step=step, field=field, offset=offset, limit=limit)

@@ -13,8 +13,8 @@ from pflow.cli.commands.discover import discover_workflows
 from pflow.cli.commands.workflow_add import add
 from pflow.cli.commands.workflow_setup import setup
 from pflow.cli.commands.workflow_text import TEXT_COMMANDS, show_origin
-from pflow.cli.completion import complete_saved, complete_workflow
-from pflow.cli.console import Console
+from pflow.cli.completion import complete_run, complete_saved, complete_workflow
+from pflow.cli.console import Console, speaks_unicode
 from pflow.cli.picture import drawing_options, show_graph
 from pflow.core.errors import ExistsError, UsageError
 from pflow.core.printable import columns, escape, shorten
@@ -51,11 +51,24 @@ def list_workflows(console: Console, query: str, drafts: bool) -> None:
 
 
 @click.command(short_help="Show what a workflow takes, gives and does.")
-@click.argument("workflow", shell_complete=complete_workflow)
+@click.argument("workflow", required=False, default="", shell_complete=complete_workflow)
 @drawing_options
+@click.option(
+    "--run",
+    metavar="RUN",
+    shell_complete=complete_run,
+    help="Show the workflow as this run had it, and what became of each node; a picture has colours for that.",
+)
 @with_console
-def describe(console: Console, workflow: str, svg: str | None, mermaid: bool) -> None:
+def describe(console: Console, workflow: str, svg: str | None, mermaid: bool, run: str | None) -> None:
     """Show WORKFLOW: its inputs, its graph and its outputs; what is missing is marked."""
+    if run is not None:
+        if workflow:
+            raise UsageError("give a workflow or `--run RUN`, not both")
+        _describe_run(console, run, svg=svg, mermaid=mermaid)
+        return
+    if not workflow:
+        raise UsageError("which workflow?", suggestions=["pflow describe WORKFLOW", "pflow describe --run RUN"])
     found = find_workflow(console, workflow)
     checked = check_workflow(console, found, workflow)
     plan = checked.shown_plan()
@@ -67,6 +80,28 @@ def describe(console: Console, workflow: str, svg: str | None, mermaid: bool) ->
 
 
 workflow.add_command(describe, "describe")
+
+
+def _describe_run(console: Console, run: str, *, svg: str | None, mermaid: bool) -> None:
+    """The graph of a run's document, with how far each node came."""
+    from pflow.cli.looking.colour import paint_cell  # lazy: only for runs
+    from pflow.drawing.happened import fold_happened
+
+    plan, trace = console.workspace().graph(run)
+    states = fold_happened(plan, trace).states
+    if svg is not None or mermaid:
+        show_graph(console, plan, svg=svg, mermaid=mermaid, trace=trace)
+        return
+    from pflow.drawing.text import draw_text  # lazy: only for runs
+
+    rows = [(escape(node), state.replace("-", " ")) for node, state in states.items()]
+    table = [paint_cell(line, 2 + len(name), state) for line, (name, state) in zip(columns(rows), rows, strict=True)]
+    graph = console.hide_parts(draw_text(plan, ascii_only=not speaks_unicode(console.stdout)))
+    head = f"run {trace.get('run_id')}: {trace.get('status')}"
+    console.show(
+        {"run_id": trace.get("run_id"), "status": trace.get("status"), "nodes": states},
+        "\n".join([head, "", graph.rstrip("\n"), "", *table]),
+    )
 
 
 @workflow.command()

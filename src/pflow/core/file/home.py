@@ -51,6 +51,9 @@ class Home:
         self.tokens = root / "mcp-tokens.json"
         """Tokens of logins to MCP servers."""
 
+        self.live = root / "live"
+        """What steps of running runs say, for those who follow them."""
+
         self.journal = root / "runs.db"
         """The journal of runs."""
 

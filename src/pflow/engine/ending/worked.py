@@ -64,13 +64,16 @@ class Worked:
         elif isinstance(event, StepAsked | StepAnswered):
             self._note_wait(event)
         elif isinstance(event, StepCompleted | StepFailed):
-            self._last = max(self._last, self._begun.pop(event.step, 0.0) + event.ms / 1000)
+            # The time of a step counts from its first attempt on.
+            is_over = isinstance(event, StepCompleted) or event.retry_in is None
+            begun = self._begun.pop(event.step, 0.0) if is_over else self._begun.get(event.step, 0.0)
+            self._last = max(self._last, begun + event.ms / 1000)
             self._look(self._last)
         elif isinstance(event, StepStarted | RunEnding | RunCompleted | RunFailed | RunStopped | RunCancelled):
             self._wake(event.at)
             self._last = max(self._last, event.at)
             if isinstance(event, StepStarted):
-                self._begun[event.step] = event.at
+                self._begun.setdefault(event.step, event.at)
             self._ending = isinstance(event, RunEnding) and not event.scope and not self._whole
 
     @property

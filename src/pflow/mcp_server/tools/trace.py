@@ -59,8 +59,10 @@ def _runs(workspace: Workspace, wanted: str, limit: int) -> ToolReply:
     most = min(limit, _MOST_RUNS)
     runs: list[Json] = []
     lines = []
-    for info in workspace.runs(most, text=text, state=states[0] if states else ""):
-        run = _run(info)
+    found = workspace.runs(most, text=text, state=states[0] if states else "")
+    worked = workspace.worked(found)
+    for info in found:
+        run = _run(info, worked.get(info.run_id))
         runs.append(run)
         lines.append(f"{run['run_id']}  {run['status']}  {run['workflow']}  {run['started_at']}{_spent(run)}")
         if info.status == "waiting":
@@ -71,10 +73,10 @@ def _runs(workspace: Workspace, wanted: str, limit: int) -> ToolReply:
     return succeed({"runs": runs}, "\n".join(map(escape, lines)) or none)
 
 
-def _run(info: RunInfo) -> Json:
+def _run(info: RunInfo, worked: float | None) -> Json:
     started = datetime.fromtimestamp(info.started_at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     run: Json = {"run_id": info.run_id, "workflow": info.workflow, "status": info.state, "started_at": started}
-    return run if info.ended_at is None else {**run, "duration_ms": round((info.ended_at - info.started_at) * 1000)}
+    return run if worked is None else {**run, "duration_ms": round(worked * 1000)}
 
 
 def _spent(run: Json) -> str:
@@ -173,13 +175,15 @@ TOOLS = (
     ToolSpec(
         name="trace_read",
         description=(
-            "Read what a run did, also one that still runs: first a summary, then one `step`, or one `field` of the "
-            "run or the step (outputs.report, outputs.items[0].title), paged by `offset` and `limit`. "
+            "Read what a run did, also one that still runs: first a summary, then one `step` or item (b[17]), or one "
+            "`field` of the run or the step (outputs.report, outputs.items[0].title), paged by `offset` and `limit`. "
             "'runs' lists the newest runs."
         ),
         input_schema=takes(
             {
-                "trace_file": text("'latest' (default), run_id, path of a trace, or 'runs'"),
+                "trace_file": text(
+                    "'latest' (default), run_id, a workflow's name (its newest run; NAME~1 the one before), or 'runs'"
+                ),
                 "filter": text("Of 'runs': a status, words of a workflow's name or an error"),
                 "step": text(),
                 "field": text(),
