@@ -132,10 +132,13 @@ class LiveRun:
         with ThreadPoolExecutor(1) as threads:
             return threads.submit(self.wait).result()
 
-    def stop(self, *, graceful: bool = False, reason: str = "interrupted") -> None:
-        """Stop it, resumable. `graceful` lets steps that run finish and be recorded. To be called on the run's loop."""
+    def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = False) -> None:
+        """Stop it, resumable. `graceful` lets steps that run finish and be recorded. To be called on the run's loop.
+
+        With `hand_over`, whoever drives runs next goes on with it.
+        """
         self._stopped = True
-        self._executor.stop(self.run_id, graceful=graceful, reason=reason)
+        self._executor.stop(self.run_id, graceful=graceful, reason=reason, hand_over=hand_over)
 
     async def _alone(self, signals: bool) -> Outcome:
         with self._signals(SIGNALS if signals else {}):

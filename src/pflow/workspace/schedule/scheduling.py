@@ -163,6 +163,16 @@ class Scheduling:
         """When a schedule starts something next."""
         return self._lookout.next_at()
 
+    def of_run(self, run_id: str) -> Schedule | None:
+        """The schedule by whose rules a run goes on that waits; None for one that it may go on without."""
+        tick = self._store.started([run_id]).get(run_id)
+        data = None if tick is None or tick.outcome != "waiting" else self._store.all().get(tick.schedule)
+        return None if data is None else decode_schedule(data)
+
+    def stored(self) -> Mapping[str, bytes]:
+        """The schedules as they are kept, to see whether any of them is another one by now."""
+        return self._store.all()
+
     def has_waited(self) -> bool:
         """Whether a run of a schedule has waited and can go on."""
         return bool(self._waiting_ticks())
