@@ -43,7 +43,7 @@ CORE = {
 MOST_BYTES = 12_000
 
 # Hosts ask people about these definitions. Whoever changes one has read all of them again.
-DIGESTS = {"full": "cbb7aea6c6c35c14", "core": "d734dabf89c2c0fb"}
+DIGESTS = {"full": "087d409921b96968", "core": "d734dabf89c2c0fb"}
 
 
 @pytest.fixture(scope="module")

@@ -224,6 +224,10 @@ def test_an_item_that_is_cut_off_after_its_approval_is_in_doubt(place: Home) -> 
         workspace.run({"nodes": [{**kill, "batch": {"items": [0]}}]}, run_id="cut")
         workspace.answer("cut", choice="yes")
         assert in_child(lambda: Workspace(place).resume("cut")) == -signal.SIGKILL
+
+    def go_on() -> None:
         with pytest.raises(InDoubtError) as doubt:
-            workspace.resume("cut")
-    assert doubt.value.details["steps"] == ["each[0]"]
+            Workspace(place).resume("cut")
+        assert doubt.value.details["steps"] == ["each[0]"]
+
+    assert in_child(go_on) == 0
