@@ -234,12 +234,14 @@ class Inbox:
         if place is None:
             if len(questions) == 1 or (every and questions):
                 return list(questions)
-            if questions:
+            if len({asked.step for asked in questions}) == 1:
+                place = questions[0].step
+            elif questions:
                 listed = ", ".join(f"`{name}`" for name in names[:MOST_SHOWN])
                 more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
                 raise UsageError(
                     f"run `{run_id}` asks {len(names):,} questions: {listed}{more}",
-                    suggestions=["say which one is answered"],
+                    suggestions=[Advice("say which one is answered: `{answer}`", run=run_id, step="STEP")],
                 )
         found = [asked for asked, name in zip(questions, names, strict=True) if place in (name, asked.key)]
         if not found and place is not None:

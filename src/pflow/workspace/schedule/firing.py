@@ -78,7 +78,8 @@ class Firing:
             problem = await self._on_failure(tick.run_id if goes_on else "", error.as_dict())
             self._settle(tick, "failed" if goes_on else "refused", error.message, problem)
             if isinstance(error, _FOR_GOOD) and not tick.asked:
-                self._pause(error.message)
+                changed = "the workflow takes other inputs by now: " if isinstance(error, InputError) else ""
+                self._pause(f"{changed}{error.message}")
             raise
         finally:
             await self._workspace.disconnect()
