@@ -87,7 +87,8 @@ class LiveRun:
         """See it through from synchronous code, on an event loop of its own.
 
         With `signals`, a first SIGINT, SIGTERM or SIGHUP stops it, resumable, and a second one ends the process. Steps
-        of a run that is driven for others are finished first: nobody waits for the process to end.
+        of a run that is driven for others are finished first, however often SIGTERM comes: nobody waits for the process
+        to end.
         """
         if _in_event_loop():
             raise UsageError(
@@ -160,6 +161,8 @@ class LiveRun:
                 loop.remove_signal_handler(getattr(signal, name))
 
     def _on_signal(self, name: str) -> None:
+        if self._signalled and self._wiring.is_driving and name == "SIGTERM":
+            return  # whoever ends a service may send it to each of its processes and to all
         if self._signalled:
             os._exit(self._signalled)
         self._signalled = SIGNALS[name]
