@@ -87,15 +87,6 @@ ASKED = (
 )
 """Hosts that run without a person, which have to leave a run waiting that asks one."""
 
-FINISH = """
-import sys
-from pflow import Workspace
-with Workspace.open() as workspace:
-    workspace.answer(sys.argv[1], choice="post", by="ada", via="terminal")
-    print(workspace.resume(sys.argv[1]).outputs["chosen"])
-"""
-"""Answers a question in a process of its own, and goes on with the run."""
-
 
 def ensure() -> None:
     """Install what is missing. Raises `SetupError`."""
@@ -197,9 +188,21 @@ def attempt_asking(host: Host, env: Mapping[str, str]) -> str:
     run_ids = re.findall(r'run_id[\\"]*: ?[\\"]*([0-9a-f-]+)', results[0])
     if not re.search(r'status[\\"]*: ?[\\"]*waiting', results[0]) or not run_ids:
         return f"the run does not wait: {results[0][:2000]}"
-    line = [str(BIN / "python"), "-c", FINISH, run_ids[0]]
-    done = subprocess.run(line, env=env, capture_output=True, text=True, timeout=LIMIT)
-    return "" if done.stdout == "post\n" else f"the run did not go on\n{(done.stdout + done.stderr)[-2000:]}"
+    listed = finish(env, "runs", "list", "--waiting")
+    if run_ids[0] not in listed:
+        return f"the run is not listed as waiting\n{listed[-2000:]}"
+    answered = finish(env, "answer", run_ids[0], "post")
+    if not re.search(r'"success": ?true', answered) or not re.search(r'"chosen": ?"post"', answered):
+        return f"the run did not go on\n{answered[-2000:]}"
+    return ""
+
+
+def finish(env: Mapping[str, str], *words: str) -> str:
+    """What pflow says in a terminal of its own, without the host."""
+    done = subprocess.run(
+        [str(BIN / "pflow"), "--json", *words], env=env, capture_output=True, text=True, timeout=LIMIT
+    )
+    return done.stdout + done.stderr
 
 
 def main() -> int:

@@ -181,7 +181,7 @@ def test_declining_is_an_answer(pflow: Pflow, write: Write, run_id: str) -> None
 
 
 def test_items_are_answered_by_number_or_all_at_once(pflow: Pflow, three: str) -> None:
-    assert "asks 3 questions: `send[0]`, `send[1]`, `send[2]`" in pflow("answer", three, "yes").err
+    assert "`send` asks about 3 items" in pflow("answer", three, "yes").err
     said = pflow("answer", three, "send", "yes")
     assert said.code == 2
     assert f"hint: answer all of them with `pflow answer {three} send --all CHOICE`" in said.err
@@ -371,3 +371,14 @@ def test_runs_that_wait_their_steps_and_choices_are_offered(
         waits = workspace.run({"nodes": [{"id": "m", "type": "wait", "params": {"message": "paid"}}]}).run_id
     assert offered("send", waits, "") == ["paid"]
     assert offered("send", three, "") == []
+
+
+def test_many_answers_are_named_in_short_and_told_how_to_give_them(pflow: Pflow, write: Write) -> None:
+    each = {**ask(), "id": "each", "batch": {"items": list(range(1000))}}
+    run_id = begin(pflow, write("many.json", each))
+    said = pflow("answer", run_id, "go")
+    assert (said.code, said.err.splitlines()[0]) == (2, "error: `each` asks about 1,000 items")
+    assert "each --all CHOICE`" in said.err
+    said = pflow("answer", run_id, "each", "--all", "go")
+    assert said.code == 0
+    assert "`each[19]` and 980 more\n" in said.err

@@ -149,8 +149,8 @@ def test_a_step_in_doubt_is_settled_as_done(pflow: Pflow, tmp_path: Path) -> Non
     said = pflow("runs", "resume", "latest")
     assert said.code == 4
     assert said.steady.splitlines()[2:] == [
-        "hint: pflow runs settle RUN push --done   if it took effect",
-        "hint: pflow runs settle RUN push --rerun   to run only that one again",
+        "hint: pflow runs settle RUN 'push' --done   if it took effect",
+        "hint: pflow runs settle RUN 'push' --rerun   to run only that one again",
         "hint: pflow runs resume RUN --rerun-in-doubt   to run them again",
     ]
     said = pflow("runs", "settle", "latest", "push", "--done")

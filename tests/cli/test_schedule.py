@@ -453,7 +453,12 @@ def test_a_schedule_whose_inputs_do_not_fit_any_more_is_paused_with_the_message(
     assert pflow("schedule", "tick").code == 1
     listed = pflow("schedule", "list").out
     assert listed.splitlines()[0] == "note  0 13 * * * UTC  note  paused  refused 0 s ago"
-    assert "  paused: " in listed and "word" in listed
+    assert "  paused: the workflow takes other inputs by now: " in listed and "word" in listed
+    said = pflow("schedule", "resume", "note")
+    assert said.code == 2
+    assert said.err.endswith(
+        "hint: remove the schedule with `pflow schedule remove note`, and add it again with other inputs\n"
+    )
 
 
 def test_a_directory_that_is_gone_is_told_and_tried_again_the_next_time(

@@ -20,12 +20,12 @@ def shown(text: Any, source: str = "flow.json") -> str:
 
 
 def test_an_issue_in_text_shows_what_is_known_the_line_a_caret_and_the_way_out() -> None:
-    text = '{\n  "nodes": [\n    {"id": "fetch", "timeout": "30"},\n    {"id": "save", "parms": {}}\n  ]\n}'
+    text = '{\n  "nodes": [\n    {"id": "fetch", "max_visits": "30"},\n    {"id": "save", "parms": {}}\n  ]\n}'
     assert shown(text) == snapshot("""\
-error: `timeout` must be a number, not the string `30`
-  at: nodes[0].timeout = "30" (flow.json:3:32)
-  3 |     {"id": "fetch", "timeout": "30"},
-    |                                ^
+error: `max_visits` must be an integer, not the string `30`
+  at: nodes[0].max_visits = "30" (flow.json:3:35)
+  3 |     {"id": "fetch", "max_visits": "30"},
+    |                                   ^
 
 hint: write 30 without quotes
 

@@ -43,7 +43,7 @@ CORE = {
 MOST_BYTES = 12_000
 
 # Hosts ask people about these definitions. Whoever changes one has read all of them again.
-DIGESTS = {"full": "e11f1fcfa88b6a9f", "core": "d734dabf89c2c0fb"}
+DIGESTS = {"full": "9e3c010b612e0dc1", "core": "d734dabf89c2c0fb"}
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,12 @@ def read_duration(value: object) -> float | None:
     return float(found[1]) * _SECONDS[found[2]] if found else None
 
 
+def write_duration(seconds: float) -> str:
+    """Seconds as a document writes them, in the largest unit that they are a whole number of: `90s`, `3d`."""
+    unit = next((unit for unit in "dhm" if seconds >= _SECONDS[unit] and seconds % _SECONDS[unit] == 0), "s")
+    return f"{seconds / _SECONDS[unit]:g}{unit}"
+
+
 def show_span(seconds: float) -> str:
     """About how long something is or was, in one unit: `3 min`."""
     whole = max(0, int(seconds))

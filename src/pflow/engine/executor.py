@@ -95,6 +95,7 @@ class Executor:
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
         self._stop_reason = "interrupted"
+        self._hands_over = driven
         self._watcher: asyncio.TimerHandle | None = None
 
     async def run(
@@ -224,9 +225,20 @@ class Executor:
         """From now on, record that a run begins or goes on, and leave it to those who drive runs for others."""
         self._records_only = True
 
-    def stop(self, run_id: str | None = None, *, graceful: bool = False, reason: str = "interrupted") -> None:
-        """Stop one run, or all of them, resumable. `graceful` lets running steps finish and be recorded."""
+    def stop(
+        self,
+        run_id: str | None = None,
+        *,
+        graceful: bool = False,
+        reason: str = "interrupted",
+        hand_over: bool = False,
+    ) -> None:
+        """Stop one run, or all of them, resumable. `graceful` lets running steps finish and be recorded.
+
+        With `hand_over`, and always where runs are driven for others, whoever drives next goes on with it.
+        """
         self._stop_reason = reason
+        self._hands_over = self._driven or hand_over
         for run, task in self._chosen(run_id):
             run.stop()
             if not graceful:
@@ -323,7 +335,7 @@ class Executor:
             status = "stopped"
             message = f"the run was stopped ({self._stop_reason}); it can be resumed"
             error = {"type": "interrupted", "message": message}
-            if self._driven:
+            if self._hands_over:
                 run.hand_over(now, AT_ONCE)
             else:
                 run.emit(RunStopped(reason=self._stop_reason, at=now), status="stopped")

@@ -170,10 +170,15 @@ class History:
         return any(asked == step or asked.startswith(inside) for asked, _ in self.asked)
 
     def waiting_items(self, step: str) -> set[int]:
-        """The items of a batch that had asked, themselves or inside, and have no answer."""
+        """The items of a batch that had begun, had asked, themselves or inside, and have no answer.
+
+        One whose approval was asked for had not begun.
+        """
         own = {item for asked, item in self.asked if asked == step and item is not None}
         inside = [asked[len(step) + 1 :] for asked, _ in self.asked if asked.startswith(f"{step}[")]
-        return own | {int(rest.partition("]")[0]) for rest in inside}
+        begun = self.items.get(step, {})
+        asked_items = own | {int(rest.partition("]")[0]) for rest in inside}
+        return {item for item in asked_items if isinstance(begun.get(item), ItemStarted)}
 
 
 def scope_of(step: str) -> str:

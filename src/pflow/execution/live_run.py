@@ -90,7 +90,8 @@ class LiveRun:
         """See it through from synchronous code, on an event loop of its own.
 
         With `signals`, a first SIGINT, SIGTERM or SIGHUP stops it, resumable, and a second one ends the process. Steps
-        of a run that is driven for others are finished first: nobody waits for the process to end.
+        of a run that is driven for others are finished first, however often SIGTERM comes: nobody waits for the process
+        to end.
         """
         if _in_event_loop():
             raise UsageError(
@@ -135,10 +136,13 @@ class LiveRun:
         with ThreadPoolExecutor(1) as threads:
             return threads.submit(self.wait).result()
 
-    def stop(self, *, graceful: bool = False, reason: str = "interrupted") -> None:
-        """Stop it, resumable. `graceful` lets steps that run finish and be recorded. To be called on the run's loop."""
+    def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = False) -> None:
+        """Stop it, resumable. `graceful` lets steps that run finish and be recorded. To be called on the run's loop.
+
+        With `hand_over`, whoever drives runs next goes on with it.
+        """
         self._stopped = True
-        self._executor.stop(self.run_id, graceful=graceful, reason=reason)
+        self._executor.stop(self.run_id, graceful=graceful, reason=reason, hand_over=hand_over)
 
     async def _alone(self, signals: bool) -> Outcome:
         with self._signals(SIGNALS if signals else {}):
@@ -160,6 +164,8 @@ class LiveRun:
                 loop.remove_signal_handler(getattr(signal, name))
 
     def _on_signal(self, name: str) -> None:
+        if self._signalled and self._wiring.is_driving and name == "SIGTERM":
+            return  # whoever ends a service may send it to each of its processes and to all
         if self._signalled:
             os._exit(self._signalled)
         self._signalled = SIGNALS[name]

@@ -14,6 +14,7 @@ from pflow.mcp_server.asking.elicitor import HOLD_SECONDS, Elicitor, shows_forms
 from pflow.mcp_server.elsewhere import GOING_ON, end_run
 from pflow.mcp_server.progress import ProgressFeed
 from pflow.workspace import Observer, Outcome, Workspace
+from pflow.workspace.again.again import Claim
 from pflow.workspace.asking.question import Answer, Answered
 from pflow.workspace.driving.engine_thread import EngineThread
 from pflow.workspace.serving import LiveRun, NullOutput, Parts, Patience
@@ -98,6 +99,12 @@ class CallContext:
 
         self.answered = await asyncio.to_thread(deliver)
         return self.answered.run_id
+
+    async def settle(self, reference: str, claims: Sequence[Claim]) -> str:
+        """Say what became of steps in doubt of a run; its id."""
+        again = self.workspaces.open().again
+        settled = await asyncio.to_thread(lambda: again.settle_all(reference, claims, by=self._caller.by))
+        return settled.run_id
 
     async def rests(self, run_id: str) -> bool:
         """Wait until a run that another process drives has ended or waits again, but not long; whether it does."""

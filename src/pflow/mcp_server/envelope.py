@@ -45,6 +45,8 @@ IN_TOOLS = {
     "save_workflow": "workflow_save",
     "search_nodes": "registry_search",
     "set_setting": "settings_set(key='{name}', value=…)",
+    "settle_done": "workflow_execute(resume='{run}', answers={'{step}': {'done': {OUTPUT: VALUE}}})",
+    "settle_rerun": "workflow_execute(resume='{run}', answers={'{step}': {'rerun': true}})",
     "show_workflow": "workflow_list(name='{workflow}')",
 }
 """Advice by kind, for an agent that has only tools. Commands that are missing here are for a person at a shell."""

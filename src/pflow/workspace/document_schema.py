@@ -156,7 +156,7 @@ def _node_fields() -> Json:
         "on": _said(_by_name(_targets()), "Where an action leads, such as error: a node, `next` or `end`"),
         "batch": _said({**batch, "required": ["items"]}, "Runs the node once per item"),
         "retry": _said(retry, "Tries it again when it fails"),
-        "timeout": _said({"type": "number", "exclusiveMinimum": 0}, "Seconds that one attempt may take"),
+        "timeout": _said(_duration(), "How long one attempt may take: seconds, or such as 90s, 15m, 2h, 3d"),
         "limit": _said({"type": "string", "pattern": "^ *[0-9]+ */ *[smh] *$"}, "How often it starts, such as 10/s"),
         "repeatable": _said({"type": "boolean"}, "Whether it only reads, and may run again unasked"),
         "approve": _said(

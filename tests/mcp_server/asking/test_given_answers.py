@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 
 from pflow import Workspace
+from pflow.core.errors import InDoubtError
 from pflow.core.file.home import Home
 from tests.mcp_server.asking.document import Json, asks, asks_each, asks_twice, open_questions, status_of
 from tests.mcp_server.asking.host import OPENCODE, Host, Profile
+from tests.workspace.test_durability import in_child
 
 FIELDS: Json = {"note": {"type": "string"}, "times": {"type": "integer", "default": 1}}
 
@@ -176,3 +179,73 @@ def running(home: Path) -> list[str]:
     """The runs that are under way."""
     with Workspace(Home(home)) as workspace:
         return [info.run_id for info in workspace.runs(state="running")]
+
+
+# ---- steps in doubt
+
+
+def cut_off(host: Host, tmp_path: Path) -> str:
+    """The id of a run whose process was killed while the items of a batch and a step were under way."""
+    kill = "if mkdir killed 2>/dev/null; then kill -9 $PPID; exit; fi; echo ran ${item} >> did"
+    nodes: list[Json] = [
+        {
+            "id": "each",
+            "type": "shell",
+            "params": {"command": kill, "cwd": str(tmp_path)},
+            "batch": {"items": ["a", "b"]},
+        },
+        {"id": "say", "type": "echo", "params": {"said": "${each.results[0].stdout}"}},
+    ]
+    document = {"nodes": nodes}
+
+    run_id = f"cut-{os.urandom(4).hex()}"
+
+    def work() -> None:
+        Workspace(Home(host.home)).run(document, run_id=run_id)
+
+    assert in_child(work) == -signal.SIGKILL
+    return run_id
+
+
+def test_an_agent_says_what_became_of_a_step_in_doubt(host: Host, tmp_path: Path) -> None:
+    run_id = cut_off(host, tmp_path)
+    error = host.call({"resume": run_id})["structuredContent"]["error"]
+    assert error["type"] == "in_doubt"
+    assert [said.replace(run_id, "RUN") for said in error["suggestions"][:2]] == [
+        "workflow_execute(resume='RUN', answers={'each[0]': {'done': {OUTPUT: VALUE}}})   if it took effect",
+        "workflow_execute(resume='RUN', answers={'each[0]': {'rerun': true}})   to run only that one again",
+    ]
+    outputs = answer(host, run_id, {"each[0]": {"done": {"stdout": "as I saw it"}}})["outputs"]
+    assert outputs["said"] == "as I saw it"
+    assert (tmp_path / "did").read_text() == "ran b\n"
+    with Workspace(Home(host.home)) as workspace:
+        shown: Any = workspace.show_run(run_id)
+    [settled] = shown["settled"]
+    assert settled["by"].startswith("opencode")
+
+
+def test_an_agent_has_a_step_in_doubt_run_again(host: Host, tmp_path: Path) -> None:
+    run_id = cut_off(host, tmp_path)
+    assert answer(host, run_id, {"each[0]": {"rerun": True}})["outputs"]["said"] == ""
+    assert (tmp_path / "did").read_text() == "ran a\nran b\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"each[0]": {"done": "yes"}}, "must have an object of outputs as `done`"),
+        ({"each[0]": {"rerun": False}}, "true as `rerun`"),
+        ({"each[0]": {"done": {}, "rerun": True}}, "says more than what became of the step"),
+        ({"each[0]": {"done": {"stdot": ""}}}, "has no output `stdot`"),
+        ({"each[1]": {"done": {}}}, "has no step `each[1]`"),
+        ({"each[0]": {"done": {}}, "say": {"rerun": True}}, "has no step `say`"),
+        ({"each[0]": "yes"}, "asks nothing"),
+    ],
+)
+def test_what_cannot_have_become_of_a_step_is_refused_and_nothing_is_recorded(
+    host: Host, tmp_path: Path, given: Json, said: str
+) -> None:
+    run_id = cut_off(host, tmp_path)
+    assert said in answer(host, run_id, given)["message"]
+    with pytest.raises(InDoubtError):
+        Workspace(Home(host.home)).resume(run_id)

@@ -28,10 +28,13 @@ class Hosts:
         self.now = Host(self.home, profile)
         return self.now
 
-    def end(self) -> None:
-        """Go, as a host does."""
+    def end(self, *, killed: bool = False) -> None:
+        """Go, as a host does, or have the server killed."""
         if self.now is not None:
-            self.now.end()
+            if killed:
+                self.now.raw.kill()
+            else:
+                self.now.end()
             self.now = None
 
 
@@ -49,13 +52,14 @@ def the_run(home: Path) -> str:
         return info.run_id
 
 
-def test_a_call_that_brings_the_answer_goes_on_with_the_run(hosts: Hosts, home: Path) -> None:
+@pytest.mark.parametrize("killed", [False, True], ids=["parted", "killed"])
+def test_a_call_that_brings_the_answer_goes_on_with_the_run(hosts: Hosts, home: Path, killed: bool) -> None:
     host = hosts.start(CLAUDE)
     params = {"name": "workflow_execute", "arguments": ARGUMENTS}
     result = host.request("tools/call", params)["result"]
     assert (result["resultType"], len(result["inputRequests"])) == ("input_required", 1)
     run_id = the_run(home)
-    hosts.end()
+    hosts.end(killed=killed)
     assert status_of(home, run_id) == "waiting"
     host = hosts.start(CLAUDE)
     brought = {**params, **host.fill(result, accepts(choice="post"))}
@@ -74,11 +78,7 @@ def test_a_form_that_was_open_is_shown_again_when_the_run_is_resumed(
     asked = host.raw.receive()
     assert asked["method"] == "elicitation/create"
     run_id = the_run(home)
-    if killed:
-        host.raw.kill()
-        hosts.now = None
-    else:
-        hosts.end()
+    hosts.end(killed=killed)
     assert status_of(home, run_id) == ("running" if killed else "waiting")
     host = hosts.start(profile)
     ended = host.call({"resume": run_id}, person=accepts(choice="stop"))
@@ -86,7 +86,24 @@ def test_a_form_that_was_open_is_shown_again_when_the_run_is_resumed(
     assert ended["structuredContent"]["data"]["outputs"]["choice"] == "stop"
 
 
-@pytest.mark.parametrize("profile", [OPENCODE, GEMINI], ids=["opencode", "gemini"])
+def test_a_host_that_speaks_the_other_era_with_the_next_server_is_asked_in_that_one(hosts: Hosts, home: Path) -> None:
+    """How long a server takes to start decides which one some hosts speak."""
+    params = {"name": "workflow_execute", "arguments": ARGUMENTS}
+    result = hosts.start(CLAUDE).request("tools/call", params)["result"]
+    assert result["resultType"] == "input_required"
+    run_id = the_run(home)
+    host = hosts.start(CLAUDE._replace(protocol="2025-11-25"))
+    ended = host.call({"resume": run_id}, person=accepts(choice="stop"))
+    [asked] = result["inputRequests"].values()
+    assert [one["message"] for one in host.asked] == [asked["params"]["message"]]
+    assert ended["structuredContent"]["data"]["outputs"]["choice"] == "stop"
+
+
+MODERN = OPENCODE._replace(protocol="2026-07-28")
+"""A host of the newer era that shows no forms."""
+
+
+@pytest.mark.parametrize("profile", [OPENCODE, GEMINI, MODERN], ids=["opencode", "gemini", "modern"])
 def test_what_was_answered_in_a_terminal_is_there_when_the_run_is_resumed(
     hosts: Hosts, home: Path, profile: Profile
 ) -> None:

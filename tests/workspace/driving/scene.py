@@ -93,16 +93,19 @@ class Scene:
     def processes(self, run_id: str = "") -> list[int]:
         """The processes that drive a run of this home each; all of them, or that of one run."""
         words = f"PFLOW_HOME={self.home}".encode()
-        found = []
+        found: dict[int, int] = {}
         for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
             try:
                 called = Path(f"/proc/{pid}/cmdline").read_bytes()
                 is_ours = words in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
             if is_ours and b"pflow.workspace.driving.detached" in called and run_id.encode() in called:
-                found.append(pid)
-        return found
+                found[pid] = parent
+        return [
+            pid for pid, parent in found.items() if parent not in found
+        ]  # a child looks like it until it is another
 
     def process(self, run_id: str) -> int:
         """The one process that drives a run."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -49,3 +51,27 @@ def test_a_server_leaves_everything_to_the_daemon_of_its_home(scene: Scene, serv
         server.process.send_signal(signal.SIGTERM)
         assert server.end()[0] == 143
         assert workspace.is_driven()
+
+
+def test_a_server_takes_up_a_run_of_a_schedule_by_the_rules_of_the_schedule(scene: Scene, server: Raw) -> None:
+    ask = {"id": "ask", "type": "ask", "params": {"prompt": "Go on?", "choices": ["go"]}}
+    tell = {"id": "tell", "type": "shell", "params": {"command": "echo $PATH ${error} >> told"}}
+    with Workspace(Home(scene.home)) as workspace:
+        workspace.save({"nodes": [ask, scene.hold("long")]}, "job")
+        workspace.save({"inputs": {"error": {"type": "string"}}, "nodes": [tell]}, "tell")
+        terms: dict[str, Any] = {"timeout": "2s", "on_failure": "tell", "path": f"/elsewhere:{os.environ['PATH']}"}
+        workspace.schedules.add("job", "0 0 1 1 *", **terms)
+        outcome = workspace.schedules.run("job").outcome
+        assert outcome is not None
+        assert outcome.status == "waiting"
+        workspace.answer(outcome.run_id, choice="go")
+        scene.until_state(outcome.run_id, "stopped")
+        until((scene.folder / "told").exists, "word of it")
+        [view] = workspace.schedules.list()
+        assert view.last is not None
+        assert (view.last.state, view.last.note) == (
+            "stopped",
+            "the run was stopped (it took longer than 2 s, the timeout of its schedule); it can be resumed",
+        )
+    assert (scene.folder / "told").read_text().startswith("/elsewhere:")
+    assert scene.did() == []

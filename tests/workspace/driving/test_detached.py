@@ -112,11 +112,14 @@ def test_killing_its_process_leaves_it_resumable(scene: Scene) -> None:
     assert scene.did() == ["first", "wait", "last"]
 
 
-def test_a_signal_lets_its_steps_finish_and_leaves_it_to_the_next_driver(scene: Scene) -> None:
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_signal_lets_its_steps_finish_and_leaves_it_to_the_next_driver(scene: Scene, times: int) -> None:
     run_id = detach(scene.write(scene.hold("wait"), scene.hold("after")))
     scene.until_began("wait")
     pid = scene.process(run_id)
-    os.kill(pid, signal.SIGTERM)
+    for _ in range(times):  # as systemd does, which tells each process of a service, and the daemon tells it as well
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: "\nShdPnd:\t0000000000000000\n" in Path(f"/proc/{pid}/status").read_text(), "it has the signal")
     scene.release("wait")
     until_gone([pid])
     assert (scene.state(run_id), scene.did()) == ("waiting", ["wait"])

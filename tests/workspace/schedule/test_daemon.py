@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pflow.adapters.driver_mark import find_daemon
 from pflow.core.file.home import Home
 from pflow.workspace import Workspace
+from pflow.workspace.schedule.chore import ScheduleChore
 from tests.robust.world import Forked, until
 from tests.workspace.schedule.test_processes import (
     HOUR,
@@ -21,6 +24,7 @@ from tests.workspace.schedule.test_processes import (
     place,
     schedule,
     set_clock,
+    shell,
 )
 
 __all__ = ["gate", "place"]
@@ -74,14 +78,44 @@ def test_what_is_queued_follows_at_once(place: Home, gate: Gate, daemon: Forked)
     until_outcomes(place, "completed", "completed")
 
 
-def test_its_scheduled_runs_are_stopped_with_it_resumable(place: Home, gate: Gate, daemon: Forked) -> None:
-    schedule(place, gate.command)
-    set_clock(NOON + HOUR)
-    gate.wait()
-    end(daemon)
-    until_outcomes(place, "stopped")
+def test_its_scheduled_runs_stop_with_it_after_their_steps_and_go_on_when_it_is_back(
+    place: Home, tmp_path: Path, gate: Gate, daemon: Forked
+) -> None:
+    after = {"id": "after", "type": "shell", "params": {"command": "echo after >> did"}}
     with Workspace(place) as workspace:
-        assert [info.state for info in workspace.runs()] == ["stopped"]
+        workspace.save({"nodes": [*shell(gate.command)["nodes"], after]}, "job")
+        workspace.schedules.add("job", "0 * * * *", zone="UTC")
+        set_clock(NOON + HOUR)
+        gate.wait()
+        daemon.kill(signal.SIGTERM)
+        until(lambda: find_daemon(place) is None, "it takes up no more")
+        gate.open()
+        [*_, last] = daemon.wait().err.splitlines()
+        assert last.endswith("waiting: it was stopped by a signal; whoever looks at schedules next goes on with it")
+        until_outcomes(place, "waiting")
+        assert [info.state for info in workspace.runs()] == ["waiting"]
+        assert lines(tmp_path / "did") == ["done"]
+        again = Forked(["daemon"])
+        until_outcomes(place, "completed")
+        end(again)
+        assert [info.state for info in workspace.runs()] == ["completed"]
+    assert lines(tmp_path / "did") == ["done", "after"]
+
+
+def test_a_schedule_that_is_added_is_seen_at_once(place: Home) -> None:
+    async def look() -> None:
+        with Workspace(place) as workspace:
+            chore = ScheduleChore(lambda: workspace.schedules, say=print, ended=lambda: None)
+            chore.tick()
+            assert chore.next_due() == NOON + 60
+            schedule(place, "echo ran", "40 12 * * *")
+            assert chore.next_due() == 0
+            chore.tick()
+            assert chore.next_due() == NOON + 60
+            workspace.schedules.pause("job")
+            assert chore.next_due() == 0
+
+    asyncio.run(look())
 
 
 def test_a_scheduled_run_that_waited_goes_on_by_the_rules_of_its_schedule(

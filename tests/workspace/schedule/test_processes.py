@@ -17,6 +17,7 @@ from pflow.core.file.home import Home
 from pflow.engine.ports import Record
 from pflow.workspace import Workspace
 from tests.cli.conftest import spawn
+from tests.robust.world import until
 from tests.workspace.test_durability import in_child
 
 NOON = 1_794_830_400.0
@@ -287,7 +288,7 @@ def test_runs_may_overlap_where_they_are_allowed_to(
 
 
 @pytest.mark.parametrize("to", ["tick", "both"])
-def test_a_tick_that_is_ended_stops_its_runs_resumable(
+def test_a_tick_that_is_ended_stops_its_runs_and_the_next_one_asks_what_became_of_a_step_that_was_cut_off(
     place: Home, tmp_path: Path, gate: Gate, tick: Callable[[], subprocess.Popen[bytes]], to: str
 ) -> None:
     schedule(place, f"echo $PPID > pid; {gate.command}")
@@ -298,7 +299,42 @@ def test_a_tick_that_is_ended_stops_its_runs_resumable(
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
     ticking.send_signal(signal.SIGTERM)
     assert ticking.wait() == 128 + signal.SIGTERM
-    assert outcomes(place) == [(1.0, "stopped", 1)]
+    assert outcomes(place) == [(1.0, "waiting", 1)]
+    [(state, note)] = ticked(place)
+    assert state == "failed"
+    assert "may or may not have taken effect: `a`" in note
+    assert ticked(place) == [], "that is for a person to say"
     with Workspace(place) as workspace:
         [info] = workspace.runs()
         assert (info.state, workspace.schedules.list()[0].schedule.paused_at) == ("stopped", None)
+    assert lines(tmp_path / "did") == []
+
+
+def test_a_tick_goes_on_with_a_run_that_was_stopped_with_an_earlier_one(
+    place: Home, tmp_path: Path, gate: Gate, tick: Callable[[], subprocess.Popen[bytes]]
+) -> None:
+    nodes = [
+        {"id": "first", "type": "shell", "params": {"command": f"echo first >> did; echo came > {tmp_path}/gate-in"}},
+        {"id": "pause", "type": "wait", "params": {"for": "50s"}},
+        {"id": "last", "type": "shell", "params": {"command": "echo last >> did"}},
+    ]
+    with Workspace(place) as workspace:
+        workspace.save({"nodes": nodes}, "job")
+        workspace.schedules.add("job", "0 * * * *", zone="UTC")
+    set_clock(NOON + HOUR)
+    ticking = tick()
+    gate.wait()
+    until(lambda: bool(waits(place)), "the run waits in its process")
+    ticking.send_signal(signal.SIGTERM)
+    assert ticking.wait() == 128 + signal.SIGTERM
+    assert outcomes(place) == [(1.0, "waiting", 1)]
+    set_clock(NOON + HOUR + 60)
+    assert ticked(place) == [("completed", "")]
+    assert lines(tmp_path / "did") == ["first", "last"]
+    assert outcomes(place) == [(1.0, "completed", 1)]
+
+
+def waits(place: Home) -> Sequence[object]:
+    """What runs wait for."""
+    with Workspace(place) as workspace:
+        return workspace.waiting()

@@ -28,6 +28,7 @@ ANSWER_EXAMPLE = """\b
   pflow answer 20261118 send --all yes
 """
 
+_MOST_SHOWN = 20
 _NO_RESUME = "Only deliver it; the run goes on when somebody resumes it."
 
 
@@ -64,8 +65,10 @@ def answer(console: Console, run: str, words: tuple[str, ...], decline: bool, ev
         via="terminal",
         text=reply is None,
     )
-    places = ", ".join(f"`{escape(place)}`" for place in answered.places)
-    return _go_on(console, answered, f"answered {places}", resume=not no_resume)
+    places = ", ".join(f"`{escape(place)}`" for place in answered.places[:_MOST_SHOWN])
+    more = len(answered.places) - _MOST_SHOWN
+    said = f"answered {places}" + (f" and {more:,} more" if more > 0 else "")
+    return _go_on(console, answered, said, resume=not no_resume)
 
 
 def _ask(console: Console, questions: Sequence[Waiting], step: str | None, every: bool) -> Reply | None:

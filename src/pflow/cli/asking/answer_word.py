@@ -36,7 +36,7 @@ def read_answer_words(questions: Sequence[Waiting], words: Sequence[str], *, dec
     name, else the choice. A word with `=` is a field, unless it is the name of a choice or of a step.
     """
     choices = {choice.lower() for one in questions for choice in one.choices}
-    places = {name for one in questions for name in (one.place, one.key, one.place.rpartition("[")[0])}
+    places = {name for one in questions for name in (one.place, one.key, one.step)}
     fields = [word for word in words if "=" in word and word.lower() not in choices and word not in places]
     plain = [word for word in words if word not in fields]
     given = read_params(fields)

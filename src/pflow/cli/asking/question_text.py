@@ -26,7 +26,7 @@ def render_waits(waits: Sequence[Waiting], *, stays: bool = False) -> list[str]:
     questions = sum(one.kind == "question" for one in waits)
     by_step: dict[str, list[Waiting]] = {}
     for one in waits:
-        by_step.setdefault(_step_of(one.place), []).append(one)
+        by_step.setdefault(one.step, []).append(one)
     lines: list[str] = []
     for step, group in list(by_step.items())[:_MOST_SHOWN]:
         shown = group if len(group) <= _MOST_OF_A_STEP else group[:1]
@@ -102,8 +102,3 @@ def _words(one: Waiting) -> str:
 
     fields = [f"{quote(name)}=…" for name, schema in one.fields.items() if not is_optional(schema)]
     return " ".join([*(quote(choice) for choice in one.choices[:1]), *fields])
-
-
-def _step_of(place: str) -> str:
-    """The step whose item a place is, or the step itself: of `each[3]` it is `each`."""
-    return place.rpartition("[")[0] if place.endswith("]") else place

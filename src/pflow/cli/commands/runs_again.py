@@ -126,7 +126,7 @@ def settle(
         lines.append(f"still in doubt: {', '.join(map(escape, settled.left))}")
     else:
         console.remark(f"hint: pflow runs resume {settled.run_id}")
-    console.reply(settled._asdict(), "\n".join(lines))
+    console.reply({**settled._asdict(), "outcome": outcome}, "\n".join(lines))
 
 
 def _read_outputs(console: Console, word: str) -> dict[str, object]:

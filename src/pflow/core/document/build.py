@@ -194,7 +194,7 @@ def _read_node(issues: Issues, value: object, path: Path) -> NodeSpec | None:
         when=_read_when(node),
         batch=_read_batch(node),
         retry=_read_retry(node),
-        timeout=node.number("timeout", None, 0, _YEAR_SECONDS, above=True),
+        timeout=node.duration("timeout", _YEAR_SECONDS),
         limit=_read_limit(node),
         repeatable=node.flag("repeatable", None),
         approve=_read_approve(node),

@@ -38,8 +38,8 @@ class Verdict(Frozen):
 def doubt_error(run_id: str, doubts: Sequence[str]) -> InDoubtError:
     """The error that asks what became of steps in doubt, with what to do about them, in the order to consider it."""
     count = "1 step was" if len(doubts) == 1 else f"{len(doubts)} steps were"
-    named = [Advice("{settle_done}   if it took effect", run=run_id, step=_word(step)) for step in doubts[:_MOST_SHOWN]]
-    again = Advice("{settle_rerun}   to run only that one again", run=run_id, step=_word(doubts[0]))
+    named = [Advice("{settle_done}   if it took effect", run=run_id, step=step) for step in doubts[:_MOST_SHOWN]]
+    again = Advice("{settle_rerun}   to run only that one again", run=run_id, step=doubts[0])
     return InDoubtError(
         f"{count} in flight when the run was cut off, and may or may not have taken effect: "
         + ", ".join(f"`{step}`" for step in doubts),
@@ -105,8 +105,3 @@ def _not_in_doubt(run_id: str, plan: Plan, history: History, word: str, doubts: 
         return UsageError(f"`{word}` of run `{run_id}` is not in doubt", suggestions=[there])
     guess = did_you_mean(word, doubts)
     return UsageError(f"run `{run_id}` has no step `{word}`", suggestions=[*filter(None, [guess]), there])
-
-
-def _word(step: str) -> str:
-    """A step as a shell takes it: brackets would mean files."""
-    return f"'{step}'" if "[" in step else step

@@ -9,7 +9,7 @@ from pflow.core.errors import DeclinedError, StepTimeout
 from pflow.core.event import StepAnswered
 from pflow.engine.asking.form import NO, YES
 from pflow.engine.asking.parking import Seat
-from pflow.engine.asking.question import Question, place_of, show_place
+from pflow.engine.asking.question import Question, show_place
 from pflow.engine.failure import shown_params
 from pflow.engine.value import digest_all
 
@@ -42,7 +42,7 @@ async def ask_approval(
 
 def check_approval(answered: StepAnswered, node: PlanNode) -> None:
     """Raise what a step fails with that was not approved."""
-    name = show_place(*place_of(show_place(answered.step, answered.item)))
+    name = show_place(answered.step, answered.item)
     if answered.outcome == "timed_out":
         raise StepTimeout(f"nobody approved `{name}` ({node.type}) in time")
     if answered.outcome == "declined" or answered.answer.get("choice") != YES:

@@ -10,7 +10,7 @@ import orjson
 from pflow.core.errors import InputError
 from pflow.core.event import Settled
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import describe, fits
+from pflow.core.json_type import describe, fits, with_article
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
 from pflow.engine.binding import coerce_text
@@ -194,7 +194,8 @@ def _describe(name: str, schema: Mapping[str, object]) -> str:
     options = options_of(schema)
     listed = f", one of {', '.join(f'`{option}`' for option in options)}" if options else ""
     about = schema.get("description") or schema.get("title")
-    return f"`{name}` is {schema.get('type', 'string')}{listed}" + (f": {about}" if about else "")
+    kind = with_article(str(schema.get("type", "string")))
+    return f"`{name}` takes {kind}{listed}" + (f": {about}" if about else "")
 
 
 def _list_fields(fields: Mapping[str, object]) -> str:

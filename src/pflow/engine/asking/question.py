@@ -75,13 +75,5 @@ def signer(secret: Callable[[], bytes]) -> Sign:
 
 
 def show_place(step: str, item: int | None) -> str:
-    """How people write the place of a wait: `review`, or `review[17]` for an item."""
+    """How people write the place of a wait: `review`, or `review[17]` for an item. `split_item` reads it."""
     return step if item is None else f"{step}[{item}]"
-
-
-def place_of(name: str) -> Place:
-    """The place that people write."""
-    step, bracket, rest = name.rpartition("[")
-    if bracket and rest.endswith("]") and rest[:-1].isdecimal():
-        return step, int(rest[:-1])
-    return name, None

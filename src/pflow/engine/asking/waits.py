@@ -10,11 +10,12 @@ from pflow.core.clock import now
 from pflow.core.errors import InputError, PflowError
 from pflow.core.event import Settled, StepAnswered, StepAsked
 from pflow.core.frozen import Frozen
+from pflow.engine.again.name import split_item
 from pflow.engine.asking.form import settle_reply
 from pflow.engine.asking.mail import Message, answer_mail, read_answer, read_message, settle
 from pflow.engine.asking.moment import next_look
 from pflow.engine.asking.parking import Seat
-from pflow.engine.asking.question import Question, place_of
+from pflow.engine.asking.question import Question
 from pflow.engine.failure import Halted
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Waits:
         self, step: str, question: Question, seat: Seat, *, look: Look | None = None, accept: Accept | None = None
     ) -> StepAnswered:
         """Ask, unless it is asked already, and wait for the answer. Raises `Halted` when the run stops before."""
-        run, place = self._run, place_of(step)
+        run, place = self._run, split_item(step)
         history = run.history
         key = question.key(run.run_id, place, history.turns.get(place, 0), run.shared.sign)
         if key in history.answers:

@@ -21,40 +21,46 @@ from pflow.execution.begin import check_again, read_history
 from pflow.execution.wiring import Wiring
 
 
+class Claim(Frozen):
+    """What somebody says of steps in doubt: they are `done`, with these outputs and this action, or are to `rerun`."""
+
+    steps: tuple[str, ...]
+    outcome: Settlement
+    outputs: Mapping[str, object] = {}
+    action: str = "default"
+
+
 class SettledDoubts(Frozen):
-    """Which steps and items of a run were settled, what was said of them, and which are still in doubt."""
+    """Which steps and items of a run were settled, and which are still in doubt."""
 
     run_id: str
-    outcome: Settlement
     steps: tuple[str, ...]
     left: tuple[str, ...] = ()
 
 
-def settle(
-    wiring: Wiring,
-    run_id: str,
-    steps: Sequence[str],
-    outcome: Settlement,
-    *,
-    outputs: Mapping[str, object],
-    action: str = "default",
-    text: bool = False,
-    by: str = "",
-) -> SettledDoubts:
-    """Record what became of steps in doubt; with `text` the outputs are words of a command line."""
-    if outcome == "rerun" and (outputs or action != "default"):
+def settle(wiring: Wiring, run_id: str, claims: Sequence[Claim], *, text: bool = False, by: str = "") -> SettledDoubts:
+    """Record what became of steps in doubt, or nothing if one of the claims cannot be true.
+
+    With `text` the outputs are words of a command line.
+    """
+    if any(claim.outcome == "rerun" and (claim.outputs or claim.action != "default") for claim in claims):
         raise UsageError("a step that is to run again has no outputs yet", suggestions=["leave them out"])
     if wiring.journal.info(run_id).alive:
         advice = Advice("wait for it, or stop it with `{cancel_run}`", run=run_id)
         raise ConflictError(f"run `{run_id}` is running: what its steps do is not in doubt", suggestions=[advice])
     history = read_history(wiring, run_id, {})
     plan = check_again(wiring, run_id, history).ready()
-    named = find_doubts(run_id, plan, history, steps)
-    verdicts = [Verdict(step=step, outcome=outcome) for step in named]
-    if outcome == "done":
-        verdicts = [_done(wiring, plan, step, outputs, action, text=text) for step in named]
-    left = wiring.executor(None).settle(run_id, plan, verdicts, by)
-    return SettledDoubts(run_id=run_id, outcome=outcome, steps=tuple(named), left=tuple(left))
+    verdicts: dict[str, Verdict] = {}
+    for claim in claims:
+        for step in find_doubts(run_id, plan, history, claim.steps):
+            is_done = claim.outcome == "done"
+            verdicts[step] = (
+                _done(wiring, plan, step, claim.outputs, claim.action, text=text)
+                if is_done
+                else Verdict(step=step, outcome="rerun")
+            )
+    left = wiring.executor(None).settle(run_id, plan, list(verdicts.values()), by)
+    return SettledDoubts(run_id=run_id, steps=tuple(verdicts), left=tuple(left))
 
 
 def _done(wiring: Wiring, plan: Plan, step: str, outputs: Mapping[str, object], action: str, *, text: bool) -> Verdict:

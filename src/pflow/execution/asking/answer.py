@@ -17,9 +17,10 @@ from pflow.core.frozen import Frozen
 from pflow.core.moment import show_moment
 from pflow.core.suggest import did_you_mean
 from pflow.core.wait_text import show_wait
+from pflow.engine.again.name import split_item
 from pflow.engine.asking.form import Reply, choices_of, fields_of, settle_reply
 from pflow.engine.asking.mail import answer_mail, message_mail
-from pflow.engine.asking.question import place_of, show_place
+from pflow.engine.asking.question import show_place
 from pflow.engine.ports import Mail, RunInfo, RunQuery
 from pflow.execution.wiring import Wiring
 
@@ -48,6 +49,11 @@ class Waiting(Frozen):
     message: str = ""
     default: str = ""
     approves: bool = False
+
+    @property
+    def step(self) -> str:
+        """The step that waits, without its item."""
+        return split_item(self.place)[0]
 
     @property
     def phrase(self) -> str:
@@ -228,12 +234,14 @@ class Inbox:
         if place is None:
             if len(questions) == 1 or (every and questions):
                 return list(questions)
-            if questions:
+            if len({asked.step for asked in questions}) == 1:
+                place = questions[0].step
+            elif questions:
                 listed = ", ".join(f"`{name}`" for name in names[:MOST_SHOWN])
                 more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
                 raise UsageError(
                     f"run `{run_id}` asks {len(names):,} questions: {listed}{more}",
-                    suggestions=["say which one is answered"],
+                    suggestions=[Advice("say which one is answered: `{answer}`", run=run_id, step="STEP")],
                 )
         found = [asked for asked, name in zip(questions, names, strict=True) if place in (name, asked.key)]
         if not found and place is not None:
@@ -254,7 +262,7 @@ class Inbox:
         """Why there is nothing to answer: it was answered before, or never asked."""
         run_id = info.run_id
         history = self._wiring.executor(None).history(run_id)
-        wanted = place_of(place) if place else None
+        wanted = split_item(place) if place else None
         given = [mail for mail in self._wiring.journal.mail(run_id) if not mail.key.startswith("message:")]
         for mail in reversed(given):
             asked = next((one for one in history.asked.values() if one.key == mail.key), None)

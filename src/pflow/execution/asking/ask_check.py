@@ -108,8 +108,10 @@ def _choice_problem(choice: object, before: list[str]) -> tuple[str, str]:
             f"`{shorten(choice)}`, which is not a word or a few, is",
             f"write text of at most {_LONGEST_CHOICE} characters",
         )
-    if choice.lower() in (one.lower() for one in before):
-        return f"`{choice}` stands twice", "leave one of them out"
+    same = next((one for one in before if one.lower() == choice.lower()), None)
+    if same is not None:
+        twice = "stands twice" if same == choice else f"differs from `{same}` only in case, and stands"
+        return f"`{choice}` {twice}", "leave one of them out"
     return "", ""
 
 
@@ -137,7 +139,12 @@ def _check_field(name: str, schema: object, path: Path, report: Report) -> None:
         report("wrong-type", message, (*path, "type"), known=_TYPES, hint=hint)
     elif kind == "array" and not options_of(schema):
         hint = "write `items: {enum: […]}`, of which several can be chosen"
-        report("nested-field", f"field `{name}` of the question is a list of anything", path, hint=hint)
+        report(
+            "nested-field",
+            f"field `{name}` of the question is a list, and does not say of which values",
+            path,
+            hint=hint,
+        )
     if schema.get("secret") is True:
         hint = Advice("store it with `{store_secret}`, and take it as an input with `secret: true`", name="NAME")
         report("secret-field", f"field `{name}` is secret, and there is no page to ask for it on", path, hint=hint)
@@ -159,7 +166,7 @@ def _check_silence(node: CheckedNode, choices: list[str], report: Report) -> Non
     if timeout not in (None, "") and not default and not goes_on:
         report(
             "missing-edge",
-            f"nothing is said for when nobody answers `{node.spec.id}` in time",
+            f"`{node.spec.id}` has a `timeout`, but does not say what counts if nobody answers in time",
             (*path, "timeout"),
             hint=f"add `default: {choices[-1]}`, or `on: {{timeout: …}}`" if choices else "add `on: {timeout: …}`",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pflow.core.duration import write_duration
 from pflow.execution.node_check import CheckedNode, Report
 
 
@@ -33,7 +34,12 @@ def _check_level(node: CheckedNode, report: Report) -> None:
     spec, path = node.spec, ("nodes", node.index)
     if spec.timeout is not None:
         message = f"the `timeout` of a node of type `{spec.type}` stands in its `params`"
-        report("unexpected-field", message, (*path, "timeout"), hint=f"write `params: {{timeout: {spec.timeout:g}s}}`")
+        report(
+            "unexpected-field",
+            message,
+            (*path, "timeout"),
+            hint=f"write `params: {{timeout: {write_duration(spec.timeout)}}}`",
+        )
     if spec.retry is not None:
         message = f"a node of type `{spec.type}` is not tried again: it waits"
         report("unexpected-field", message, (*path, "retry"), hint="it waits for as long as its `timeout` says")

@@ -1,4 +1,4 @@
-"""What an agent gives as `answers` of a call: by step, a choice, or an object with more."""
+"""What an agent gives as `answers` of a call, by step: a choice, more than that, or what became of it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,38 @@ from pflow.core.errors import InputError
 from pflow.core.json_type import describe
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
+from pflow.workspace.again.again import Claim
 from pflow.workspace.asking.question import Answer, Reply
 
 VIA = "mcp-answers"
 """The door of answers that an agent gives itself."""
 
-_PARTS = ("choice", "answer", "decline", "key")
+_CLAIMS = ("done", "rerun")
+_PARTS = ("choice", "answer", "decline", "key", *_CLAIMS)
 _FORM = "give a choice, or {choice?, answer?: {field: value}, decline?: true, key?}"
+_CLAIM_FORM = "of a step in doubt say {done: {output: value}} if it took effect, or {rerun: true}"
 
 
-def read_answers(given: Mapping[str, object]) -> list[Answer]:
-    """The answers, not yet compared with the questions. Raises `InputError`."""
-    return [_read(str(place), value) for place, value in given.items()]
+def read_answers(given: Mapping[str, object]) -> tuple[list[Answer], list[Claim]]:
+    """The answers, not yet compared with the questions, and what is said of steps in doubt. Raises `InputError`."""
+    answers, claims = [], []
+    for place, value in given.items():
+        if isinstance(value, Mapping) and any(part in value for part in _CLAIMS):
+            claims.append(_read_claim(str(place), value))
+        else:
+            answers.append(_read(str(place), value))
+    return answers, claims
+
+
+def _read_claim(place: str, value: Mapping[str, object]) -> Claim:
+    if len(value) > 1:
+        raise _wrong(place, "says more than what became of the step", _CLAIM_FORM)
+    outputs = value.get("done")
+    if isinstance(outputs, Mapping):
+        return Claim(steps=(place,), outcome="done", outputs={str(name): one for name, one in outputs.items()})
+    if value.get("rerun") is True:
+        return Claim(steps=(place,), outcome="rerun")
+    raise _wrong(place, "must have an object of outputs as `done`, or true as `rerun`", _CLAIM_FORM)
 
 
 def _read(place: str, value: object) -> Answer:

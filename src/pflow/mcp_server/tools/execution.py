@@ -35,10 +35,14 @@ async def execute(call: CallContext, arguments: Arguments) -> ToolReply:
 
 
 async def _answer(call: CallContext, arguments: Arguments) -> str:
-    """Answer what a run asks; its id."""
+    """Answer what a run asks, and settle what is in doubt; its id."""
     if not arguments.get("resume"):
         raise UsageError("`answers` are for a run that waits", suggestions=["give its id as `resume`"])
-    return await call.answer(str(arguments["resume"]), read_answers(arguments["answers"]), VIA)
+    answers, claims = read_answers(arguments["answers"])
+    run_id = str(arguments["resume"])
+    if claims:
+        run_id = await call.settle(run_id, claims)
+    return await call.answer(run_id, answers, VIA) if answers else run_id
 
 
 async def _cancel(call: CallContext, arguments: Arguments) -> ToolReply:
@@ -116,7 +120,8 @@ TOOLS = (
                 "rerun_in_doubt": flag("Repeat steps that were cut off, too"),
                 "answers": {
                     **OBJECT,
-                    "description": "With `resume`: {STEP: CHOICE or {choice?, answer?: {FIELD: VALUE}, decline?}}",
+                    "description": "With `resume`: {STEP: CHOICE or {choice?, answer?: {FIELD: VALUE}, decline?} "
+                    "or, in doubt, {done: {OUTPUT: VALUE}}}",
                 },
                 "detach": flag("Return at once; follow with trace_read"),
                 "cancel": text("run_id to end for good, of a run started here"),

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pflow.core.event import Settlement
 from pflow.engine.ports import Observer
 from pflow.execution.again.fork import begin_fork, begin_only
-from pflow.execution.again.settle import SettledDoubts, settle
+from pflow.execution.again.settle import Claim, SettledDoubts, settle
 from pflow.execution.check import Checked
 from pflow.execution.live_run import LiveRun
 from pflow.execution.outcome import Outcome
 from pflow.execution.run_lookup import find_run
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Workflow
+
+__all__ = ["Again", "Claim", "Params", "SettledDoubts"]
 
 Params = Mapping[str, object]
 
@@ -114,8 +116,12 @@ class Again:
 
         With `text` the outputs are words of a command line. `by` is who says so.
         """
-        found = self._find(run_id)
-        return settle(self._wiring, found, steps, outcome, outputs=outputs or {}, action=action, text=text, by=by)
+        claim = Claim(steps=tuple(steps), outcome=outcome, outputs=outputs or {}, action=action)
+        return settle(self._wiring, self._find(run_id), [claim], text=text, by=by)
+
+    def settle_all(self, run_id: str, claims: Sequence[Claim], *, by: str = "") -> SettledDoubts:
+        """The same for several claims at once: all of them hold, or none is recorded."""
+        return settle(self._wiring, self._find(run_id), claims, by=by)
 
     def _find(self, reference: str) -> str:
         return find_run(self._wiring.journal, reference)

@@ -42,7 +42,8 @@ async def _run(home: Home, say: Say, once: bool) -> int:
 
     async def take_up(info: RunInfo, begun: Callable[[], None]) -> str:
         taker = await asyncio.to_thread(lambda: driving().taker(info.run_id))
-        if taker.directory not in ("", here):  # which all that runs in a process has in common
+        is_scheduled = await asyncio.to_thread(lambda: engine.workspaces.open().schedules.of_run(info.run_id))
+        if is_scheduled or taker.directory not in ("", here):  # which all that runs in a process has in common
             return await drive_apart(driving(), info.run_id, begun, driver.stopping)
         return _describe(await _drive_here(engine, info.run_id, begun))
 

@@ -14,8 +14,10 @@ import orjson
 from pflow.core.errors import ConflictError, PflowError
 from pflow.core.file.atomic import parse_object
 from pflow.core.project.search import current_directory
+from pflow.core.schedule.schedule import Schedule
 from pflow.engine.asking.waits import Patience
 from pflow.workspace.driving.begun import Begun
+from pflow.workspace.schedule.surroundings import within
 from pflow.workspace.workspace import Workspace
 
 
@@ -31,18 +33,21 @@ def main() -> None:
 
 
 def _drive(run_id: str, told: dict[str, object], client: _Client) -> int:
-    inputs = told.get("inputs")
+    given = told.get("inputs")
+    inputs = given if isinstance(given, dict) else {}
     try:
         with Workspace.open() as workspace:
-            workspace.driving.enter_directory(run_id)
             patience = Patience(stays=told.get("stays") is True and not workspace.is_driven())
+            schedule = None if inputs else workspace.schedules.of_run(run_id)
+            if schedule is None:
+                workspace.driving.enter_directory(run_id)
         observer = Begun(lambda: client.answer(taken=True))
+        if schedule is not None:
+            return _drive_scheduled(run_id, schedule, observer, patience)
         with Workspace.open(
             project=current_directory(), observer=observer, driven=True, patience=patience
         ) as workspace:
-            run = workspace.begin_resume(
-                run_id, params=inputs if isinstance(inputs, dict) else {}, cache=told.get("cache") is not False
-            )
+            run = workspace.begin_resume(run_id, params=inputs, cache=told.get("cache") is not False)
             return workspace.wait(run, signals=True).exit_code
     except ConflictError:
         client.answer(taken=True)  # by somebody else
@@ -50,6 +55,16 @@ def _drive(run_id: str, told: dict[str, object], client: _Client) -> int:
     except PflowError as error:
         client.answer(error=error.message)
         return error.exit_code
+
+
+def _drive_scheduled(run_id: str, schedule: Schedule, observer: Begun, patience: Patience) -> int:
+    """Go on with a run of a schedule by its rules: where it says, for as long as it says, telling of failures."""
+    with (
+        within(schedule),
+        Workspace.open(project=current_directory(), observer=observer, patience=patience) as workspace,
+    ):
+        outcome = workspace.schedules.run(schedule.name, claimed=run_id).outcome
+        return 0 if outcome is None else outcome.exit_code
 
 
 class _Client:

@@ -68,6 +68,10 @@ class Driving:
         running = self._wiring.journal.runs(RunQuery(status="running", limit=None))
         return [info for info in running[::-1] if not info.alive]
 
+    def worked(self, run_id: str) -> float:
+        """For how many seconds processes have worked on a run; waiting does not count."""
+        return self._wiring.executor(None).history(run_id).worked.seconds
+
     def taker(self, run_id: str) -> Taker:
         """Who had a run last."""
         journal = self._wiring.journal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pflow.core.clock import now
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pflow.workspace.schedule.scheduling import Scheduling
 
 _MINUTE = 60.0
-"""Seconds between two looks at most: schedules come and go, and runs of theirs end that others have seen through."""
+"""Seconds between two looks at most: runs of schedules end that others have seen through."""
 
 
 class ScheduleChore:
@@ -35,19 +35,24 @@ class ScheduleChore:
         self._live: dict[Work, asyncio.Future[None]] = {}
         self._next_at = 0.0
         self._looked = time.monotonic()
+        self._known: Mapping[str, bytes] = {}
 
     def next_due(self) -> float:
-        """When a schedule starts something, after a minute at the latest, or at once if a run of one can go on.
+        """When a schedule starts something, after a minute at the latest.
 
+        It is at once if a run of a schedule can go on, or schedules have come, gone or changed.
         A minute is a minute, also if the clock is set back meanwhile.
         """
+        schedules = self._schedules()
         is_over = time.monotonic() >= self._looked + _MINUTE
-        return 0.0 if is_over or self._schedules().has_waited() else self._next_at
+        is_due = is_over or schedules.has_waited() or schedules.stored() != self._known
+        return 0.0 if is_due else self._next_at
 
     def tick(self) -> Sequence[str]:
         """Begin what is due; what to say about it. Not to be called on the event loop, which goes on meanwhile."""
         schedules = self._schedules()
         self._next_at, self._looked = now() + _MINUTE, time.monotonic()
+        self._known = schedules.stored()
         begun = schedules.begin_scheduled()
         begins = schedules.next_scheduled()
         if begins is not None:

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pflow.core.clock import now
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _FOR_GOOD = (NotFoundError, InputError, DocumentError)
 """Errors that the next due time would meet again: the workflow is gone, is not valid, or takes other inputs."""
+
+_LEFT = "it was stopped by a signal; whoever looks at schedules next goes on with it"
 
 _NUDGE_SECONDS = 0.001
 
@@ -50,6 +53,7 @@ class Firing:
         self._schedule = schedule
         self._pause = pause
         self._is_late = False
+        self._is_left = False
 
     def run(self, claimed: str = "") -> Fired:
         """Run it now, or, as the run that was `claimed` for a due time, begin or go on.
@@ -66,7 +70,7 @@ class Firing:
         try:
             if state is not None and not goes_on:
                 return await self._tell(tick, state)
-            return await self._see_through(tick, goes_on)
+            return await self._see_through(tick, goes_on, leaves=bool(claimed))
         except ConflictError as error:
             self._settle(tick, "waiting", error.message, "")  # somebody else sees the run through
             raise
@@ -74,19 +78,23 @@ class Firing:
             problem = await self._on_failure(tick.run_id if goes_on else "", error.as_dict())
             self._settle(tick, "failed" if goes_on else "refused", error.message, problem)
             if isinstance(error, _FOR_GOOD) and not tick.asked:
-                self._pause(error.message)
+                changed = "the workflow takes other inputs by now: " if isinstance(error, InputError) else ""
+                self._pause(f"{changed}{error.message}")
             raise
         finally:
             await self._workspace.disconnect()
 
-    async def _see_through(self, tick: Tick, goes_on: bool) -> Fired:
+    async def _see_through(self, tick: Tick, goes_on: bool, *, leaves: bool) -> Fired:
         workspace, schedule = self._workspace, self._schedule
         if goes_on:
             live = workspace.begin_resume(tick.run_id)
         else:
             live = workspace.begin(schedule.workflow, schedule.inputs, run_id=tick.run_id)
-        with self._limits(live):
+        with self._limits(live, self._worked(tick.run_id) if goes_on else 0.0, leaves=leaves):
             outcome = await live.finish()
+        if outcome.status == "stopped" and self._is_left:
+            self._settle(tick, "waiting", _LEFT, "")
+            return Fired(outcome=outcome)
         error = outcome.error or {}
         problem = ""
         if outcome.status == "failed" or self._is_late:
@@ -95,6 +103,10 @@ class Firing:
             tick, _outcome(outcome.status), "" if outcome.success else str(error.get("message") or ""), problem
         )
         return Fired(outcome=outcome, problem=problem)
+
+    def _worked(self, run_id: str) -> float:
+        """Seconds that processes have worked on a run that goes on."""
+        return self._workspace.driving.worked(run_id)
 
     async def _tell(self, tick: Tick, state: str) -> Fired:
         """Run the workflow for failures after a run that nobody told of: others saw it through, or it was cut off."""
@@ -157,16 +169,19 @@ class Firing:
         return f"`{name}`, which runs on a failure, is {outcome.status} itself: {(outcome.error or {}).get('message')}"
 
     @contextmanager
-    def _limits(self, live: LiveRun) -> Iterator[None]:
+    def _limits(self, live: LiveRun, worked: float, *, leaves: bool) -> Iterator[None]:
         """Stop a run, resumable, when its time is over or at a signal.
 
-        Further signals change nothing: whoever ends a service may send them to each of its processes and to all.
+        With `leaves`, the next tick goes on with a run that was stopped by a signal. At SIGTERM the steps that are
+        running are finished first, however often it comes: whoever ends a service may send it to each of its processes
+        and to all.
         """
         loop = asyncio.get_running_loop()
         for name in SIGNALS:
-            loop.add_signal_handler(getattr(signal, name), live.stop)
+            stop = partial(self._leave, live, graceful=name == "SIGTERM") if leaves else live.stop
+            loop.add_signal_handler(getattr(signal, name), stop)
         seconds = self._schedule.timeout
-        timer = None if seconds is None else loop.call_later(seconds, self._end, live, seconds)
+        timer = None if seconds is None else loop.call_later(max(seconds - worked, 0.0), self._end, live, seconds)
         try:
             yield
         finally:
@@ -175,8 +190,13 @@ class Firing:
             for name in SIGNALS:
                 loop.remove_signal_handler(getattr(signal, name))
 
+    def _leave(self, live: LiveRun, *, graceful: bool) -> None:
+        if not self._is_late:
+            self._is_left = True
+            live.stop(graceful=graceful, hand_over=True)
+
     def _end(self, live: LiveRun, seconds: float) -> None:
-        self._is_late = True
+        self._is_late, self._is_left = True, False
         live.stop(reason=f"it took longer than {show_duration(seconds)}, the timeout of its schedule")
 
 

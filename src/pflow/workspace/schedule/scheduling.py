@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from pflow.adapters.handover import reserve
+from pflow.core.advice import Advice
 from pflow.core.clock import now
-from pflow.core.errors import NotFoundError, PflowError
+from pflow.core.errors import InputError, NotFoundError, PflowError
 from pflow.core.file.atomic import read_private, write_atomic
 from pflow.core.file.home_clock import DAY, sure_now
 from pflow.core.schedule.name import no_such_schedule
@@ -94,7 +95,7 @@ class Scheduling:
 
         schedule = self._find(name)
         if schedule.paused_at is not None:
-            with self._there(schedule) as workspace:
+            with self._there(schedule) as workspace, _advising(name):
                 workspace.begin(schedule.workflow, schedule.inputs)  # which begins nothing before it is awaited
             self._store.change(name, change)
         return self.get(name)
@@ -162,6 +163,16 @@ class Scheduling:
     def next_scheduled(self) -> float | None:
         """When a schedule starts something next."""
         return self._lookout.next_at()
+
+    def of_run(self, run_id: str) -> Schedule | None:
+        """The schedule by whose rules a run goes on that waits; None for one that it may go on without."""
+        tick = self._store.started([run_id]).get(run_id)
+        data = None if tick is None or tick.outcome != "waiting" else self._store.all().get(tick.schedule)
+        return None if data is None else decode_schedule(data)
+
+    def stored(self) -> Mapping[str, bytes]:
+        """The schedules as they are kept, to see whether any of them is another one by now."""
+        return self._store.all()
 
     def has_waited(self) -> bool:
         """Whether a run of a schedule has waited and can go on."""
@@ -265,6 +276,20 @@ class Scheduling:
             windows = [schedule.window + schedule.jitter for schedule in self._lookout.schedules()[0]]
             kept = max([self._wiring.settings.number("runs.keep_days") * DAY, *windows])
             self._store.forget(sure - kept - DAY)
+
+
+@contextmanager
+def _advising(name: str) -> Iterator[None]:
+    """Say of inputs that the workflow does not take any more how a schedule gets others."""
+    try:
+        yield
+    except InputError as error:
+        advice = Advice("remove the schedule with `{remove_schedule}`, and add it again with other inputs", name=name)
+        raise InputError(
+            f"the workflow takes other inputs than the schedule `{name}` gives: {error.message}",
+            details=error.details,
+            suggestions=[*error.suggestions, advice],
+        ) from error
 
 
 def _stage(info: RunInfo) -> str:

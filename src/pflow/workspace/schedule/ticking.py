@@ -70,7 +70,7 @@ class Ticking:
 
     def _stop(self) -> None:
         for work in self._running.values():
-            work.stop()
+            work.stop(at_once=True)
 
     async def _until_signal(self) -> TickReport:
         with self._signals():

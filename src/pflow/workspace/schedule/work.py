@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -59,11 +60,14 @@ class Work:
             await self._process.wait()
         return self._settle()
 
-    def stop(self) -> None:
-        """Let the run stop, resumable; `finish` ends when it has. To be called on the event loop."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """Let the run stop, resumable, `at_once` or when the steps that are running are finished.
+
+        `finish` ends when it has stopped. To be called on the event loop.
+        """
         self._stopped = True
         if self._process is not None and self._process.returncode is None:
-            self._process.terminate()
+            self._process.send_signal(signal.SIGINT if at_once else signal.SIGTERM)
 
     async def _start(self) -> asyncio.subprocess.Process:
         # -P: what is in the directory is not to be imported in place of Python's own modules.
