@@ -605,3 +605,77 @@ def test_a_run_that_waits_is_not_deleted(journal: Journal) -> None:
     journal.append("r", 1, [], "cancelled")
     journal.delete(["r"])
     assert found(journal) == []
+
+
+# Tickets
+
+
+def test_a_higher_ticket_takes_a_run_from_a_living_owner_who_can_append_no_more(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A], ticket=1)
+    assert second.claim("r", 2) == 1
+    for _ in range(2):
+        with pytest.raises(ConflictError):
+            first.append("r", 1, [B])
+    second.append("r", 1, [C])
+    assert kinds(first, "r") == "AC"
+
+
+def test_a_ticket_takes_a_run_from_somebody_without_one(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A])
+    assert second.claim("r", 1) == 1
+    with pytest.raises(ConflictError):
+        first.append("r", 1, [B])
+    second.append("r", 1, [C], "completed")
+
+
+@pytest.mark.parametrize("ticket", [0, 1, 2, 3])
+def test_a_late_ticket_is_refused_while_the_run_is_driven(open_journal: Open, ticket: int) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A], ticket=3)
+    for journal in (first, second):
+        with pytest.raises(ConflictError) as caught:
+            journal.claim("r", ticket)
+        assert caught.value.code == "already_running"
+    first.append("r", 1, [B])
+
+
+def test_a_late_ticket_is_refused_after_the_end_as_well_but_a_person_may_go_on(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A], ticket=3)
+    first.append("r", 1, [B], "failed")
+    with pytest.raises(ConflictError):
+        second.claim("r", 2)
+    assert second.claim("r", 3) == 2, "whoever has the ticket can go on with it"
+    second.append("r", 2, [], "stopped")
+    assert first.claim("r") == 2
+    first.append("r", 2, [C], "completed")
+    with pytest.raises(ConflictError):
+        second.claim("r", 2)
+    assert second.claim("r", 4) == 3
+
+
+def test_an_owner_by_ticket_counts_as_alive_until_the_run_ends_or_is_taken(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A], ticket=1)
+    first.close()
+    assert second.info("r").alive
+    with pytest.raises(ConflictError):
+        second.claim("r")
+    with pytest.raises(ConflictError):
+        second.delete(["r"])
+    second.claim("r", 1 << 40)
+    second.append("r", 1, [B], "completed")
+    assert not second.info("r").alive
+
+
+def test_an_owner_who_took_a_run_without_a_ticket_lives_as_long_as_its_journal(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A], ticket=5)
+    first.append("r", 1, [], "waiting")
+    second.claim("r")
+    assert first.info("r").alive
+    second.close()
+    assert not first.info("r").alive
+    assert first.claim("r") == 1
