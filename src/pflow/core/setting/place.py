@@ -1,4 +1,4 @@
-"""A place where runs are kept and driven by many machines, read from the settings `on.NAME.FIELD`. Connects to nothing."""
+"""A place where many machines keep and drive runs, as the settings `on.NAME.FIELD` describe it. Connects to nothing."""
 
 from __future__ import annotations
 
