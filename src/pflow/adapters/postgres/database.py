@@ -125,7 +125,8 @@ class PostgresDatabase:
         return self._error(f"{where} failed: {error.message}", error, [])
 
     def _error(self, message: str, error: SessionError, hints: list[Advice]) -> StorageError:
-        details = {"place": self.place.name, "address": str(self.address), "sqlstate": error.code or None}
+        code = {"sqlstate": error.code} if error.code else {}
+        details = {"place": self.place.name, "address": str(self.address), **code}
         return StorageError(message, details=details, suggestions=hints)
 
     def _open(self) -> Session:

@@ -45,7 +45,7 @@ def check_version(session: Session, place: str) -> None:
         has = f"has version {version}" if version else "has no tables yet"
         raise StorageError(
             f"the journal of place `{place}` {has}; this pflow needs version {known}",
-            details={"place": place, "version": version, "needs": known},
+            details={"place": place, "needs": known, **({"version": version} if version else {})},
             suggestions=[Advice("run `{migrate_journal}`", place=place)],
         )
     if oldest > known:

@@ -23,7 +23,7 @@ _LIVING = """SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks
 _ALIVE = f"(owner IS NOT NULL AND (leased OR owner IN ({_LIVING})))"
 """Whether a run has an owner who lives: one by ticket always does."""
 
-_RECORDS = """kept AS (
+RECORDS = """kept AS (
     INSERT INTO pflow.run_values (run, digest, data)
     SELECT ours.key, one.digest, one.data
     FROM ours, unnest($1::text[], $2::bytea[]) AS one (digest, data) ON CONFLICT DO NOTHING),
@@ -37,19 +37,19 @@ CREATE = f"""WITH ours AS (
     INSERT INTO pflow.runs (run_id, workflow, started_at, owner, ticket, leased, next)
     VALUES ($6, $7, $8::float8, $9::bigint, $10::bigint, $10::bigint > 0, cardinality($3::text[]))
     ON CONFLICT DO NOTHING RETURNING key),
-{_RECORDS}"""
+{RECORDS}"""
 
 APPEND = f"""WITH ours AS (
     UPDATE pflow.runs SET next = next + cardinality($3::text[])
     WHERE key = $6::bigint AND owner = $7::bigint AND next = $5::integer RETURNING key),
-{_RECORDS}"""
+{RECORDS}"""
 
 REST = f"""WITH ours AS (
     UPDATE pflow.runs SET next = next + cardinality($3::text[]), status = $8, owner = NULL, leased = false,
         cancel = false, wake_at = $9::float8, mail = delivered > $10::integer,
         ended_at = CASE WHEN $8 <> 'waiting' THEN extract(epoch FROM clock_timestamp())::float8 END
     WHERE key = $6::bigint AND owner = $7::bigint AND next = $5::integer RETURNING key),
-{_RECORDS}"""
+{RECORDS}"""
 """An append that ends the ownership. The server's clock says when, as the machines may differ."""
 
 CLAIM = f"""UPDATE pflow.runs SET owner = $2::bigint, leased = $3::bigint > 0, ticket = greatest(ticket, $3::bigint),
