@@ -10,7 +10,6 @@ import ctypes
 import hashlib
 import json
 import os
-import pwd
 import secrets
 import shutil
 import signal
@@ -206,6 +205,8 @@ def ids_of(user: str | None) -> tuple[int | None, int | None, list[int] | None]:
     """User, group and further groups for a process of somebody else; nothing for one of ours."""
     if user is None:
         return None, None, None
+    import pwd  # lazy: Windows has none
+
     entry = pwd.getpwnam(user)
     return entry.pw_uid, entry.pw_gid, []
 
@@ -292,6 +293,38 @@ class Postgres:
             raise SetupError(f"`initdb` failed\n{done.stdout[-2000:]}")
 
 
+class Pooler:
+    """A pgbouncer in transaction mode before a database, with several sessions to it."""
+
+    def __init__(self, keeper: Keeper, postgres: Postgres) -> None:
+        program = shutil.which("pgbouncer")
+        if program is None:
+            raise SetupError("there is no pgbouncer here; install it with the package manager of your system")
+        self.port = free_port()
+        folder = keeper.folder / "pooler"
+        folder.mkdir()
+        (folder / "users").write_text(f'"{USER}" "{postgres.password}"\n')
+        (folder / "pgbouncer.ini").write_text(
+            f"[databases]\n* = host=127.0.0.1 port={postgres.port}\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\n"
+            f"auth_type = plain\nauth_file = {folder / 'users'}\npool_mode = transaction\n"
+            "default_pool_size = 4\nserver_round_robin = 1\n"
+        )
+        user = unprivileged_user()
+        uid, gid, _ = ids_of(user)
+        for path in (folder, *folder.iterdir()):
+            path.chmod(0o700 if path == folder else 0o600)
+            if uid is not None and gid is not None:
+                os.chown(path, uid, gid)
+        pid = keeper.start([program, str(folder / "pgbouncer.ini")], folder / "log", user)
+        _wait_for(lambda: is_listening(self.port), "pgbouncer", folder / "log", lambda: keeper.is_alive(pid))
+
+    @property
+    def address(self) -> str:
+        """Without its last part, the name of a database."""
+        return f"postgresql://{USER}@127.0.0.1:{self.port}"
+
+
 class Temporal:
     """Temporal's server for development, in memory."""
 
@@ -304,25 +337,29 @@ class Temporal:
             *("--port", str(self.port), "--http-port", str(free_port()), "--log-level", "warn"),
         ]
         pid = keeper.start(command, log)
-        _wait_for(self._is_ready, "Temporal", log, lambda: keeper.is_alive(pid))
+        _wait_for(lambda: is_listening(self.port), "Temporal", log, lambda: keeper.is_alive(pid))
 
     @property
     def address(self) -> str:
         """With its namespace."""
         return f"127.0.0.1:{self.port}/default"
 
-    def _is_ready(self) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-        except OSError:
-            return False
-        return True
+
+def is_listening(port: int) -> bool:
+    """Whether somebody takes connections there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
 
 
 def unprivileged_user() -> str | None:
     """Whom Postgres runs as: ourselves, unless we are root."""
     if os.geteuid() != 0:
         return None
+    import pwd  # lazy: Windows has none
+
     users = {entry.pw_name for entry in pwd.getpwall()}
     found = next((name for name in UNPRIVILEGED if name in users), None)
     if found is None:

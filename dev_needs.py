@@ -87,6 +87,7 @@ NEEDS = {
         program("bash"),
         program("git"),
         program("openssl"),
+        program("pgbouncer"),
         program("strace"),
         program("systemd-analyze", "systemd"),
         program("zsh"),

