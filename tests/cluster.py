@@ -43,10 +43,9 @@ class Server:
         self.ask(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
         return self.place(name, **fields)
 
-    def drop(self, place: Place) -> None:
-        """Delete the database of a place, whoever uses it."""
-        assert place.journal is not None
-        self.ask(f"DROP DATABASE IF EXISTS {place.journal.database} WITH (FORCE)")
+    def empty(self) -> None:
+        """Delete all runs and all state of the common place."""
+        self.ask(";".join(f"DELETE FROM pflow.{table}" for table in TABLES), COMMON)
 
     def database(self, place: Place) -> PostgresDatabase:
         """The database of a place."""
@@ -84,7 +83,7 @@ def postgres() -> Iterator[Server]:
 def a_place(postgres: Server) -> Iterator[Place]:
     """A place of this test alone. It is emptied, as a new database takes fifty times as long."""
     yield postgres.common
-    postgres.ask(";".join(f"DELETE FROM pflow.{table}" for table in TABLES), COMMON)
+    postgres.empty()
 
 
 @pytest.fixture(scope="module")

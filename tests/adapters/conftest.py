@@ -1,6 +1,5 @@
-"""Surroundings that tests of files and databases share."""
+"""Surroundings that tests of files share."""
 
-from tests.cluster import a_place, crashing, postgres
 from tests.core.conftest import unwritable
 
-__all__ = ["a_place", "crashing", "postgres", "unwritable"]
+__all__ = ["unwritable"]

@@ -222,8 +222,7 @@ def test_a_group_whose_session_is_lost_is_not_stored_in_part(
 
 
 def test_an_immediate_stop_amid_appends_loses_nothing_that_was_stored(crashing: Server) -> None:
-    place = crashing.make()
-    first, second = crashing.journal(place), crashing.journal(place)
+    first, second = crashing.journal(crashing.common), crashing.journal(crashing.common)
     first.create("r", "w", 1.0, [A])
     stored = 1
     begun, stopped = threading.Event(), threading.Event()

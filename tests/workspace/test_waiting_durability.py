@@ -48,9 +48,9 @@ class Killer(SqliteJournal):
         self._count(after=True)
         return delivered
 
-    def claim(self, run_id: str) -> int:
+    def claim(self, run_id: str, ticket: int = 0) -> int:
         self._count(after=False)
-        following = super().claim(run_id)
+        following = super().claim(run_id, ticket)
         self._count(after=True)
         return following
 

@@ -145,7 +145,7 @@ class Wiring:
     @cached_property
     def place_database(self) -> PostgresDatabase:
         """The database of the place; connected to when it is first used. Raises `UsageError` without a place."""
-        from pflow.execution.place_database import open_place  # lazy: most runs are kept at home
+        from pflow.execution.place.database import open_place  # lazy: most runs are kept at home
 
         return open_place(self.place, self.settings.lookup, self.redactor)
 

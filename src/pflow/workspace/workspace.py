@@ -25,6 +25,7 @@ from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
 from pflow.workspace.asking.answering import Answering
 from pflow.workspace.one_step import one_step
+from pflow.workspace.place.placing import Placing
 
 if TYPE_CHECKING:
     from pflow.execution.describe import Description
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from pflow.workspace.formatting import Formatted
     from pflow.workspace.keeping.state import KeptState
     from pflow.workspace.library import Library
-    from pflow.workspace.place.journal import PlaceJournal
     from pflow.workspace.project import ProjectFolders
     from pflow.workspace.schedule.scheduling import Scheduling
     from pflow.workspace.servers import Servers
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Answering):
+class Workspace(Answering, Placing):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
@@ -302,17 +302,6 @@ class Workspace(Answering):
 
         trace = find_trace(self.home.debug, reference, self._wiring.journal)
         return select(trace, self._wiring.journal, step=step, field=field, offset=offset, limit=limit)
-
-    def places(self) -> list[str]:
-        """The names of the places that the settings describe."""
-        return sorted(self._wiring.settings.family("on"))
-
-    @property
-    def place_journal(self) -> PlaceJournal:
-        """The journal of the place that this workspace is opened `on`: its tables, and runs to copy there."""
-        from pflow.workspace.place.journal import PlaceJournal  # lazy: most runs are kept at home
-
-        return PlaceJournal(self._wiring)
 
     # The library
 

@@ -13,7 +13,7 @@ from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.runs_again import explain_missing, fork, settle
 from pflow.cli.completion import complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
-from pflow.cli.place_option import place_option
+from pflow.cli.place.option import place_option
 from pflow.cli.run_report import detach_run, run_watched, show_outcome
 from pflow.cli.text import ago, show_ms
 from pflow.core.errors import DocumentError, InputError

@@ -9,7 +9,7 @@ import click
 
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.console import Console
-from pflow.cli.place_option import place_option
+from pflow.cli.place.option import place_option
 from pflow.core.printable import escape
 
 _SHOWN = 20
