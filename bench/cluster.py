@@ -52,8 +52,8 @@ def rows() -> list[Row]:
             floor=floor,
             us=pooled,
             unit="s",
-            rule="most",
-            limit=1e-3,
+            rule="ratio",
+            limit=3,
             note=note,
         ),
     ]

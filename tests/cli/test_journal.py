@@ -154,3 +154,31 @@ def test_only_known_fields_of_places_can_be_set(pflow: Pflow) -> None:
     assert pflow("settings", "set", "on.prod.lease", "3").code == 0
     listed = {one["key"]: one["value"] for one in pflow("settings", "list", "--json").json["data"]["settings"]}
     assert listed["on.prod.lease"] == 3 and "on.prod.queue" not in listed
+
+
+@pytest.mark.needs("postgres")
+def test_a_run_on_a_place_deletes_nothing_there_or_at_home(on_place: Server, home: Path) -> None:
+    document = {"nodes": [{"id": "say", "type": "echo", "params": {"text": "hello"}}]}
+    old = "20200101-000000-00000000000000aa"
+    with Workspace(Home(home), on="prod") as there, Workspace(Home(home)) as own:
+        there.set_setting("runs.keep_days", "1")
+        there.run(document, run_id=old)
+        (home / ".cleaned").unlink(missing_ok=True)
+        there.run(document)
+        assert old in [info.run_id for info in there.runs()]
+        assert not (home / ".cleaned").exists()
+        assert list(own.runs()) == []
+
+
+def test_steps_are_not_given_the_password_of_a_place(pflow: Pflow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECRET, "a-password-of-some-length")
+    command = ["printf", "%s", f"${{{SECRET}}}"]
+    document = {
+        "inputs": {SECRET: {"type": "string", "secret": True}},
+        "nodes": [{"id": "say", "type": "shell", "params": {"command": command}}],
+    }
+    Path("reads.json").write_text(json.dumps(document))
+    assert pflow("run", "reads.json").code == 0
+    pflow("settings", "set", "on.prod.journal_password", SECRET)
+    said = pflow("run", "reads.json")
+    assert (said.code, SECRET in said.err) == (2, True)
