@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pg8000.native import Connection
@@ -54,6 +57,26 @@ class Server:
     def journal(self, place: Place) -> PostgresJournal:
         """One more journal at a place, as another process would have it."""
         return PostgresJournal(self.database(place))
+
+    def offer_tls(self) -> str:
+        """Have it offer TLS from now on, with a certificate for 127.0.0.1 that it signed itself, which is returned."""
+        data = Path(str(self.ask("SHOW data_directory")[0][0]))
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"]
+            + ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "server.key", "-out", "server.crt"],
+            cwd=data,
+            check=True,
+            capture_output=True,
+        )
+        owner = data.stat()
+        for name in ("server.key", "server.crt"):
+            (data / name).chmod(0o600)
+            os.chown(data / name, owner.st_uid, owner.st_gid)
+        self.ask("ALTER SYSTEM SET ssl = on")
+        self.ask("SELECT pg_reload_conf()")
+        while self.ask("SHOW ssl") != [["on"]]:
+            pass
+        return (data / "server.crt").read_text()
 
     def ask(self, sql: str, database: str = "postgres") -> list[list[object]]:
         """Have the server do something, as its administrator."""

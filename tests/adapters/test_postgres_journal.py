@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pg8000.native import Connection
@@ -143,6 +144,21 @@ def test_a_refused_append_amid_others_takes_nothing_with_it(open_journal: Open) 
             first.append("b", 1, [B])
         first.append("a", 2, [C])
     assert (kinds(second, "a"), kinds(second, "b")) == ("ABC", "A")
+
+
+def test_a_view_with_a_ticket_takes_a_run_from_an_earlier_view_of_the_same_process(
+    postgres: Server, a_place: Place
+) -> None:
+    database = postgres.database(a_place)
+    first, second = (PostgresJournal(database, shared=True, ticket=ticket) for ticket in (1, 2))
+    first.create("r", "w", 1.0, [A])
+    assert second.claim("r") == 1
+    with pytest.raises(ConflictError):
+        first.append("r", 1, [B])
+    second.append("r", 1, [C], "completed")
+    with pytest.raises(ConflictError):
+        first.claim("r")
+    database.close()
 
 
 def test_views_of_one_database_are_owners_of_their_own(postgres: Server, a_place: Place) -> None:
@@ -380,6 +396,23 @@ def test_a_server_without_tls_is_refused_where_tls_is_asked_for(postgres: Server
     place = postgres.place(COMMON, journal_tls="verify")
     with pytest.raises(StorageError, match="it offers no TLS"):
         postgres.journal(place).runs()
+
+
+@pytest.mark.needs("openssl")
+def test_a_certificate_counts_only_if_its_authority_is_known(crashing: Server, tmp_path: Path) -> None:
+    certificate = crashing.offer_tls()
+    known = tmp_path / "ca.pem"
+    known.write_text(certificate)
+    for fields in ({"journal_tls": "verify", "journal_ca": str(known)}, {"journal_tls": "encrypt"}):
+        journal = crashing.journal(crashing.place(COMMON, **fields))
+        journal.create(str(fields), "w", 1.0, [A])
+        journal.append(str(fields), 1, [Record("L", b"{}", (("d", b"x" * 300_000),))], "completed")
+        assert len(journal.value(str(fields), "d")) == 300_000
+        journal.close()
+    with pytest.raises(StorageError, match="TLS failed: self-signed certificate"):
+        crashing.journal(crashing.place(COMMON, journal_tls="verify")).runs()
+    with pytest.raises(StorageError, match="there is no file"):
+        crashing.journal(crashing.place(COMMON, journal_tls="verify", journal_ca=str(tmp_path / "none"))).runs()
 
 
 def test_runs_can_be_read_with_sql(open_journal: Open, postgres: Server) -> None:

@@ -34,12 +34,14 @@ _RESENT = 2
 class PostgresJournal:
     """See `pflow.engine.ports.Journal`.
 
-    Several can be `shared` views of a database, which outlives them; each is an owner of its own.
+    Several can be `shared` views of a database, which outlives them; each is an owner of its own. A `ticket` is what a
+    view comes with where its callers name none: one view for each time that a run is handed out.
     """
 
-    def __init__(self, database: PostgresDatabase, *, shared: bool = False) -> None:
+    def __init__(self, database: PostgresDatabase, *, shared: bool = False, ticket: int = 0) -> None:
         self.database = database
         self._shared = shared
+        self._ticket = ticket
         self.notices: list[str] = []
         self._owner = _new_owner()
         self._is_locked = False
@@ -58,6 +60,7 @@ class PostgresJournal:
         self, run_id: str, workflow: str, started_at: float, records: Sequence[Record], *, ticket: int = 0
     ) -> None:
         """Begin a run, owned by this journal."""
+        ticket = ticket or self._ticket
         with self._using() as session:
             self._need_lock(session, ticket)
             names = (to_stored(run_id), to_stored(workflow))
@@ -70,6 +73,7 @@ class PostgresJournal:
 
     def claim(self, run_id: str, ticket: int = 0) -> int:
         """Become the owner of an ended or orphaned run, or, with a higher ticket, of any."""
+        ticket = ticket or self._ticket
         with self._using() as session:
             self._need_lock(session, ticket)
             found = self._named(session, rows.CLAIM, run_id, self._owner, ticket)

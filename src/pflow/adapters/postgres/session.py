@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from pg8000.native import Connection, DatabaseError, Error
@@ -108,6 +109,7 @@ def _connect(address: DatabaseAddress, password: str) -> Connection:
     except OSError as error:
         raise SessionError(_reason(error), lost=True) from error
     try:
+        sock.settimeout(_ANSWER_SECONDS)  # before TLS takes the socket over
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         _keep_alive(sock)
         connection = Connection(
@@ -120,7 +122,6 @@ def _connect(address: DatabaseAddress, password: str) -> Connection:
             application_name=f"pflow {__version__}",
             sock=sock,
         )
-        sock.settimeout(_ANSWER_SECONDS)
     except (Error, OSError, LookupError, ValueError) as error:  # the last two for servers that are not Postgres
         sock.close()
         found = _session_error(error)
@@ -145,6 +146,9 @@ def _keep_alive(sock: socket.socket) -> None:
 def _tls_context(tls: Tls) -> ssl.SSLContext | bool:
     if tls.mode == "off":
         return False
+    for name in (tls.ca, tls.cert, tls.key):
+        if name and not Path(name).is_file():
+            raise SessionError(f"there is no file `{name}`, which its settings name", lost=True)
     context = ssl.create_default_context(cafile=tls.ca or None)
     if tls.mode == "encrypt":
         context.check_hostname = False
