@@ -27,6 +27,9 @@ from pflow.engine.ports import ALL_RUNS, Mail, Record, RunInfo, RunQuery, StateS
 _PAGE = 500
 """Runs that are looked at for a text at once."""
 
+_KEEPALIVE = "SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
+"""So that the server notices within half a minute that the machine of a session is gone, and frees its locks."""
+
 _RESENT = 2
 """How often an append is sent again whose answer was lost."""
 
@@ -81,9 +84,10 @@ class PostgresJournal:
             info = self.info(run_id)
             if info.status == "damaged" and not info.alive:
                 raise _damaged(run_id)
-            late = f": ticket {ticket} is late" if ticket and not info.alive else ""
+            if ticket and not info.alive:
+                raise ConflictError(f"ticket {ticket} of run `{run_id}` is late: others were handed out since")
             advice = Advice("wait for it, or stop it with `{cancel_run}`", run=run_id)
-            raise ConflictError(f"run `{run_id}` is already running{late}", suggestions=[] if late else [advice])
+            raise ConflictError(f"run `{run_id}` is already running", suggestions=[advice])
         key, following = map(_int, found[0])
         self._owned[run_id] = _Owned(key, following)
         return following
@@ -254,6 +258,7 @@ class PostgresJournal:
                 f"runs on place `{self.database.place.name}` can only be driven by its workers: a pooler stands before "
                 "its database"
             )
+        session.script(_KEEPALIVE)
         session.rows("SELECT pg_advisory_lock($1::bigint)", self._owner)
         self._is_locked = True
 
@@ -269,6 +274,7 @@ class PostgresJournal:
         """Take the lock in a new session. If the lost one still has it, its runs are left to it."""
         if not self._is_locked:
             return
+        session.script(_KEEPALIVE)
         if session.rows("SELECT pg_try_advisory_lock($1::bigint)", self._owner) != [[True]]:
             self._owner, self._is_locked = _new_owner(), False
             self._owned.clear()
