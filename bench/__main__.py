@@ -26,6 +26,7 @@ GROUPS = (
     "mcp",
     "tasks",
     "serve",
+    "cluster",
     "install",
 )
 

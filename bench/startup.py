@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.measure import child_environment, cpu_seconds
 from bench.row import Row
 
-FORBIDDEN = ("mcp", "pydantic", "rich", "starlette", "httpx2", "numpy")
+FORBIDDEN = ("mcp", "pydantic", "rich", "starlette", "httpx2", "numpy", "pg8000", "temporalio")
 
 TWO_STEPS = {
     "inputs": {"name": {"type": "string"}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import ConflictError, ExistsError, NotFoundError, PflowError, StorageError
 from pflow.engine.ports import Journal, Mail, Record, RunInfo, RunQuery, Status
 from pflow.testing import MemoryJournal, MemoryStore
+from tests.adapters.stores import open_on_one_store
 
 A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
 LARGE = bytes(range(256)) * 400
@@ -24,19 +26,10 @@ ASKED = ("r", "t")
 """The runs that an owner asks about."""
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgres"))])
 def open_journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens one more journal on the same store, as another process would."""
-    store = MemoryStore()
-    opened: list[Journal] = []
-
-    def make() -> Journal:
-        opened.append(MemoryJournal(store) if request.param == "memory" else SqliteJournal(tmp_path / "h" / "runs.db"))
-        return opened[-1]
-
-    yield make
-    for journal in opened:
-        journal.close()
+    yield from open_on_one_store(request, tmp_path)
 
 
 @pytest.fixture
@@ -482,22 +475,35 @@ def test_a_running_run_cannot_be_deleted_and_nothing_is(open_journal: Open) -> N
 # Everything at once
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgres"))])
+def open_fresh(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Open]:
+    """Gives what opens journals on a store without runs, a new one each time."""
+    if request.param == "sqlite":
+        return lambda: partial(SqliteJournal, tmp_path_factory.mktemp("model") / "runs.db")
+    place, server = request.getfixturevalue("a_place"), request.getfixturevalue("postgres")
+
+    def empty() -> Open:
+        server.empty()
+        return partial(server.journal, place)
+
+    return empty
+
+
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_sequence_of_calls_looks_the_same_in_every_journal(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    open_fresh: Callable[[], Open], data: st.DataObject
 ) -> None:
-    store = MemoryStore()
-    path = tmp_path_factory.mktemp("model") / "runs.db"
-    pairs = [(MemoryJournal(store), SqliteJournal(path)) for _ in range(2)]
+    store, open_other = MemoryStore(), open_fresh()
+    pairs = [(MemoryJournal(store), open_other()) for _ in range(2)]
     run_ids = st.sampled_from(["r", "s", "t"])
     try:
         for _ in range(data.draw(st.integers(1, 15))):
-            memory, sqlite = pairs[data.draw(st.integers(0, 1))]
+            memory, other = pairs[data.draw(st.integers(0, 1))]
             name, *arguments = data.draw(
                 st.one_of(
                     st.tuples(st.just("create"), run_ids, st.just("w"), st.just(1.0), st.just([A])),
-                    st.tuples(st.just("claim"), run_ids),
+                    st.tuples(st.just("claim"), run_ids, st.integers(0, 3)),
                     st.tuples(
                         st.just("append"),
                         run_ids,
@@ -509,9 +515,9 @@ def test_any_sequence_of_calls_looks_the_same_in_every_journal(
                     st.tuples(st.just("delete"), st.lists(run_ids, max_size=2)),
                 )
             )
-            assert outcome(memory, name, arguments) == outcome(sqlite, name, arguments)
-            for one, other in pairs:
-                assert view(one) == view(other)
+            assert outcome(memory, name, arguments) == outcome(other, name, arguments)
+            for one, another in pairs:
+                assert view(one) == view(another)
     finally:
         for pair in pairs:
             for journal in pair:
@@ -605,3 +611,77 @@ def test_a_run_that_waits_is_not_deleted(journal: Journal) -> None:
     journal.append("r", 1, [], "cancelled")
     journal.delete(["r"])
     assert found(journal) == []
+
+
+# Tickets
+
+
+def test_a_higher_ticket_takes_a_run_from_a_living_owner_who_can_append_no_more(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A], ticket=1)
+    assert second.claim("r", 2) == 1
+    for _ in range(2):
+        with pytest.raises(ConflictError):
+            first.append("r", 1, [B])
+    second.append("r", 1, [C])
+    assert kinds(first, "r") == "AC"
+
+
+def test_a_ticket_takes_a_run_from_somebody_without_one(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A])
+    assert second.claim("r", 1) == 1
+    with pytest.raises(ConflictError):
+        first.append("r", 1, [B])
+    second.append("r", 1, [C], "completed")
+
+
+@pytest.mark.parametrize("ticket", [0, 1, 2, 3])
+def test_a_late_ticket_is_refused_while_the_run_is_driven(open_journal: Open, ticket: int) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A], ticket=3)
+    for journal in (first, second):
+        with pytest.raises(ConflictError) as caught:
+            journal.claim("r", ticket)
+        assert caught.value.code == "already_running"
+    first.append("r", 1, [B])
+
+
+def test_a_late_ticket_is_refused_after_the_end_as_well_but_a_person_may_go_on(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A], ticket=3)
+    first.append("r", 1, [B], "failed")
+    with pytest.raises(ConflictError):
+        second.claim("r", 2)
+    assert second.claim("r", 3) == 2, "whoever has the ticket can go on with it"
+    second.append("r", 2, [], "stopped")
+    assert first.claim("r") == 2
+    first.append("r", 2, [C], "completed")
+    with pytest.raises(ConflictError):
+        second.claim("r", 2)
+    assert second.claim("r", 4) == 3
+
+
+def test_an_owner_by_ticket_counts_as_alive_until_the_run_ends_or_is_taken(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A], ticket=1)
+    first.close()
+    assert second.info("r").alive
+    with pytest.raises(ConflictError):
+        second.claim("r")
+    with pytest.raises(ConflictError):
+        second.delete(["r"])
+    second.claim("r", 1 << 40)
+    second.append("r", 1, [B], "completed")
+    assert not second.info("r").alive
+
+
+def test_an_owner_who_took_a_run_without_a_ticket_lives_as_long_as_its_journal(open_journal: Open) -> None:
+    first, second = open_journal(), open_journal()
+    first.create("r", "w", 1.0, [A], ticket=5)
+    first.append("r", 1, [], "waiting")
+    second.claim("r")
+    assert first.info("r").alive
+    second.close()
+    assert not first.info("r").alive
+    assert first.claim("r") == 1

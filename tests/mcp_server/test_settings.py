@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pflow.core.setting.option import OPTIONS
+from pflow.core.setting.option import FAMILIES, OPTIONS
 from tests.mcp_server.client import Client
 
 SECRET = "ghp_c4n4ry0123456789abcdefXYZ"
@@ -110,3 +110,9 @@ def test_a_stored_credential_is_in_nothing_that_an_agent_or_a_file_gets_to_see(
     assert not any(SECRET in str(answer.raw) for answer in answers)
     written = [path for path in client.home.rglob("*") if path.is_file() and path.name != "settings.json"]
     assert [path for path in written if SECRET.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize("field", sorted(FAMILIES["on"]))
+def test_places_are_for_a_person_to_set(client: Client, field: str) -> None:
+    assert client.call("settings_set", key=f"on.prod.{field}", value="x").error["type"] == "security"
+    assert client.call("settings_get", key=f"on.prod.{field}").data["set"] is False

@@ -50,9 +50,11 @@ class Killer(SqliteJournal):
         yield
         self._pass()
 
-    def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
+    def create(
+        self, run_id: str, workflow: str, started_at: float, records: Sequence[Record], *, ticket: int = 0
+    ) -> None:
         with self._around():
-            super().create(run_id, workflow, started_at, records)
+            super().create(run_id, workflow, started_at, records, ticket=ticket)
 
     def append(
         self, run_id: str, seq: int, records: Sequence[Record], status: Status | None = None, **rest: Any
@@ -64,9 +66,9 @@ class Killer(SqliteJournal):
         with self._around():
             return super().deliver(run_id, mail)
 
-    def claim(self, run_id: str) -> int:
+    def claim(self, run_id: str, ticket: int = 0) -> int:
         with self._around():
-            return super().claim(run_id)
+            return super().claim(run_id, ticket)
 
     @contextmanager
     def together(self) -> Iterator[None]:

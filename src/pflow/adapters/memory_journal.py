@@ -36,12 +36,14 @@ class MemoryStore:
 
 class _Run:
     __slots__ = (
-        *("cancel", "ended_at", "has_mail", "mail", "owner", "records", "started_at", "status", "values"),
-        *("wake_at", "workflow"),
+        *("cancel", "ended_at", "has_mail", "leased", "mail", "owner", "records", "started_at", "status", "ticket"),
+        *("values", "wake_at", "workflow"),
     )
 
-    def __init__(self, workflow: str, started_at: float, owner: MemoryJournal) -> None:
+    def __init__(self, workflow: str, started_at: float, owner: MemoryJournal, ticket: int) -> None:
         self.workflow = workflow
+        self.ticket = ticket
+        self.leased = ticket > 0
         self.started_at = started_at
         self.ended_at: float | None = None
         self.status: Status = "running"
@@ -54,7 +56,12 @@ class _Run:
         self.wake_at: float | None = None
 
     def is_alive(self) -> bool:
-        return self.owner is not None and not self.owner.closed
+        return self.owner is not None and (self.leased or not self.owner.closed)
+
+    def admits(self, ticket: int) -> bool:
+        if ticket:
+            return ticket > self.ticket or (ticket == self.ticket and self.owner is None)
+        return not self.is_alive()
 
     def add(self, records: Sequence[Record]) -> None:
         for record in records:
@@ -76,25 +83,28 @@ class MemoryJournal:
         """What workflows keep, in the same store."""
         return MemoryStates(self)
 
-    def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
+    def create(
+        self, run_id: str, workflow: str, started_at: float, records: Sequence[Record], *, ticket: int = 0
+    ) -> None:
         """Begin a run, owned by this journal."""
         self._check_open()
         if run_id in self.store.runs:
             raise ExistsError(f"there is already a run `{run_id}`")
-        run = _Run(workflow, started_at, self)
+        run = _Run(workflow, started_at, self, ticket)
         run.add(records)
         self.store.runs[run_id] = run
         self.store.changes += 1
 
-    def claim(self, run_id: str) -> int:
-        """Become the owner of an ended or orphaned run."""
+    def claim(self, run_id: str, ticket: int = 0) -> int:
+        """Become the owner of an ended or orphaned run, or, with a higher ticket, of any."""
         run = self._find(run_id)
-        if run.is_alive():
+        if not run.admits(ticket):
             raise ConflictError(f"run `{run_id}` is already running")
         if run.status == "damaged":
             raise DamagedError(f"run `{run_id}` is damaged")
         run.owner, run.status, run.ended_at, run.cancel = self, "running", None, False
         run.wake_at, run.has_mail = None, False
+        run.leased, run.ticket = ticket > 0, max(ticket, run.ticket)
         self.store.changes += 1
         return len(run.records)
 

@@ -87,6 +87,10 @@ SCHEMA = (
     );
     CREATE UNIQUE INDEX state_version ON state (workflow, key, version);
     """,
+    """
+    ALTER TABLE runs ADD COLUMN ticket INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN leased INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 """Scripts, each of which takes a database from the version that is its index to the next."""
 
@@ -103,6 +107,7 @@ _COLUMNS = (
         "ticks": "schedule, due, outcome, at, run_id, tries, note, asked, owner",
     },
     {"state": "id, workflow, key, version, value, run_id, at"},
+    {"runs": "ticket, leased"},
 )
 """What each script makes, to tell our tables from others."""
 

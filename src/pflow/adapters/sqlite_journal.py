@@ -74,15 +74,18 @@ class SqliteJournal:
 
         return SqliteStates(self.database)
 
-    def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
+    def create(
+        self, run_id: str, workflow: str, started_at: float, records: Sequence[Record], *, ticket: int = 0
+    ) -> None:
         """Begin a run, owned by this journal."""
         with self.database.writing() as database:
             owner = self._owner()
             with transaction(database):
                 try:
                     cursor = database.execute(
-                        "INSERT INTO runs (run_id, workflow, status, started_at, owner) VALUES (?, ?, 'running', ?, ?)",
-                        (run_id, workflow, started_at, owner),
+                        "INSERT INTO runs (run_id, workflow, status, started_at, owner, ticket, leased) "
+                        "VALUES (?, ?, 'running', ?, ?, ?, ?)",
+                        (run_id, workflow, started_at, owner, ticket, ticket > 0),
                     )
                 except sqlite3.IntegrityError as error:
                     if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_UNIQUE:
@@ -92,22 +95,23 @@ class SqliteJournal:
                 insert(database, key, 0, records)
             self._owned[run_id] = _Owned(key, len(records))
 
-    def claim(self, run_id: str) -> int:
-        """Become the owner of an ended or orphaned run."""
+    def claim(self, run_id: str, ticket: int = 0) -> int:
+        """Become the owner of an ended or orphaned run, or, with a higher ticket, of any."""
         with self.database.writing() as database:
             owner = self._owner()
             with transaction(database):
-                key, _, _, status, _, _, holder, *_ = find_run(database, run_id)
-                if self._is_alive(holder):
+                row = find_run(database, run_id)
+                key, status = row[0], row[3]
+                if not self._admits(row, ticket):
                     advice = Advice("wait for it, or stop it with `{cancel_run}`", run=run_id)
                     raise ConflictError(f"run `{run_id}` is already running", suggestions=[advice])
                 if status == "damaged":
                     raise _damaged(run_id)
                 following = count_events(database, key)
                 database.execute(
-                    "UPDATE runs SET owner = ?, status = 'running', ended_at = NULL, cancel = 0, wake_at = NULL, "
-                    "mail = 0 WHERE key = ?",
-                    (owner, key),
+                    "UPDATE runs SET owner = ?, leased = ?, ticket = max(ticket, ?), status = 'running', "
+                    "ended_at = NULL, cancel = 0, wake_at = NULL, mail = 0 WHERE key = ?",
+                    (owner, ticket > 0, ticket, key),
                 )
             self._owned[run_id] = _Owned(key, following)
             return following
@@ -182,6 +186,12 @@ class SqliteJournal:
                 raise NotFoundError(f"run `{run_id}` has no value `{show(digest)}`")
             return bytes(rows[0][0])
 
+    def values(self, run_id: str) -> dict[str, bytes]:
+        """All large values of the run, by hash."""
+        with self.database.reading() as database:
+            key = find_run(database, run_id)[0]
+            return dict(database.execute("SELECT digest, data FROM run_values WHERE run = ?", (key,)).fetchall())
+
     def info(self, run_id: str) -> RunInfo:
         """One run."""
         with self.database.reading() as database:
@@ -238,10 +248,11 @@ class SqliteJournal:
             with transaction(database):
                 for run_id in run_ids:
                     try:
-                        key, _, _, status, _, _, holder, *_ = find_run(database, run_id)
+                        row = find_run(database, run_id)
                     except NotFoundError:
                         continue
-                    if self._is_alive(holder) or status == "waiting":
+                    key, status = row[0], row[3]
+                    if self._has_owner(row) or status == "waiting":
                         what = "waiting" if status == "waiting" else "running"
                         raise ConflictError(f"run `{run_id}` is {what} and cannot be deleted")
                     database.execute("DELETE FROM inbox WHERE run = ?", (key,))
@@ -274,9 +285,19 @@ class SqliteJournal:
             return False
         return (self._lease is not None and owner == self._lease.owner) or is_alive(self._owners, owner)
 
+    def _has_owner(self, row: Row) -> bool:
+        return bool(row[6] is not None and row[9]) or self._is_alive(row[6])
+
+    def _admits(self, row: Row, ticket: int) -> bool:
+        """Whether a ticket, or none, may take a run."""
+        last = row[10] if isinstance(row[10], int) else 0
+        if ticket:
+            return ticket > last or (ticket == last and row[6] is None)
+        return not self._has_owner(row)
+
     def _info(self, database: sqlite3.Connection, row: Row) -> RunInfo:
         events = unless_broken(lambda: count_events(database, row[0]), None)
-        return run_info(row, events, self._is_alive(row[6]))
+        return run_info(row, events, self._has_owner(row))
 
     def _mentions(self, database: sqlite3.Connection, row: Row, text: str) -> bool:
         names = (str(row[2]), str(row[1]))

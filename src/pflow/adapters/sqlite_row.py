@@ -20,10 +20,10 @@ _LAST_SEQ = (1 << _SEQ_BITS) - 1
 _ONE_STATEMENT = 16
 """Events that one statement stores, at most."""
 
-Row = tuple[int, object, object, object, object, object, object, object, object]
-"""Of a run: key, run_id, workflow, status, started_at, ended_at, owner, wake_at, mail."""
+Row = tuple[int, object, object, object, object, object, object, object, object, object, object]
+"""Of a run: key, run_id, workflow, status, started_at, ended_at, owner, wake_at, mail, leased, ticket."""
 
-SELECT = "SELECT key, run_id, workflow, status, started_at, ended_at, owner, wake_at, mail FROM runs"
+SELECT = "SELECT key, run_id, workflow, status, started_at, ended_at, owner, wake_at, mail, leased, ticket FROM runs"
 
 
 def _statement(count: int) -> str:
@@ -174,7 +174,7 @@ def find_run(database: sqlite3.Connection, run_id: str) -> Row:
 
 def run_info(row: Row, events: int | None, alive: bool) -> RunInfo:
     """A run as a list shows it; what cannot be read of it makes it a damaged one, not the list."""
-    _, run_id, workflow, status, started_at, ended_at, _, wake_at, mail = row
+    _, run_id, workflow, status, started_at, ended_at, _, wake_at, mail, *_ = row
     sound = events is not None and isinstance(workflow, str) and isinstance(started_at, float)
     return RunInfo(
         run_id=str(run_id),

@@ -149,14 +149,20 @@ class Journal(Protocol):
     def states(self) -> StateStore:
         """What workflows keep between runs, stored beside their runs."""
 
-    def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
+    def create(
+        self, run_id: str, workflow: str, started_at: float, records: Sequence[Record], *, ticket: int = 0
+    ) -> None:
         """Begin a run, owned by this journal, with its first records (sequence numbers from 0)."""
 
-    def claim(self, run_id: str) -> int:
+    def claim(self, run_id: str, ticket: int = 0) -> int:
         """Become the owner of an ended or orphaned run; return its next sequence number.
 
         Raises `ConflictError` while another live owner (or this very journal) has it, `NotFoundError` if
         there is no such run.
+
+        A `ticket` above 0 says that somebody hands out each run to one owner at a time, with higher numbers later on.
+        A higher ticket than any before takes the run from whoever has it, alive or not; a lower one is refused, as is
+        the same one while the run has an owner. Who has a run by ticket counts as alive until the run ends or is taken.
         """
 
     def append(

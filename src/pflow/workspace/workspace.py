@@ -25,6 +25,7 @@ from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
 from pflow.workspace.looking.looking import Looking
 from pflow.workspace.one_step import one_step
+from pflow.workspace.place.placing import Placing
 
 if TYPE_CHECKING:
     from pflow.execution.describe import Description
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Looking):
+class Workspace(Looking, Placing):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.

@@ -190,9 +190,11 @@ class DiesInCreate(SqliteJournal):
 
     after = False
 
-    def create(self, run_id: str, workflow: str, started_at: float, records: Sequence[Record]) -> None:
+    def create(
+        self, run_id: str, workflow: str, started_at: float, records: Sequence[Record], *, ticket: int = 0
+    ) -> None:
         if self.after:
-            super().create(run_id, workflow, started_at, records)
+            super().create(run_id, workflow, started_at, records, ticket=ticket)
         os.kill(os.getpid(), signal.SIGKILL)
 
 

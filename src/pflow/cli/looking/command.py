@@ -12,6 +12,7 @@ from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.looking.colour import paint_cell
+from pflow.cli.place.option import place_option
 from pflow.cli.text import ago
 from pflow.core.duration import FORM, read_duration
 from pflow.core.errors import UsageError
@@ -31,6 +32,7 @@ STATES = ("running", "waiting", "completed", "failed", "stopped", "cancelled", "
 @click.option("--text", default="", help="Only runs with this in the workflow's name, the id or the error.")
 @click.option("--since", metavar="AGE", help="Only runs that began within this time, such as 90s, 15m, 2h or 3d.")
 @click.option("--waiting", is_flag=True, help="Only what runs wait for, with the command that answers it.")
+@place_option()
 @with_console
 def list_runs(
     console: Console, limit: int, workflow: str | None, status: str | None, text: str, since: str | None, waiting: bool
@@ -116,6 +118,7 @@ def _list_waiting(console: Console, limit: int) -> None:
     shell_complete=complete_step,
     help="Only this step, or this item, such as b[17], in full; can be given several times.",
 )
+@place_option()
 @with_console
 def show(console: Console, run: str, values: bool, steps: tuple[str, ...]) -> None:
     """Show how RUN went: its steps, its outputs or its error, and what it waits for."""
@@ -155,6 +158,7 @@ def _object(value: object) -> Mapping[str, object]:
 @click.command()
 @click.argument("a", metavar="A", shell_complete=complete_run)
 @click.argument("b", metavar="B", shell_complete=complete_run)
+@place_option()
 @with_console
 def diff(console: Console, a: str, b: str) -> int:
     """Show how run B differs from run A: document, inputs, steps and outputs.
@@ -170,6 +174,7 @@ def diff(console: Console, a: str, b: str) -> int:
 
 @click.command()
 @click.argument("run", default="latest", shell_complete=complete_run)
+@place_option()
 @with_console
 def follow(console: Console, run: str) -> int:
     """Show what RUN does while it does it, and what its long steps print, until it ends.
@@ -188,6 +193,7 @@ def follow(console: Console, run: str) -> int:
 @click.option("--offset", type=click.IntRange(0), default=0, help="Where in a long value to begin.")
 @click.option("--limit", type=click.IntRange(1), help="How many characters of a long value.")
 @click.option("--text", is_flag=True, help="Print it as an indented tree instead of JSON.")
+@place_option()
 @with_console
 def trace(
     console: Console, run: str, step: str | None, field: str | None, offset: int, limit: int | None, text: bool

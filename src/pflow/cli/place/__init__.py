@@ -1,0 +1,1 @@
+"""Commands about places, and the option that names one."""

@@ -1,0 +1,1 @@
+"""Places, where many machines keep and drive runs."""

@@ -1,0 +1,27 @@
+"""The part of a workspace that knows places, where many machines keep runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pflow.execution.wiring import Wiring
+
+if TYPE_CHECKING:
+    from pflow.workspace.place.journal import PlaceJournal
+
+
+class Placing:
+    """See `pflow.workspace.workspace.Workspace`."""
+
+    _wiring: Wiring
+
+    def places(self) -> list[str]:
+        """The names of the places that the settings describe."""
+        return sorted(self._wiring.settings.family("on"))
+
+    @property
+    def place_journal(self) -> PlaceJournal:
+        """The journal of the place that this workspace is opened `on`: its tables, and runs to copy there."""
+        from pflow.workspace.place.journal import PlaceJournal  # lazy: most runs are kept at home
+
+        return PlaceJournal(self._wiring)
