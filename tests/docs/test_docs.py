@@ -24,7 +24,7 @@ from pflow.core.expression.function import FUNCTIONS, MACROS
 from pflow.core.expression.parser import parse
 from pflow.core.expression.problem import Code
 from pflow.core.file.home import Home
-from pflow.core.setting.option import OPTIONS
+from pflow.core.setting.option import FAMILIES, OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
 from pflow.execution.absence import check as absence_check
 from pflow.execution.absence import output as absence_output
@@ -269,6 +269,15 @@ def test_every_function_of_expressions_is_listed_with_an_example_that_holds() ->
 def test_every_setting_is_listed_with_its_default() -> None:
     shown = {CELL.findall(row[0])[0]: row[1].strip("`") for row in rows("runs.md", "settings")}
     assert shown == {name: str(option.default).lower() for name, option in OPTIONS.items()}
+
+
+FAMILY_TABLES = {"llm.models": ("models.md", "model settings")}
+
+
+@pytest.mark.parametrize("prefix", FAMILIES)
+def test_every_field_of_a_family_of_settings_is_listed_with_its_default(prefix: str) -> None:
+    shown = {CELL.findall(row[0])[0]: row[1].strip("`") for row in rows(*FAMILY_TABLES[prefix])}
+    assert shown == {name: str(option.default).lower() for name, option in FAMILIES[prefix].items()}
 
 
 def test_every_error_type_is_listed_with_its_exit_code() -> None:

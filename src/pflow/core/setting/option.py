@@ -1,6 +1,11 @@
-"""The options that settings can hold: names, types, defaults. Credentials are not options."""
+"""The options that settings can hold: names, types, defaults. Credentials are not options.
+
+Beside single options there are families, `PREFIX.NAME.FIELD`, in which a person chooses the names.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from pflow.core.errors import NotFoundError, UsageError
 from pflow.core.file.file_name import show
@@ -67,23 +72,75 @@ OPTIONS = {
         False, "whether only a terminal counts as a person, and not an agent's program that asks one", policy=True
     ),
     "github.base_url": Option("", "the API of a GitHub Enterprise server", policy=True),
+    "llm.default": Option("", "the model that answers where a step names none", policy=True),
+    "llm.agents": Option("", "installed agents that may answer as models: `claude`, `codex`, `gemini`", policy=True),
 }
+
+FAMILIES: Mapping[str, Mapping[str, Option]] = {
+    "llm.models": {
+        "provider": Option("", "whose model it is; `pflow llm list` names the providers", policy=True),
+        "model": Option("", "the id that the provider gives the model", policy=True),
+        "base_url": Option("", "where requests go, if not to the provider's own address", policy=True),
+        "wire": Option("", "the protocol, if not that of the provider", ("chat", "responses", "messages"), policy=True),
+        "key": Option("", "the credential or environment variable that holds the key", policy=True),
+        "strict": Option("auto", "how an answer is made to fit a schema", ("auto", "on", "off", "prompt"), policy=True),
+        "context": Option(0, "tokens that fit into a prompt and its answer; 0 means unknown", policy=True),
+        "limit": Option("", "how often it may be asked: `10/s`, `100/m` or `5/h`", policy=True),
+    },
+}
+"""Options of things that a person names: `llm.models.NAME.FIELD`."""
+
+_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+_LONGEST_NAME_CHARACTERS = 64
+
+
+def known_option(key: str) -> Option | None:
+    """The option that a key names, one of a family included; None if there is no such option."""
+    option = OPTIONS.get(key)
+    if option is None and (member := split_member(key)):
+        prefix, _, field = member
+        option = FAMILIES[prefix].get(field)
+    return option
+
+
+def split_member(key: str) -> tuple[str, str, str] | None:
+    """Prefix, name and field of a key that belongs to a family; None if it does not."""
+    for prefix in FAMILIES:
+        name, dot, field = key.removeprefix(f"{prefix}.").rpartition(".")
+        if key.startswith(f"{prefix}.") and dot and is_member_name(name):
+            return prefix, name, field
+    return None
+
+
+def is_member_name(name: str) -> bool:
+    """Whether a member of a family may be called so: small letters, digits, `_` and `-`."""
+    return 0 < len(name) <= _LONGEST_NAME_CHARACTERS and name[0] not in "_-" and _NAME_CHARACTERS.issuperset(name)
 
 
 def find_option(key: str) -> Option:
     """The option of that name; a `NotFoundError` that lists what exists."""
-    option = OPTIONS.get(key)
+    option = known_option(key)
     if option is None:
-        listed = "options: " + ", ".join(f"`{name}`" for name in OPTIONS)
+        available = [*_members(key), *OPTIONS, *(f"{prefix}.NAME.FIELD" for prefix in FAMILIES)]
+        listed = "options: " + ", ".join(f"`{name}`" for name in _members(key) or available)
         raise NotFoundError(
             f"there is no setting `{show(key)}`",
-            details={"available": list(OPTIONS)},
+            details={"available": available},
             suggestions=[
-                did_you_mean(key, OPTIONS) or listed,
+                did_you_mean(key, available) or listed,
                 "credentials are named like `GITHUB_TOKEN`: capitals, digits and `_`",
             ],
         )
     return option
+
+
+def _members(key: str) -> list[str]:
+    """What options a key may have been meant to name that begins like those of a family."""
+    for prefix, fields in FAMILIES.items():
+        if key == prefix or key.startswith(f"{prefix}."):
+            name = key.removeprefix(prefix).removeprefix(".").partition(".")[0]
+            return [f"{prefix}.{name if is_member_name(name) else 'NAME'}.{field}" for field in fields]
+    return []
 
 
 def parse_option(key: str, value: object, *, source: str = "") -> str | int | bool:
@@ -91,8 +148,9 @@ def parse_option(key: str, value: object, *, source: str = "") -> str | int | bo
     option = find_option(key)
     parsed = option.parse(value)
     if parsed is None:
+        by_default = f", by default `{str(option.default).lower()}`" if option.default != "" else ""
         raise UsageError(
             f"`{show(str(value))}` is not a valid value for `{key}`{source}",
-            suggestions=[f"it takes {option.takes()}, by default `{str(option.default).lower()}`"],
+            suggestions=[f"it takes {option.takes()}{by_default}"],
         )
     return parsed
