@@ -21,6 +21,7 @@ COMMANDS = {
     "send": ("pflow.cli.asking.answer:send", "Send a message to a run that waits for one."),
     "trace": ("pflow.cli.commands.runs:trace", "Show what a run did, step by step."),
     "state": ("pflow.cli.commands.state:state", "See and change what workflows keep between runs."),
+    "llm": ("pflow.cli.model.llm:llm", "Configure language models, and try them."),
     "settings": ("pflow.cli.commands.settings:settings", "Store credentials and options."),
     "guide": ("pflow.cli.commands.guide:guide", "How to write workflows, on one page."),
     "schema": ("pflow.cli.commands.guide:schema", "The JSON Schema of documents, for editors and models."),

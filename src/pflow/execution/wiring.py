@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pflow.adapters.driving_process import DrivingProcesses
+    from pflow.adapters.model.models import Models
+    from pflow.adapters.model.target import Choice
     from pflow.adapters.sqlite_journal import SqliteJournal
     from pflow.engine.asking.waits import Patience
+    from pflow.engine.model.llm import LLM
     from pflow.process.workers import Workers
     from pflow.registry.project_node import ProjectNode
 
@@ -60,6 +63,7 @@ class Parts(TypedDict, total=False):
     asker: Asker
     patience: Patience
     staying: Staying
+    llm: LLM
 
 
 class Wiring:
@@ -202,7 +206,45 @@ class Wiring:
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         settings = ChainMap(options, dict(self.settings.step_variables()))
-        return Services(home=self.home.root, settings=settings, tools=self.tools, workers=lambda: self._workers)
+        return Services(
+            home=self.home.root,
+            settings=settings,
+            tools=self.tools,
+            workers=lambda: self._workers,
+            llm=lambda: self.llm,
+        )
+
+    @cached_property
+    def llm(self) -> LLM:
+        """Who answers prompts: what the caller brought, else what the settings and the environment name."""
+        return self._parts.get("llm") or self.models
+
+    @cached_property
+    def models(self) -> Models:
+        """The language models of the settings and the environment."""
+        # lazy: few documents ask a model
+        from pflow.adapters.model.memory import LevelMemory
+        from pflow.adapters.model.models import Models
+
+        return Models(
+            self.model_choice,
+            LevelMemory(self.home),
+            limits=self.limits,
+            hide=lambda text: str(self.redactor.text(text)),
+            learn=lambda name, key: self.redactor.add(name, key),
+        )
+
+    def model_choice(self) -> Choice:
+        """What the settings and the environment say about language models now."""
+        from pflow.adapters.model.target import Choice  # lazy: few documents ask a model
+
+        settings = Settings.load(self.home, environ=self.environ)  # a model can be configured while a process lives on
+        return Choice(
+            models=settings.family("llm.models"),
+            default=str(settings.option("llm.default")),
+            agents=str(settings.option("llm.agents")),
+            variables=settings.variables(),
+        )
 
     @cached_property
     def _workers(self) -> Workers | None:

@@ -24,6 +24,7 @@ from pflow.execution.wiring import Parts, Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
 from pflow.workspace.asking.answering import Answering
+from pflow.workspace.model.modelling import Modelling
 from pflow.workspace.one_step import one_step
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Answering):
+class Workspace(Answering, Modelling):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
