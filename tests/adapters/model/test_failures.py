@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pflow.core.errors import ModelError
+from pflow.engine.model.llm import Image
 from tests.adapters.model.asking import KEY, Asking
 from tests.adapters.model.provider_server import Act, event, failing, provider, saying
 from tests.adapters.model.test_wires import SCHEMA, WIRES, sent_form
@@ -232,4 +233,28 @@ def test_a_schema_that_is_none_is_refused_before_anybody_is_asked(home: Path) ->
     with provider(GOOD) as server:
         with pytest.raises(ModelError, match="the schema cannot be used"):
             Asking(home, server.url).ask(schema={"type": "object", "properties": {"n": {"type": "nothing"}}})
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_connection_that_stays_open_after_the_answer_is_not_waited_for(home: Path, wire: str) -> None:
+    answer = saying(wire, "hello")
+    with provider(Act([b"".join(answer.pieces), *[b": still here\n\n"] * 100_000], repeat=True)) as server:
+        assert Asking(home, server.url, wire).ask().text == "hello"
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "said"),
+    [
+        ("hi", {"options": {"seed": object()}}, "cannot be sent as JSON"),
+        ("half a pair: \ud800", {}, "cannot be sent as JSON"),
+        ("hi", {"images": (Image(media_type="image/png", data=bytes(40 << 20)),)}, "has 53 MiB with its images"),
+    ],
+)
+def test_a_prompt_that_cannot_be_sent_is_refused_here(
+    home: Path, text: str, fields: dict[str, object], said: str
+) -> None:
+    with provider(GOOD) as server:
+        with pytest.raises(ModelError, match=said):
+            Asking(home, server.url).ask(text, **fields)
     assert server.asked == []

@@ -107,7 +107,7 @@ def _transcript(question: Question) -> str:
 
 
 def _ask_claude(model: str, schema: bytes | None, folder: Path) -> list[str]:
-    arguments = ["-p", "--output-format", "json", "--tools", "", "--strict-mcp-config"]
+    arguments = ["-p", "--output-format", "json", "--tools", "", "--strict-mcp-config", "--no-session-persistence"]
     arguments += ["--json-schema", schema.decode()] if schema else []
     return arguments + (["--model", model] if model else [])
 
@@ -129,7 +129,7 @@ def _read_claude(output: bytes) -> Reply:
 
 
 def _ask_codex(model: str, schema: bytes | None, folder: Path) -> list[str]:
-    arguments = ["exec", "--json", "--sandbox", "read-only", "--skip-git-repo-check"]
+    arguments = ["exec", "--json", "--sandbox", "read-only", "--skip-git-repo-check", "--ephemeral"]
     if schema:
         place = folder / "schema.json"
         place.write_bytes(schema)

@@ -52,7 +52,7 @@ class ChatReader:
     """Reads chunks, or a whole completion."""
 
     def __init__(self) -> None:
-        self.is_done = False
+        self.is_done = self.is_complete = False
         self.failure: JsonView | None = None
         self._text = Pieces()
         self._call = Pieces()
@@ -84,6 +84,7 @@ class ChatReader:
             self._usage = Usage(
                 input=count_in(usage, "prompt_tokens"), output=count_in(usage, "completion_tokens"), cached=cached
             )
+            self.is_complete = self.is_done
         for choice in objects_in(event.get("choices"))[:1]:
             said = object_in(choice, part)
             self._text.add(text_in(said, "content"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 import orjson
@@ -20,6 +20,8 @@ from pflow.core.advice import Advice
 from pflow.core.errors import ModelError, StepError
 from pflow.core.json_type import JsonView, object_in
 from pflow.core.printable import shorten
+from pflow.engine.attempt.limiter import Limiter
+from pflow.engine.attempt.turn import take_turn
 from pflow.engine.model.llm import Report
 from pflow.http.address import URL, parse_url
 from pflow.http.client import AGENT, Answer, Client, Hop, Policy
@@ -36,6 +38,10 @@ MOST_CHARACTERS = 4 << 20
 """Of an answer."""
 
 _EVENT_BYTES = 8 << 20
+_REQUEST_BYTES = 50 << 20
+_LINGER_SECONDS = 0.5
+"""For the end of a stream that has said everything, so that its connection can be used again."""
+
 _STREAM_BYTES = 128 << 20
 _ERROR_BYTES = 64 << 10
 _HEAD_CHARACTERS = 500
@@ -71,7 +77,17 @@ class Passing(Exception):
 class Exchange:
     """Talks to one model of one provider; see `Talker`."""
 
-    def __init__(self, target: Target, wire: Wire, key: str, crowd: Crowd, pace: Pace, hide: Callable[[str], str]):
+    def __init__(
+        self,
+        target: Target,
+        wire: Wire,
+        key: str,
+        *,
+        crowd: Crowd,
+        limiter: Limiter | None,
+        pace: Pace,
+        hide: Callable[[str], str],
+    ) -> None:
         self.name = target.shown
         self.place = target.base_url
         self.levels = wire.levels
@@ -79,14 +95,17 @@ class Exchange:
         self._url = _address(target, wire)
         self._headers = _headers(target, wire, key)
         self._crowd = crowd
+        self._limiter = limiter
         self._pace = pace
         self._hide = hide
 
     async def say(self, question: Question, report: Report) -> Reply:
         """The answer to one question."""
-        content = orjson.dumps(self._wire.body(question))
+        content = self._encode(question)
         for attempt in range(1, self._pace.tries + 1):
             await self._crowd.wait()
+            if self._limiter is not None:
+                await take_turn(self._limiter, report)
             try:
                 return await self._try(content, question, report)
             except Passing as passing:
@@ -98,6 +117,18 @@ class Exchange:
                 report(f"{passing.error.message}; tries again {when} ({attempt + 1} of {self._pace.tries})")
                 self._crowd.hold(wait)
         raise AssertionError("unreachable")
+
+    def _encode(self, question: Question) -> bytes:
+        try:
+            content = orjson.dumps(self._wire.body(question))
+        except TypeError as error:
+            raise ModelError(f"the prompt cannot be sent as JSON: {shorten(str(error), 200)}") from error
+        if len(content) > _REQUEST_BYTES:
+            raise ModelError(
+                f"the prompt has {len(content) >> 20} MiB with its images; {_REQUEST_BYTES >> 20} can be sent",
+                suggestions=["give smaller images, or fewer at once"],
+            )
+        return content
 
     async def _try(self, content: bytes, question: Question, report: Report) -> Reply:
         client = await _clients.get(None, _make_client)
@@ -140,7 +171,8 @@ class Exchange:
             async for chunk in chunks:
                 for _, data in events.feed(chunk):
                     self._take(data, reader)
-                if reader.is_done and events.size > _STREAM_BYTES // 2:
+                if reader.is_complete:
+                    await _linger(chunks)
                     return
                 if events.overlong or events.size > _STREAM_BYTES or reader.size > MOST_CHARACTERS:
                     raise self._too_much(reader)
@@ -152,6 +184,7 @@ class Exchange:
 
     def _take(self, data: bytes, reader: Reader) -> None:
         if data.strip() == b"[DONE]":
+            reader.is_complete = reader.is_done
             return
         try:
             reader.take(_object(data))
@@ -207,6 +240,15 @@ class Exchange:
         """How an answer begins."""
         text = reader.reply().text[:_ERROR_BYTES] or body[:_ERROR_BYTES].decode(errors="replace")
         return {"answer": shorten(self._hide(text), _HEAD_CHARACTERS)} if text else {}
+
+
+async def _linger(chunks: AsyncGenerator[bytes]) -> None:
+    try:
+        async with asyncio.timeout(_LINGER_SECONDS):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, ModelError):
+        pass  # everything was said
 
 
 def _final(error: ModelError, tries: int) -> ModelError:

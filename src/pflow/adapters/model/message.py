@@ -64,6 +64,9 @@ class Reader(Protocol):
     """Puts an answer together from the events of a stream, or from one whole answer."""
 
     is_done: bool
+    """Whether the answer came to its end."""
+    is_complete: bool
+    """Whether nothing more is expected, not even how many tokens it took."""
     failure: JsonView | None
     """What the provider says went wrong in the middle of a stream."""
 

@@ -68,7 +68,7 @@ class MessageReader:
     """Reads events, or a whole message."""
 
     def __init__(self) -> None:
-        self.is_done = False
+        self.is_done = self.is_complete = False
         self.failure: JsonView | None = None
         self._text = Pieces()
         self._call = Pieces()
@@ -94,7 +94,7 @@ class MessageReader:
             self._note(object_in(event, "delta"))
             self._count(object_in(event, "usage"))
         elif kind == "message_stop":
-            self.is_done = True
+            self.is_done = self.is_complete = True
         elif kind == "error" or event.get("error"):
             self.failure = event
 

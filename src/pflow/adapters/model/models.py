@@ -12,7 +12,7 @@ from pflow.adapters.model.target import Choice, Target
 from pflow.core.errors import ModelError, PflowError
 from pflow.core.frozen import Frozen
 from pflow.core.setting.secret_search import MIN_SECRET
-from pflow.engine.attempt.turn import Limits, take_turn
+from pflow.engine.attempt.turn import Limits
 from pflow.engine.model.llm import Completion, Prompt, Report
 
 if TYPE_CHECKING:
@@ -81,8 +81,6 @@ class Models:
         talker = self._talker(target)
         talk = Conversation(talker, prompt, target.model, report)
         check_context(target.shown, talk.question(), target.context)
-        if target.limit is not None:
-            await take_turn(self._limits.find(target.limit, "model", target.base_url, target.model), report)
         if anew:
             self._memory.keep(talker.place, target.model, None)
         try:
@@ -127,7 +125,16 @@ class Models:
         if len(key) >= MIN_SECRET:
             self._learn(target.key, key)
         crowd = self._crowds.setdefault((target.base_url, target.model), Crowd(self._pace))
-        return Exchange(target, WIRES[target.wire], key, crowd, self._pace, self._hide)
+        limits = self._limits
+        return Exchange(
+            target,
+            WIRES[target.wire],
+            key,
+            crowd=crowd,
+            limiter=limits.find(target.limit, "model", target.base_url, target.model) if target.limit else None,
+            pace=self._pace,
+            hide=self._hide,
+        )
 
 
 def _completion(target: Target, talk: Conversation, answer: Answer) -> Completion:
@@ -135,7 +142,7 @@ def _completion(target: Target, talk: Conversation, answer: Answer) -> Completio
     return Completion(
         text=answer.text,
         value=answer.value,
-        model=tally.model or target.model,
+        model=tally.model or target.model or target.name,
         usage=tally.usage,
         cost=_cost(target, tally),
         notes=answer.notes,

@@ -49,7 +49,7 @@ class ResponseReader:
     """Reads events, or a whole response; the last event of a stream holds one, which is what counts."""
 
     def __init__(self) -> None:
-        self.is_done = False
+        self.is_done = self.is_complete = False
         self.failure: JsonView | None = None
         self._text = Pieces()
         self._call = Pieces()
@@ -74,7 +74,7 @@ class ResponseReader:
             self._call.add(text_in(event, "delta"))
         elif kind in _ENDS:
             self.take_whole(object_in(event, "response"))
-            self.is_done = True
+            self.is_done = self.is_complete = True
         elif kind == "error" or event.get("error"):
             self.failure = event
 
