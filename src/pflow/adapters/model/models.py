@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from pflow.engine.attempt.turn import Limits
 from pflow.engine.model.llm import Completion, Prompt, Report
 
 if TYPE_CHECKING:
-    from pflow.adapters.model.conversation import Answer, Conversation, Tally
+    from pflow.adapters.model.conversation import Tally
     from pflow.adapters.model.message import Level, Talker
 
 
@@ -90,11 +91,19 @@ class Models:
                 answer = await talk.value(shape, self._levels(target, talker))
         except ModelError as error:
             error.tokens = talk.tally.usage.input + talk.tally.usage.output
-            error.cost = _cost(target, talk.tally)
+            error.cost = await _cost(target, talk.tally)
             raise
         if answer.has_learned:
             self._memory.keep(talker.place, target.model, answer.level)
-        return Told(completion=_completion(target, talk, answer), target=target, level=answer.level)
+        completion = Completion(
+            text=answer.text,
+            value=answer.value,
+            model=talk.tally.model or target.model or target.name,
+            usage=talk.tally.usage,
+            cost=await _cost(target, talk.tally),
+            notes=answer.notes,
+        )
+        return Told(completion=completion, target=target, level=answer.level)
 
     def _levels(self, target: Target, talker: Talker) -> Sequence[Level]:
         """The levels that are tried, best first: what the settings say, from what is known to work on."""
@@ -137,21 +146,11 @@ class Models:
         )
 
 
-def _completion(target: Target, talk: Conversation, answer: Answer) -> Completion:
-    tally = talk.tally
-    return Completion(
-        text=answer.text,
-        value=answer.value,
-        model=tally.model or target.model or target.name,
-        usage=tally.usage,
-        cost=_cost(target, tally),
-        notes=answer.notes,
-    )
-
-
-def _cost(target: Target, tally: Tally) -> float | None:
+async def _cost(target: Target, tally: Tally) -> float | None:
     if tally.cost is not None or target.kind != "wire":
         return tally.cost
-    from pflow.adapters.model.price import price_of  # lazy: 250 ms, and only after an answer
+    from pflow.adapters.model.price import price_of  # lazy: only after an answer
 
-    return price_of(target.base_url, tuple(dict.fromkeys(filter(None, (tally.model, target.model)))), tally.usage)
+    ids = tuple(dict.fromkeys(filter(None, (tally.model, target.model))))
+    # in a thread: reading the table takes 250 ms, once
+    return await asyncio.to_thread(price_of, target.base_url, ids, tally.usage)

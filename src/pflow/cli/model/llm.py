@@ -108,8 +108,8 @@ def _trial_row(trial: Trial) -> tuple[str, ...]:
     tokens = f"{trial.tokens.input} + {trial.tokens.output} tokens" if trial.tokens.input else ""
     cost = "cost unknown" if trial.cost is None else f"${trial.cost:.6f}"
     level = f"by `{trial.level}`" if trial.level else ""
-    said = trial.answer if trial.ok else f"failed: {trial.problem}"
-    return (trial.question, f"{trial.seconds:.1f} s", tokens, cost, level, shorten(said, _ANSWER_CHARACTERS))
+    said = shorten(trial.answer, _ANSWER_CHARACTERS) if trial.ok else f"failed: {escape(trial.problem)}"
+    return (trial.question, f"{trial.seconds:.1f} s", tokens, cost, level, said)
 
 
 def _notes(report: ModelTest) -> list[str]:

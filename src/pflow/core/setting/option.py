@@ -121,8 +121,8 @@ def find_option(key: str) -> Option:
     """The option of that name; a `NotFoundError` that lists what exists."""
     option = known_option(key)
     if option is None:
-        available = [*_members(key), *OPTIONS, *(f"{prefix}.NAME.FIELD" for prefix in FAMILIES)]
-        listed = "options: " + ", ".join(f"`{name}`" for name in _members(key) or available)
+        available = _members(key) or [*OPTIONS, *(f"{prefix}.NAME.FIELD" for prefix in FAMILIES)]
+        listed = "options: " + ", ".join(f"`{name}`" for name in available)
         raise NotFoundError(
             f"there is no setting `{show(key)}`",
             details={"available": available},

@@ -218,8 +218,8 @@ class ModelBook:
         trials: list[Trial] = []
         for question, prompt in prompts.items():
             trials.append(await self._ask(question, prompt, report))
-            if trials[-1].action in ("auth_failed", "rate_limited"):
-                break
+            if not trials[-1].ok:
+                break  # it would only fail again
         return ModelTest(
             name=target.name,
             model=target.model,
