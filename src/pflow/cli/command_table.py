@@ -22,6 +22,7 @@ COMMANDS = {
     "trace": ("pflow.cli.looking.command:trace", "Show what a run did, step by step."),
     "journal": ("pflow.cli.place.journal:journal", "Make and fill the journal of a place."),
     "state": ("pflow.cli.commands.state:state", "See and change what workflows keep between runs."),
+    "llm": ("pflow.cli.model.llm:llm", "Configure language models, and try them."),
     "settings": ("pflow.cli.commands.settings:settings", "Store credentials and options."),
     "guide": ("pflow.cli.commands.guide:guide", "How to write workflows, on one page."),
     "schema": ("pflow.cli.commands.guide:schema", "The JSON Schema of documents, for editors and models."),

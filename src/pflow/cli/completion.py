@@ -242,6 +242,18 @@ def complete_place(console: Console, ctx: click.Context) -> Offer:
 
 
 @_completer
+def complete_model(console: Console, ctx: click.Context) -> Offer:
+    for found in console.workspace().models.list().models:
+        yield found.name, found.model
+
+
+@_completer
+def complete_provider(console: Console, ctx: click.Context) -> Offer:
+    for found in console.workspace().models.list().providers:
+        yield found.name, found.base_url
+
+
+@_completer
 def complete_schedule(console: Console, ctx: click.Context) -> Offer:
     for view in console.workspace().schedules.list():
         yield view.schedule.name, f"{view.schedule.workflow}, {view.schedule.when}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 COMMANDS = {
     "add_insecure_server": "pflow mcp add … --insecure",
+    "add_model": "pflow llm add {name} --provider PROVIDER --model MODEL",
     "add_server": "pflow mcp add",
     "add_server_with_token": "pflow mcp add NAME --url … --header 'Authorization: Bearer ${TOKEN}'",
     "add_workflow": "add `--with WORKFLOW`",
@@ -31,6 +32,7 @@ COMMANDS = {
     "fork_in_doubt": "pflow runs fork {run} --from {step} --rerun-in-doubt",
     "forget_state": "pflow state unset {workflow} --all",
     "get_setting": "pflow settings get {name}",
+    "list_models": "pflow llm list",
     "list_nodes": "pflow registry list",
     "list_runs": "pflow runs list",
     "list_schedules": "pflow schedule list",

@@ -406,6 +406,6 @@ class Services(Frozen):
     home: Path
     settings: Mapping[str, str]
     tools: ToolSessions | None = None
-    workers: Callable[[], Workers | None] = lambda: None
-    llm: Callable[[], LLM | None] = lambda: None
+    workers: Callable[[], Workers | None] = staticmethod(lambda: None)
+    llm: Callable[[], LLM | None] = staticmethod(lambda: None)
     live: Live | None = None

@@ -30,11 +30,14 @@ if TYPE_CHECKING:
 
     from pflow.adapters.driving_process import DrivingProcesses
     from pflow.adapters.live_output import LiveOutput
+    from pflow.adapters.model.models import Models
+    from pflow.adapters.model.target import Choice
     from pflow.adapters.postgres.database import PostgresDatabase
     from pflow.adapters.sqlite_journal import SqliteJournal
     from pflow.adapters.telemetry import Telemetry
     from pflow.core.setting.place import Place
     from pflow.engine.asking.waits import Patience
+    from pflow.engine.model.llm import LLM
     from pflow.engine.plan import Plan
     from pflow.process.workers import Workers
     from pflow.registry.project_node import ProjectNode
@@ -71,6 +74,7 @@ class Parts(TypedDict, total=False):
     asker: Asker
     patience: Patience
     staying: Staying
+    llm: LLM
 
 
 class Wiring:
@@ -240,7 +244,12 @@ class Wiring:
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         settings = ChainMap(options, dict(self.settings.step_variables()))
         return Services(
-            home=self.home.root, settings=settings, tools=self.tools, workers=lambda: self._workers, live=self._live
+            home=self.home.root,
+            settings=settings,
+            tools=self.tools,
+            workers=lambda: self._workers,
+            llm=lambda: self.llm,
+            live=self._live,
         )
 
     def _live(self, run_id: str, step: str, stream: str, text: str) -> None:
@@ -257,6 +266,38 @@ class Wiring:
         """A run is over here, and says nothing more."""
         if "live_output" in self.__dict__:
             self.live_output.end(run_id)
+
+    @cached_property
+    def llm(self) -> LLM:
+        """Who answers prompts: what the caller brought, else what the settings and the environment name."""
+        return self._parts.get("llm") or self.models
+
+    @cached_property
+    def models(self) -> Models:
+        """The language models of the settings and the environment."""
+        # lazy: few documents ask a model
+        from pflow.adapters.model.memory import LevelMemory
+        from pflow.adapters.model.models import Models
+
+        return Models(
+            self.model_choice,
+            LevelMemory(self.home),
+            limits=self.limits,
+            hide=lambda text: str(self.redactor.text(text)),
+            learn=lambda name, key: self.redactor.add(name, key),
+        )
+
+    def model_choice(self) -> Choice:
+        """What the settings and the environment say about language models now."""
+        from pflow.adapters.model.target import Choice  # lazy: few documents ask a model
+
+        settings = Settings.load(self.home, environ=self.environ)  # a model can be configured while a process lives on
+        return Choice(
+            models=settings.family("llm.models"),
+            default=str(settings.option("llm.default")),
+            agents=str(settings.option("llm.agents")),
+            variables=settings.variables(),
+        )
 
     @cached_property
     def _workers(self) -> Workers | None:

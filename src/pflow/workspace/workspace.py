@@ -24,6 +24,7 @@ from pflow.execution.wiring import Parts, Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
 from pflow.workspace.looking.looking import Looking
+from pflow.workspace.model.modelling import Modelling
 from pflow.workspace.one_step import one_step
 from pflow.workspace.place.placing import Placing
 
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Looking, Placing):
+class Workspace(Looking, Modelling, Placing):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.

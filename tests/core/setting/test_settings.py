@@ -384,3 +384,54 @@ def test_settings_without_a_checksum_or_laid_out_differently_are_used_without_a_
     content = json.loads(place.settings.read_bytes())
     put(place, dict(reversed(content.items())))
     assert load(place).notices == []
+
+
+def test_options_of_a_family_are_set_by_name_and_read_together(place: Home) -> None:
+    settings = Settings(place)
+    settings.set("llm.models.quick.provider", "openrouter")
+    settings.set("llm.models.quick.strict", "OFF")
+    settings.set("llm.models.big-one.context", "8000")
+    assert load(place).family("llm.models") == {
+        "big-one": {"context": 8000},
+        "quick": {"provider": "openrouter", "strict": "off"},
+    }
+    assert [found.key for found in load(place).list() if found.key.startswith("llm.models")] == [
+        "llm.models.big-one.context",
+        "llm.models.quick.provider",
+        "llm.models.quick.strict",
+    ]
+    settings.unset("llm.models.quick.strict")
+    assert load(place).get("llm.models.quick.strict").as_dict() == {
+        "key": "llm.models.quick.strict",
+        "value": "auto",
+        "set": False,
+        "secret": False,
+        "default": "auto",
+        "description": "how an answer is made to fit a schema",
+    }
+    assert load(place).notices == []
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["llm.models", "llm.models.", "llm.models.a", "llm.models.a.nothing", "llm.models.A.key", "llm.models.a.b.key"]
+    + ["llm.models..key", "llm.models.-a.key", "llm.models.a b.key", "llm.models." + "a" * 65 + ".key"],
+)
+def test_a_key_that_no_family_has_is_not_a_setting(place: Home, key: str) -> None:
+    for attempt in (lambda: Settings(place).set(key, "x"), lambda: load(place).get(key)):
+        with pytest.raises(NotFoundError, match="there is no setting") as caught:
+            attempt()
+        assert caught.value.suggestions
+    assert load(place).family("llm.models") == {}
+
+
+def test_a_field_of_a_family_takes_only_what_it_can_mean(place: Home) -> None:
+    with pytest.raises(UsageError) as caught:
+        Settings(place).set("llm.models.quick.wire", "soap")
+    assert [*caught.value.suggestions] == ["it takes `chat` or `responses` or `messages`"]
+
+
+def test_a_misspelt_field_of_a_family_is_suggested_with_its_name(place: Home) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        Settings(place).set("llm.models.quick.modle", "x")
+    assert "llm.models.quick.model" in str(caught.value.suggestions[0])

@@ -45,6 +45,9 @@ class Home:
         self.server_states = root / "mcp-state.json"
         """What was learned about MCP servers."""
 
+        self.models = root / "models.json"
+        """What was learned about language models."""
+
         self.projects = root / "projects.json"
         """What projects bring along that the person has agreed to."""
 

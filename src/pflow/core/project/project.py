@@ -14,7 +14,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
 from pflow.core.library.workflow_text import MAX_DOCUMENT, Form, WorkflowText, read_document
 from pflow.core.project.content import NODES, OPTIONS, WORKFLOWS, Content
-from pflow.core.setting.option import OPTIONS as KNOWN_OPTIONS
+from pflow.core.setting.option import Option, known_option
 
 _FORMS: tuple[tuple[str, Form], ...] = ((".yaml", "yaml"), (".yml", "yaml"), (".json", "json"))
 """What a workflow's file ends in; of two files with one name the first of these is used."""
@@ -95,7 +95,7 @@ class Project(Frozen):
     def options(self) -> dict[str, str | int | bool]:
         """The options that it may set and does, each with a valid value."""
         given = self._given_options()
-        options = {key: KNOWN_OPTIONS[key].parse(value) for key, value in given.items() if _may_set(key)}
+        options = {key: option.parse(value) for key, value in given.items() if (option := _settable(key))}
         return {key: value for key, value in options.items() if value is not None}
 
     def problems(self) -> list[str]:
@@ -115,11 +115,11 @@ class Project(Frozen):
             yield f"`{OPTIONS}` is not a JSON object; it has no effect"
         used = self.options()
         for key, value in self._given_options().items():
-            if not _may_set(key):
-                known = "is for the person to set, not for a project" if key in KNOWN_OPTIONS else "is not an option"
+            if (option := _settable(key)) is None:
+                known = "is for the person to set, not for a project" if known_option(key) else "is not an option"
                 yield f"`{show(key)}` in `{OPTIONS}` {known}; it has no effect"
             elif key not in used:
-                taken = KNOWN_OPTIONS[key].takes()
+                taken = option.takes()
                 yield f"`{show(str(value))}` is not a valid value for `{key}` in `{OPTIONS}`; it takes {taken}"
 
     def _two_files(self) -> Iterator[str]:
@@ -131,9 +131,10 @@ class Project(Frozen):
                 yield f"`{used[name]}` is used; there is also `{path}`"
 
 
-def _may_set(key: str) -> bool:
-    """Whether a project may set an option: what decides about access, cost or storage is the person's alone."""
-    return key in KNOWN_OPTIONS and not KNOWN_OPTIONS[key].policy
+def _settable(key: str) -> Option | None:
+    """An option that a project may set: what decides about access, cost or storage is the person's alone."""
+    option = known_option(key)
+    return None if option is None or option.policy else option
 
 
 def merge_options(projects: list[Project]) -> Mapping[str, tuple[str | int | bool, Path]]:

@@ -87,11 +87,23 @@ OPTIONS = {
         False, "whether only a terminal counts as a person, and not an agent's program that asks one", policy=True
     ),
     "github.base_url": Option("", "the API of a GitHub Enterprise server", policy=True),
+    "llm.default": Option("", "the model that answers where a step names none", policy=True),
+    "llm.agents": Option("", "installed agents that may answer as models: `claude`, `codex`, `gemini`", policy=True),
 }
 
 _TLS = ("auto", "verify", "encrypt", "off")
 
 FAMILIES: Mapping[str, Mapping[str, Option]] = {
+    "llm.models": {
+        "provider": Option("", "whose model it is; `pflow llm list` names the providers", policy=True),
+        "model": Option("", "the id that the provider gives the model", policy=True),
+        "base_url": Option("", "where requests go, if not to the provider's own address", policy=True),
+        "wire": Option("", "the protocol, if not that of the provider", ("chat", "responses", "messages"), policy=True),
+        "key": Option("", "the credential or environment variable that holds the key", policy=True),
+        "strict": Option("auto", "how an answer is made to fit a schema", ("auto", "on", "off", "prompt"), policy=True),
+        "context": Option(0, "tokens that fit into a prompt and its answer; 0 means unknown", policy=True),
+        "limit": Option("", "how often it may be asked: `10/s`, `100/m` or `5/h`", policy=True),
+    },
     "on": {
         "journal": PublicAddress("", "the journal: `postgresql://USER@HOST:PORT/DATABASE`", policy=True),
         "journal_password": Option("", "the credential or environment variable with its password", policy=True),
@@ -110,7 +122,7 @@ FAMILIES: Mapping[str, Mapping[str, Option]] = {
         "lease": Option(15, "seconds after which a worker that is not heard of loses its runs", policy=True),
     },
 }
-"""Options of things that a person names: `on.NAME.FIELD`."""
+"""Options of things that a person names: `llm.models.NAME.FIELD`, `on.NAME.FIELD`."""
 
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _LONGEST_NAME_CHARACTERS = 64

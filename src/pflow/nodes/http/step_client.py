@@ -6,11 +6,10 @@ It keeps no cookies. Importing it costs about 120 ms.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
 from urllib.parse import quote, urlencode
-from weakref import WeakKeyDictionary
 
 from pflow.core.errors import SecurityError, StepError, StepTimeout
 from pflow.core.printable import shorten
@@ -18,6 +17,7 @@ from pflow.http.address import URL, origin, parse_url, place
 from pflow.http.client import AGENT, MAX_REDIRECTS, Answer, Client, Hop, Policy
 from pflow.http.connection import Trust
 from pflow.http.failure import Failure, Kind
+from pflow.http.per_loop import PerLoop
 from pflow.nodes.http.message import Reply, Request
 from pflow.nodes.http.network_policy import NetworkPolicy, Resolve, checked_addresses, is_host_name, resolve_host
 
@@ -73,8 +73,7 @@ class StepClient:
             ) from error
 
 
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncGenerator[None], dict[object, StepClient]]]
-_clients = WeakKeyDictionary()
+_clients: PerLoop[StepClient] = PerLoop()
 
 
 async def shared_client(network: NetworkPolicy, *, verify: bool = True) -> StepClient:
@@ -82,26 +81,7 @@ async def shared_client(network: NetworkPolicy, *, verify: bool = True) -> StepC
 
     Connections are never shared between policies, so that what one call may reach does not become open to another.
     """
-    loop = asyncio.get_running_loop()
-    if loop not in _clients:
-        opened: dict[object, StepClient] = {}
-        _clients[loop] = life, _ = _close_with_loop(loop, opened), opened
-        await anext(life)
-    clients = _clients[loop][1]
-    key = (network, verify)
-    if key not in clients:
-        clients[key] = StepClient(network, verify=verify)
-    return clients[key]
-
-
-async def _close_with_loop(loop: asyncio.AbstractEventLoop, clients: dict[object, StepClient]) -> AsyncGenerator[None]:
-    """Stays suspended until the loop shuts its generators down: the loop's owner need not know of the clients."""
-    try:
-        yield
-    finally:
-        _clients.pop(loop, None)
-        for client in clients.values():
-            await client.aclose()
+    return await _clients.get((network, verify), lambda: StepClient(network, verify=verify))
 
 
 async def _read(answer: Answer, request: Request) -> Reply:

@@ -1,0 +1,1 @@
+"""Language models: configuring them, listing who could answer, and trying them."""
