@@ -81,7 +81,7 @@ class CallContext:
         """Begin a run and leave it to others to drive; its id. It outlives the server, and anyone can ask for it."""
 
         def leave() -> str:
-            workspace = self.workspaces.open()
+            workspace = self.workspaces.open(lends=True)
             return workspace.detach(begin(workspace)).run_id
 
         run_id = await asyncio.to_thread(leave)
@@ -140,7 +140,7 @@ class CallContext:
 
     async def _begin_watched(self, begin: Begin, observer: Observer) -> LiveRun:
         """Begin a run whose questions the client hears of: at once where it can be asked, else when all is done."""
-        parts: Parts = {"patience": Patience(hands_back=True)}
+        parts: Parts = {"patience": Patience(hands_back=True), "lends": True}
         context, caller = self._context, self._caller
         if context is not None and caller.takes_forms and not caller.is_modern:
             workspaces = self.workspaces

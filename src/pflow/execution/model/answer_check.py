@@ -1,0 +1,40 @@
+"""Whether a value fits the schema of an answer: for agents that answer prompts in place of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import orjson
+
+from pflow.core.errors import InputError
+from pflow.mcp.call.argument import SchemaCheck, why_unusable
+from pflow.mcp.call.argument_problem import WHOLE
+
+
+def check_answer(schema: Mapping[str, object], value: object) -> None:
+    """Raise `InputError` that says everything which is wrong with an answer."""
+    found = _check_of(orjson.dumps(schema)).problems(value)
+    if not found:
+        return
+    problems = [one.replace(WHOLE, "the answer", 1) for one in found]
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    raise InputError(
+        f"the answer does not fit its schema: {problems[0]}{more}",
+        details={"problems": problems, "schema": dict(schema)},
+        suggestions=["correct it, and answer again; the question stays open"],
+    )
+
+
+def schema_problem(schema: Mapping[str, object]) -> str:
+    """Why a schema cannot be used; nothing if it can."""
+    try:
+        SchemaCheck(schema)
+    except ValueError as error:
+        return why_unusable(error)
+    return ""
+
+
+@lru_cache(maxsize=16)
+def _check_of(schema: bytes) -> SchemaCheck:
+    return SchemaCheck(orjson.loads(schema))
