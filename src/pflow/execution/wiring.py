@@ -241,13 +241,18 @@ class Wiring:
             staying=self._parts.get("staying"),
             secret=self._key,
             driven=self.is_driving,
-            lends=self._parts.get("lends", False),
+            lends=self.lends,
         )
 
     @property
     def is_driving(self) -> bool:
         """Whether runs are driven here for others."""
         return self._parts.get("driven", False)
+
+    @property
+    def lends(self) -> bool:
+        """Whether whoever starts runs here answers prompts for which there is no model."""
+        return self._parts.get("lends", False)
 
     def _patience(self) -> Patience:
         """How long this process waits when there is nothing else to do."""

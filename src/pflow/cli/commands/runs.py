@@ -14,7 +14,7 @@ from pflow.cli.commands.runs_again import explain_missing, fork, settle
 from pflow.cli.completion import complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.run_report import detach_run, run_watched, show_outcome
-from pflow.cli.text import ago, show_ms
+from pflow.cli.text import ago, show_ms, show_spent
 from pflow.core.errors import DocumentError, InputError
 from pflow.core.json_type import objects_in
 from pflow.core.printable import columns, escape, shorten
@@ -205,6 +205,8 @@ def _render_run(found: Mapping[str, object], waits: Sequence[Waiting]) -> str:
     when = f", started {ago(started)}" if isinstance(started, float) else ""
     took = found.get("duration_ms")
     length = f", {show_ms(took)}" if isinstance(took, float | int) else ""
+    if spent := show_spent(found.get("tokens"), found.get("cost")):
+        length += f", {spent}"
     lines = [
         f"{found.get('run_id')}  {found.get('status')}{length}{when}",
         f"workflow {escape(str(found.get('workflow') or ''))}",
@@ -294,6 +296,8 @@ def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
         about = f"{items}; {about}" if about else items
     if (lost := step.get("items_failed")) and step.get("status") == "completed":
         about = f"{lost} of {step.get('items', '?')} items failed" + (f"; {about}" if about else "")
+    if spent := show_spent(step.get("tokens"), step.get("cost")):
+        about = f"{spent}; {about}" if about else spent
     if section := step.get("section"):
         about = f"in {section}" + (f": {about}" if about else "")
     status = str(step.get("status", "")).replace("_", " ")

@@ -70,10 +70,11 @@ class Desk:
         await self._run.emit_grouped(used)
 
 
-def no_model(model: str) -> NoModelError:
-    """Nobody can answer: what to do about it."""
+def no_model(model: str, node: str = "") -> NoModelError:
+    """Nobody can answer, and for which node that is known before the run: what to do about it."""
+    needed = f", and node `{node}` (llm) needs one" if node else ""
     return NoModelError(
-        f"no language model answers to `{model}`" if model else "no language model is configured",
+        (f"no language model is configured as `{model}`" if model else "no language model is configured") + needed,
         suggestions=[
             Advice("configure one with `{add_model}`"),
             "or put the key of a provider into the environment, and write `model: PROVIDER/MODEL`",

@@ -15,6 +15,7 @@ from pflow.core.errors import AnsweredError, InputError, NotFoundError, PflowErr
 from pflow.core.event import Settled, StepAsked
 from pflow.core.frozen import Frozen
 from pflow.core.moment import show_moment
+from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
 from pflow.core.wait_text import show_wait
 from pflow.engine.asking.form import Reply, choices_of, fields_of, schema_of, settle_reply
@@ -58,7 +59,8 @@ class Waiting(Frozen):
     @property
     def phrase(self) -> str:
         """What is waited for, in words that follow "waiting"."""
-        return show_wait(self.kind, self.prompt, approves=self.approves, deadline=self.deadline)
+        prompt = self.prompt if self.schema is None else shorten(self.prompt, _PREVIEW_CHARACTERS)
+        return show_wait(self.kind, prompt, approves=self.approves, deadline=self.deadline)
 
     def as_data(self, limit: int = MOST_SHOWN_BYTES) -> dict[str, object]:
         """As results have it; the key is for those who are asked. What is shown is cut to about `limit` bytes."""

@@ -11,6 +11,8 @@ from pflow.core.errors import InputError
 from pflow.mcp.call.argument import SchemaCheck, why_unusable
 from pflow.mcp.call.argument_problem import WHOLE
 
+_MOST_TOLD = 5
+
 
 def check_answer(schema: Mapping[str, object], value: object) -> None:
     """Raise `InputError` that says everything which is wrong with an answer."""
@@ -18,9 +20,10 @@ def check_answer(schema: Mapping[str, object], value: object) -> None:
     if not found:
         return
     problems = [one.replace(WHOLE, "the answer", 1) for one in found]
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    told = "; ".join(problems[:_MOST_TOLD])
+    more = f"; and {len(problems) - _MOST_TOLD} more" if len(problems) > _MOST_TOLD else ""
     raise InputError(
-        f"the answer does not fit its schema: {problems[0]}{more}",
+        f"the answer does not fit its schema: {told}{more}",
         details={"problems": problems, "schema": dict(schema)},
         suggestions=["correct it, and answer again; the question stays open"],
     )
