@@ -185,7 +185,7 @@ class CheckedNode:
 
     def _answered(self, outputs: tuple[Field, ...]) -> tuple[Field, ...]:
         """The outputs of a step that asks a language model, with the type of its answer."""
-        from pflow.execution.model.llm_check import response_field  # lazy: many documents ask no model
+        from pflow.execution.model.response import response_field  # lazy: many documents ask no model
 
         return tuple(
             response_field(field, self.spec.params) if field.name == "response" else field for field in outputs

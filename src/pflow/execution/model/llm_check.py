@@ -1,23 +1,12 @@
-"""Checks `llm` nodes before a run: their schema, and the type of what they answer."""
+"""Checks `llm` nodes before a run: their prompt and their schema."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pflow.core.interface import Field
 from pflow.core.json_type import TYPES
-from pflow.core.schema_path import kind_of
-from pflow.engine.model.schema import TEXT, is_field_map, response_schema
+from pflow.engine.model.schema import is_field_map, response_schema
 from pflow.execution.node_check import CheckedNode, Report
-
-
-def response_field(field: Field, params: Mapping[str, object]) -> Field:
-    """The output `response` of a step with these params."""
-    written = params.get("schema")
-    if not isinstance(written, Mapping) or not written:
-        return field._replace(type="string", schema=TEXT)
-    schema = response_schema(written)
-    return field._replace(type=kind_of(schema), schema=schema)
 
 
 def check_llm(node: CheckedNode, report: Report) -> None:
