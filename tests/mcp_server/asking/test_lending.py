@@ -25,7 +25,7 @@ PROFILES = [CLAUDE, OLDER_CLAUDE, CODEX, OPENCODE, GEMINI]
 PERSON: Json = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 SCHEMA: Json = {"title": {"type": "string"}, "people": {"type": "array", "items": PERSON}}
 TWO = document(
-    asks("Who wrote ${book}?", id="who", schema=SCHEMA, system="Be brief."),
+    asks("Who wrote ${book}?", id="who", schema=SCHEMA, system="Be brief.", more={"timeout": 60}),
     asks("Praise ${who.response.people[0].name}", id="praise"),
     inputs={"book": {"type": "string", "default": "this"}},
     outputs={"said": "${praise.response}", "usage": "${praise.usage}", "cost": "${who.cost}", "by": "${who.model}"},
@@ -131,7 +131,11 @@ def test_an_agent_can_decline(home: Path, start: Callable[[Profile], Host]) -> N
 
 def test_all_items_of_a_batch_are_answered_together(home: Path, start: Callable[[Profile], Host]) -> None:
     host = start(OPENCODE)
-    each = asks("Rate ${item}", schema={"score": {"type": "integer"}}, more={"batch": {"items": ["a", "b", "c"]}})
+    each = asks(
+        "Rate ${item}",
+        schema={"score": {"type": "integer"}},
+        more={"batch": {"items": ["a", "b", "c"]}, "timeout": 60, "limit": "100/s"},
+    )
     last = {"id": "last", "type": "let", "params": {"scores": "ask.results.map(r, r.response.score)"}}
     data = data_of(host.call({"workflow": document(each, last)}))
     assert [one["prompt"] for one in data["waiting"]] == ["Rate a", "Rate b", "Rate c"]

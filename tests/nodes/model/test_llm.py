@@ -57,8 +57,8 @@ def test_templates_stand_in_prompts_as_in_any_text(home: Path) -> None:
 def test_a_map_of_fields_is_asked_for_as_json_schema(home: Path) -> None:
     model = ScriptedModel({"title": "A"})
     with workspace_of(home, model) as workspace:
-        outcome = workspace.run(document(asks(schema=TITLE), outputs={"title": "${ask.response.title}"}))
-    assert outcome.outputs == {"title": "A"}
+        outcome = workspace.run(document(asks(schema=TITLE), outputs={"answer": "${ask.response}"}))
+    assert outcome.outputs == {"answer": {"title": "A", "note": ""}}
     assert model.prompts[0].schema == {
         "type": "object",
         "properties": TITLE,

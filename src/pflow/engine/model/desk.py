@@ -55,6 +55,8 @@ class Desk:
             raise
         usage = completion.usage
         await self._record(completion.model, usage.input + usage.output, completion.cost)
+        if completion.cost is None and any(budget.usd is not None for budget in self._run.budgets.values()):
+            self._run.report(self._step, f"the price of `{completion.model}` is not known; `budget.usd` cannot limit it")
         return completion
 
     def _check_budgets(self) -> None:

@@ -33,6 +33,18 @@ def response_schema(written: Mapping[str, object]) -> Mapping[str, object]:
     }
 
 
+def with_defaults(written: Mapping[str, object], value: object) -> object:
+    """An answer with the defaults of the fields that it leaves out, as the answer to a question has them."""
+    if not isinstance(value, Mapping) or not is_field_map(written):
+        return value
+    left = {
+        name: field["default"]
+        for name, field in written.items()
+        if name not in value and isinstance(field, Mapping) and field.get("default") is not None
+    }
+    return {**value, **left} if left else value
+
+
 def _field(schema: Mapping[str, object]) -> dict[str, object]:
     own = {key: value for key, value in schema.items() if key != "required" or not isinstance(value, bool)}
     return own if _TYPED & own.keys() else {**TEXT, **own}

@@ -8,6 +8,7 @@ from functools import lru_cache
 import orjson
 
 from pflow.core.errors import InputError
+from pflow.core.json_type import JSON_TYPES
 from pflow.mcp.call.argument import SchemaCheck, why_unusable
 from pflow.mcp.call.argument_problem import WHOLE
 
@@ -29,13 +30,16 @@ def check_answer(schema: Mapping[str, object], value: object) -> None:
     )
 
 
-def schema_problem(schema: Mapping[str, object]) -> str:
-    """Why a schema cannot be used; nothing if it can."""
+def schema_problem(schema: Mapping[str, object]) -> tuple[str, tuple[str | int, ...]]:
+    """Why a schema cannot be used, and where in it that is seen; nothing if it can."""
     try:
         SchemaCheck(schema)
     except ValueError as error:
-        return why_unusable(error)
-    return ""
+        place = tuple(getattr(error, "instance_path", None) or ())
+        if place[-1:] == ("type",):
+            return f"its types are {', '.join(sorted(JSON_TYPES))}", place
+        return why_unusable(error), place
+    return "", ()
 
 
 @lru_cache(maxsize=16)

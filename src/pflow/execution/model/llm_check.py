@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pflow.core.document.position import show_path
 from pflow.core.json_type import TYPES
 from pflow.engine.model.schema import is_field_map, response_schema
 from pflow.execution.node_check import CheckedNode, Report
@@ -32,10 +33,13 @@ def check_llm(node: CheckedNode, report: Report) -> None:
                 message = f"field `{name}` of the answer cannot be of type `{kind}`"
                 report("bad-schema", message, (*path, name, "type"), hint=f"write `type: {known}`")
                 return
-    if problem := schema_problem(response_schema(written)):
+    problem, place = schema_problem(response_schema(written))
+    if problem:
+        inside = place[1:] if is_field_map(written) and place[:1] == ("properties",) else place
+        where = f" at `{show_path(inside)}`" if inside else ""
         report(
             "bad-schema",
-            f"the schema of node `{node.spec.id}` (llm) cannot be used: {problem}",
-            path,
+            f"the schema of node `{node.spec.id}` (llm) cannot be used{where}: {problem}",
+            (*path, *inside),
             hint="write fields by name, such as `{title: {type: string}}`, or JSON Schema",
         )

@@ -16,7 +16,7 @@ from pflow.engine.asking.approval import clean_prompt
 from pflow.engine.asking.question import Question
 from pflow.engine.context import StepContext, current_step
 from pflow.engine.model.llm import Completion, Prompt
-from pflow.engine.model.schema import TEXT, response_schema
+from pflow.engine.model.schema import TEXT, response_schema, with_defaults
 from pflow.nodes import param
 
 MOST_LENT_CHARACTERS = 100_000
@@ -63,10 +63,12 @@ class Llm(AsyncNode):
         question = question_of(self.params)
         model = param.text(self.params, "model")
         if step.desk.is_lent(question, model):
-            return await _lend(step, question)
-        prompt = await asyncio.to_thread(prompt_of, self.params)
-        step.report(f"asking {model or 'the model'}")
-        return _outputs(await step.desk.complete(prompt), step)
+            found = await _lend(step, question)
+        else:
+            prompt = await asyncio.to_thread(prompt_of, self.params)
+            step.report(f"asking {model or 'the model'}")
+            found = _outputs(await step.desk.complete(prompt), step)
+        return {**found, "response": with_defaults(param.mapping(self.params, "schema"), found["response"])}
 
     async def post_async(self, shared: MutableMapping[str, Any], prep_res: object, exec_res: dict[str, object]) -> str:
         """Write the answer."""
