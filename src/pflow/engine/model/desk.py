@@ -56,14 +56,16 @@ class Desk:
         usage = completion.usage
         await self._record(completion.model, usage.input + usage.output, completion.cost)
         if completion.cost is None and any(budget.usd is not None for budget in self._run.budgets.values()):
-            self._run.report(self._step, f"the price of `{completion.model}` is not known; `budget.usd` cannot limit it")
+            self._run.report(
+                self._step, f"the price of `{completion.model}` is not known; `budget.usd` cannot limit it"
+            )
         return completion
 
     def _check_budgets(self) -> None:
         spending = self._run.history.spending
         for prefix, budget in self._run.budgets.items():
             if spending is not None and self._step.startswith(prefix):
-                check_budget(budget, spending.inside(prefix))
+                check_budget(budget, spending.inside(prefix), self._run.run_id)
 
     async def _record(self, model: str, tokens: int, cost: float | None) -> None:
         step, item = place_of(self._step)

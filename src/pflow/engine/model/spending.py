@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pflow.core.advice import Advice
 from pflow.core.document.document import Budget
 from pflow.core.errors import BudgetError
 from pflow.core.event import ModelUsed
@@ -61,11 +62,10 @@ class Spending:
         )
 
 
-def check_budget(budget: Budget, spent: Spent) -> None:
-    """Raise `BudgetError` once what may be spent is spent."""
-    used = f"${spent.usd:.6g}" if budget.usd is not None else ""
+def check_budget(budget: Budget, spent: Spent, run_id: str) -> None:
+    """Raise `BudgetError` once what a run may spend is spent."""
     if budget.usd is not None and spent.usd >= budget.usd:
-        over = f"{used} of ${budget.usd:g}"
+        over = f"${spent.usd:.6g} of ${budget.usd:g}"
     elif budget.tokens is not None and spent.tokens >= budget.tokens:
         over = f"{spent.tokens:,} of {budget.tokens:,} tokens"
     else:
@@ -76,5 +76,5 @@ def check_budget(budget: Budget, spent: Spent) -> None:
             "budget": {name: value for name, value in budget._asdict().items() if value is not None},
             "spent": {"usd": round(spent.usd, 9), "tokens": spent.tokens},
         },
-        suggestions=["raise `budget` in the document, and resume the run with the edited document"],
+        suggestions=[Advice("raise `budget` in the document, and go on with `{resume_edited}`", run=run_id)],
     )
