@@ -11,7 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
+from pflow import Workspace
 from pflow.core.errors import ModelError, NoModelError
+from pflow.core.file.home import Home
 from pflow.engine.model.llm import Prompt
 from tests.nodes.model.scripted import ScriptedModel, asks, document, workspace_of
 
@@ -208,3 +210,15 @@ def test_an_answer_that_takes_too_long_is_a_timeout(home: Path) -> None:
     with workspace_of(home, Slow()) as workspace:
         outcome = workspace.run(document(asks(more={"timeout": 0.05})))
     assert outcome.error is not None and outcome.error["type"] == "timeout"
+
+
+def test_the_time_in_which_an_agent_is_asked_does_not_count(home: Path) -> None:
+    begin = {"id": "begin", "type": "echo", "params": {"x": 1}}
+    pause = {"id": "pause", "type": "wait", "params": {"for": 0.6}}
+    edges = [{"from": "begin", "to": "ask"}, {"from": "begin", "to": "pause"}]
+    written = document(begin, asks(more={"timeout": 0.2}), pause, edges=edges, outputs={"said": "${ask.response}"})
+    with Workspace(Home(home), lends=True) as workspace:
+        outcome = workspace.run(written)
+        assert (outcome.status, [one.place for one in outcome.open_waits]) == ("waiting", ["ask"])
+        workspace.answer(outcome.run_id, choice="So.", by="ada")
+        assert workspace.resume(outcome.run_id).outputs == {"said": "So."}

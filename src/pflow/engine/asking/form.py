@@ -120,6 +120,8 @@ def _value(schema: Mapping[str, object], reply: Reply, text: bool) -> object:
         raise InputError("the answer is given twice: as a value, and as fields", suggestions=["leave one of them out"])
     if reply.choice is not None:
         return reply.choice if schema.get("type") == "string" else _read_json(reply.choice)
+    if not reply.fields and (text or schema.get("type") == "string"):
+        raise InputError("the answer is missing", suggestions=["give it as text, as JSON, or as `name=value`"])
     if not text:
         return dict(reply.fields)
     inner = schema.get("properties")
