@@ -55,3 +55,19 @@ def test_the_version_loads_almost_nothing(home: Path) -> None:
 )
 def test_a_command_loads_nothing_it_does_not_need(command: tuple[Any, ...], home: Path) -> None:
     assert loaded("-m", "pflow", *command, home=home) & FORBIDDEN == set()
+
+
+def test_a_run_without_a_model_loads_nothing_about_models(home: Path) -> None:
+    words = ("-X", "importtime", "-m", "pflow", "run", "examples/hello.json", "name=Ada")
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=ROOT,
+        env={**os.environ, "PFLOW_HOME": str(home)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert {name for name in names if name.startswith("pflow.") and ".model" in name} == set()

@@ -36,6 +36,7 @@ from pflow.execution.fit import literal_fit, natural_key, template_fit, value
 from pflow.execution.keeping import check as state_check
 from pflow.execution.keeping import declared
 from pflow.execution.lint import code_lint, endless_loop, word_list
+from pflow.execution.model import llm_check
 from pflow.execution.need.requirement import BAD_SERVER, MISSING
 from pflow.execution.outcome import Outcome
 from pflow.execution.repeat import purity
@@ -238,6 +239,7 @@ def test_every_issue_code_is_listed() -> None:
                 declared,
                 state_check,
                 literal_fit,
+                llm_check,
                 membership,
                 natural_key,
                 node_check,

@@ -30,7 +30,7 @@ TOOLS = {
 
 MISSING: dict[str, set[tuple[str, str]]] = {
     "12-dependabot-bundler": set(),
-    "14-email-router": {("unknown-type", "nodes[3].params.workflow")},  # llm
+    "14-email-router": set(),
     "22-pr-watch": set(),
     "p01-nested-if-join": set(),
     "p05-retry-until-backoff": set(),

@@ -36,7 +36,7 @@ DOCUMENTS: list[tuple[str, str]] = [
     ("nodes: [{id: a, type: set, params: {x: 1}}]", "did you mean `let`?"),
     ("nodes: [{id: a, type: raise}]", "did you mean `fail`?"),
     ("nodes: [{id: a, type: sleep, params: {seconds: 5}}]", "did you mean `wait`?"),
-    ("nodes: [{id: a, type: llm, params: {prompt: hi}}]", "no step calls a model yet"),
+    ("nodes: [{id: a, type: openai, params: {prompt: hi}}]", "did you mean `llm`?"),
     ("nodes: [{id: a, type: foreach}]", "`batch` on a node runs it once per item"),
     ("nodes: [{id: a, type: parallel}]", "several edges from one node run in parallel"),
     ("nodes: [{id: a, type: mcp-git-git-log}]", "pflow mcp sync"),

@@ -12,6 +12,7 @@ from pflow.core.errors import NotFoundError
 from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from pflow.workspace.guide import TOPICS, guide_page
+from tests.nodes.model.scripted import ScriptedModel
 
 BYTES_PER_TOKEN = 4
 """Of English and YAML, about."""
@@ -40,7 +41,8 @@ def test_the_documents_of_the_guide_run(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("one two three")
     given = {"path": "a.txt", "file": "a.txt", "names": ["Ada"]}
-    with Workspace(Home(home), on_ask=lambda question: question.choices[0]) as workspace:
+    model = ScriptedModel({"subject": "the printer", "urgent": True})
+    with Workspace(Home(home), on_ask=lambda question: question.choices[0], llm=model) as workspace:
         for text in documents_of(topic):
             parsed = parse_text(text)
             assert parsed.issues == () and parsed.document is not None, text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pflow.cli.argument import read_params
 from pflow.cli.console import Console
-from pflow.cli.text import quote, render_failure, show_ms
+from pflow.cli.text import quote, render_failure, show_ms, show_spent
 from pflow.core.errors import DocumentError, InputError
 from pflow.core.interface import Field
 from pflow.core.printable import escape
@@ -34,7 +34,8 @@ def run_watched(console: Console, begin: Callable[[Workspace], LiveRun]) -> Outc
         outcome = workspace.wait(run, signals=True)
     if progress.shown and outcome.success:
         steps = f"{outcome.steps} step{'s' * (outcome.steps != 1)}"
-        console.say(f"{steps} in {show_ms(outcome.duration_ms)}, run {outcome.run_id}")
+        spent = f", {show_spent(outcome.spent.tokens, outcome.spent.cost)}" if outcome.spent is not None else ""
+        console.say(f"{steps} in {show_ms(outcome.duration_ms)}{spent}, run {outcome.run_id}")
     return outcome
 
 

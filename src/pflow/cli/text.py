@@ -57,6 +57,15 @@ def show_ms(ms: float) -> str:
     return f"{ms:.0f} ms" if ms < 1000 else show_seconds(ms / 1000)
 
 
+def show_spent(tokens: object, cost: object) -> str:
+    """What language models took: `1,234 tokens, $0.0012`; nothing if none was asked."""
+    if not isinstance(tokens, int):
+        return ""
+    price = f"{cost:.6f}".rstrip("0") if isinstance(cost, float | int) else ""
+    whole, _, cents = price.partition(".")
+    return f"{tokens:,} tokens, " + (f"${whole}.{cents:0<2}" if price else "at an unknown price")
+
+
 def show_seconds(seconds: float) -> str:
     """How long something takes, while it does."""
     if seconds < 10:

@@ -24,6 +24,7 @@ PflowError              pflow             1
         ExpressionError expression        1
         ModelError      model             1
             NoModelError no_model         1
+        BudgetError     budget            1
         ServerError     mcp               1
             ServerGone  mcp_gone          1
             ReplyError  mcp_reply         1
@@ -269,6 +270,12 @@ class NoModelError(ModelError):
     """No model is configured that could answer."""
 
     code = "no_model"
+
+
+class BudgetError(StepError):
+    """What a document may spend on language models is spent. No edge and no further attempt makes up for that."""
+
+    code = "budget"
 
 
 class ServerError(StepError):

@@ -50,7 +50,7 @@ class RunStarted(Frozen):
     `date` is the day in the time zone of the run, `directory` the one in which its process was: others go on there.
     `forked_from` is the run whose steps it begins with: see `RunForked`. `state` is what its workflow and those in it
     had kept, each under its scope, `state_versions` which versions of it, and `state_scope` the scope of the run's own.
-    With `is_trial` the run keeps nothing.
+    With `is_trial` the run keeps nothing. With `lends`, whoever started it answers prompts for which there is no model.
     """
 
     workflow: str
@@ -64,6 +64,7 @@ class RunStarted(Frozen):
     state_versions: Mapping[str, Mapping[str, int]] = {}
     state_scope: str = ""
     is_trial: bool = False
+    lends: bool = False
 
 
 class RunForked(Frozen):
@@ -88,7 +89,8 @@ class RunResumed(Frozen):
     one in which the process was.
 
     `state` is what was read of the state only now: all of it where it `is_renewed`, because another run had changed it.
-    Steps that depend on it run again then. `state_scope` is where an edited document keeps it.
+    Steps that depend on it run again then. `state_scope` is where an edited document keeps it. With `lends`, whoever
+    took it up answers prompts for which there is no model.
     """
 
     at: float
@@ -102,6 +104,7 @@ class RunResumed(Frozen):
     state_versions: Mapping[str, Mapping[str, int]] = {}
     state_scope: str = ""
     is_renewed: bool = False
+    lends: bool = False
 
 
 class DoubtSettled(Frozen):
@@ -248,6 +251,20 @@ class StepAnswered(Frozen):
     waited: float = 0.0
 
 
+class ModelUsed(Frozen):
+    """A language model worked for a step: it read and wrote `tokens`, for `cost` US dollars if the price is known.
+
+    It did so whatever became of the attempt.
+    """
+
+    step: str
+    at: float
+    item: int | None = None
+    model: str = ""
+    tokens: int = 0
+    cost: float | None = None
+
+
 class RunEnding(Frozen):
     """The main part of a run is over, and a section begins: `on_failure` or `finally`.
 
@@ -309,6 +326,7 @@ Event = (
     | ItemNotYet
     | StepAsked
     | StepAnswered
+    | ModelUsed
     | RunEnding
     | RunCompleted
     | RunFailed

@@ -26,6 +26,9 @@ MCP_SERVER, MCP_TOOL = "__mcp_server__", "__mcp_tool__"
 ERROR_ACTIONS = ("rate_limited", "auth_failed", "resource_missing", "timeout", "declined", "error")
 """Actions that a failed step can take, the general one last."""
 
+MODEL_ERROR_ACTIONS = ("refused", "cut")
+"""Further ones of a step that asks a language model. Elsewhere they are words like any other."""
+
 
 class Field(Frozen):
     """A parameter, a natural key or an output.

@@ -100,6 +100,10 @@ TYPES: Mapping[str, tuple[str, ...]] = {
         *("human", "human-input", "user-input", "input", "question", "confirm", "form", "manual"),
         *("approval", "approve", "wait-for-approval", "wait-for-input"),
     ),
+    "llm": (
+        *("ai", "prompt", "gpt", "openai", "anthropic", "claude", "gemini", "chat", "chat-completion", "completion"),
+        *("agent", "model", "language-model", "generate", "summarize"),
+    ),
     "wait": ("sleep", "delay", "pause", "timer", "wait-for", "wait-until", "wait-for-event"),
     "workflow": ("subworkflow", "sub-workflow", "subflow", "call", "child", "task"),
 }
@@ -118,10 +122,6 @@ TYPE_HINTS: Mapping[str, str] = {
     ),
     **dict.fromkeys(("parallel", "fork", "fanout"), "several edges from one node run in parallel"),
     **dict.fromkeys(("join", "merge", "gather", "wait-all"), "a node that several edges reach waits for all of them"),
-    **dict.fromkeys(
-        ("llm", "ai", "prompt", "gpt", "openai", "anthropic", "claude", "chat", "agent", "model"),
-        "no step calls a model yet; call its API with `http`, or a tool of an MCP server",
-    ),
     **dict.fromkeys(("mcp", "tool", "mcp-tool"), "a tool of an MCP server is the type `mcp-SERVER-TOOL`"),
     **dict.fromkeys(
         ("retry", "try", "catch"), "`retry` is a field of a node, and an edge for `error` handles a failure"

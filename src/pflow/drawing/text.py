@@ -160,7 +160,13 @@ def _state(plan: Plan) -> str:
 
 
 def _limit(plan: Plan) -> list[str]:
-    return [f"timeout {show_duration(plan.timeout)}"] if plan.timeout is not None else []
+    found = [f"timeout {show_duration(plan.timeout)}"] if plan.timeout is not None else []
+    if plan.budget is not None:
+        usd, tokens = plan.budget.usd, plan.budget.tokens
+        parts = [f"${usd:g}"] if usd is not None else []
+        parts += [f"{tokens:,} tokens"] if tokens is not None else []
+        found.append(f"budget {' and '.join(parts)}")
+    return found
 
 
 def _asks(plan: Plan) -> str:

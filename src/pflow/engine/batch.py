@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pflow.core.advice import to_text
-from pflow.core.errors import DeclinedError, NotYetError, PflowError, StepError, StepTimeout
+from pflow.core.errors import BudgetError, DeclinedError, NotYetError, PflowError, StepError, StepTimeout
 from pflow.core.event import Event, ItemCompleted, ItemFailed, ItemNotYet, ItemStarted, StepCompleted, StepStarted
 from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup
@@ -16,7 +16,7 @@ from pflow.engine.attempt.pause import Pauses
 from pflow.engine.attempt.turn import take_turn
 from pflow.engine.attempt.until import check_until
 from pflow.engine.credential import learn_item, learn_params
-from pflow.engine.failure import Halted, retry_wait, within
+from pflow.engine.failure import Halted, retry_wait
 from pflow.engine.history import same_work, withheld_item
 from pflow.engine.name_lookup import StepLookup
 from pflow.engine.template_size import check_sizes
@@ -234,6 +234,8 @@ class Batch:
         """
         refused = unapproved or isinstance(error, DeclinedError)
         self._refused += refused
+        if isinstance(error, BudgetError) and self.failure is None:
+            self.failure = error  # no item is to spend more
         if not refused and not self.batch.keep_going and self.failure is None:
             self.failure = _stopped(error, self.node.id, index, self._done_count())
         self.errors[index] = described
@@ -267,7 +269,7 @@ class Batch:
         if node.child is not None:
             _, writes, _, sets = await scope.run_child(node, params, step, what)
         else:
-            _, writes, _, sets = await within(node.timeout, scope.run_node(node, params, step), what)
+            _, writes, _, sets = await scope.run_timed(node, params, step, what)
         return writes, sets
 
     def _hold(self, writes: Mapping[str, object]) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pflow.core.event import StepAnswered
+    from pflow.engine.model.desk import Desk
     from pflow.engine.ports import Services
 
 Report = Callable[[str, str], None]
@@ -25,19 +26,27 @@ Ask = Callable[..., Awaitable["StepAnswered"]]
 class StepContext:
     """One step's surroundings. `idempotency_key` is the same for every attempt at the step, also after a crash.
 
-    `ask` is there for steps of types that wait.
+    `ask` is there for steps of types that wait, `desk` for those that ask language models.
     """
 
-    __slots__ = ("_report", "ask", "node", "run_id", "services", "step")
+    __slots__ = ("_report", "ask", "desk", "node", "run_id", "services", "step")
 
     def __init__(
-        self, run_id: str, node: str, step: str, services: Services, report: Report, ask: Ask | None = None
+        self,
+        run_id: str,
+        node: str,
+        step: str,
+        services: Services,
+        report: Report,
+        ask: Ask | None = None,
+        desk: Desk | None = None,
     ) -> None:
         self.run_id = run_id
         self.node = node
         self.step = step
         self.services = services
         self.ask = ask
+        self.desk = desk
         self._report = report
 
     @property

@@ -59,6 +59,7 @@ class Executor:
     """Runs any number of plans at once on one event loop and one journal.
 
     With `driven` it does so for others: a run that it stops, or that is cut off, is taken up by whoever drives next.
+    With `lends`, whoever starts runs here answers prompts for which there is no model.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Executor:
         staying: Staying | None = None,
         secret: Secret | None = None,
         driven: bool = False,
+        lends: bool = False,
     ) -> None:
         self._shared = Shared(
             journal=journal,
@@ -89,6 +91,7 @@ class Executor:
             patience=patience,
             staying=staying,
             sign=partial(_sign, secret or _own_secret()),
+            lends=lends,
         )
         self._driven = driven
         self._records_only = False
@@ -121,6 +124,8 @@ class Executor:
         )
         if origin is not None:
             started = started._replace(forked_from=origin.run_id)
+        if self._shared.lends and plan.asks_models:
+            started = started._replace(lends=True)
         if plan.keeps:
             from pflow.engine.keeping.reading import begin_with_state  # lazy: few workflows keep something
 
@@ -198,6 +203,7 @@ class Executor:
                 again=again or {},
                 driven=self._driven,
                 directory=_directory(),
+                lends=self._shared.lends and plan.asks_models,
             )
             if plan.keeps:
                 from pflow.engine.keeping.reading import go_on_with_state  # lazy: few workflows keep something
@@ -370,6 +376,7 @@ class Executor:
             failed_items=tuple(lost_items(run)),
             failed_in_sections=tuple((section, one.step, one.error) for section, one in run.lost_in_sections),
             waiting=run.waits.left or () if run.waits is not None and status == "waiting" else (),
+            spent=run.history.spending.total if run.history.spending is not None else None,
         )
 
 

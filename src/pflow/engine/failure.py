@@ -8,7 +8,16 @@ from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pflow.core.document.document import Retry
-from pflow.core.errors import DeclinedError, PflowError, SecurityError, StepError, StepTimeout, UnresolvedError
+from pflow.core.errors import (
+    BudgetError,
+    DeclinedError,
+    ModelError,
+    PflowError,
+    SecurityError,
+    StepError,
+    StepTimeout,
+    UnresolvedError,
+)
 from pflow.core.interface import ERROR_ACTIONS
 from pflow.core.setting.credential import without_short_credentials
 
@@ -21,7 +30,7 @@ LONGEST_WAIT = 3600.0
 """Seconds between two attempts, at most."""
 
 
-_FINAL = (SecurityError, UnresolvedError, DeclinedError, SystemExit)
+_FINAL = (SecurityError, UnresolvedError, DeclinedError, BudgetError, SystemExit)
 """What would fail again, or what somebody decided."""
 
 
@@ -99,7 +108,9 @@ def shown_params(params: Mapping[str, Any]) -> dict[str, object]:
 
 def pick_edge(edges: Mapping[str, object], error: BaseException) -> str | None:
     """The most specific error edge there is for a failure."""
+    if isinstance(error, BudgetError):
+        return None  # the run stops
     action = error.action if isinstance(error, StepError) else "error"
-    if action in edges and action in ERROR_ACTIONS:
+    if action in edges and (action in ERROR_ACTIONS or isinstance(error, ModelError)):
         return action
     return "error" if "error" in edges else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from pflow.core.event import (
     HANDED_OVER,
@@ -12,6 +13,7 @@ from pflow.core.event import (
     ItemFailed,
     ItemNotYet,
     ItemStarted,
+    ModelUsed,
     RunCancelled,
     RunCompleted,
     RunEnding,
@@ -35,6 +37,9 @@ from pflow.engine.keeping.snapshot import NOTHING, Snapshot, is_conflict
 from pflow.engine.plan import Plan, PlanNode
 from pflow.engine.state import ScopeState, Writes
 from pflow.engine.value import ITEMS, Opaque, Withheld
+
+if TYPE_CHECKING:
+    from pflow.engine.model.spending import Spending
 
 Place = tuple[str, int | None]
 """Where a wait belongs: its step, and its item in a batch."""
@@ -113,6 +118,12 @@ class History:
         self.settled: set[str] = set()
         """Steps and items in doubt that someone lets run again."""
 
+        self.lends = False
+        """Whether somebody who started or resumed it answers prompts for which there is no model."""
+
+        self.spending: Spending | None = None
+        """What it has spent on language models, if it asked any."""
+
     def start_over(self, again: Mapping[str, tuple[int, ...]], *, keeps_failures: bool = False) -> None:
         """Go through the document from the start; what steps and items did stays known for reuse.
 
@@ -140,6 +151,14 @@ class History:
         for kept in (self.steps, self.items, self.past):
             for name in [name for name in kept if name.startswith(inside)]:
                 del kept[name]
+
+    def note_use(self, event: ModelUsed) -> None:
+        """A language model worked for a step."""
+        if self.spending is None:
+            from pflow.engine.model.spending import Spending  # lazy: many documents ask no model
+
+            self.spending = Spending()
+        self.spending.note(event)
 
     def note_wait(self, event: StepAsked | StepAnswered) -> None:
         """A step waits, or does so no more."""
@@ -204,10 +223,12 @@ def fold_history(events: Iterable[Event], know_parts: Callable[[object], None]) 
             history.started_at, history.date = event.at, event.date
             history.inputs = dict(event.inputs)
             history.forked_from = event.forked_from
+            history.lends = event.lends
             history.kept = Snapshot(values=event.state, versions=event.state_versions, is_trial=event.is_trial)
             history.state_scope = event.state_scope
         elif isinstance(event, RunResumed):
             history.settled.update(event.rerun)
+            history.lends |= event.lends
             history.kept = history.kept.joined(Snapshot(values=event.state, versions=event.state_versions))
             history.lost_race = False
             if event.document is not None:
@@ -222,6 +243,8 @@ def fold_history(events: Iterable[Event], know_parts: Callable[[object], None]) 
                     scope.append(event)  # what had failed is to run again
         elif isinstance(event, StepAsked | StepAnswered):
             history.note_wait(event)
+        elif isinstance(event, ModelUsed):
+            history.note_use(event)
         elif isinstance(event, RunStopped):
             history.waited = event.reason in ("waiting", HANDED_OVER)
         elif isinstance(event, RunCompleted):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pflow.core.document.document import Input, KeyMapping, MaxFailed, Retry, StateKey
+from pflow.core.document.document import Budget, Input, KeyMapping, MaxFailed, Retry, StateKey
 from pflow.core.event import Section
 from pflow.core.frozen import Frozen
 from pflow.core.interface import Purity
@@ -59,7 +59,8 @@ class PlanNode(Frozen):
     which of its edges is taken; `labels` are their conditions. `until` is the condition that what an attempt gave must
     meet. `limit` is how often it may start. `only_reads` says of an impure node, once its params are known, whether it
     only reads. `approve` is asked before it takes effect. A node that `may_wait` can ask or wait, itself or inside.
-    What a node that `sets_state` is given goes into the state of its workflow.
+    What a node that `sets_state` is given goes into the state of its workflow. One that `asks_model` may ask a language
+    model.
     """
 
     id: str
@@ -94,6 +95,7 @@ class PlanNode(Frozen):
     json_in: JsonIn | None = None
     missing: str = ""
     sets_state: bool = False
+    asks_model: bool = False
 
 
 class Plan:
@@ -101,6 +103,7 @@ class Plan:
 
     `sections` have the node that each begins with. `timeout` is in seconds, for the main part. `only` is the one node
     that runs, where a step is tried out on its own. `state` is what it keeps between runs, under `state_scope`.
+    `budget` is for language models.
     """
 
     def __init__(
@@ -117,6 +120,7 @@ class Plan:
         only: str = "",
         state: Mapping[str, StateKey] | None = None,
         state_scope: str = "",
+        budget: Budget | None = None,
     ) -> None:
         self.nodes = nodes
         self.starts = starts
@@ -129,6 +133,7 @@ class Plan:
         self.only = only
         self.state = state or {}
         self.state_scope = state_scope
+        self.budget = budget
 
     @cached_property
     def successors(self) -> tuple[Sequence[int], ...]:
@@ -196,6 +201,11 @@ class Plan:
         return any(node.may_wait for node in self.nodes)
 
     @cached_property
+    def asks_models(self) -> bool:
+        """Whether a step can ask a language model, here or in a sub-workflow."""
+        return any(node.asks_model or (node.child is not None and node.child.asks_models) for node in self.nodes)
+
+    @cached_property
     def drawn(self) -> Plan:
         """The plan with the nodes of its document alone: conditions stand on their edges."""
         if all(node.choice is None for node in self.nodes):
@@ -212,6 +222,7 @@ class Plan:
             timeout=self.timeout,
             state=self.state,
             state_scope=self.state_scope,
+            budget=self.budget,
         )
 
     def _drawn_edges(self, node: PlanNode) -> dict[str, tuple[int, ...]]:

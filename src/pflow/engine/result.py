@@ -9,6 +9,7 @@ from pflow.core.event import StepAsked, StepCompleted
 from pflow.core.frozen import Frozen
 
 if TYPE_CHECKING:
+    from pflow.engine.model.spending import Spent
     from pflow.engine.run import Run
 
 
@@ -19,7 +20,8 @@ class RunResult(Frozen):
     executed, batch items one by one; `reused` and `reran` say what an edited document kept and what it ran
     again, with the reason. `failed_items` has, for each batch that went on without some of its items, the step, how
     many failed, and of how many. `failed_in_sections` has the steps of `on_failure` and `finally` that failed, each
-    with its section and its error. `waiting` is what a run waits for that has the status `waiting`.
+    with its section and its error. `waiting` is what a run waits for that has the status `waiting`. `spent` is what it
+    took of language models, if it asked any.
     """
 
     run_id: str
@@ -37,6 +39,7 @@ class RunResult(Frozen):
     failed_items: tuple[tuple[str, int, int], ...] = ()
     failed_in_sections: tuple[tuple[str, str, Mapping[str, object]], ...] = ()
     waiting: tuple[StepAsked, ...] = ()
+    spent: Spent | None = None
 
 
 def lost_items(run: Run) -> Iterator[tuple[str, int, int]]:

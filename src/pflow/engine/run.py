@@ -40,9 +40,11 @@ from pflow.engine.thread import Threads
 from pflow.engine.value import ValueTable
 
 if TYPE_CHECKING:
+    from pflow.core.document.document import Budget
     from pflow.engine.again.origin import Origin
     from pflow.engine.asking.question import Sign
     from pflow.engine.asking.waits import Patience, Waits
+    from pflow.engine.model.desk import Desk
 
 E = TypeVar("E", bound=Event)
 
@@ -62,6 +64,7 @@ class Shared(Frozen):
     patience: Callable[[], Patience] | None = None
     staying: Staying | None = None
     sign: Sign
+    lends: bool = False
 
 
 class Run:
@@ -84,6 +87,9 @@ class Run:
 
         self.about: Mapping[str, object] = {}
         self.kept = NOTHING
+        self.budgets: dict[str, Budget] = {}
+        """What may be spent on language models, by the prefix of the scope."""
+
         self.seq = 0
         self.steps = 0
         self.reused: list[str] = []
@@ -101,6 +107,11 @@ class Run:
         """Let steps know which run they are in."""
         started = datetime.fromtimestamp(started_at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self.about = {"id": self.run_id, "name": name, "started_at": started, "date": date or started[:10]}
+
+    @property
+    def lends(self) -> bool:
+        """Whether somebody answers prompts for which there is no model."""
+        return self.shared.lends or self.history.lends
 
     def stop(self) -> None:
         """Start nothing more, and wait for nothing in which no step runs."""
@@ -248,7 +259,8 @@ class Run:
     def enter(self, node: PlanNode, step: str) -> None:
         """Give the current task its step context."""
         ask = self._ask_for(step) if node.may_wait else None
-        enter_step(StepContext(self.run_id, node.id, step, self.shared.services, self.report, ask))
+        desk = self._desk_for(node, step) if node.asks_model else None
+        enter_step(StepContext(self.run_id, node.id, step, self.shared.services, self.report, ask, desk))
 
     def _ask_for(self, step: str) -> Ask:
         """Asks on behalf of a step, from where it runs."""
@@ -256,6 +268,11 @@ class Run:
 
         waits = self.expect_waits()
         return lambda question, **how: waits.wait(step, question, SEAT.get() or waits, **how)
+
+    def _desk_for(self, node: PlanNode, step: str) -> Desk:
+        from pflow.engine.model.desk import Desk  # lazy: many documents ask no model
+
+        return Desk(self, step, can_wait=node.may_wait)
 
     def report(self, step: str, message: str) -> None:
         """Tell the observer, and those who follow the run, what a step is doing."""

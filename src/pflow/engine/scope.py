@@ -66,6 +66,8 @@ class Scope:
         self.limit: TimeLimit | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.group: Group | None = self._group_steps(paused) if plan.may_wait else None
+        if plan.budget is not None:
+            run.budgets[prefix] = plan.budget
 
     def _group_steps(self, paused: Pausable | None) -> Group:
         """Know when all steps wait. The time that the sub-workflow may take, `paused`, does not count meanwhile."""
@@ -283,10 +285,7 @@ class Scope:
         elif node.child is not None:
             action, writes, reads, sets = await self.run_child(node, launch.params, launch.step, f"node `{node.id}`")
         else:
-            work = self.run_node(node, launch.params, launch.step)
-            if node.timeout is not None:
-                work = within(node.timeout, work, f"node `{node.id}`")
-            action, writes, reads, sets = await work
+            action, writes, reads, sets = await self.run_timed(node, launch.params, launch.step, f"node `{node.id}`")
         if action != "default" and node.edges and action not in node.edges:
             raise StepError(
                 f"node `{node.id}` returned action `{action}`, which has no edge",
@@ -341,6 +340,15 @@ class Scope:
             action=pick_edge(node.edges, error),
             params=shown_params(launch.params),
         )
+
+    async def run_timed(self, node: PlanNode, params: dict[str, Any], step: str, what: str) -> Result:
+        """One execution of a node's code in the time that it has; while it waits, that does not count."""
+        work = self.run_node(node, params, step)
+        if node.timeout is None or not node.may_wait:
+            return await within(node.timeout, work, what)
+        from pflow.engine.asking.parking import within_seat  # lazy: many documents never wait
+
+        return await within_seat(node.timeout, work, what)
 
     async def run_node(self, node: PlanNode, params: dict[str, Any], step: str) -> Result:
         """One execution of a node's code, as a transaction."""

@@ -49,6 +49,10 @@ def begin_run(
         from pflow.execution.keeping.trial import check_trial  # lazy: few runs are one
 
         check_trial(plan, trial)
+    if plan.asks_models:
+        from pflow.execution.model.before import check_models  # lazy: many documents ask no model
+
+        check_models(wiring, plan)
     chosen = run_id or new_run_id()
     return LiveRun(
         wiring,

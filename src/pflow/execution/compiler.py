@@ -20,7 +20,7 @@ from pflow.engine.graph import reach_through_loops
 from pflow.engine.plan import MAX_DEPTH, MAX_VISITS, Plan, PlanNode
 from pflow.engine.value import digest
 from pflow.execution.absence.document import check_absence
-from pflow.execution.asking.document import check_asking
+from pflow.execution.asking.document import check_asking, may_wait
 from pflow.execution.definition import define
 from pflow.execution.expression.document import check_expressions, infer_types
 from pflow.execution.fit.given import GivenTypes
@@ -204,6 +204,7 @@ class _Compiler:
             timeout=document.timeout,
             state=document.state,
             state_scope=scope,
+            budget=document.budget,
         )
 
     def _report(
@@ -380,9 +381,10 @@ class _Compiler:
             limit=spec.limit,
             max_visits=spec.max_visits or MAX_VISITS,
             approve=node.approve,
-            may_wait=node.waits or node.approve is not None or (child is not None and child.may_wait),
+            may_wait=may_wait(node),
             mapping=mapping,
             server=added.get(MCP_SERVER, ""),
             json_in=read_json if entry.tool and entry.gives_text else None,
             sets_state=node.own_interface is not None,
+            asks_model=node.is_built_in("llm"),
         )

@@ -9,7 +9,7 @@ from pflow.core.document.document import Document, NodeSpec
 from pflow.core.document.issue import Severity
 from pflow.core.document.position import Path
 from pflow.core.event import Section
-from pflow.core.interface import ERROR_ACTIONS, Field, Interface
+from pflow.core.interface import ERROR_ACTIONS, MODEL_ERROR_ACTIONS, Field, Interface
 from pflow.core.json_type import fits, type_of
 from pflow.core.other_words import field_meant
 from pflow.core.suggest import did_you_mean
@@ -104,7 +104,7 @@ class CheckedNode:
         if self.spec.batch is not None:
             return ()
         actions = (*self._named_choices, *interface.actions)
-        return tuple(action for action in actions if action != "default" and action not in ERROR_ACTIONS)
+        return tuple(action for action in actions if action != "default" and not self.fails_with(action))
 
     @property
     def _named_choices(self) -> tuple[str, ...]:
@@ -120,6 +120,10 @@ class CheckedNode:
             return False
         in_list = isinstance(self.spec.params.get(self.interface.choice_param), list) and bool(self._named_choices)
         return "default" not in self.interface.actions or in_list
+
+    def fails_with(self, action: str) -> bool:
+        """Whether an action is one that only a failure of it takes."""
+        return action in ERROR_ACTIONS or (action in MODEL_ERROR_ACTIONS and self.is_built_in("llm"))
 
     @property
     def waits(self) -> bool:
@@ -161,6 +165,8 @@ class CheckedNode:
                 outputs = tuple(Field(name=name) for name in self.spec.params)
             elif self.is_built_in("parse"):
                 outputs = (parsed_value(self.spec.params),)
+            elif self.is_built_in("llm"):
+                outputs = self._answered(outputs)
         else:
             return None
         if self.batch is not None:
@@ -173,9 +179,17 @@ class CheckedNode:
                 Field(name="count", type="integer"),
             )
             opened = False
-        if any(action in ERROR_ACTIONS for action in self.edges):
+        if any(self.fails_with(action) for action in self.edges):
             outputs = (*outputs, Field(name="error", type="object"))
         return Interface(outputs=outputs, open_outputs=opened)
+
+    def _answered(self, outputs: tuple[Field, ...]) -> tuple[Field, ...]:
+        """The outputs of a step that asks a language model, with the type of its answer."""
+        from pflow.execution.model.response import response_field  # lazy: many documents ask no model
+
+        return tuple(
+            response_field(field, self.spec.params) if field.name == "response" else field for field in outputs
+        )
 
 
 def report_unknown(spec: NodeSpec, interface: Interface, name: str, path: Path, report: Report) -> None:

@@ -87,8 +87,12 @@ class Outcome(RunResult):
         """What a result says of a run that waits."""
         from pflow.execution.asking.answer import waits_data  # lazy: many documents never wait
 
-        data = {"status": "waiting", "run_id": self.run_id, **waits_data(self.open_waits, self.limit)}
+        data = {"status": "waiting", "run_id": self.run_id, **waits_data(self.open_waits, self.limit), **self._costs()}
         return {**data, "error": dict(self.error)} if self.error else data
+
+    def _costs(self) -> dict[str, object]:
+        """What language models took for the run, in all its processes; nothing if none was asked."""
+        return {} if self.spent is None else {"cost": self.spent.cost, "tokens": self.spent.tokens}
 
     def envelope(self) -> dict[str, object]:
         """The object that `--json` prints and MCP tools return."""
@@ -108,9 +112,11 @@ class Outcome(RunResult):
                 data["failed_items"] = [
                     {"step": step, "failed": failed, "items": items} for step, failed, items in self.failed_items
                 ]
+            data |= self._costs()
             result = {"success": True, "data": data}
         else:
-            result = {"success": False, "error": dict(self.error or {}), "checkpoint": self.checkpoint}
+            checkpoint = {**self.checkpoint, **self._costs()}
+            result = {"success": False, "error": dict(self.error or {}), "checkpoint": checkpoint}
         if self.failed_in_sections:
             result["failed_in_sections"] = [
                 {"section": section, "step": step, "error": dict(error)}

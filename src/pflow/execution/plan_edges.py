@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pflow.core.document.document import END, Document, Edge
 from pflow.core.document.order import Unclear, follow_order
-from pflow.core.interface import ERROR_ACTIONS
 from pflow.core.printable import shorten
 from pflow.engine.graph import back_edges
 from pflow.execution.node_check import CheckedNode, Report
@@ -161,7 +160,7 @@ def _route(edge: Edge, node: CheckedNode, report: Report) -> None:
         )
     elif edge.is_next:
         node.edges[edge.action] = node.edges.get("default", ())
-    elif edge.action in ERROR_ACTIONS:
+    elif node.fails_with(edge.action):
         node.edges.setdefault(edge.action, ())
     else:
         message = f"with `edges: data`, what names `{node.spec.id}` runs after it: its way cannot end there"

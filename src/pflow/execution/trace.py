@@ -16,6 +16,7 @@ from pflow.core.errors import DamagedError, NotFoundError, SecurityError, Storag
 from pflow.core.event import (
     DoubtSettled,
     Event,
+    ModelUsed,
     RunCancelled,
     RunCompleted,
     RunEnding,
@@ -47,6 +48,7 @@ Steps = dict[str, dict[str, object]]
 """What is told of each step, by its name."""
 
 if TYPE_CHECKING:
+    from pflow.engine.model.spending import Spending
     from pflow.execution.asking.wait_trace import WaitTrace
 
 Clock = Callable[[], float | None]
@@ -80,6 +82,7 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
     attempts = Attempts()
     sections: dict[str, str] = {}
     waits: WaitTrace | None = None
+    spending: Spending | None = None
     for record in records:
         try:
             if record.kind in ITEM_KINDS:
@@ -94,6 +97,10 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
             waits = waits or _new_waits()
             waits.note(event)
             continue
+        if isinstance(event, ModelUsed):
+            spending = spending or _new_spending()
+            spending.note(event)
+            continue
         if isinstance(event, StepStarted):
             items.begin(event)
         _add(trace, steps, waits, event)
@@ -101,6 +108,8 @@ def build_trace(run_id: str, records: Sequence[Record], *, alive: bool = False) 
     items.tell(steps)
     if waits is not None:
         waits.add_to(steps, alive=alive, over=trace["status"] in _OVER)
+    if spending is not None:
+        _add_costs(trace, steps, spending)
     if "ended_at" in trace:
         _tell_time(trace, worked.seconds, rested=waits is not None or "resumed" in trace)
     if trace["status"] != "running" or not alive:
@@ -148,6 +157,20 @@ def _new_waits() -> WaitTrace:
     from pflow.execution.asking.wait_trace import WaitTrace  # lazy: many runs never wait
 
     return WaitTrace()
+
+
+def _new_spending() -> Spending:
+    from pflow.engine.model.spending import Spending  # lazy: many runs ask no model
+
+    return Spending()
+
+
+def _add_costs(trace: dict[str, object], steps: Steps, spending: Spending) -> None:
+    """Say what language models took for the run and for each step, all attempts together."""
+    trace.update(tokens=spending.total.tokens, cost=spending.total.cost)
+    for step, spent in spending.by_step.items():
+        if step in steps:
+            steps[step].update(tokens=spent.tokens, cost=spent.cost)
 
 
 def _add(trace: dict[str, object], steps: Steps, waits: WaitTrace | None, event: Event) -> None:

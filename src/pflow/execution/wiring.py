@@ -53,8 +53,9 @@ class Parts(TypedDict, total=False):
     `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold. `nodes` are
     functions, PocketFlow classes and modules of the program, which are node types here and nowhere else. `driven` says
     that the process drives runs for others. `on` names a place in the settings, where runs are kept instead of in the
-    home. `staying` is told what a run waits for; with it, the process stays with its
-    runs while nobody else would take them up when they can go on.
+    home. `staying` is told what a run waits for; with it, the process stays with its runs while nobody else would take
+    them up when they can go on. `llm` asks language models, in place of what is configured. `lends` says that whoever
+    starts runs answers prompts for which there is no model.
     """
 
     environ: Mapping[str, str]
@@ -75,6 +76,7 @@ class Parts(TypedDict, total=False):
     patience: Patience
     staying: Staying
     llm: LLM
+    lends: bool
 
 
 class Wiring:
@@ -326,6 +328,7 @@ class Wiring:
             staying=self._parts.get("staying"),
             secret=self._key,
             driven=self.is_driving,
+            lends=self.lends,
         )
 
     @property
@@ -354,6 +357,11 @@ class Wiring:
     def is_driving(self) -> bool:
         """Whether runs are driven here for others."""
         return self._parts.get("driven", False)
+
+    @property
+    def lends(self) -> bool:
+        """Whether whoever starts runs here answers prompts for which there is no model."""
+        return self._parts.get("lends", False)
 
     def _patience(self) -> Patience:
         """How long this process waits when there is nothing else to do."""

@@ -55,8 +55,8 @@ class CallContext:
         """Whether an earlier call did what this one asks for, up to a question that this one brings the answer to."""
         return self._brought is not None
 
-    async def watch(self, begin: Begin, given: Mapping[str, object] | None = None) -> Outcome:
-        """Begin a run, see it through, and tell the client how it goes.
+    async def watch(self, begin: Begin, given: Mapping[str, object] | None = None, *, lends: bool = True) -> Outcome:
+        """Begin a run, see it through, and tell the client how it goes. With `lends`, its agent can answer prompts.
 
         A call that brings answers goes on with the run that asked for them, instead of beginning one. It needs what was
         `given` to the run as secret inputs, which are not kept.
@@ -66,9 +66,9 @@ class CallContext:
             begin = _resume(self._brought.run_id, given or {})
         meta = context.request_context.meta if context is not None else None
         if context is None or not meta or meta.get("progressToken", meta.get("progress_token")) is None:
-            return await self._follow(await self._begin_watched(begin, NullOutput()))
+            return await self._follow(await self._begin_watched(begin, NullOutput(), lends))
         feed = ProgressFeed(context.report_progress)
-        run = await self._begin_watched(begin, feed)
+        run = await self._begin_watched(begin, feed, lends)
         feed.total = len(run.plan.drawn.nodes)
         telling = asyncio.create_task(feed.tell())
         try:
@@ -82,7 +82,7 @@ class CallContext:
         """Begin a run and leave it to others to drive; its id. It outlives the server, and anyone can ask for it."""
 
         def leave() -> str:
-            workspace = self.workspaces.open()
+            workspace = self.workspaces.open(lends=True)
             return workspace.detach(begin(workspace)).run_id
 
         run_id = await asyncio.to_thread(leave)
@@ -145,9 +145,9 @@ class CallContext:
             self._engine.detached.add(run.run_id)
         return outcome
 
-    async def _begin_watched(self, begin: Begin, observer: Observer) -> LiveRun:
+    async def _begin_watched(self, begin: Begin, observer: Observer, lends: bool) -> LiveRun:
         """Begin a run whose questions the client hears of: at once where it can be asked, else when all is done."""
-        parts: Parts = {"patience": Patience(hands_back=True)}
+        parts: Parts = {"patience": Patience(hands_back=True), "lends": lends}
         context, caller = self._context, self._caller
         if context is not None and caller.takes_forms and not caller.is_modern:
             workspaces = self.workspaces

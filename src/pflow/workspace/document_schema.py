@@ -47,6 +47,7 @@ def _document_fields(node: Json) -> Json:
             _duration(),
             "How long the run may work: seconds, or such as 90s, 15m, 2h, 3d",
         ),
+        "budget": _said(_budget(), "What the run may spend on language models; it then stops, and can be resumed"),
         "inputs": _said(_by_name(_input()), "What the workflow takes"),
         "outputs": _said(_by_name({"anyOf": [_output(), _TEMPLATE]}), "What the workflow gives"),
         "state": _said(_state(), "What the workflow keeps between runs, read as ${state.name}, set with `state-set`"),
@@ -61,6 +62,15 @@ def _document_fields(node: Json) -> Json:
 
 def _duration() -> Json:
     return {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+ ?[smhd]$"}]}
+
+
+def _budget() -> Json:
+    return _object(
+        {
+            "usd": _said({"type": "number", "exclusiveMinimum": 0}, "US dollars, where prices are known"),
+            "tokens": _said({"type": "integer", "minimum": 1}, "Tokens, read and written"),
+        }
+    )
 
 
 def _requires() -> Json:

@@ -15,6 +15,7 @@ TOPICS = (
     "batches",
     "errors",
     "asking",
+    "models",
     "state",
     "mcp",
     "running",

@@ -111,7 +111,7 @@ def test_a_question_that_is_answered_is_not_answered_again(host: Host) -> None:
         ({"ask": True}, "template_error", "must be a string or an object, not"),
         ({"ask": {"choise": "post"}}, "template_error", "has no part `choise`"),
         ({"ask": {"choice": 5}}, "template_error", "has a choice that is not a string"),
-        ({"ask": {"choice": "post", "answer": []}}, "template_error", "has an `answer` that is not an object"),
+        ({"ask": {"choice": "post", "answer": []}}, "template_error", "the answer is not an object of fields"),
         ({"ask": {"decline": "yes"}}, "template_error", "true or false as `decline`"),
         ({"ask": {"choice": "post", "decline": True}}, "template_error", "declines and answers at once"),
         ({"aks": "post"}, "not_found", "asks no question `aks`"),

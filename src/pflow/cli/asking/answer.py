@@ -75,7 +75,7 @@ def _ask(console: Console, questions: Sequence[Waiting], step: str | None, every
     """Ask at the terminal, if there is one and it is clear which question is meant; the first one of several items."""
     items = f"{step}["
     meant = [one for one in questions if step in (None, one.place, one.key) or (every and one.place.startswith(items))]
-    if not console.can_ask() or not meant or (len(meant) > 1 and not every):
+    if not console.can_ask() or not meant or (len(meant) > 1 and not every) or meant[0].schema is not None:
         return None
     import asyncio  # lazy: only for those who give no answer
 

@@ -54,6 +54,8 @@ def about_question(one: Waiting) -> list[str]:
     lines = [line for name, value in shown_values(one).items() for line in show_fact(name, value)]
     if one.choices:
         lines.append(f"choices: {', '.join(escape(choice) for choice in one.choices)}")
+    if one.schema is not None and one.schema.get("type") != "string":
+        lines += show_fact("answer", one.schema)
     return [*lines, *(f"{escape(name)}: {describe_field(schema)}" for name, schema in one.fields.items())]
 
 
@@ -100,5 +102,8 @@ def _words(one: Waiting) -> str:
     """An answer as words of a command line: the first choice, and the fields that cannot be left out."""
     from pflow.workspace.asking.question import is_optional  # lazy: few runs ask
 
+    if one.schema is not None:
+        names = one.schema.get("required") if one.schema.get("type") == "object" else None
+        return " ".join(f"{quote(str(name))}=…" for name in names) if isinstance(names, list) and names else "'…'"
     fields = [f"{quote(name)}=…" for name, schema in one.fields.items() if not is_optional(schema)]
     return " ".join([*(quote(choice) for choice in one.choices[:1]), *fields])

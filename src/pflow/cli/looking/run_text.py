@@ -9,7 +9,7 @@ import orjson
 
 from pflow.cli.looking.colour import paint, paint_cell, paint_status
 from pflow.cli.looking.value_tree import render_named, render_tree
-from pflow.cli.text import ago, show_ms
+from pflow.cli.text import ago, show_ms, show_spent
 from pflow.core.json_type import JsonView, objects_in
 from pflow.core.printable import columns, escape, shorten
 
@@ -101,6 +101,8 @@ def _head(found: JsonView) -> str:
         parts.append(f"worked {show_ms(worked)}" if rested else show_ms(worked))
         if rested and isinstance(waited, float | int):
             parts.append(f"waited {show_ms(waited)}")
+    if spent := show_spent(found.get("tokens"), found.get("cost")):
+        parts.append(spent)
     if isinstance(started, float):
         parts.append(f"started {ago(started)}")
     return ", ".join(parts)
@@ -201,6 +203,8 @@ def _step_row(step: Mapping[str, object]) -> tuple[str, str, str, str]:
         about = f"{items}; {about}" if about else items
     if (lost := step.get("items_failed")) and step.get("status") == "completed":
         about = f"{lost} of {step.get('items', '?')} items failed" + (f"; {about}" if about else "")
+    if spent := show_spent(step.get("tokens"), step.get("cost")):
+        about = f"{spent}; {about}" if about else spent
     if section := step.get("section"):
         about = f"in {section}" + (f": {about}" if about else "")
     return escape(str(step.get("step"))), _words(step.get("status")), _time(step), about

@@ -9,6 +9,7 @@ from pflow.core.document.document import (
     IR_VERSION,
     Approval,
     Batch,
+    Budget,
     Document,
     Input,
     MaxFailed,
@@ -30,7 +31,7 @@ MAX_NODES = 10_000
 _DOCUMENT = dict.fromkeys(
     (
         *("ir_version", "name", "description", "metadata", "requires", "inputs", "outputs", "nodes", "edges"),
-        *("state", "start_node", "on_failure", "finally", "timeout", "mappings"),
+        *("state", "start_node", "on_failure", "finally", "timeout", "budget", "mappings"),
     )
 )
 _NODE = dict.fromkeys(
@@ -55,9 +56,12 @@ _NODE = dict.fromkeys(
 _BATCH = dict.fromkeys(("items", "as", "where", "concurrency", "on_error", "max_failed"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff", "until"))
 _APPROVE = dict.fromkeys(("prompt", "timeout"))
+_BUDGET = dict.fromkeys(("usd", "tokens"))
 _MCP = dict.fromkeys(("server_id", "tool_name", "version"))
 
 _YEAR_SECONDS = 31_536_000
+_MOST_USD = 1_000_000
+_MOST_TOKENS = 1_000_000_000_000
 _MOST_POLLS = 10_000
 """Attempts until a condition holds: a look every ten seconds for a day."""
 
@@ -104,10 +108,29 @@ def build_document(value: object, issues: Issues) -> Document | None:
         start_node=start,
         sections=sections,
         timeout=top.duration("timeout", _YEAR_SECONDS),
+        budget=_read_budget(top),
         mappings=mappings,
         requires=requires,
         raw=raw,
     )
+
+
+def _read_budget(top: Fields) -> Budget | None:
+    value = top.values.get("budget")
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        hint = f"write budget: {{usd: {value}}}" if isinstance(value, int | float) else ""
+        wrong_type(top.issues, ("budget",), "an object", value, hint)
+        return None
+    budget = Fields(top.issues, value, ("budget",), _BUDGET, what="`budget`")
+    read = Budget(
+        usd=budget.number("usd", None, 0, _MOST_USD, above=True), tokens=budget.integer("tokens", None, 1, _MOST_TOKENS)
+    )
+    if not any(value.get(name) is not None for name in _BUDGET):
+        hint = "write budget: {usd: 0.5}, or {tokens: 200000}, or both"
+        top.issues.add("missing-field", "`budget` says neither `usd` nor `tokens`", ("budget",), hint=hint)
+    return read
 
 
 def _read_requires(top: Fields) -> Requirements | None:

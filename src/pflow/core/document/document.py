@@ -59,6 +59,13 @@ class StateKey(Frozen):
     commit: str = "end"
 
 
+class Budget(Frozen):
+    """What may be spent on language models: US dollars and tokens, each without a limit if it is None."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+
 class MaxFailed(Frozen):
     """How many items of a batch may fail: a number of them, or a share in percent."""
 
@@ -168,9 +175,9 @@ class Document(Frozen):
 
     `edges` are those that the author wrote, in `edges` or `on`; what `mode` adds to them is known once the node types
     are. `start_node` is where a run begins: as written, else the first node, and None for `data` without one.
-    `sections` have the node that each begins with, and `timeout` is in seconds. `state_scope` is the name under which
-    its `state` is kept, if the document says one. `raw` is the normalised object, with `ir_version` added when missing:
-    what is saved, hashed and journalled. Reading it gives the same document.
+    `sections` have the node that each begins with, and `timeout` is in seconds. `budget` is for language models.
+    `state_scope` is the name under which its `state` is kept, if the document says one. `raw` is the normalised object,
+    with `ir_version` added when missing: what is saved, hashed and journalled. Reading it gives the same document.
     """
 
     nodes: tuple[NodeSpec, ...]
@@ -187,6 +194,7 @@ class Document(Frozen):
     start_node: str | None = None
     sections: Mapping[Section, str] = {}
     timeout: float | None = None
+    budget: Budget | None = None
     mappings: Mapping[str, KeyMapping] = {}
     requires: Requirements | None = None
     raw: Mapping[str, object] = {}

@@ -22,6 +22,7 @@ def only_plan(plan: Plan, node: PlanNode) -> Plan:
         only=node.id,
         state=plan.state,
         state_scope=plan.state_scope,
+        budget=plan.budget,
     )
 
 

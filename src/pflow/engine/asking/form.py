@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import orjson
 
@@ -15,8 +16,13 @@ from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
 from pflow.engine.binding import coerce_text
 
+T = TypeVar("T")
+
 MOST_BYTES = 64 << 10
 """Of JSON, for one answer."""
+
+MOST_LENT_BYTES = 1 << 20
+"""Of JSON, for the answer to a prompt."""
 
 YES, NO = "yes", "no"
 """The choices of an approval."""
@@ -33,11 +39,15 @@ FORMATS = tuple(_FORMATS)
 
 
 class Reply(Frozen):
-    """What somebody says to a question, not yet checked: a choice, values of fields, or that they decline."""
+    """What somebody says to a question, not yet checked: a choice, values of fields, or that they decline.
+
+    An agent that answers a prompt may give a `value` that is not fields: text, a list, a number.
+    """
 
     choice: str | None = None
     fields: Mapping[str, object] = {}
     declined: bool = False
+    value: object = None
 
 
 def choices_of(form: Mapping[str, object]) -> tuple[str, ...]:
@@ -54,6 +64,12 @@ def fields_of(form: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
     return {str(name): schema if isinstance(schema, Mapping) else {} for name, schema in found.items()}
 
 
+def schema_of(form: Mapping[str, object]) -> Mapping[str, object] | None:
+    """The JSON Schema that the answer to a prompt must fit; None if it is a question with choices or fields."""
+    found = form.get("schema")
+    return found if isinstance(found, Mapping) else None
+
+
 def is_optional(schema: Mapping[str, object]) -> bool:
     """Whether a field may be left out."""
     return "default" in schema or schema.get("required") is False
@@ -64,6 +80,11 @@ def read_reply(form: Mapping[str, object], reply: Reply, *, text: bool = False) 
 
     Raises `InputError` that says what can be answered.
     """
+    schema = schema_of(form)
+    if schema is not None:
+        return {"answer": _fitting(_value(schema, reply, text), MOST_LENT_BYTES)}
+    if reply.value is not None:
+        raise InputError(f"the answer is not an object of fields but {describe(reply.value)}")
     choices, fields = choices_of(form), fields_of(form)
     choice = _choice(choices, reply.choice)
     unknown = [name for name in reply.fields if name not in fields]
@@ -78,10 +99,51 @@ def read_reply(form: Mapping[str, object], reply: Reply, *, text: bool = False) 
     found: dict[str, object] = {} if choice is None else {"choice": choice}
     if fields:
         found["answer"] = answer
-    if len(orjson.dumps(found)) > MOST_BYTES:
-        raise InputError(
-            f"the answer is larger than {MOST_BYTES >> 10} kB", suggestions=["give the path of a file instead"]
-        )
+    return _fitting(found, MOST_BYTES)
+
+
+def _fitting(found: T, most: int) -> T:
+    try:
+        size = len(orjson.dumps(found))
+    except TypeError as error:
+        raise InputError(f"the answer is not JSON: {error}") from None
+    if size > most:
+        raise InputError(f"the answer is larger than {most >> 10} kB", suggestions=["give the path of a file instead"])
+    return found
+
+
+def _value(schema: Mapping[str, object], reply: Reply, text: bool) -> object:
+    """The value that a reply to a prompt gives. What words mean depends on the schema."""
+    if reply.value is not None:
+        return reply.value
+    if reply.choice is not None and reply.fields:
+        raise InputError("the answer is given twice: as a value, and as fields", suggestions=["leave one of them out"])
+    if reply.choice is not None:
+        return reply.choice if schema.get("type") == "string" else _read_json(reply.choice)
+    if not reply.fields and (text or schema.get("type") == "string"):
+        raise InputError("the answer is missing", suggestions=["give it as text, as JSON, or as `name=value`"])
+    if not text:
+        return dict(reply.fields)
+    inner = schema.get("properties")
+    return {
+        name: _word(value, inner.get(name) if isinstance(inner, Mapping) else None)
+        for name, value in reply.fields.items()
+    }
+
+
+def _word(value: object, schema: object) -> object:
+    """A word of a command line as the value of a field."""
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    if not isinstance(value, str) or kind in (None, "string") or isinstance(kind, list):
+        return value
+    return _read_json(value)
+
+
+def _read_json(word: str) -> object:
+    try:
+        found: object = orjson.loads(word)
+    except ValueError:
+        return word  # the check of the schema says what it should be
     return found
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from pflow.engine.attempt.pause import Pauses
+from pflow.engine.failure import within_countdown
+
+T = TypeVar("T")
 
 
 class Seat(Protocol):
@@ -137,3 +140,32 @@ class Countdown:
         """It goes on."""
         if self._timeout.when() is None:
             self._timeout.reschedule(self._loop.time() + self._left)
+
+
+class _TimedSeat:
+    """The seat of a step that may take so long, not counting the time in which it waits."""
+
+    def __init__(self, seat: Seat, limit: Countdown) -> None:
+        self._seat = seat
+        self._limit = limit
+        self.pauses = seat.pauses
+
+    def park(self) -> None:
+        self._limit.pause()
+        self._seat.park()
+
+    async def unpark(self) -> None:
+        await self._seat.unpark()
+        self._limit.go_on()
+
+
+async def within_seat(seconds: float, work: Awaitable[T], what: str) -> T:
+    """The result of the work of a step that may wait; raises `StepTimeout` when it works longer than it may."""
+    seat = SEAT.get()
+    assert seat is not None
+    countdown = Countdown(seconds)
+    token = SEAT.set(_TimedSeat(seat, countdown))
+    try:
+        return await within_countdown(countdown, work, what, seconds)
+    finally:
+        SEAT.reset(token)

@@ -126,6 +126,16 @@ class Waits:
         history.answers[key] = answered
         return answered
 
+    def knows(self, step: str, question: Question) -> bool:
+        """Whether a question was asked before, and is still open or has its answer."""
+        run, place = self._run, split_item(step)
+        history = run.history
+        if not history.asked and not history.answers:
+            return False
+        key = question.key(run.run_id, place, history.turns.get(place, 0), run.shared.sign)
+        asked = history.asked.get(place)
+        return key in history.answers or (asked is not None and asked.key == key)
+
     async def _answer(self, wait: Wait, seat: Seat) -> StepAnswered:
         key = wait.asked.key
         self._open[key] = wait

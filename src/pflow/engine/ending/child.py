@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pflow.core.errors import StepError, StepTimeout
+from pflow.core.errors import BudgetError, StepError, StepTimeout
 from pflow.engine.binding import bind_inputs
 from pflow.engine.credential import learn_inputs
 from pflow.engine.ending.parts import end_of, is_halted
@@ -40,5 +40,12 @@ def child_outputs(child: Scope, parent: str) -> Mapping[str, object]:
     if end.failed is None and end.error.get("type") == "timeout":
         raise StepTimeout(str(message), details=details)
     at = f" at node `{end.failed.step[len(parent) :]}`" if end.failed is not None else ""
+    if end.error.get("type") == BudgetError.code:
+        raise BudgetError(str(message), details=details, suggestions=_suggestions(end.error))
     action = str(end.error.get("action", "error"))
     raise StepError(f"sub-workflow failed{at}: {message}", action=action, details=details)
+
+
+def _suggestions(error: Mapping[str, object]) -> list[str]:
+    found = error.get("suggestions")
+    return list(found) if isinstance(found, list | tuple) else []

@@ -9,7 +9,7 @@ from pflow.core.document.issue import Severity
 from pflow.core.document.position import Path
 from pflow.core.expression.reference import Guard, references
 from pflow.core.frozen import Frozen
-from pflow.core.interface import ERROR_ACTIONS, MISSING
+from pflow.core.interface import MISSING
 from pflow.core.template.compiled import Compiled
 from pflow.core.template.computed import Computed, One, compile_expression
 from pflow.execution.absence.flow import ANYTHING, FAILED, GIVEN, UNLESS_FAILED, VISITED, Endings, Flow
@@ -69,7 +69,7 @@ class AbsenceCheck:
         if not self._flow.leads(given.index, node.index) and not (given is node and reading.action):
             return True  # that it can never have run before is reported as such
         if reading.action and given is node:
-            failed = reading.action in ERROR_ACTIONS
+            failed = node.fails_with(reading.action)
             passes = node.when is not None and reading.action == "default"
             if not passes and endings >= (FAILED if failed else GIVEN):
                 return True
@@ -114,7 +114,7 @@ class AbsenceCheck:
     def _severity(self, given: CheckedNode) -> Severity:
         """An error where `on` handles the failure; documents with `edges` for it are older than this check."""
         on = any(
-            edge.source == given.spec.id and edge.action in ERROR_ACTIONS and edge.path[0] == "nodes"
+            edge.source == given.spec.id and given.fails_with(edge.action) and edge.path[0] == "nodes"
             for edge in self._document.edges
         )
         is_user = given.entry is not None and given.entry.is_user

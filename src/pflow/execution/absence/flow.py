@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pflow.core.frozen import Frozen
-from pflow.core.interface import ERROR_ACTIONS
 from pflow.engine.graph import forward_order, reach_through_loops, without_loops
 from pflow.execution.node_check import CheckedNode
 
@@ -44,7 +43,7 @@ def exits_of(node: CheckedNode) -> list[Exit]:
     if not node.is_closed or (not edges and node.choices):
         edges.setdefault("default", ())
     for action, targets in edges.items():
-        ending: Ending = "failed" if action in ERROR_ACTIONS else "given"
+        ending: Ending = "failed" if node.fails_with(action) else "given"
         found += _ways(node, action, ending, targets)
     if node.when is not None:
         found += _ways(node, "default", "skipped", edges.get("default", ()))

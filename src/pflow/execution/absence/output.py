@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pflow.core.interface import ERROR_ACTIONS, MISSING
+from pflow.core.interface import MISSING
 from pflow.core.template.compiled import Compiled, Parts, Reference
 from pflow.execution.absence.flow import ANYTHING, FAILED, GIVEN, Flow
 from pflow.execution.node_check import CheckedNode, Report
@@ -41,5 +41,5 @@ def _when(node: CheckedNode, reference: Reference) -> str:
     if _is_error(reference):
         return f"`{node.spec.id}` does not fail"
     skipped = "is skipped" if node.when is not None else "does not run"
-    fails = " or fails" if reference.path and any(action in ERROR_ACTIONS for action in node.edges) else ""
+    fails = " or fails" if reference.path and any(node.fails_with(action) for action in node.edges) else ""
     return f"`{node.spec.id}` {skipped}{fails}"

@@ -15,10 +15,11 @@ from pflow.core.errors import AnsweredError, InputError, NotFoundError, PflowErr
 from pflow.core.event import Settled, StepAsked
 from pflow.core.frozen import Frozen
 from pflow.core.moment import show_moment
+from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
 from pflow.core.wait_text import show_wait
 from pflow.engine.again.name import split_item
-from pflow.engine.asking.form import Reply, choices_of, fields_of, settle_reply
+from pflow.engine.asking.form import Reply, choices_of, fields_of, schema_of, settle_reply
 from pflow.engine.asking.mail import answer_mail, message_mail
 from pflow.engine.asking.question import show_place
 from pflow.engine.ports import Mail, RunInfo, RunQuery
@@ -30,6 +31,10 @@ MOST_SHOWN = 20
 MOST_SHOWN_BYTES = 20 << 10
 _PREVIEW_CHARACTERS = 400
 """How much of what a question shows stands in a result, and how much at least of each value."""
+
+
+_MOST_PROMPTS = 100_000
+"""Characters of prompts that stand in one result; the first one always does."""
 
 
 class Waiting(Frozen):
@@ -49,6 +54,8 @@ class Waiting(Frozen):
     message: str = ""
     default: str = ""
     approves: bool = False
+    schema: Mapping[str, object] | None = None
+    """What the answer to a prompt must fit, where an agent is asked in place of a language model."""
 
     @property
     def step(self) -> str:
@@ -58,7 +65,8 @@ class Waiting(Frozen):
     @property
     def phrase(self) -> str:
         """What is waited for, in words that follow "waiting"."""
-        return show_wait(self.kind, self.prompt, approves=self.approves, deadline=self.deadline)
+        prompt = self.prompt if self.schema is None else shorten(self.prompt, _PREVIEW_CHARACTERS)
+        return show_wait(self.kind, prompt, approves=self.approves, deadline=self.deadline)
 
     def as_data(self, limit: int = MOST_SHOWN_BYTES) -> dict[str, object]:
         """As results have it; the key is for those who are asked. What is shown is cut to about `limit` bytes."""
@@ -72,6 +80,8 @@ class Waiting(Frozen):
             data["choices"] = list(self.choices)
         if self.fields:
             data["fields"] = {name: dict(schema) for name, schema in self.fields.items()}
+        if self.schema is not None:
+            data["schema"] = dict(self.schema)
         if self.kind == "question":
             data["who"] = self.who
         if self.message:
@@ -83,10 +93,22 @@ class Waiting(Frozen):
 
 
 def waits_data(waits: Sequence[Waiting], limit: int = MOST_SHOWN_BYTES, most: int = MOST_SHOWN) -> dict[str, object]:
-    """What a run waits for, as results have it; of many waits only the first."""
-    found = waits[:most]
+    """What a run waits for, as results have it; of many waits only the first.
+
+    Of prompts that an agent answers, each stands there whole, but no more of them than fit.
+    """
+    found = _that_fit(waits[:most])
     data: dict[str, object] = {"waiting": [one.as_data(limit // max(len(found), 1)) for one in found]}
-    return {**data, "more_waiting": len(waits) - most} if len(waits) > most else data
+    return {**data, "more_waiting": len(waits) - len(found)} if len(waits) > len(found) else data
+
+
+def _that_fit(waits: Sequence[Waiting]) -> Sequence[Waiting]:
+    room = _MOST_PROMPTS
+    for index, one in enumerate(waits):
+        room -= len(one.prompt) if one.schema is not None else 0
+        if room < 0 and index:
+            return waits[:index]
+    return waits
 
 
 def _in_short(value: object, limit: int) -> object:
@@ -115,6 +137,7 @@ def show_waiting(run_id: str, asked: StepAsked, redact: Any) -> Waiting:
         message=str(form.get("message") or ""),
         default=str(form.get("default") or ""),
         approves=form.get("approve") is True,
+        schema=schema_of(form),
     )
 
 
@@ -226,6 +249,11 @@ class Inbox:
         self, asked: StepAsked, reply: Reply, *, by: str, via: str, text: bool = False
     ) -> tuple[StepAsked, Mail]:
         outcome, answer = settle_reply(asked.form, reply, text=text)
+        schema = schema_of(asked.form)
+        if schema is not None and outcome == "answered":
+            from pflow.execution.model.answer_check import check_answer  # lazy: only for answers to prompts
+
+            check_answer(schema, answer.get("answer"))
         return asked, self._mail(asked, outcome, answer, by=by, via=via, at=now())
 
     def _choose(self, info: RunInfo, questions: Sequence[StepAsked], place: str | None, every: bool) -> list[StepAsked]:

@@ -19,6 +19,10 @@ def check_asking(nodes: Sequence[CheckedNode], after: Sequence[int], report: Rep
             from pflow.execution.asking.wait_check import check_wait  # lazy: many documents never wait
 
             check_wait(node, report)
+        elif node.is_built_in("llm"):
+            from pflow.execution.model.llm_check import check_llm  # lazy: many documents ask no model
+
+            check_llm(node, report)
         if node.waits:
             _check_level(node, report)
         if node.spec.approve is not None:
@@ -27,6 +31,13 @@ def check_asking(nodes: Sequence[CheckedNode], after: Sequence[int], report: Rep
         from pflow.execution.asking.wait_check import check_self_waits  # lazy: many documents never wait
 
         check_self_waits(nodes, after, report)
+
+
+def may_wait(node: CheckedNode) -> bool:
+    """Whether a step of a node can ask or wait, itself or inside. In a section it must not."""
+    if node.waits or node.approve is not None or (node.child is not None and node.child.may_wait):
+        return True
+    return node.is_built_in("llm") and node.section is None
 
 
 def _check_level(node: CheckedNode, report: Report) -> None:

@@ -137,6 +137,17 @@ def _waits(params: Mapping[str, object]) -> Iterator[tuple[Kind, str]]:
         yield "read", _shown(params, "file")
 
 
+def _prompts(params: Mapping[str, object]) -> Iterator[tuple[Kind, str]]:
+    yield "network", f"a language model ({_shown(params, 'model', 'the configured one')}), with its prompt"
+    for image in _strings(params.get("images")):
+        if not image.startswith("data:"):
+            yield "read", image
+
+
+def _strings(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
 def _includes(params: Mapping[str, object]) -> Iterator[tuple[Kind, str]]:
     wanted = params.get("workflow")
     yield "workflow", wanted if isinstance(wanted, str) else "a document inside of this one"
@@ -152,6 +163,7 @@ _FINDERS: Mapping[str, _Finder] = {
     **dict.fromkeys(("git-log", "git-diff", "git-status", "read-file", "list-files"), _reads("path")),
     **dict.fromkeys(("git-commit", "git-checkout", "write-file", "delete-file"), _writes("path")),
     "ask": _asks,
+    "llm": _prompts,
     "wait": _waits,
     "copy-file": _copies,
     "move-file": _moves,

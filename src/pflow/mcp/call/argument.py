@@ -37,24 +37,16 @@ _DIALECTS = frozenset(("draft-04", "draft-06", "draft-07", "draft/2019-09", "dra
 Place = tuple[str | int, ...]
 
 
-class ArgumentCheck:
-    """An input schema, compiled. A schema that cannot be used raises `ServerError` and leaves other tools alone."""
+class SchemaCheck:
+    """A JSON Schema, compiled. One that cannot be used raises `ValueError`."""
 
-    def __init__(self, schema: object, *, server: str, tool: str) -> None:
-        try:
-            self._schema = _copy(schema)
-            self._cost = SchemaCost(self._schema)
-            self._validator = _compile(self._schema, self._cost.patterns)
-        except ValueError as error:
-            cause = shorten(str(getattr(error, "message", error)), 300)
-            raise ServerError(
-                f"tool `{tool}` of server `{server}` has an input schema that cannot be used: {cause}",
-                details={"server": server, "tool": tool},
-                suggestions=[f"report it to the maintainers of `{server}`; its other tools can be used"],
-            ) from None
+    def __init__(self, schema: object) -> None:
+        self._schema = _copy(schema)
+        self._cost = SchemaCost(self._schema)
+        self._validator = _compile(self._schema, self._cost.patterns)
 
-    def problems(self, arguments: Mapping[str, object]) -> list[str]:
-        """Everything that is wrong with the arguments, at most 50 things; empty if they fit."""
+    def problems(self, arguments: object) -> list[str]:
+        """Everything that is wrong with a value, at most 50 things; empty if it fits."""
         try:
             size = len(orjson.dumps(arguments))
             fixed = self._cost.fixed
@@ -65,6 +57,43 @@ class ArgumentCheck:
         except (TypeError, ValueError) as error:
             return [f"the arguments cannot be sent as JSON: {shorten(str(error), 200)}"]
         return self._explain(arguments, size)
+
+    def _explain(self, arguments: object, size: int) -> list[str]:
+        # lazy: only wrong arguments need words, and they need the whole of jsonschema_rs
+        from pflow.mcp.call.argument_problem import describe
+
+        if size <= _DETAILED_BYTES and self._cost.of(arguments) <= _DETAILED:
+            errors: list[ValueError] = list(self._validator.iter_errors(arguments))
+        elif (self._cost.fixed or _DETAILED) < _DETAILED:
+            errors = []
+            try:
+                self._validator.validate(arguments)
+            except ValueError as error:
+                errors = [error]  # a list of every error would hold the arguments once for each
+        else:
+            return [_GENERAL]
+        errors.sort(key=lambda error: len(getattr(error, "instance_path", ())))
+        told = (text for error in errors for text in describe(error, self._schema, arguments))
+        found = dict.fromkeys(shorten(text, 300) for text in told)
+        shown = list(islice(found, _MOST_PROBLEMS))
+        if len(found) > _MOST_PROBLEMS:
+            shown.append(f"… and {len(found) - _MOST_PROBLEMS:,} more")
+        return shown or [_GENERAL]
+
+
+class ArgumentCheck(SchemaCheck):
+    """An input schema, compiled. A schema that cannot be used raises `ServerError` and leaves other tools alone."""
+
+    def __init__(self, schema: object, *, server: str, tool: str) -> None:
+        try:
+            _check_object(schema)
+            super().__init__(schema)
+        except ValueError as error:
+            raise ServerError(
+                f"tool `{tool}` of server `{server}` has an input schema that cannot be used: {why_unusable(error)}",
+                details={"server": server, "tool": tool},
+                suggestions=[f"report it to the maintainers of `{server}`; its other tools can be used"],
+            ) from None
 
     def problems_of_literals(
         self, arguments: Mapping[str, object], unknown: Collection[Place]
@@ -92,27 +121,16 @@ class ArgumentCheck:
         }
         return list(found)
 
-    def _explain(self, arguments: Mapping[str, object], size: int) -> list[str]:
-        # lazy: only wrong arguments need words, and they need the whole of jsonschema_rs
-        from pflow.mcp.call.argument_problem import describe
 
-        if size <= _DETAILED_BYTES and self._cost.of(arguments) <= _DETAILED:
-            errors: list[ValueError] = list(self._validator.iter_errors(arguments))
-        elif (self._cost.fixed or _DETAILED) < _DETAILED:
-            errors = []
-            try:
-                self._validator.validate(arguments)
-            except ValueError as error:
-                errors = [error]  # a list of every error would hold the arguments once for each
-        else:
-            return [_GENERAL]
-        errors.sort(key=lambda error: len(getattr(error, "instance_path", ())))
-        told = (text for error in errors for text in describe(error, self._schema, arguments))
-        found = dict.fromkeys(shorten(text, 300) for text in told)
-        shown = list(islice(found, _MOST_PROBLEMS))
-        if len(found) > _MOST_PROBLEMS:
-            shown.append(f"… and {len(found) - _MOST_PROBLEMS:,} more")
-        return shown or [_GENERAL]
+def why_unusable(error: ValueError) -> str:
+    """What is wrong with a schema that cannot be used."""
+    return shorten(str(getattr(error, "message", error)), 300)
+
+
+def _check_object(schema: object) -> None:
+    kind = schema.get("type", "object") if isinstance(schema, Mapping) else "object"
+    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        raise ValueError("it describes something other than an object")
 
 
 def _copy(schema: object) -> dict[str, object]:
@@ -126,9 +144,6 @@ def _copy(schema: object) -> dict[str, object]:
     if len(data) > SCHEMA_LIMIT:
         raise ValueError(f"it has {len(data):,} bytes, and may have {SCHEMA_LIMIT:,}")
     copy: dict[str, object] = orjson.loads(data)
-    kind = copy.get("type", "object")
-    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
-        raise ValueError("it describes something other than an object")
     said = copy.pop("$schema", None)
     if isinstance(said, str) and said.partition("json-schema.org/")[2].rstrip("#").removesuffix("/schema") in _DIALECTS:
         copy["$schema"] = said

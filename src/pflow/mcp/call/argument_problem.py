@@ -10,6 +10,9 @@ from pflow.core.json_type import type_of
 from pflow.core.printable import shorten
 from pflow.core.suggest import nearest
 
+WHOLE = "the set of arguments"
+"""What is wrong, where that is not a part of it."""
+
 _MOST_OPTIONS = 12
 _LIMITS = {
     "minimum": "must be at least {}",
@@ -123,7 +126,7 @@ def _at(value: object, path: Sequence[str | int]) -> object:
 
 def _name(path: Sequence[str | int]) -> str:
     if not path:
-        return "the set of arguments"
+        return WHOLE
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{shorten(part, 40)}" for part in path)
     return f"`{shorten(text.removeprefix('.'), 120)}`"
 

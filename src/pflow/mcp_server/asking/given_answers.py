@@ -54,13 +54,13 @@ def _read(place: str, value: object) -> Answer:
     decline = value.get("decline", False)
     if not isinstance(choice, str | None):
         raise _wrong(place, f"has a choice that is not a string but {describe(choice)}")
-    if not isinstance(fields, Mapping | None):
-        raise _wrong(place, f"has an `answer` that is not an object but {describe(fields)}")
     if not isinstance(decline, bool) or not isinstance(key, str | None):
         raise _wrong(place, "must have true or false as `decline`, and a string as `key`")
     if decline and (choice is not None or fields):
         raise _wrong(place, "declines and answers at once")
-    return Answer(place=place, reply=Reply(choice=choice, fields=fields or {}, declined=decline), key=key or "")
+    if isinstance(fields, Mapping) or fields is None:
+        return Answer(place=place, reply=Reply(choice=choice, fields=fields or {}, declined=decline), key=key or "")
+    return Answer(place=place, reply=Reply(choice=choice, value=fields, declined=decline), key=key or "")
 
 
 def _wrong(place: str, problem: str, hint: str = "") -> InputError:

@@ -92,7 +92,7 @@ async def execute(call: CallContext, arguments: Arguments) -> ToolReply:
     """Run a saved workflow or a draft."""
     name = check_name(str(arguments["name"]))
     inputs = arguments.get("inputs") or {}
-    outcome = await call.watch(lambda workspace: workspace.begin(name, inputs), inputs)
+    outcome = await call.watch(lambda workspace: workspace.begin(name, inputs), inputs, lends=False)
     reply = end_of(outcome, show_outputs(outcome), answers=False)
     given = reply.envelope.get("data")
     data = dict(given) if isinstance(given, Mapping) else {}

@@ -96,7 +96,10 @@ def _state(workspace: Workspace, trace: Mapping[str, object]) -> tuple[dict[str,
 def _summary(trace: Mapping[str, object], waits: Sequence[Waiting], limit: int) -> ToolReply:
     steps = [_brief(entry) for entry in objects_in(trace.get("steps"))]
     handle = str(trace.get("run_id"))
-    kept = ("run_id", "workflow", "status", "started_at", "ended_at", "duration_ms", "resumed", "edited", "reason")
+    kept = (
+        *("run_id", "workflow", "status", "started_at", "ended_at", "duration_ms", "resumed", "edited", "reason"),
+        *("tokens", "cost"),
+    )
     data = {**pick(trace, kept), **_previews(trace, ("inputs", "outputs", "error"), limit, f"{handle} ")}
     data["steps"], more = fit(steps, limit)
     lines = [f"run {handle} of `{trace.get('workflow')}`: {trace.get('status')}"]
@@ -116,7 +119,10 @@ def _summary(trace: Mapping[str, object], waits: Sequence[Waiting], limit: int) 
 
 
 def _brief(entry: Mapping[str, object]) -> dict[str, object]:
-    kept = ("step", "node", "status", "ms", "attempt", "action", "source", "items_completed", "items_failed")
+    kept = (
+        *("step", "node", "status", "ms", "attempt", "action", "source", "items_completed", "items_failed"),
+        *("tokens", "cost"),
+    )
     found = pick(entry, kept)
     if found.get("attempt") == 1:
         del found["attempt"]

@@ -1,0 +1,1 @@
+"""Language models: the `llm` node, and the pictures that go with prompts."""
