@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pflow.adapters.driving_process import DrivingProcesses
     from pflow.adapters.sqlite_journal import SqliteJournal
     from pflow.engine.asking.waits import Patience
+    from pflow.engine.model.llm import LLM
     from pflow.process.workers import Workers
     from pflow.registry.project_node import ProjectNode
 
@@ -41,7 +42,7 @@ class Parts(TypedDict, total=False):
     `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold. `nodes` are
     functions, PocketFlow classes and modules of the program, which are node types here and nowhere else. `driven` says
     that the process drives runs for others. `staying` is told what a run waits for; with it, the process stays with its
-    runs while nobody else would take them up when they can go on.
+    runs while nobody else would take them up when they can go on. `llm` answers prompts.
     """
 
     environ: Mapping[str, str]
@@ -60,6 +61,7 @@ class Parts(TypedDict, total=False):
     asker: Asker
     patience: Patience
     staying: Staying
+    llm: LLM
 
 
 class Wiring:
@@ -202,7 +204,13 @@ class Wiring:
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         settings = ChainMap(options, dict(self.settings.step_variables()))
-        return Services(home=self.home.root, settings=settings, tools=self.tools, workers=lambda: self._workers)
+        return Services(
+            home=self.home.root,
+            settings=settings,
+            tools=self.tools,
+            workers=lambda: self._workers,
+            llm=lambda: self._parts.get("llm"),
+        )
 
     @cached_property
     def _workers(self) -> Workers | None:
