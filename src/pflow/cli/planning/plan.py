@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +10,7 @@ import click
 from pflow.cli.command_group import with_console
 from pflow.cli.console import Console
 from pflow.cli.input_flag import read_words
-from pflow.cli.planning.plan_text import render_effects, render_plan
+from pflow.cli.planning.plan_text import render_plan
 from pflow.cli.run_report import explain_inputs, run_watched, show_outcome
 from pflow.cli.text import quote
 from pflow.cli.workflow_help import own_options
@@ -19,6 +19,7 @@ from pflow.core.file.file_name import check_name
 from pflow.core.printable import escape
 
 if TYPE_CHECKING:
+    from pflow.execution.need.ability import Ability
     from pflow.workspace.planning.planned import Planned
 
 NOT_AGREED = 4
@@ -117,8 +118,7 @@ def _agree(
         console.remark(render_plan(console, planned))
         if planned.unseen and not allow_commands:
             raise SecurityError(
-                "refused to run commands or code that a model wrote and nobody has looked at:\n"
-                + "\n".join(render_effects(planned.unseen)),
+                f"refused to run what a model wrote as commands or code, unseen by anybody: {_steps(planned.unseen)}",
                 suggestions=[f"look at the plan, then run it: `{command}`", "or add `--allow-commands` to `--yes`"],
             )
         return None
@@ -131,6 +131,11 @@ def _agree(
     console.reply({"status": "planned", "plan": planned.to_json(), "next": command}, render_plan(console, planned))
     console.remark("", f"nobody agreed, so nothing ran; agree with `--yes`, or run it: {command}")
     return NOT_AGREED
+
+
+def _steps(unseen: Sequence[Ability]) -> str:
+    names = dict.fromkeys(f"`{escape(one.step)}`" for one in unseen)
+    return f"step{'s' * (len(names) > 1)} {', '.join(names)}"
 
 
 def _save(console: Console, planned: Planned, name: str | None) -> str:
@@ -169,8 +174,8 @@ def _invalid(console: Console, planned: Planned) -> DocumentError:
         hints = [*planned.notes]
         if planned.draft:
             hints += [
-                f"what it wrote is kept as the draft `{planned.draft}`: `pflow workflow show {planned.draft}`",
-                f"mend it, then check it: `pflow validate {planned.draft}`",
+                f"what it wrote is kept as a draft; mend it in `{planned.path}`",
+                f"then check it with `pflow validate {planned.draft}`, and run it with `pflow run {planned.draft}`",
             ]
     else:
         what = f"the saved workflow `{planned.workflow}` would do it, and cannot run"

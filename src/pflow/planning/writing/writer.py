@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pflow.core.document.issue import Issue
+from pflow.core.document.position import Path, Places
 from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
@@ -23,6 +24,10 @@ _DOCUMENT_CHARACTERS = 60_000
 _FAILURE_CHARACTERS = 4_000
 _SHAPES_CHARACTERS = 20_000
 _MOST_RECHOSEN = 1
+
+
+NOT_OFFERED = "not-offered"
+"""The code of an issue about something that a model uses without having been offered it."""
 
 
 class Offer(Frozen):
@@ -94,12 +99,8 @@ def _unoffered(choice: Choice, workflows: Sequence[str], types: Sequence[str]) -
     return [not_offered("node type", name, types) for name in choice.types if name not in types]
 
 
-def not_offered(what: str, name: str, offered: Sequence[str]) -> Issue:
-    """The issue about something that a model uses without having been offered it."""
+def not_offered(what: str, name: str, offered: Sequence[str], places: Places | None = None, path: Path = ()) -> Issue:
+    """The issue about something that a model uses without having been offered it, and where it stands."""
     hint = did_you_mean(name, offered) or "use what is listed"
-    return Issue(
-        code=NOT_OFFERED, message=f"the {what} `{shorten(name)}` is not among those that are listed", hint=hint
-    )
-
-
-NOT_OFFERED = "not-offered"
+    message = f"the {what} `{shorten(name)}` was not offered for this task"
+    return (places or Places()).issue(NOT_OFFERED, message, path, hint=hint)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 
 import orjson
 
-from pflow.core.document.document import Document
 from pflow.core.document.issue import CREDENTIAL, Issue
-from pflow.core.document.parse import parse_text, parse_value
+from pflow.core.document.parse import Parsed, parse_text, parse_value
 from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_text import WorkflowText, text_of_value
 from pflow.execution.check import Checked, check_source
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import find_source
 from pflow.planning.writing.writer import not_offered
+from pflow.registry.registry import Registry
 
 _INCLUDING = "workflow"
 """The node type that runs other workflows, and its parameter that names them."""
@@ -33,22 +33,27 @@ def check_text(wiring: Wiring, text: WorkflowText | str) -> Checked:
     return check_source(wiring, find_source(parsed, wiring.home, wiring.projects))
 
 
-def judge(checked: Checked, allowed: Allowed) -> tuple[Issue, ...]:
+def judge(wiring: Wiring, text: str, allowed: Allowed) -> tuple[Issue, ...]:
     """Everything that a model has to mend in a document: errors, credentials, and what it was not offered."""
+    checked = check_text(wiring, text)
     credentials = [issue._replace(severity="error") for issue in checked.issues if issue.code == CREDENTIAL]
-    return (*checked.errors, *credentials, *_strangers(checked.source.parsed.document, allowed))
+    strangers = _strangers(checked.source.parsed, wiring.registry, allowed)
+    return (*checked.errors, *credentials, *strangers)
 
 
-def _strangers(document: Document | None, allowed: Allowed) -> Iterator[Issue]:
+def _strangers(parsed: Parsed, registry: Registry, allowed: Allowed) -> Iterator[Issue]:
     """The node types and workflows that were not offered, also in documents inside of this one."""
-    for spec in document.nodes if document is not None else ():
-        if spec.type not in allowed.types:
-            yield not_offered("node type", spec.type, allowed.types)
+    places = parsed.places
+    for number, spec in enumerate(parsed.document.nodes if parsed.document is not None else ()):
+        if spec.type in registry and spec.type not in allowed.types:
+            yield not_offered("node type", spec.type, allowed.types, places, ("nodes", number))
         wanted = spec.params.get(_INCLUDING) if spec.type == _INCLUDING else None
         if isinstance(wanted, Mapping):
-            yield from _strangers(parse_value(wanted).document, allowed)
+            yield from _strangers(parse_value(wanted), registry, allowed)
         elif wanted is not None and wanted not in allowed.workflows:
-            yield not_offered("workflow", str(wanted), allowed.workflows)
+            yield not_offered(
+                "workflow", str(wanted), allowed.workflows, places, ("nodes", number, "params", _INCLUDING)
+            )
 
 
 def with_metadata(text: str, metadata: Mapping[str, object]) -> WorkflowText:

@@ -53,7 +53,7 @@ class Planned(Frozen):
     """A task in words as a workflow: one that is saved already, or one that a model wrote.
 
     `inputs` are words of a command line, as the task gives them; `missing` are inputs that it does not give. `draft` is
-    the name that a written document is kept under. With `issues` it cannot run; `notes` are for the person.
+    the name that a written document is kept under, at `path`. With `issues` it cannot run; `notes` are for the person.
     """
 
     task: str
@@ -70,6 +70,7 @@ class Planned(Frozen):
     issues: tuple[Issue, ...] = ()
     notes: tuple[str, ...] = ()
     draft: str = ""
+    path: str = ""
 
     @property
     def ok(self) -> bool:
@@ -97,6 +98,7 @@ class Planned(Frozen):
         }
         more: dict[str, object] = {
             "draft": self.draft,
+            "path": self.path,
             "document": self.text if self.kind == "written" else "",
             "issues": [issue.as_dict() for issue in self.issues],
             "notes": list(self.notes),

@@ -35,6 +35,7 @@ MOST_TASK_CHARACTERS = 10_000
 _MOST_TYPES = 20
 _MOST_WORKFLOWS = 5
 _NAME_WORDS = 5
+_DESCRIPTION_CHARACTERS = 200
 
 GLUE = (
     *("let", "switch", "filter", "map", "parse", "format", "fail", "ask", "wait", "llm"),
@@ -129,7 +130,7 @@ class Planner:
             choice.structure,
             offers,
             writing_guide(),
-            lambda written: judge(check_text(self._wiring, written.text), allowed),
+            lambda written: judge(self._wiring, written.text, allowed),
         )
         written = settled.answer or Written(text="", inputs={}, why="")
         notes = (f"the model gave up mending: {settled.failure}",) if settled.failure else ()
@@ -144,7 +145,7 @@ class Planner:
         checked = check_text(self._wiring, text) if text is not None else None
         plan = checked.plan if checked is not None else None
         inputs, missing, notes = self._bound(plan, written.inputs)
-        draft, more = self._keep(task, text, checked, issues)
+        draft, path, more = self._keep(task, text, checked, issues)
         return Planned(
             task=task,
             kind="written",
@@ -160,6 +161,7 @@ class Planner:
             issues=issues or (checked.missing if checked is not None else ()),
             notes=(*notes, *more),
             draft=draft,
+            path=path,
         )
 
     def _metadata(self, task: str, authorship: Authorship) -> dict[str, object]:
@@ -173,17 +175,17 @@ class Planner:
 
     def _keep(
         self, task: str, text: WorkflowText | None, checked: Checked | None, issues: tuple[Issue, ...]
-    ) -> tuple[str, tuple[str, ...]]:
-        """The name of the draft that a document is kept as, if it may be; otherwise a note that says why not."""
+    ) -> tuple[str, str, tuple[str, ...]]:
+        """The name and the file of the draft that a document is kept as; otherwise a note that says why it is not."""
         value = checked.source.parsed.places.value if checked is not None else None
         if text is None or checked is None or not isinstance(value, Mapping) or "nodes" not in value:
-            return "", ()
+            return "", "", ()
         if any(issue.code == CREDENTIAL for issue in issues):
-            return "", ("what the model wrote is not kept: it holds what looks like a credential",)
+            return "", "", ("what the model wrote is not kept: it holds what looks like a credential",)
         managers = (WorkflowManager(self._wiring.home), WorkflowManager.for_drafts(self._wiring.home))
         name = free_name(_name(task, checked), lambda name: any(manager.exists(name) for manager in managers))
-        self._drafts.save(checked.source.parsed, name, shorten(task, 200))
-        return name, ()
+        saved = self._drafts.save(checked.source.parsed, name, shorten(task, _DESCRIPTION_CHARACTERS))
+        return name, str(saved.path), ()
 
     def _bound(
         self, plan: Plan | None, given: Mapping[str, str]

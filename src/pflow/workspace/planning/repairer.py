@@ -84,7 +84,7 @@ class Repairer:
             failure,
             offers,
             writing_guide(),
-            lambda written: judge(check_text(self._wiring, written.text), allowed),
+            lambda written: judge(self._wiring, written.text, allowed),
         )
         written = settled.answer or Written(text="", inputs={}, why="")
         return self._repair(exchange, run_id, failure.step, before, written, settled.mends, settled.issues)
