@@ -31,8 +31,8 @@ def execute_workflow(
     """Run a document with its inputs, for Python programs.
 
     `output` watches the run. With `enable_repair` a model, `llm` or the configured one, mends the document of a run
-    that failed, which then goes on; notices of the outcome say what it did. Commands and code that it wrote are not run,
-    since nobody has looked at them. Raises `DocumentError` and `InputError` when the run cannot begin.
+    that failed, which then goes on; notices of the outcome say what it did. Commands and code that it wrote are not
+    run, since nobody has looked at them. Raises `DocumentError` and `InputError` when the run cannot begin.
     """
     wiring = Wiring(home or find_home()) if llm is None else Wiring(home or find_home(), llm=llm)
     try:

@@ -23,11 +23,10 @@ from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
-from pflow.workspace.asking.answering import Answering
 from pflow.workspace.one_step import one_step
+from pflow.workspace.planning.planning import Planning
 
 if TYPE_CHECKING:
-    from pflow.engine.model.llm import Report
     from pflow.execution.describe import Description
     from pflow.execution.live_run import LiveRun
     from pflow.execution.need.requirement import Needs
@@ -36,11 +35,9 @@ if TYPE_CHECKING:
     from pflow.workspace.asking.on_ask import OnAsk
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.driving.driving import Driving
-    from pflow.workspace.finder import Finder
     from pflow.workspace.formatting import Formatted
     from pflow.workspace.keeping.state import KeptState
     from pflow.workspace.library import Library
-    from pflow.workspace.planning.planned import Planned, Repair
     from pflow.workspace.project import ProjectFolders
     from pflow.workspace.schedule.scheduling import Scheduling
     from pflow.workspace.servers import Servers
@@ -49,11 +46,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-def _silent(message: str) -> None:
-    """Nobody looks."""
-
-
-class Workspace(Answering):
+class Workspace(Planning):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
@@ -459,38 +452,6 @@ class Workspace(Answering):
         from pflow.workspace.output_path import output_paths  # lazy: not for runs
 
         return output_paths(self.node_type(name), outputs)
-
-    @property
-    def discovery(self) -> Finder:
-        """Finds node types and workflows by a description of a task."""
-        from pflow.workspace.finder import Finder  # lazy: runs look for nothing
-
-        return Finder(self.home, self._wiring.registry, self._wiring.projects.agreed())
-
-    def plan(self, task: str, *, model: str = "", report: Report | None = None) -> Planned:
-        """A workflow for a task in words: a saved one, or one that a model writes, kept as a draft. Runs nothing.
-
-        `report` is told what is going on. Raises `NoModelError`, and `ModelError` if the model gives no usable answer.
-        """
-        from pflow.workspace.planning.planner import Planner  # lazy: runs plan nothing
-
-        planner = Planner(self._wiring, self.discovery, self.drafts)
-        return planner.plan(task, model=model, report=report or _silent)
-
-    def propose_repair(self, run_id: str, *, model: str = "", report: Report | None = None) -> Repair:
-        """The document of a failed run, mended by a model: `resume(run_id, edited=repair.text)` goes on with it.
-
-        The model sees the document, the error and the shapes of what the steps gave, never the values.
-        """
-        from pflow.workspace.planning.repairer import Repairer  # lazy: most runs need none
-
-        repairer = Repairer(self._wiring, self.drafts)
-        return repairer.propose(self.find_run(run_id), model=model, report=report or _silent)
-
-    def can_ask_model(self) -> bool:
-        """Whether a model is configured that could plan and repair. Asks nothing."""
-        llm = self._wiring.services.llm()
-        return llm is not None and llm.is_available()
 
     def scan(self) -> list[str]:
         """Read all node sources again; returns what could not be used."""

@@ -104,9 +104,10 @@ def plan(
     return code
 
 
-def reporting(console: Console) -> Callable[[str], None] | None:
+def reporting(console: Console) -> Callable[[str], None]:
     """Says on a terminal what a model is busy with."""
-    return (lambda message: console.say(f"… {escape(message)}")) if console.can_ask() else None
+    watched = console.can_ask()
+    return lambda message: console.say(f"… {escape(message)}") if watched else None
 
 
 def _agree(

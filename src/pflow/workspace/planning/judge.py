@@ -15,6 +15,7 @@ from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import find_source
 from pflow.planning.writing.writer import not_offered
 from pflow.registry.registry import Registry
+from pflow.workspace.drafts import Drafts
 
 _INCLUDING = "workflow"
 """The node type that runs other workflows, and its parameter that names them."""
@@ -67,6 +68,13 @@ def with_metadata(text: str, metadata: Mapping[str, object]) -> WorkflowText:
         if parse_text(appended, suffix=".yaml").places.value == wanted:
             return WorkflowText(data=appended.encode(), form="yaml")
     return text_of_value(wanted)
+
+
+def drafts_of(wiring: Wiring) -> Drafts:
+    """The drafts of a home, where documents of models are kept."""
+    return Drafts(
+        wiring.home, lambda workflow: check_source(wiring, find_source(workflow, wiring.home, wiring.projects))
+    )
 
 
 def free_name(wanted: str, is_taken: Callable[[str], bool]) -> str:

@@ -25,9 +25,8 @@ from pflow.planning.query_word import slug
 from pflow.planning.writing.answer import Choice, Written
 from pflow.planning.writing.exchange import Exchange
 from pflow.planning.writing.writer import Offer, choose, write_document
-from pflow.workspace.drafts import Drafts
 from pflow.workspace.finder import Finder
-from pflow.workspace.planning.judge import Allowed, check_text, free_name, judge, with_metadata
+from pflow.workspace.planning.judge import Allowed, check_text, drafts_of, free_name, judge, with_metadata
 from pflow.workspace.planning.model import find_model, open_exchange, run_alone, writing_guide
 from pflow.workspace.planning.planned import Authorship, Estimate, Planned
 
@@ -52,10 +51,9 @@ _INSTEAD = (
 class Planner:
     """Makes workflows of tasks in words, in one home."""
 
-    def __init__(self, wiring: Wiring, finder: Finder, drafts: Drafts) -> None:
+    def __init__(self, wiring: Wiring, finder: Finder) -> None:
         self._wiring = wiring
         self._finder = finder
-        self._drafts = drafts
 
     def plan(self, task: str, *, model: str, report: Report) -> Planned:
         """A workflow for a task: one that is saved, or one that a model writes, kept as a draft."""
@@ -184,7 +182,7 @@ class Planner:
             return "", "", ("what the model wrote is not kept: it holds what looks like a credential",)
         managers = (WorkflowManager(self._wiring.home), WorkflowManager.for_drafts(self._wiring.home))
         name = free_name(_name(task, checked), lambda name: any(manager.exists(name) for manager in managers))
-        saved = self._drafts.save(checked.source.parsed, name, shorten(task, _DESCRIPTION_CHARACTERS))
+        saved = drafts_of(self._wiring).save(checked.source.parsed, name, shorten(task, _DESCRIPTION_CHARACTERS))
         return name, str(saved.path), ()
 
     def _bound(

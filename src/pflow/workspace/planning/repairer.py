@@ -22,10 +22,9 @@ from pflow.execution.wiring import Wiring
 from pflow.planning.writing.answer import Written
 from pflow.planning.writing.exchange import Exchange
 from pflow.planning.writing.writer import Offer, repair_document
-from pflow.workspace.drafts import Drafts
 from pflow.workspace.library import compare_texts
 from pflow.workspace.planning.failure import failure_of
-from pflow.workspace.planning.judge import Allowed, check_text, judge, with_metadata
+from pflow.workspace.planning.judge import Allowed, check_text, drafts_of, judge, with_metadata
 from pflow.workspace.planning.model import find_model, open_exchange, run_alone, writing_guide
 from pflow.workspace.planning.planned import Authorship, Repair
 
@@ -44,9 +43,8 @@ _INSTEAD = ("without a model, mend the document and go on with `--with`, see `pf
 class Repairer:
     """Mends the documents of failed runs, in one home."""
 
-    def __init__(self, wiring: Wiring, drafts: Drafts) -> None:
+    def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
-        self._drafts = drafts
 
     def propose(self, run_id: str, *, model: str, report: Report) -> Repair:
         """An edited document for a failed run; a `UsageError` if it did not fail, or was mended too often."""
@@ -124,7 +122,7 @@ class Repairer:
     def _keep(self, repair: Repair, before: Document, checked: Checked) -> str:
         name = before.name if is_name(before.name) else "workflow"
         draft = f"{name[:40]}-repaired"
-        self._drafts.save(checked.source.parsed, draft, f"run {repair.run_id}, mended by a model")
+        drafts_of(self._wiring).save(checked.source.parsed, draft, f"run {repair.run_id}, mended by a model")
         return draft
 
     def _refuse_secrets(self, document: Document) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from pflow.core.errors import PflowError
 from pflow.engine.ports import Observer
 from pflow.execution.begin import begin_resume
-from pflow.execution.check import check_source
 from pflow.execution.outcome import Outcome
 from pflow.execution.wiring import Wiring
-from pflow.execution.workflow_source import find_source
-from pflow.workspace.drafts import Drafts
 from pflow.workspace.planning.planned import Repair
 from pflow.workspace.planning.repairer import MOST_REPAIRS, Repairer
 
@@ -19,10 +16,7 @@ def repair_outcome(wiring: Wiring, outcome: Outcome, observer: Observer | None) 
 
     Commands and code that a model wrote are not run: nobody has looked at them.
     """
-    drafts = Drafts(
-        wiring.home, lambda workflow: check_source(wiring, find_source(workflow, wiring.home, wiring.projects))
-    )
-    repairer = Repairer(wiring, drafts)
+    repairer = Repairer(wiring)
     notices: list[str] = []
     for _ in range(MOST_REPAIRS):
         if outcome.status != "failed":
