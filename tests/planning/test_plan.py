@@ -167,10 +167,10 @@ def test_a_saved_workflow_that_does_it_is_reused_with_its_inputs(planning: Plann
     workspace, _ = planning("reuse")
     planned = workspace.plan("count the words of notes.txt with at least 3 letters")
     assert (planned.kind, planned.workflow, planned.why) == ("reused", "count-words", "It counts the words of a file.")
-    assert planned.inputs == {"path": "notes.txt", "least": "3"}
+    assert planned.inputs == {"path": "notes.txt", "least": 3}
     assert planned.notes == ("the workflow has no input `colour`, for which the model gave a value",)
     assert planned.draft == ""
-    assert workspace.wait(workspace.begin(planned.checked or "", planned.inputs, text=True)).success
+    assert workspace.run(planned.checked or "", planned.inputs).outputs == {"words": ["one", "two", "three\nfour"]}
 
 
 def test_inputs_of_a_model_are_checked_and_secrets_are_never_taken_from_it(planning: Planning) -> None:
@@ -178,7 +178,7 @@ def test_inputs_of_a_model_are_checked_and_secrets_are_never_taken_from_it(plann
     planned = workspace.plan("count the words of notes.txt")
     assert planned.inputs == {"path": "notes.txt"}
     assert planned.notes == (
-        "what the model gave is left out: input `least` must be an integer, not `many`",
+        "what the model gave is left out: `least` must be an integer, not `many`",
         "the input `token` is secret, and not taken from a model",
     )
 

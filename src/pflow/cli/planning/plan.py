@@ -10,7 +10,7 @@ import click
 from pflow.cli.command_group import with_console
 from pflow.cli.console import Console
 from pflow.cli.input_flag import read_words
-from pflow.cli.planning.plan_text import render_plan
+from pflow.cli.planning.plan_text import render_plan, write_value
 from pflow.cli.run_report import explain_inputs, run_watched, show_outcome
 from pflow.cli.text import quote
 from pflow.cli.workflow_help import own_options
@@ -161,7 +161,7 @@ def _command(target: str, given: Mapping[str, object], planned: Planned) -> str:
     """The command that runs a plan."""
     inputs = planned.checked.shown_plan().inputs if planned.checked is not None else {}
     shown = [
-        f"{name}=…" if name in inputs and inputs[name].secret else quote(f"{name}={value}")
+        f"{name}=…" if name in inputs and inputs[name].secret else quote(f"{name}={write_value(value)}")
         for name, value in given.items()
     ]
     missing = [f"{name}=…" for name in planned.missing if name not in given]

@@ -55,9 +55,16 @@ def _graph(console: Console, planned: Planned) -> str:
 
 
 def _inputs(planned: Planned) -> str:
-    lines = [f"  {escape(name)} = {escape(value)}" for name, value in planned.inputs.items()]
+    lines = [f"  {escape(name)} = {escape(write_value(value))}" for name, value in planned.inputs.items()]
     lines += [f"  {escape(name)} is missing" for name in planned.missing]
     return "\n".join(["inputs from the task:", *lines]) if lines else ""
+
+
+def write_value(value: object) -> str:
+    """A value as a word of a command line."""
+    import orjson  # lazy: help does without
+
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _effects(effects: tuple[Ability, ...]) -> str:

@@ -52,8 +52,8 @@ class Estimate(Frozen):
 class Planned(Frozen):
     """A task in words as a workflow: one that is saved already, or one that a model wrote.
 
-    `inputs` are words of a command line, as the task gives them; `missing` are inputs that it does not give. `draft` is
-    the name that a written document is kept under, at `path`. With `issues` it cannot run; `notes` are for the person.
+    `inputs` are those that the task gives, and `missing` those that it does not. `draft` is the name that a written
+    document is kept under, at `path`. With `issues` it cannot run; `notes` are for the person.
     """
 
     task: str
@@ -61,7 +61,7 @@ class Planned(Frozen):
     workflow: str
     why: str
     text: str
-    inputs: Mapping[str, str]
+    inputs: Mapping[str, object]
     authorship: Authorship
     checked: Checked | None = None
     missing: tuple[str, ...] = ()

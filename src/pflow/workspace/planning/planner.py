@@ -13,7 +13,7 @@ from pflow.core.file.file_name import MAX_NAME, is_name
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import WorkflowText, now_text, text_of_parsed
 from pflow.core.printable import shorten
-from pflow.engine.binding import bind_inputs
+from pflow.engine.binding import bind_inputs, coerce_text
 from pflow.engine.model.llm import Report
 from pflow.engine.plan import Plan
 from pflow.execution.check import Checked, check_source
@@ -187,43 +187,32 @@ class Planner:
 
     def _bound(
         self, plan: Plan | None, given: Mapping[str, str]
-    ) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]:
-        """The inputs that a model took from a task and that fit, those that are missing, and what was left out."""
+    ) -> tuple[dict[str, object], tuple[str, ...], tuple[str, ...]]:
+        """The inputs that a model took from a task, those that are missing, and what was left out of the former."""
+        kept: dict[str, object] = {}
+        notes: list[str] = []
         if plan is None:
             return {}, (), ()
-        kept: dict[str, str] = {}
-        notes: list[str] = []
         for name, value in given.items():
-            reason = _refusal(plan, name, value)
-            if reason:
-                notes.append(reason)
+            declared = plan.inputs.get(name)
+            if declared is None:
+                notes.append(f"the workflow has no input `{shorten(name)}`, for which the model gave a value")
+            elif declared.secret:
+                notes.append(f"the input `{name}` is secret, and not taken from a model")
             else:
-                kept[name] = value
-        return kept, _missing(plan, kept, self._wiring), tuple(notes)
+                try:
+                    kept[name] = coerce_text(value, declared.type, name)
+                except InputError as error:
+                    notes.append(f"what the model gave is left out: {error.message}")
+        return kept, self._missing(plan, kept), tuple(notes)
 
-
-def _refusal(plan: Plan, name: str, value: str) -> str:
-    """Why what a model says about an input is not taken; empty if it is."""
-    declared = plan.inputs.get(name)
-    if declared is None:
-        return f"the workflow has no input `{shorten(name)}`, for which the model gave a value"
-    if declared.secret:
-        return f"the input `{name}` is secret, and not taken from a model"
-    try:
-        bind_inputs(plan, {name: value}, text=True)
-    except InputError as error:
-        wrong = [problem for problem in error.wrong if f"`{name}`" in problem]
-        return f"what the model gave is left out: {wrong[0]}" if wrong else ""
-    return ""
-
-
-def _missing(plan: Plan, given: Mapping[str, str], wiring: Wiring) -> tuple[str, ...]:
-    has_secrets = any(declared.secret for declared in plan.inputs.values())
-    try:
-        bind_inputs(plan, given, text=True, secrets=wiring.settings.step_variables() if has_secrets else {})
-    except InputError as error:
-        return error.missing
-    return ()
+    def _missing(self, plan: Plan, given: Mapping[str, object]) -> tuple[str, ...]:
+        has_secrets = any(declared.secret for declared in plan.inputs.values())
+        try:
+            bind_inputs(plan, given, secrets=self._wiring.settings.step_variables() if has_secrets else {})
+        except InputError as error:
+            return error.missing
+        return ()
 
 
 def _checked(task: str) -> str:
