@@ -162,6 +162,30 @@ def test_what_was_something_else_before_is_no_sentence(ask: Ask, pflow: Pflow, t
     assert "is not a command, a saved workflow or a node type" in pflow("cuont").err
 
 
+def test_a_mistyped_option_costs_no_question(ask: Ask) -> None:
+    said = ask("refusal", TASK, "--yess")
+    assert said.code == 2
+    assert said.err.splitlines()[0] == "error: no such option `--yess`"
+    assert "hint: did you mean `--yes`?" in said.err
+
+
+def test_an_input_that_the_plan_does_not_have_is_refused_and_the_plan_is_kept(ask: Ask, pflow: Pflow) -> None:
+    said = ask("good", TASK, "--colour", "blue", "--yes")
+    assert said.code == 2
+    assert "hint: the plan is kept: `pflow run count-lines`" in said.err
+    assert pflow("runs", "list").out == ""
+
+
+def test_what_running_it_will_cost_is_estimated(ask: Ask, pflow: Pflow, home: Path) -> None:
+    with_model(pflow, home)
+    said = ask("model", "summarise notes.txt", "--plan-only")
+    assert said.code == 0, said
+    assert (
+        "running it: 2 calls to models, 1 of them once per item; about $0.0040, at the price of a call for this plan"
+        in said.out
+    )
+
+
 # On a terminal
 
 
@@ -243,14 +267,19 @@ class Llm(Node):
 '''
 
 
-@pytest.mark.requirement("security:10.2-1")
-def test_a_pipeline_of_tools_and_a_model_runs_from_the_shell(pflow: Pflow, serve: Serve, home: Path) -> None:
-    code = serve("code", tool("search_code", needs={"query": "string"}), replies={"search_code": [{"text": "found"}]})
-    chat = serve("chat", tool("send_message", needs={"text": "string"}), replies={"send_message": [{"text": "sent"}]})
+def with_model(pflow: Pflow, home: Path) -> None:
+    """Have a node type `llm`, of one's own where none is built in."""
     if pflow("registry", "describe", "llm").code:
         (home / "nodes").mkdir(mode=0o700)
         (home / "nodes" / "llm.py").write_text(LLM_NODE)
         assert pflow("registry", "scan").code == 0
+
+
+@pytest.mark.requirement("security:10.2-1")
+def test_a_pipeline_of_tools_and_a_model_runs_from_the_shell(pflow: Pflow, serve: Serve, home: Path) -> None:
+    code = serve("code", tool("search_code", needs={"query": "string"}), replies={"search_code": [{"text": "found"}]})
+    chat = serve("chat", tool("send_message", needs={"text": "string"}), replies={"send_message": [{"text": "sent"}]})
+    with_model(pflow, home)
     said = pflow(
         "mcp-code-search-code >> llm --prompt='Summarise: ${mcp-code-search-code.result}' >> "
         "mcp-chat-send-message --text='${llm.response}'",

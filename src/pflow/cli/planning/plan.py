@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -14,12 +14,14 @@ from pflow.cli.planning.plan_text import render_plan, write_value
 from pflow.cli.run_report import explain_inputs, run_watched, show_outcome
 from pflow.cli.text import quote
 from pflow.cli.workflow_help import own_options
-from pflow.core.errors import DocumentError, ExistsError, InputError, SecurityError
+from pflow.core.errors import DocumentError, ExistsError, InputError, SecurityError, UsageError
 from pflow.core.file.file_name import check_name
-from pflow.core.printable import escape
+from pflow.core.printable import escape, shorten
+from pflow.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from pflow.execution.need.ability import Ability
+    from pflow.workspace import Plan
     from pflow.workspace.planning.planned import Planned
 
 NOT_AGREED = 4
@@ -69,6 +71,8 @@ def plan(
     The plan is checked like any workflow, and shown with what its steps can do. Inputs follow TASK as for `pflow run`.
     """
     workspace = console.workspace()
+    options = own_options(ctx.command)
+    _check_words(inputs, options)
     if name is not None:
         _check_free(console, name)
     planned = workspace.plan(task, model=model, report=reporting(console))
@@ -76,7 +80,7 @@ def plan(
         raise _invalid(console, planned)
     assert planned.checked is not None
     found = planned.checked.runnable()
-    typed = read_words(found.inputs, inputs, workflow=planned.workflow, options=own_options(ctx.command))
+    typed = _read_inputs(planned, found, inputs, options)
     given: dict[str, object] = {**planned.inputs, **typed}
     if plan_only:
         target = _save(console, planned, name)
@@ -102,6 +106,24 @@ def plan(
     if outcome.success and planned.kind == "written" and not name:
         console.remark(f"hint: pflow workflow save {target} NAME   to keep it")
     return code
+
+
+def _check_words(words: Sequence[str], options: Collection[str]) -> None:
+    """Refuse a mistyped option before a model is asked for anything."""
+    for word in words:
+        hint = did_you_mean(word, options) if word.startswith("--") and "=" not in word else ""
+        if hint:
+            raise UsageError(
+                f"no such option `{shorten(word)}`", suggestions=[hint, "an input of that name is written `name=value`"]
+            )
+
+
+def _read_inputs(planned: Planned, found: Plan, words: Sequence[str], options: Collection[str]) -> dict[str, object]:
+    try:
+        return read_words(found.inputs, words, workflow=planned.workflow, options=options)
+    except UsageError as error:
+        kept = f"the plan is kept: `pflow run {planned.workflow}`"
+        raise UsageError(error.message, details=error.details, suggestions=[*error.suggestions, kept]) from None
 
 
 def reporting(console: Console) -> Callable[[str], None]:
@@ -172,6 +194,8 @@ def _invalid(console: Console, planned: Planned) -> DocumentError:
     """The error for a plan that is not valid, with where it is kept and how to go on."""
     if planned.kind == "written":
         what = f"the model wrote no valid workflow, and mended it {planned.authorship.rounds} times"
+        if planned.checked is not None and planned.checked.ok and planned.issues == planned.checked.missing:
+            what = "the workflow that the model wrote lacks something here"
         hints = [*planned.notes]
         if planned.draft:
             hints += [

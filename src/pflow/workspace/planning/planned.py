@@ -13,8 +13,8 @@ from pflow.execution.need.ability import Kind as AbilityKind
 from pflow.planning.writing.exchange import Spent
 from pflow.workspace.library import Comparison
 
-LOOKED_AT: frozenset[AbilityKind] = frozenset(("command", "python", "unknown"))
-"""What steps can do that a person looks at before it runs, if a model wrote it: it could be anything."""
+LOOKED_AT: frozenset[AbilityKind] = frozenset(("command", "python"))
+"""What a person looks at before it runs, if a model wrote it: it could be anything."""
 
 
 class Authorship(Frozen):
