@@ -110,6 +110,17 @@ def test_a_document_that_holds_a_credential_is_not_shown_to_a_model(planning: Pl
     assert llm.prompts == []
 
 
+def test_a_document_that_cannot_be_checked_alone_is_not_repaired(planning: Planning, tmp_path: Path) -> None:
+    workspace, llm = planning("repair_good")
+    (tmp_path / "inner.yaml").write_text("nodes:\n  - {id: no, type: fail, params: {message: no}}\n")
+    (tmp_path / "outer.yaml").write_text("nodes:\n  - {id: in, type: workflow, params: {workflow: ./inner.yaml}}\n")
+    failed = workspace.run(str(tmp_path / "outer.yaml"))
+    Path(tmp_path / "inner.yaml").unlink()
+    with pytest.raises(UsageError, match="its document is not valid on its own"):
+        workspace.propose_repair(failed.run_id)
+    assert llm.prompts == []
+
+
 def test_a_repair_may_not_add_steps_with_effects(planning: Planning) -> None:
     workspace, llm = planning("repair_command")
     failed = workspace.run(BROKEN)

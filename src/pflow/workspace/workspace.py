@@ -23,6 +23,7 @@ from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
+from pflow.workspace.asking.answering import Answering
 from pflow.workspace.one_step import one_step
 from pflow.workspace.planning.planning import Planning
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pflow.workspace.asking.on_ask import OnAsk
     from pflow.workspace.drafts import Drafts
     from pflow.workspace.driving.driving import Driving
+    from pflow.workspace.finder import Finder
     from pflow.workspace.formatting import Formatted
     from pflow.workspace.keeping.state import KeptState
     from pflow.workspace.library import Library
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Planning):
+class Workspace(Answering, Planning):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
@@ -452,6 +454,13 @@ class Workspace(Planning):
         from pflow.workspace.output_path import output_paths  # lazy: not for runs
 
         return output_paths(self.node_type(name), outputs)
+
+    @property
+    def discovery(self) -> Finder:
+        """Finds node types and workflows by a description of a task."""
+        from pflow.workspace.finder import Finder  # lazy: runs look for nothing
+
+        return Finder(self.home, self._wiring.registry, self._wiring.projects.agreed())
 
     def scan(self) -> list[str]:
         """Read all node sources again; returns what could not be used."""

@@ -87,18 +87,17 @@ def plan(
         console.reply({"status": "planned", "plan": planned.to_json()}, render_plan(console, planned))
         console.remark("", f"run it: {_command(target, given, planned)}")
         return 0
-    lacks = [one for one in planned.missing if one not in given]
-    if not lacks:
-        code = _agree(console, planned, given, yes=yes, allow_commands=allow_commands)
-        if code is not None:
-            return code
-    else:
-        console.remark(render_plan(console, planned))
-    target = _save(console, planned, name)
+    if any(one not in given for one in planned.missing):
+        console.remark(render_plan(console, planned), "")
     try:
-        outcome = run_watched(console, lambda workspace: workspace.begin(planned.checked or target, given, text=True))
+        run = workspace.begin(planned.checked, given, text=True)
     except InputError as error:
-        raise explain_inputs(error, found, ["run", target], given) from None
+        raise explain_inputs(error, found, ["run", planned.workflow], given) from None
+    code = _agree(console, planned, given, yes=yes, allow_commands=allow_commands)
+    if code is not None:
+        return code
+    target = _save(console, planned, name)
+    outcome = run_watched(console, lambda _: run)
     if console.json:
         console.envelope({**outcome.envelope(), "plan": planned.to_json()})
         return outcome.exit_code

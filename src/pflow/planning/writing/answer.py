@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import type_of
-from pflow.core.printable import shorten
+from pflow.core.printable import cut, shorten
 from pflow.engine.model.llm import Completion
 
 MOST_ANSWER_CHARACTERS = 200_000
@@ -15,6 +15,7 @@ MOST_ANSWER_CHARACTERS = 200_000
 
 _MOST_INPUTS = 100
 _HEAD_CHARACTERS = 200
+_PROSE_CHARACTERS = 1_000
 _FENCED = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 _INPUTS = {
@@ -134,4 +135,4 @@ def _inputs(value: Mapping[str, object]) -> dict[str, str]:
 
 def _text(value: Mapping[str, object], name: str) -> str:
     found = value.get(name)
-    return found if isinstance(found, str) else ""
+    return cut(found, _PROSE_CHARACTERS) if isinstance(found, str) else ""

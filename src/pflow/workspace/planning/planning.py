@@ -1,10 +1,11 @@
-"""The part of a workspace that finds what a task needs, plans tasks in words, and has failed runs repaired."""
+"""The part of a workspace that plans tasks in words, and has failed runs repaired."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pflow.workspace.asking.answering import Answering
+from pflow.execution.run_lookup import find_run
+from pflow.execution.wiring import Wiring
 
 if TYPE_CHECKING:
     from pflow.engine.model.llm import Report
@@ -16,15 +17,16 @@ def _silent(message: str) -> None:
     """Nobody looks."""
 
 
-class Planning(Answering):
+class Planning:
     """See `pflow.workspace.workspace.Workspace`."""
 
-    @property
-    def discovery(self) -> Finder:
-        """Finds node types and workflows by a description of a task."""
-        from pflow.workspace.finder import Finder  # lazy: runs look for nothing
+    _wiring: Wiring
 
-        return Finder(self._wiring.home, self._wiring.registry, self._wiring.projects.agreed())
+    if TYPE_CHECKING:
+
+        @property
+        def discovery(self) -> Finder:
+            """Finds node types and workflows by a description of a task."""
 
     def plan(self, task: str, *, model: str = "", report: Report = _silent) -> Planned:
         """A workflow for a task in words: a saved one, or one that a model writes, kept as a draft. Runs nothing.
@@ -42,7 +44,7 @@ class Planning(Answering):
         """
         from pflow.workspace.planning.repairer import Repairer  # lazy: most runs need none
 
-        return Repairer(self._wiring).propose(self.find_run(run_id), model=model, report=report)
+        return Repairer(self._wiring).propose(find_run(self._wiring.journal, run_id), model=model, report=report)
 
     def can_ask_model(self) -> bool:
         """Whether a model is configured that could plan and repair. Asks nothing."""

@@ -11,6 +11,7 @@ from pflow.core.document.issue import CREDENTIAL, Issue
 from pflow.core.document.parse import parse_value
 from pflow.core.errors import SecurityError, UsageError
 from pflow.core.file.file_name import is_name
+from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.library.workflow_text import WorkflowText, text_of_value
 from pflow.engine.history import History
 from pflow.engine.model.llm import Report
@@ -24,7 +25,7 @@ from pflow.planning.writing.exchange import Exchange
 from pflow.planning.writing.writer import Offer, repair_document
 from pflow.workspace.library import compare_texts
 from pflow.workspace.planning.failure import failure_of
-from pflow.workspace.planning.judge import Allowed, check_text, drafts_of, judge, with_metadata
+from pflow.workspace.planning.judge import Allowed, check_text, drafts_of, free_name, judge, with_metadata
 from pflow.workspace.planning.model import find_model, open_exchange, run_alone, writing_guide
 from pflow.workspace.planning.planned import Authorship, Repair
 
@@ -67,7 +68,7 @@ class Repairer:
                 f"run `{run_id}` was repaired {repairs} times already, at most {MOST_REPAIRS} times are tried",
                 suggestions=["look at the document yourself, and go on with `--with`"],
             )
-        self._refuse_secrets(before)
+        self._check_document(run_id, before)
         failure = failure_of(read_trace(self._wiring.journal, run_id))
         registry = self._wiring.registry
         used = tuple(dict.fromkeys(spec.type for spec in before.nodes))
@@ -121,12 +122,20 @@ class Repairer:
 
     def _keep(self, repair: Repair, before: Document, checked: Checked) -> str:
         name = before.name if is_name(before.name) else "workflow"
-        draft = f"{name[:40]}-repaired"
+        home = self._wiring.home
+        managers = (WorkflowManager(home), WorkflowManager.for_drafts(home))
+        draft = free_name(f"{name[:40]}-repaired", lambda name: any(one.exists(name) for one in managers))
         drafts_of(self._wiring).save(checked.source.parsed, draft, f"run {repair.run_id}, mended by a model")
         return draft
 
-    def _refuse_secrets(self, document: Document) -> None:
+    def _check_document(self, run_id: str, document: Document) -> None:
         checked = check_text(self._wiring, text_of_value(document.raw))
+        if not checked.ok:
+            raise UsageError(
+                f"run `{run_id}` cannot be repaired: its document is not valid on its own",
+                details={"issue": checked.errors[0].message},
+                suggestions=["it may include workflows by relative paths; mend it by hand, and go on with `--with`"],
+            )
         if any(issue.code == CREDENTIAL for issue in checked.issues):
             raise SecurityError(
                 "refused to show the document to a model: it holds what looks like a credential",
