@@ -17,6 +17,7 @@ import pytest
 
 from pflow.cli.main import run_command
 from pflow.core.file.home import Home
+from pflow.execution.wiring import Parts
 from pflow.registry.registry import Registry
 
 
@@ -66,13 +67,13 @@ def pflow(
     home.mkdir(mode=0o700)
     shutil.copy(registry_file, home)
 
-    def run(*words: str, stdin: str | bytes | None = None) -> Said:
+    def run(*words: str, stdin: str | bytes | None = None, parts: Parts | None = None) -> Said:
         data = stdin.encode() if isinstance(stdin, str) else stdin
         capfdbinary.readouterr()
         with open(os.devnull, "rb") if data is None else io.BytesIO(data) as source:
             monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(source))
             try:
-                code = run_command(words)
+                code = run_command(words, parts)
             except SystemExit as end:  # completion ends the program by itself
                 code = int(end.code or 0)
         sys.stdout.flush()

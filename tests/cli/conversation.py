@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,21 +25,28 @@ _COLUMNS = 100
 _OWN_TERMINAL = """\
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.executable, [sys.executable, "-m", "pflow", *sys.argv[1:]])
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 """Makes stdin the controlling terminal of a new session, so that Ctrl-C interrupts pflow."""
 
 
 class Conversation:
-    """A command line in `folder`, on a terminal."""
+    """A command line in `folder`, on a terminal; `program` is what Python runs."""
 
-    def __init__(self, folder: Path, *words: str, term: str = "xterm", colour: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *words: str,
+        term: str = "xterm",
+        colour: bool = False,
+        program: Sequence[str] = ("-m", "pflow"),
+    ) -> None:
         self._leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, _COLUMNS, 0, 0))
         self._seen = self._all = ""
         self._changed = threading.Condition()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _OWN_TERMINAL, *words],
+            [sys.executable, "-c", _OWN_TERMINAL, *program, *words],
             cwd=folder,
             env={**os.environ, "TERM": term, "LANG": "C.UTF-8", "NO_COLOR": "" if colour else "1"},
             stdin=follower,

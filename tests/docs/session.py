@@ -17,6 +17,7 @@ from pflow.cli.main import run_command
 from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from tests.docs.page import Block
+from tests.docs.recorded import parts_for
 
 READER = "/home/ada"
 """Where the pages' examples run, as the pages show it."""
@@ -103,7 +104,7 @@ class Session:
     def _run(self, command: str) -> Said:
         if command.startswith("pflow ") and _SHELL.isdisjoint(_QUOTED.sub("", command)):
             words = shlex.split(command)[1:]
-            return self._fork(lambda: run_command(words))
+            return self._fork(lambda: run_command(words, parts_for(command)))
         done = subprocess.run(
             ["/bin/sh", "-c", command],
             cwd=self.folder,

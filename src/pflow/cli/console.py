@@ -34,7 +34,8 @@ BROKEN_PIPE = 141
 class Console:
     """One command's surroundings: its streams, whether it speaks JSON, and the workspace once it is needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, parts: Parts | None = None) -> None:
+        self._parts: Parts = parts or {}
         self.json = False
         self.on = ""
         """The place whose journal is meant; "" for the home."""
@@ -90,18 +91,21 @@ class Console:
 
                 self.progress = Progress(sys.stderr)
             self._workspace = self._discreet = Workspace.open(
-                project=current_directory(), ask=self._asking(), observer=self.progress, **self._waiting()
+                project=current_directory(),
+                ask=self._asking(),
+                observer=self.progress,
+                **self._own_parts(),
             )
         return self._workspace
 
-    def _waiting(self) -> Parts:
-        """Who is asked what runs ask, and who is told what they wait for."""
+    def _own_parts(self) -> Parts:
+        """Who is asked what runs ask, who is told what they wait for, and what the program brings."""
         from pflow.cli.asking.person import Person  # lazy: help and completion scripts run nothing
 
         person = Person(self)
         asker: Parts = {"asker": person} if self.can_ask() else {}
         place: Parts = {"on": self.on} if self.on else {}
-        return {"staying": person.tell, **asker, **place}
+        return {"staying": person.tell, **asker, **place, **self._parts}
 
     def aside(self) -> AbstractContextManager[None]:
         """Have the terminal for oneself while a run goes on."""

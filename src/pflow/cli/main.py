@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from pflow.cli.command_table import COMMANDS
 from pflow.cli.console import BROKEN_PIPE, Console
 from pflow.core.errors import PflowError, StorageError, UsageError
 from pflow.core.printable import escape, is_text, shorten
+
+if TYPE_CHECKING:
+    from pflow.execution.wiring import Parts
 
 LEADING = {"--dry-run": 0, "--no-cache": 0, "--mermaid": 0, "--svg": 1}
 """Options of `run` that may also stand before a short form, and how many words they take."""
@@ -27,6 +31,7 @@ Examples:
   pflow run report.json --since 2026-01-01
   pflow my-report --since 2026-01-01
   pflow "shell --command='git log --oneline' >> write-file --path=log.txt"
+  pflow "find the largest files here and write their names to a file"
 
 \b
 New here? `pflow guide` shows how to write a workflow, `pflow run --help` a small one to try.
@@ -34,7 +39,7 @@ New here? `pflow guide` shows how to write a workflow, `pflow run --help` a smal
 
 
 class Root(CommandGroup):
-    """Commands from the table, each imported when it is used; any other first word is a workflow or a pipeline."""
+    """Commands from the table, each imported when it is used. Other first words are workflows, pipelines or tasks."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every name, in the order of the table."""
@@ -55,11 +60,16 @@ class Root(CommandGroup):
             return super().resolve_command(ctx, args)
         from pflow.cli.commands.pipeline import pipeline, starts_pipeline  # lazy: only for the short forms
         from pflow.cli.commands.run import run
+        from pflow.cli.planning.sentence import is_sentence
 
         console = ctx.ensure_object(Console)
         words = [*console.options, *args]
         if starts_pipeline(console, args):
             return "", pipeline, words
+        if is_sentence(args[0]):
+            from pflow.cli.planning.plan import plan  # lazy: only for tasks in words
+
+            return "plan", plan, words
         ctx.meta[SHORTHAND] = True
         return "run", run, words
 
@@ -80,7 +90,7 @@ class Root(CommandGroup):
     cls=Root,
     epilog=EPILOG,
     invoke_without_command=True,
-    subcommand_metavar="COMMAND | WORKFLOW | PIPELINE ...",
+    subcommand_metavar="COMMAND | WORKFLOW | PIPELINE | TASK ...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option("--version", "-V", is_flag=True, is_eager=True, help="Print the version.")
@@ -101,9 +111,12 @@ def root(ctx: click.Context, version: bool) -> None:
         ctx.ensure_object(Console).text(ctx.get_help())
 
 
-def run_command(words: Sequence[str]) -> int:
-    """Run one command line and return its exit code. Nothing escapes but a bug under PFLOW_DEBUG."""
-    console = Console()
+def run_command(words: Sequence[str], parts: Parts | None = None) -> int:
+    """Run one command line and return its exit code. Nothing escapes but a bug under PFLOW_DEBUG.
+
+    `parts` are those of a program that brings some of its own.
+    """
+    console = Console(parts)
     try:
         return _run(console, words)
     finally:

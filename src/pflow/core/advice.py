@@ -26,6 +26,7 @@ COMMANDS = {
     "describe_node": "pflow registry describe {node}",
     "describe_workflow": "pflow workflow describe {workflow} --json",
     "discover_nodes": "pflow registry discover",
+    "discover_workflows": "pflow workflow discover",
     "edit_workflow_from": "pflow workflow edit {workflow} --from {file}",
     "install_timer": "pflow schedule install",
     "fork": "pflow runs fork {run} --from {step}",

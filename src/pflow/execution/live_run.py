@@ -30,7 +30,7 @@ _REFILL_SECONDS = 0.005
 """Until processes are started for the next run: callers that wait for this one's outcome have it by then."""
 
 
-def _in_event_loop() -> bool:
+def in_event_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -93,7 +93,7 @@ class LiveRun:
         of a run that is driven for others are finished first, however often SIGTERM comes: nobody waits for the process
         to end.
         """
-        if _in_event_loop():
+        if in_event_loop():
             raise UsageError(
                 "a run cannot be waited for inside a running event loop",
                 suggestions=["write `await workspace.begin(workflow, params).finish()`, or `await workflow.arun(…)`"],
@@ -106,7 +106,7 @@ class LiveRun:
 
         Raises `UsageError` if only this program can run it, and whatever keeps it from beginning.
         """
-        if _in_event_loop():
+        if in_event_loop():
             raise UsageError(
                 "a run cannot be detached inside a running event loop",
                 suggestions=["write `await asyncio.to_thread(workspace.detach, run)`"],
@@ -129,7 +129,7 @@ class LiveRun:
 
     def wait_aside(self) -> Outcome:
         """The same, on a thread of its own where an event loop runs, which stands still meanwhile."""
-        if not _in_event_loop():
+        if not in_event_loop():
             return self.wait()
         from concurrent.futures import ThreadPoolExecutor  # lazy: few programs call this from an event loop
 

@@ -27,6 +27,7 @@ from pflow.workspace.looking.looking import Looking
 from pflow.workspace.model.modelling import Modelling
 from pflow.workspace.one_step import one_step
 from pflow.workspace.place.placing import Placing
+from pflow.workspace.planning.planning import Planning
 
 if TYPE_CHECKING:
     from pflow.execution.describe import Description
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Looking, Modelling, Placing):
+class Workspace(Looking, Modelling, Planning, Placing):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.

@@ -110,6 +110,8 @@ class RunCommand(click.Command):
 )
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
 @click.option("--detach", is_flag=True, help="Leave the run to others to drive, and print its id.")
+@click.option("--repair", is_flag=True, help="If it fails, have a model mend the workflow, ask, and go on.")
+@click.option("--yes", is_flag=True, help="With --repair: agree to what the model changes.")
 @click.option("--dry-run", is_flag=True, help="Check everything and draw the graph; run nothing.")
 @drawing_options
 @with_console
@@ -125,6 +127,8 @@ def run(
     state: str | None,
     no_cache: bool,
     detach: bool,
+    repair: bool,
+    yes: bool,
     dry_run: bool,
     svg: str | None,
     mermaid: bool,
@@ -172,6 +176,11 @@ def run(
         outcome = run_watched(console, begin)
     except InputError as error:
         raise explain_inputs(error, plan, ["run", workflow], typed) from None
+    if outcome.status == "failed" and (repair or console.can_ask()):
+        from pflow.cli.planning.repair import offers_repair, repair_run  # lazy: only for runs that failed
+
+        if repair or offers_repair(console):
+            return repair_run(console, outcome, asked=repair, yes=yes)
     return show_outcome(console, outcome)
 
 

@@ -101,7 +101,7 @@ def _show_candidate(each: Candidate) -> list[str]:
         return [*lines, "  the library has this very text already"]
     lines.append("  what its steps can do:" if each.abilities else "  its steps reach nothing outside of the run")
     for ability in each.abilities:
-        lines += [f"    {line}" for line in _show_ability(ability)]
+        lines += [f"    {line}" for line in show_ability(ability)]
     lines += [f"  {line}" for line in _show_requires(each.requires)]
     if each.missing:
         lines += ["  missing here:", *(f"    {escape(one)}" for one in each.missing)]
@@ -123,7 +123,7 @@ def _show_requires(requires: Requirements | None) -> list[str]:
     return lines
 
 
-def _show_ability(ability: Ability) -> list[str]:
+def show_ability(ability: Ability) -> list[str]:
     """One thing that a step can do, whole: what is cut here could be the point of it. Each line is escaped."""
     head = f"{escape(ability.step)} {_VERBS[ability.kind]}"
     text = ability.what.strip("\n").split("\n")

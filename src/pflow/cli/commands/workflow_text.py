@@ -82,7 +82,7 @@ def diff(console: Console, name: str, others: tuple[str, ...], lines: bool) -> N
     if len(others) > 2:
         raise UsageError("at most two versions or workflows can be compared")
     found = console.workspace().library.compare(name, *others)
-    console.reply(found.as_dict(), "\n".join(_render(found, lines)))
+    console.reply(found.as_dict(), "\n".join(render_comparison(found, lines)))
 
 
 @click.command()
@@ -183,7 +183,8 @@ def _open_editor(path: Path) -> None:
         )
 
 
-def _render(found: Comparison, lines: bool) -> list[str]:
+def render_comparison(found: Comparison, lines: bool = False) -> list[str]:
+    """How two workflows differ, by meaning, or line by line."""
     if lines or found.changes is None:
         return [escape(line) for line in found.lines] or ["no difference"]
     if not found.changes:
