@@ -16,6 +16,7 @@ from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.other_words import TYPES
 from pflow.core.printable import cut
 from pflow.mcp.tools.detail import describe_entry
 from pflow.mcp.tools.entry import WRAPPER
@@ -50,6 +51,7 @@ class Texts(Frozen):
     description: str = ""
     parameters: str = ""
     outputs: str = ""
+    synonyms: str = ""
     details: str = ""
 
 
@@ -148,6 +150,7 @@ def _node_texts(entry: Entry) -> Texts:
         description=interface.description,
         parameters=_prose((field.name, field.description) for field in (*interface.params, *interface.reads)),
         outputs=_prose((field.name, field.description) for field in interface.outputs if field.name not in common),
+        synonyms=" ".join((*interface.synonyms, *TYPES.get(entry.name, ()))),
         details=_details(entry),
     )
 

@@ -15,15 +15,15 @@ from pflow.core.file.os_call import BINARY, NOFOLLOW, NONBLOCK, is_own_file, qui
 from pflow.planning.catalogue import Catalogue, Key, Texts
 from pflow.planning.query_word import split_text
 
-COLUMNS = ("name", "description", "parameters", "outputs")
+COLUMNS = ("name", "description", "parameters", "outputs", "synonyms")
 
-MAKER = f"pflow {__version__}, words 2"
+MAKER = f"pflow {__version__}, words 3"
 """An index that another version made is made again."""
 
 _APPLICATION = 0x70666C64
 
 # Words of each column that count. A long text would outweigh a name by its length alone.
-_MOST_WORDS = {"name": 64, "description": 250, "parameters": 250, "outputs": 120, "details": 600}
+_MOST_WORDS = {"name": 64, "description": 250, "parameters": 250, "outputs": 120, "synonyms": 120, "details": 600}
 
 _TOKENS = "tokenize='porter unicode61 remove_diacritics 2'"
 
