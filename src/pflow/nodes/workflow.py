@@ -17,7 +17,6 @@ class Workflow(AsyncNode):
         "subworkflow",
         "nested",
         "child flow",
-        "sub-process",
         "modular",
         "run a different workflow as part of this one",
         "include or embed a saved workflow",

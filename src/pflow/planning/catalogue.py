@@ -20,6 +20,7 @@ from pflow.core.other_words import TYPES
 from pflow.core.printable import cut
 from pflow.mcp.tools.detail import describe_entry
 from pflow.mcp.tools.entry import WRAPPER
+from pflow.planning.query_word import split_name
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
@@ -93,6 +94,16 @@ class Catalogue:
             parameters=_prose((each, declared.description) for each, declared in document.inputs.items()),
             outputs=_prose((each, declared.description) for each, declared in document.outputs.items()),
         )
+
+    def sentence(self, key: Key) -> str:
+        """What something is and does, for a model that compares meanings: its beginning counts most."""
+        texts = self.texts(key)
+        if texts is None:
+            return key[1]
+        entry = self.registry.get(key[1]) if key[0] == "node" else None
+        tool = entry.tool if entry else None
+        spoken = [*split_name(tool.server), *split_name(tool.tool)] if tool else split_name(key[1])
+        return f"{' '.join(dict.fromkeys(spoken))}: {texts.description} {texts.synonyms}"
 
     def describe(self, key: Key) -> dict[str, object]:
         """A description, and the interface of a node type or the inputs and outputs of a workflow.

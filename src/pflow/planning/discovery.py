@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
@@ -16,7 +17,10 @@ from pflow.mcp.server.tool_name import PREFIX
 from pflow.planning.catalogue import KINDS, Catalogue, Key, Kind
 from pflow.planning.query_word import split_query, split_task
 from pflow.planning.ranking import Match, Ranked, Ranking
+from pflow.planning.semantic.installed import model_file
+from pflow.planning.semantic.ranking import SemanticRanking
 from pflow.planning.signature import signature
+from pflow.planning.topic import topic_advice
 from pflow.planning.word_ranking import WordRanking
 from pflow.registry.registry import Registry
 
@@ -60,19 +64,25 @@ class Hit(Frozen):
 
 
 class Findings(Frozen):
-    """What a search gave, the best first, and what its order comes from; if nothing, what to try instead."""
+    """What a search gave, the best first, and what its order comes from; if nothing, what to try instead.
+
+    `notes` say how pflow does the parts of a task that no node type is for.
+    """
 
     query: str
     hits: tuple[Hit, ...]
     ranking: str
     unknown: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """The findings for programs."""
         found: dict[str, object] = {"matches": [hit.to_json() for hit in self.hits], "ranking": self.ranking}
         if self.unknown:
             found["unknown_words"] = list(self.unknown)
+        if self.notes:
+            found["notes"] = list(self.notes)
         if self.advice:
             found["suggestions"] = list(self.advice)
         return found
@@ -90,7 +100,7 @@ class Discovery:
         ranking: Ranking | None = None,
     ) -> None:
         self._catalogue = Catalogue(home, registry, projects)
-        self._ranking = WordRanking(home.root / FILE) if ranking is None else ranking
+        self._ranking = _best_ranking(home.root / FILE) if ranking is None else ranking
 
     def find(self, query: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:
         """What fits the query, at most `limit`. Any string is a valid query."""
@@ -114,9 +124,10 @@ class Discovery:
         return Findings(
             query=shorten(query, _SHOWN_QUERY_CHARACTERS),
             hits=hits,
-            ranking=self._ranking.title,
+            ranking=ranked.title or self._ranking.title,
             unknown=ranked.unknown,
             advice=() if hits else tuple(self._advise(query, kinds)),
+            notes=tuple(topic_advice(query)) if "node" in kinds else (),
         )
 
     def describe_node(self, name: str, focus: str = "") -> dict[str, object]:
@@ -158,6 +169,11 @@ class Discovery:
         return advice
 
 
+def _best_ranking(index: Path) -> Ranking:
+    """By meaning where the extra is installed, else by words."""
+    return WordRanking(index) if model_file() is None else SemanticRanking(index)
+
+
 def _fitting(matches: tuple[Match, ...]) -> tuple[Match, ...]:
     """The matches without those that fit much worse than the best."""
     return tuple(match for match in matches if match.score >= matches[0].score * _WORTH_READING)
@@ -177,7 +193,7 @@ def _merge(rankings: Sequence[tuple[Match, ...]], limit: int) -> tuple[Match, ..
 
 def explain(why: Mapping[str, tuple[str, ...]]) -> str:
     """Which words were found where, in a line."""
-    return "; ".join(f"{', '.join(words)} in its {field}" for field, words in why.items())
+    return "; ".join(f"{', '.join(words)} in its {field}" for field, words in why.items()) or "close in meaning"
 
 
 def _near(query: str, keys: Collection[Key]) -> list[str]:

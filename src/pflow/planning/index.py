@@ -32,12 +32,14 @@ _SCHEMA = (
     "DROP TABLE IF EXISTS items",
     "DROP TABLE IF EXISTS texts",
     "DROP TABLE IF EXISTS details",
+    "DROP TABLE IF EXISTS vectors",
     "DROP TABLE IF EXISTS made",
     "CREATE TABLE made (by TEXT NOT NULL)",
     "CREATE TABLE items (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, stamp TEXT NOT NULL, "
     "UNIQUE (kind, name))",
     f"CREATE VIRTUAL TABLE texts USING fts5({', '.join(COLUMNS)}, {_TOKENS})",
     f"CREATE VIRTUAL TABLE details USING fts5(words, {_TOKENS})",
+    "CREATE TABLE vectors (id INTEGER PRIMARY KEY, vector BLOB NOT NULL)",
     f"PRAGMA application_id = {_APPLICATION}",
 )
 _BUSY_SECONDS = 5.0
@@ -139,6 +141,7 @@ def _follow(database: sqlite3.Connection, catalogue: Catalogue) -> None:
                 database.execute("DELETE FROM items WHERE id = ?", (row,))
                 database.execute("DELETE FROM texts WHERE rowid = ?", (row,))
                 database.execute("DELETE FROM details WHERE rowid = ?", (row,))
+                database.execute("DELETE FROM vectors WHERE id = ?", (row,))
         for key, stamp in stamps.items():
             if key not in known or known[key][1] != stamp:
                 _add(database, key, stamp, catalogue.texts(key))

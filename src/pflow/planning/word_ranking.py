@@ -71,7 +71,7 @@ class WordRanking:
 
     def rank(self, query: str, catalogue: Catalogue, *, kinds: Collection[Kind], limit: int) -> Ranked:
         """The best matches of these kinds."""
-        return rank_with(self._path, catalogue, lambda database: _rank(database, query, kinds, limit), limit)
+        return rank_with(self._path, catalogue, lambda database: rank_words(database, query, kinds, limit), limit)
 
 
 def rank_with(
@@ -90,13 +90,15 @@ def rank_with(
         return rank(database)
 
 
-def _rank(database: sqlite3.Connection, query: str, kinds: Collection[Kind], limit: int) -> Ranked:
+def rank_words(database: sqlite3.Connection, query: str, kinds: Collection[Kind], limit: int) -> Ranked:
+    """The best matches by words alone."""
     database.execute("BEGIN")  # another process may write between two questions
     weighed = weigh_words(database, query, kinds)
-    order = sorted(weighed.shares, key=lambda row: (-round(weighed.shares[row], 3), *_by_name(weighed.keys[row])))
+    order = sorted(weighed.shares, key=lambda row: (-round(weighed.shares[row], 3), *by_name(weighed.keys[row])))
     best = [(row, weighed.shares[row]) for row in order[: limit + 1]]
     scores = calibrate_words([share for _, share in best])
-    return make_ranked(database, weighed, [(row, score) for (row, _), score in zip(best, scores, strict=True)], limit)
+    rows = [row for row, _ in best]
+    return make_ranked(database, weighed, list(zip(rows, scores, strict=True)), limit)
 
 
 def make_ranked(
@@ -110,7 +112,7 @@ def make_ranked(
     found = [
         Match(kind=weighed.keys[row][0], name=weighed.keys[row][1], score=score, why=why[row]) for row, score in others
     ]
-    return Ranked(matches=(*exact, *found)[:limit], unknown=weighed.unknown)
+    return Ranked(matches=(*exact, *found)[:limit], unknown=weighed.unknown, title=WordRanking.title)
 
 
 def weigh_words(database: sqlite3.Connection, query: str, kinds: Collection[Kind]) -> Weighed:
@@ -134,7 +136,8 @@ def weigh_words(database: sqlite3.Connection, query: str, kinds: Collection[Kind
     )
 
 
-def _by_name(key: Key) -> tuple[int, str, str]:
+def by_name(key: Key) -> tuple[int, str, str]:
+    """The order of what fits equally well: short names first."""
     kind, name = key
     return len(name), name, kind
 

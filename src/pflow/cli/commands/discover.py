@@ -75,6 +75,8 @@ def _names(fields: list[tuple[str, bool]]) -> str:
 
 def _remarks(findings: Findings) -> list[str]:
     unknown = ", ".join(f"`{shorten(word, 40)}`" for word in findings.unknown[:_MOST_NAMES])
+    notes = [f"hint: {escape(note)}" for note in findings.notes]
     if findings.hits:
-        return [f"\nranked by {findings.ranking}" + (f"; nothing has {unknown}" if unknown else "")]
-    return [f"nothing matches `{findings.query}`", "", *(f"hint: {escape(advice)}" for advice in findings.advice)]
+        return [f"\nranked by {findings.ranking}" + (f"; nothing has {unknown}" if unknown else ""), *notes]
+    advice = [f"hint: {escape(advice)}" for advice in findings.advice]
+    return [f"nothing matches `{findings.query}`", "", *notes, *advice]

@@ -33,12 +33,14 @@ def model_file() -> Path | None:
         return None
 
 
-@cache
 def load_encoder() -> Encoder | None:
     """The model; None where the extra is not installed or cannot be used."""
     path = model_file()
-    if path is None:
-        return None
+    return None if path is None else _load(path)
+
+
+@cache
+def _load(path: Path) -> Encoder | None:
     # A second thread waits in a loop for work that takes a millisecond: on a busy machine, ten times the CPU.
     is_ours = "numpy" not in sys.modules and _THREADS not in os.environ
     if is_ours:
