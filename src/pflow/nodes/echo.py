@@ -12,7 +12,7 @@ class Echo(AsyncNode):
     """Give every parameter back as an output of the same name."""
 
     name = "echo"
-    synonyms = (
+    synonyms: tuple[str, ...] = (
         "print",
         "say hello",
         "show a message",

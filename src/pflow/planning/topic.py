@@ -6,6 +6,7 @@ import re
 
 from pflow.core.advice import Advice
 from pflow.core.frozen import Frozen
+from pflow.planning.query_word import split_query
 
 
 class _Topic(Frozen):
@@ -61,3 +62,9 @@ _TOPICS = (
 def topic_advice(task: str) -> list[str]:
     """What to do about parts of a task that no node type is for."""
     return [topic.advice for topic in _TOPICS if topic.words.search(task[:_MOST_CHARACTERS])]
+
+
+def without_schedule(task: str) -> str:
+    """The task without when it is to be done, which no node type is for; as it is if it says nothing else."""
+    rest = _TOPICS[0].words.sub(" ", task[:_MOST_CHARACTERS])
+    return rest if split_query(rest) and rest != task[:_MOST_CHARACTERS] else task

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pflow.planning.semantic.tokens import tokenize
 from pflow.planning.semantic.weights import read_weights
 
-Array = NDArray[np.float32]
+Array = np.ndarray
 
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
 _PARTS = (
@@ -58,7 +57,7 @@ class Encoder:
             found |= dict(zip(group, vectors, strict=True))
         return [found[index] for index in range(len(texts))]
 
-    def _forward(self, ids: NDArray[np.int64]) -> Array:
+    def _forward(self, ids: np.ndarray) -> Array:
         count, length = ids.shape
         x = _normalize(self._words[ids] * self._scales[ids] + self._places[:length], *self._norm)
         for joined, joined_bias, out, up, down, out_bias, gain, shift, up_bias, down_bias, last, end in self._layers:

@@ -80,7 +80,7 @@ def _rank(
 def _vectors(
     database: sqlite3.Connection, encoder: Encoder, weighed: Weighed, catalogue: Catalogue
 ) -> tuple[list[int], Array]:
-    """The vectors of everything that can be found, made where they are missing, what has the words of the query first."""
+    """The vectors of everything there is, made where they are missing: first of what has the words of the query."""
     import numpy as np  # lazy: only with the extra
 
     stamps = dict(database.execute("SELECT id, stamp FROM items"))

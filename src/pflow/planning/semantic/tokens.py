@@ -1,4 +1,4 @@
-"""Splits text into the pieces of words that the sentence model knows (WordPiece, in lower case). Pure but for a file."""
+"""Splits text into the pieces of words that the sentence model knows: WordPiece, in lower case."""
 
 from __future__ import annotations
 

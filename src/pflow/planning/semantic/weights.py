@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 # Numbers of fields in ONNX's protobuf messages.
 _GRAPH, _INITIALIZER = 7, 5
@@ -19,11 +18,11 @@ _NUMBER, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 """How protobuf says what a field holds."""
 
 
-def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
+def read_weights(path: Path) -> dict[str, np.ndarray]:
     """The arrays by name, in the order of the file. Raises `OSError`, and `ValueError` for another kind of file."""
     with path.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    found: dict[str, NDArray[np.float32]] = {}
+    found: dict[str, np.ndarray] = {}
     for number, start, end in _fields(data, 0, len(data)):
         if number == _GRAPH:
             for part, first, last in _fields(data, start, end):
@@ -32,7 +31,7 @@ def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
     return found
 
 
-def _array(data: mmap.mmap, start: int, end: int) -> dict[str, NDArray[np.float32]]:
+def _array(data: mmap.mmap, start: int, end: int) -> dict[str, np.ndarray]:
     shape, kind, name, raw = [], 0, "", (0, 0)
     for number, first, last in _fields(data, start, end):
         if number == _DIMENSION:
