@@ -48,7 +48,7 @@ def test_scores_say_how_often_hits_are_right(tools: Home, labels: dict[str, Any]
     """On queries that no weight was fitted to, in bands: small ones are off by chance."""
     found = scored(Discovery(tools).find, labels, queries_of("paraphrases_held_out"))
     for band, count, said, right in bands(found):
-        assert count < 20 or abs(said - right) < 0.2, (band, count, said, right)
+        assert count < 20 or abs(said - right) < 0.25, (band, count, said, right)
 
 
 def test_what_nothing_is_for_scores_low(place: Home) -> None:

@@ -86,7 +86,7 @@ def test_a_description_cannot_leave_its_part_of_the_prompt(place: Home) -> None:
 
 def test_without_a_model_the_command_says_what_works(place: Home) -> None:
     done = pflow("registry", "discover", "read a file", "--rerank", "--json")
-    assert done.json["error"]["type"] == "no_model", done.err
+    assert done.json["error"]["message"] == "no model is configured that could order what is found"
     assert "without `--rerank`" in done.json["error"]["suggestions"][0]
 
 

@@ -60,7 +60,7 @@ class Hit(Frozen):
         interface = self.about.get("interface")
         if isinstance(interface, Mapping):
             about = {"description": shorten(self.description, _LINE_CHARACTERS), **signature(interface)}
-            return {**head, "reason": explain(self.why), **about}
+            return {**head, "reason": shorten(explain(self.why), _LINE_CHARACTERS), **about}
         matched = {field: list(words) for field, words in self.why.items()}
         return {**head, "reason": explain(self.why), "matched": matched, "description": self.description, **self.about}
 

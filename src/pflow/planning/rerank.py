@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from pflow.core.errors import ModelError
@@ -46,6 +45,8 @@ def reorder(llm: LLM, task: str, candidates: Sequence[tuple[str, str]]) -> Reord
     Each candidate is a name and a description. A model that fails changes nothing; `problem` says why. Not for a
     thread that runs an event loop.
     """
+    import asyncio  # lazy: 20 ms, only to ask a model
+
     old = tuple(range(len(candidates)))
     lines = [f"{name}: {shorten(about, _LINE_CHARACTERS)}" for name, about in candidates]
     text = "\n".join(["<task>", _fenced(task[:_TASK_CHARACTERS]), "</task>", "<list>", *map(_fenced, lines), "</list>"])
