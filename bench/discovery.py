@@ -1,4 +1,4 @@
-"""Discovery: how often the right thing is found among real tools, and what a search costs, with and without the extra."""
+"""Discovery: how often the right thing is found among real tools, and what a search costs."""
 
 from __future__ import annotations
 

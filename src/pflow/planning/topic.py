@@ -11,10 +11,10 @@ from pflow.planning.query_word import split_query
 
 class _Topic(Frozen):
     words: re.Pattern[str]
-    advice: Advice
+    advice: str
 
 
-def _topic(words: str, advice: Advice) -> _Topic:
+def _topic(words: str, advice: str) -> _Topic:
     return _Topic(words=re.compile(rf"\b(?:{words})\b", re.IGNORECASE), advice=advice)
 
 
@@ -33,28 +33,24 @@ _TOPICS = (
     _topic(
         r"loop(?:s|ing)?|for ?each|iterat\w+|for (?:every|each|all)\b.*|each (?:item|element|row|entry|line|file)|"
         r"(?:over|through) (?:a|the|all|each|every) (?:\w+ )?(?:list|items|elements|rows|lines|array|files)",
-        Advice("`batch` is a field of any node, which then runs once per item; `map` and `filter` compute on lists"),
+        "`batch` is a field of any node, which then runs once per item; `map` and `filter` compute on lists",
     ),
     _topic(
         r"parallel\w*|concurren\w+|simultaneous\w*|at the same time|at once|fan ?out",
-        Advice("parallel steps need no node: several edges from one node, or a `batch` with `concurrency`"),
+        "parallel steps need no node: several edges from one node, or a `batch` with `concurrency`",
     ),
     _topic(
         r"retr(?:y|ies|ying)|try again|(?:until|till) it (?:works|succeeds)|again (?:if|when|after|until)\b.*|backoff",
-        Advice("`retry` is a field of any node: how often a failed step is tried again, and how long it waits before"),
+        "`retry` is a field of any node: how often a failed step is tried again, and how long it waits before",
     ),
     _topic(
         r"if then|if else|only (?:if|when)|unless|conditional(?:ly)?|otherwise|(?<![\w ])if\b.*",
-        Advice(
-            "`when` is a field of any node, which then runs only if a condition holds; `switch` chooses between paths"
-        ),
+        "`when` is a field of any node, which then runs only if a condition holds; `switch` chooses between paths",
     ),
     _topic(
         r"(?:handle|catch|ignore|on|after|in case of) (?:an? |the |any )?(?:errors?|failures?|exceptions?)|"
         r"(?:when|if) (?:it|something|a step|anything) (?:fails|goes wrong|breaks)|error handling|fallback",
-        Advice(
-            "`on: {error: NODE}` says where to go on after a failure; `on_failure` and `finally` are fields beside it"
-        ),
+        "`on: {error: NODE}` says where to go on after a failure; `on_failure` and `finally` are fields beside it",
     ),
 )
 
