@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import dev_needs
+from dev_install import ROOT
 from pflow.core.file.home import Home
 from pflow.planning.discovery import Discovery
 from pflow.planning.semantic.installed import load_encoder
@@ -47,7 +48,7 @@ def vectors(home: Home) -> dict[str, bytes]:
 
 
 def test_the_extra_is_what_the_tests_install() -> None:
-    project = tomllib.loads((dev_needs.ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert tuple(project["optional-dependencies"]["semantic"]) == dev_needs.SEMANTIC_PACKAGES
 
 

@@ -202,7 +202,9 @@ class Wiring:
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
         settings = ChainMap(options, dict(self.settings.step_variables()))
-        return Services(home=self.home.root, settings=settings, tools=self.tools, workers=lambda: self._workers)
+        return Services(
+            home=self.home.root, settings=settings, tools=self.tools, workers=lambda: self._workers, llm=lambda: None
+        )
 
     @cached_property
     def _workers(self) -> Workers | None:
