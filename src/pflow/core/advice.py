@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 COMMANDS = {
     "add_insecure_server": "pflow mcp add … --insecure",
     "add_model": "pflow llm add {name} --provider PROVIDER --model MODEL",
+    "add_schedule": "pflow schedule add WORKFLOW '0 * * * *'",
     "add_server": "pflow mcp add",
     "add_server_with_token": "pflow mcp add NAME --url … --header 'Authorization: Bearer ${TOKEN}'",
     "add_workflow": "add `--with WORKFLOW`",

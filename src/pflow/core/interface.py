@@ -62,7 +62,7 @@ class Interface(Frozen):
     and `open_outputs` admit names that are not listed; `echo_params` means every parameter comes back as an
     output of the same name. `open_slot` is the slot of parameters that are not listed.
     `choice_param` names an object whose keys, or a list whose words, are actions as well. A type that `waits` asks or
-    waits for something.
+    waits for something. `synonyms` are everyday words that it should be found by.
     """
 
     description: str = ""
@@ -77,6 +77,7 @@ class Interface(Frozen):
     open_slot: Slot = "value"
     choice_param: str = ""
     waits: bool = False
+    synonyms: tuple[str, ...] = ()
 
     def param(self, name: str) -> Field | None:
         """The parameter of that name, or the natural key, which params can give as well."""

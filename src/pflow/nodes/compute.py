@@ -15,6 +15,24 @@ class Switch(AsyncNode):
     """End with the action that has the name of the first case whose condition holds, or with `else`."""
 
     name = "switch"
+    synonyms = (
+        "if",
+        "else",
+        "branch depending on a value",
+        "choose between paths",
+        "condition",
+        "case",
+        "route",
+        "decide what to do",
+        "only when",
+        "take different routes depending on the answer or result",
+        "conditional step",
+        "if else, if then",
+        "when something is true or equal",
+        "otherwise",
+        "decision, router",
+        "pick the next step",
+    )
     purity = "read"
     choice_param = "cases"
     actions = ("else",)
@@ -35,6 +53,22 @@ class Filter(Node):
     """Keep the items for which a condition holds."""
 
     name = "filter"
+    synonyms = (
+        "keep only some items",
+        "select entries of a list",
+        "where",
+        "drop or remove items that do not match",
+        "older, bigger or matching records",
+        "exclude",
+        "search in a list",
+        "throw away empty rows",
+        "only the paid, open or new ones",
+        "narrow down",
+        "that meet a condition or criterion",
+        "find in a list",
+        "subset",
+        "skip, ignore",
+    )
     purity = "pure"
 
     class Params:
@@ -62,6 +96,19 @@ class Map(Node):
     """Make something of each item, or of each for which a condition holds."""
 
     name = "map"
+    synonyms = (
+        "transform every element of a list",
+        "pick a field out of each record",
+        "for each item",
+        "convert items",
+        "reshape rows",
+        "project columns",
+        "change each entry of an array",
+        "work on all rows or elements",
+        "make a new list from a list",
+        "apply an expression to everything",
+        "iterate, loop",
+    )
     purity = "pure"
 
     class Params:
@@ -89,6 +136,21 @@ class Fail(AsyncNode):
     """Fail on purpose, with a message for the person who runs the workflow."""
 
     name = "fail"
+    synonyms = (
+        "stop with an error message",
+        "abort",
+        "raise",
+        "throw",
+        "exit",
+        "assert",
+        "reject bad input",
+        "give up, refuse to go on",
+        "bail out if something is wrong",
+        "cancel the run",
+        "end as failed",
+        "stop everything, crash on purpose",
+        "complain",
+    )
     purity = "read"
     actions = ("error",)
 

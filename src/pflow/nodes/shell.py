@@ -40,6 +40,22 @@ class Shell(AsyncOutputNode):
     """
 
     name = "shell"
+    synonyms = (
+        "bash command",
+        "terminal",
+        "command line tool",
+        "execute a script or program",
+        "launch an executable",
+        "console",
+        "subprocess",
+        "ffmpeg, curl, grep, make, docker, npm",
+        "invoke an external binary or tool",
+        "run an application",
+        "sh, zsh, powershell",
+        "system command",
+        "install a package",
+        "unzip, tar, ssh, rsync, awk, sed, jq",
+    )
     actions = ("default", "error", "timeout")
     purity = "impure"
 

@@ -12,6 +12,22 @@ class StateSet(AsyncNode):
     """Keep values for later runs of the workflow: each parameter is a name that the document's `state` declares."""
 
     name = "state-set"
+    synonyms = (
+        "remember a value for the next time",
+        "keep a counter between runs",
+        "store state",
+        "save progress",
+        "memory",
+        "where it stopped last time, a cursor or watermark",
+        "already seen or processed, not twice",
+        "do not forget until tomorrow or the next run",
+        "keep track of what was handled or done so far",
+        "persist",
+        "key and value database",
+        "recall later",
+        "since the last run",
+        "once only",
+    )
     purity = "read"  # until the run records its end nothing is kept, so a step that was cut off may run again
     open_params = True
     actions = ("default", "error")

@@ -11,6 +11,18 @@ class Workflow(AsyncNode):
     """Run another workflow as a step, journalled inside this run."""
 
     name = "workflow"
+    synonyms = (
+        "call another workflow",
+        "reuse a workflow inside of another one",
+        "subworkflow",
+        "nested",
+        "child flow",
+        "modular",
+        "run a different workflow as part of this one",
+        "include or embed a saved workflow",
+        "compose workflows",
+        "delegate to",
+    )
     open_outputs = True
     actions = ("default", "error")
 

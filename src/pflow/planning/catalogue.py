@@ -16,9 +16,11 @@ from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.other_words import TYPES
 from pflow.core.printable import cut
 from pflow.mcp.tools.detail import describe_entry
 from pflow.mcp.tools.entry import WRAPPER
+from pflow.planning.query_word import split_name
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
@@ -50,6 +52,7 @@ class Texts(Frozen):
     description: str = ""
     parameters: str = ""
     outputs: str = ""
+    synonyms: str = ""
     details: str = ""
 
 
@@ -91,6 +94,16 @@ class Catalogue:
             parameters=_prose((each, declared.description) for each, declared in document.inputs.items()),
             outputs=_prose((each, declared.description) for each, declared in document.outputs.items()),
         )
+
+    def sentence(self, key: Key) -> str:
+        """What something is and does, for a model that compares meanings: its beginning counts most."""
+        texts = self.texts(key)
+        if texts is None:
+            return key[1]
+        entry = self.registry.get(key[1]) if key[0] == "node" else None
+        tool = entry.tool if entry else None
+        spoken = [*split_name(tool.server), *split_name(tool.tool)] if tool else split_name(key[1])
+        return f"{' '.join(dict.fromkeys(spoken))}: {texts.description} {texts.synonyms}"
 
     def describe(self, key: Key) -> dict[str, object]:
         """A description, and the interface of a node type or the inputs and outputs of a workflow.
@@ -148,6 +161,7 @@ def _node_texts(entry: Entry) -> Texts:
         description=interface.description,
         parameters=_prose((field.name, field.description) for field in (*interface.params, *interface.reads)),
         outputs=_prose((field.name, field.description) for field in interface.outputs if field.name not in common),
+        synonyms=" ".join((*interface.synonyms, *TYPES.get(entry.name, ()))),
         details=_details(entry),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
@@ -16,12 +17,17 @@ from pflow.mcp.server.tool_name import PREFIX
 from pflow.planning.catalogue import KINDS, Catalogue, Key, Kind
 from pflow.planning.query_word import split_query, split_task
 from pflow.planning.ranking import Match, Ranked, Ranking
+from pflow.planning.rerank import MOST_CANDIDATES, reorder
+from pflow.planning.semantic.installed import model_file
+from pflow.planning.semantic.ranking import SemanticRanking
 from pflow.planning.signature import signature
+from pflow.planning.topic import topic_advice, without_schedule
 from pflow.planning.word_ranking import WordRanking
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
     from pflow.core.project.project import Project
+    from pflow.engine.model.llm import LLM
 
 FILE = "discovery.db"
 """The index in pflow's home. It is a cache: deleting it loses nothing."""
@@ -54,32 +60,41 @@ class Hit(Frozen):
         interface = self.about.get("interface")
         if isinstance(interface, Mapping):
             about = {"description": shorten(self.description, _LINE_CHARACTERS), **signature(interface)}
-            return {**head, "reason": explain(self.why), **about}
+            return {**head, "reason": shorten(explain(self.why), _LINE_CHARACTERS), **about}
         matched = {field: list(words) for field, words in self.why.items()}
         return {**head, "reason": explain(self.why), "matched": matched, "description": self.description, **self.about}
 
 
 class Findings(Frozen):
-    """What a search gave, the best first, and what its order comes from; if nothing, what to try instead."""
+    """What a search gave, the best first, and what its order comes from; if nothing, what to try instead.
+
+    `notes` say how pflow does the parts of a task that no node type is for.
+    """
 
     query: str
     hits: tuple[Hit, ...]
     ranking: str
     unknown: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """The findings for programs."""
         found: dict[str, object] = {"matches": [hit.to_json() for hit in self.hits], "ranking": self.ranking}
         if self.unknown:
             found["unknown_words"] = list(self.unknown)
+        if self.notes:
+            found["notes"] = list(self.notes)
         if self.advice:
             found["suggestions"] = list(self.advice)
         return found
 
 
 class Discovery:
-    """Finds everything in a home and in projects that a workflow could be made of."""
+    """Finds everything in a home and in projects that a workflow could be made of.
+
+    With an `llm` that is available, it puts the best matches into its order.
+    """
 
     def __init__(
         self,
@@ -88,35 +103,50 @@ class Discovery:
         registry: Registry | None = None,
         projects: Sequence[Project] = (),
         ranking: Ranking | None = None,
+        llm: LLM | None = None,
     ) -> None:
         self._catalogue = Catalogue(home, registry, projects)
-        self._ranking = WordRanking(home.root / FILE) if ranking is None else ranking
+        self._llm = llm if llm is not None and llm.is_available() else None
+        self._ranking = _best_ranking(home.root / FILE) if ranking is None else ranking
 
     def find(self, query: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:
         """What fits the query, at most `limit`. Any string is a valid query."""
-        return self._findings(query, self._rank(query, kinds, limit), kinds)
+        return self._findings(query, self._rank(query, kinds, self._most(limit)), kinds, limit)
 
     def find_parts(self, task: str, *, kinds: Collection[Kind] = KINDS, limit: int = 10) -> Findings:
         """What fits the task or any of its parts, at most `limit`; a score then says how well it fits the part.
 
         To `read the log and write a file`, something is needed for each part, though nothing does both.
         """
-        whole = self._rank(task, kinds, limit)
-        parts = [self._rank(part, kinds, limit).matches for part in split_task(task)]
-        matches = _merge([whole.matches, *map(_fitting, parts)], limit) if parts else _fitting(whole.matches)
-        return self._findings(task, whole._replace(matches=matches), kinds)
+        most = self._most(limit)
+        whole = self._rank(task, kinds, most)
+        parts = [self._rank(part, kinds, most).matches for part in split_task(task)]
+        matches = _merge([whole.matches, *map(_fitting, parts)], most) if parts else whole.matches
+        fitting = matches if parts or self._llm else _fitting(matches)
+        return self._findings(task, whole._replace(matches=fitting), kinds, limit)
+
+    def _most(self, limit: int) -> int:
+        """How many to rank: a model chooses from more than are shown."""
+        return max(limit, MOST_CANDIDATES) if self._llm and limit > 0 else limit
 
     def _rank(self, query: str, kinds: Collection[Kind], limit: int) -> Ranked:
-        return self._ranking.rank(query, self._catalogue, kinds=kinds, limit=min(limit, MOST_HITS))
+        asked = without_schedule(query) if "node" in kinds else query
+        return self._ranking.rank(asked, self._catalogue, kinds=kinds, limit=min(limit, MOST_HITS))
 
-    def _findings(self, query: str, ranked: Ranked, kinds: Collection[Kind]) -> Findings:
+    def _findings(self, query: str, ranked: Ranked, kinds: Collection[Kind], limit: int) -> Findings:
         hits = tuple(hit for match in ranked.matches if (hit := self._hit(match)) is not None)
+        title = ranked.title or self._ranking.title
+        if self._llm and len(hits) > 1:
+            hits, order = _reordered(self._llm, query, hits)
+            title = f"{title}{order}"
+        hits = hits[:limit]
         return Findings(
             query=shorten(query, _SHOWN_QUERY_CHARACTERS),
             hits=hits,
-            ranking=self._ranking.title,
+            ranking=title,
             unknown=ranked.unknown,
             advice=() if hits else tuple(self._advise(query, kinds)),
+            notes=tuple(topic_advice(query)) if "node" in kinds else (),
         )
 
     def describe_node(self, name: str, focus: str = "") -> dict[str, object]:
@@ -158,6 +188,21 @@ class Discovery:
         return advice
 
 
+def _best_ranking(index: Path) -> Ranking:
+    """By meaning where the extra is installed, else by words."""
+    return WordRanking(index) if model_file() is None else SemanticRanking(index)
+
+
+def _reordered(llm: LLM, query: str, hits: tuple[Hit, ...]) -> tuple[tuple[Hit, ...], str]:
+    """Hits in a model's order, and how to say so. The scores keep their places: the first is the likeliest."""
+    first = hits[:MOST_CANDIDATES]
+    found = reorder(llm, query, [(hit.name, hit.description) for hit in first])
+    if not found.model:
+        return hits, f"; no model reordered it: {shorten(found.problem, _LINE_CHARACTERS)}"
+    ordered = (first[place]._replace(score=hit.score) for place, hit in zip(found.places, first, strict=True))
+    return (*ordered, *hits[MOST_CANDIDATES:]), f", reordered by {shorten(found.model, _LINE_CHARACTERS)}"
+
+
 def _fitting(matches: tuple[Match, ...]) -> tuple[Match, ...]:
     """The matches without those that fit much worse than the best."""
     return tuple(match for match in matches if match.score >= matches[0].score * _WORTH_READING)
@@ -177,7 +222,7 @@ def _merge(rankings: Sequence[tuple[Match, ...]], limit: int) -> tuple[Match, ..
 
 def explain(why: Mapping[str, tuple[str, ...]]) -> str:
     """Which words were found where, in a line."""
-    return "; ".join(f"{', '.join(words)} in its {field}" for field, words in why.items())
+    return "; ".join(f"{', '.join(words)} in its {field}" for field, words in why.items()) or "close in meaning"
 
 
 def _near(query: str, keys: Collection[Key]) -> list[str]:

@@ -15,15 +15,15 @@ from pflow.core.file.os_call import BINARY, NOFOLLOW, NONBLOCK, is_own_file, qui
 from pflow.planning.catalogue import Catalogue, Key, Texts
 from pflow.planning.query_word import split_text
 
-COLUMNS = ("name", "description", "parameters", "outputs")
+COLUMNS = ("name", "description", "parameters", "outputs", "synonyms")
 
-MAKER = f"pflow {__version__}, words 2"
+MAKER = f"pflow {__version__}, words 3"
 """An index that another version made is made again."""
 
 _APPLICATION = 0x70666C64
 
 # Words of each column that count. A long text would outweigh a name by its length alone.
-_MOST_WORDS = {"name": 64, "description": 250, "parameters": 250, "outputs": 120, "details": 600}
+_MOST_WORDS = {"name": 64, "description": 250, "parameters": 250, "outputs": 120, "synonyms": 120, "details": 600}
 
 _TOKENS = "tokenize='porter unicode61 remove_diacritics 2'"
 
@@ -32,12 +32,14 @@ _SCHEMA = (
     "DROP TABLE IF EXISTS items",
     "DROP TABLE IF EXISTS texts",
     "DROP TABLE IF EXISTS details",
+    "DROP TABLE IF EXISTS vectors",
     "DROP TABLE IF EXISTS made",
     "CREATE TABLE made (by TEXT NOT NULL)",
     "CREATE TABLE items (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, stamp TEXT NOT NULL, "
     "UNIQUE (kind, name))",
     f"CREATE VIRTUAL TABLE texts USING fts5({', '.join(COLUMNS)}, {_TOKENS})",
     f"CREATE VIRTUAL TABLE details USING fts5(words, {_TOKENS})",
+    "CREATE TABLE vectors (id INTEGER PRIMARY KEY, vector BLOB NOT NULL)",
     f"PRAGMA application_id = {_APPLICATION}",
 )
 _BUSY_SECONDS = 5.0
@@ -139,6 +141,7 @@ def _follow(database: sqlite3.Connection, catalogue: Catalogue) -> None:
                 database.execute("DELETE FROM items WHERE id = ?", (row,))
                 database.execute("DELETE FROM texts WHERE rowid = ?", (row,))
                 database.execute("DELETE FROM details WHERE rowid = ?", (row,))
+                database.execute("DELETE FROM vectors WHERE id = ?", (row,))
         for key, stamp in stamps.items():
             if key not in known or known[key][1] != stamp:
                 _add(database, key, stamp, catalogue.texts(key))

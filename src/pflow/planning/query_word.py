@@ -63,6 +63,11 @@ def split_text(text: str, most: int) -> list[str]:
     return list(found)[:most]
 
 
+def split_name(name: str) -> list[str]:
+    """The words of an identifier, in lower case."""
+    return [word for token in _tokens(name) for word in (_parts(token) or [token.lower()])]
+
+
 def split_query(query: str) -> list[Asked]:
     """The words that a query is about, each once."""
     found = {token.lower(): Asked(word=token.lower(), parts=tuple(_parts(token))) for token in _tokens(query)}

@@ -19,10 +19,11 @@ class Match(Frozen):
 
 
 class Ranked(Frozen):
-    """What fits, the best first, and the words of the request that nothing at all has."""
+    """What fits, the best first, the words of the request that nothing at all has, and what the order comes from."""
 
     matches: tuple[Match, ...] = ()
     unknown: tuple[str, ...] = ()
+    title: str = ""
 
 
 class Ranking(Protocol):

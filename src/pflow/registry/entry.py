@@ -307,6 +307,7 @@ def interface_from_json(data: object) -> Interface:
         return Interface(open_params=True, open_outputs=True)
     actions = data.get("actions")
     purity = data.get("purity")
+    synonyms = data.get("synonyms")
     return Interface(
         description=str(data.get("description") or ""),
         params=_fields(data.get("params")),
@@ -320,6 +321,7 @@ def interface_from_json(data: object) -> Interface:
         open_slot="expression" if data.get("computes_params") is True else "value",
         choice_param=str(data.get("choice_param") or ""),
         waits=data.get("waits") is True,
+        synonyms=tuple(map(str, synonyms)) if isinstance(synonyms, list) else (),
     )
 
 

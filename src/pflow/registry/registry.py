@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 HEAD = "__registry__"
 """The one key of `registry.json` that is not a node type: what the scanned entries were made from."""
 
-MAKER = f"pflow {__version__}, format 3"
+MAKER = f"pflow {__version__}, format 4"
 """Entries that another version made are made again."""
 
 

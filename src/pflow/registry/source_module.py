@@ -104,6 +104,9 @@ class SourceModule:
         choices = self.attribute(lineage, "choice_param")
         if isinstance(choices, str):
             interface["choice_param"] = choices
+        synonyms = self.attribute([node], "synonyms")
+        if isinstance(synonyms, list | tuple) and all(isinstance(words, str) for words in synonyms):
+            interface["synonyms"] = list(synonyms)
         if not typed and declared is None:
             # Nothing is known of such a node, so nothing about it can be wrong.
             interface["open_params"] = interface["open_outputs"] = True

@@ -454,7 +454,8 @@ class Workspace(Looking, Modelling, Planning, Placing):
         """Finds node types and workflows by a description of a task."""
         from pflow.workspace.finder import Finder  # lazy: runs look for nothing
 
-        return Finder(self.home, self._wiring.registry, self._wiring.projects.agreed())
+        wiring = self._wiring
+        return Finder(self.home, wiring.registry, wiring.projects.agreed(), lambda: wiring.services.llm())
 
     def scan(self) -> list[str]:
         """Read all node sources again; returns what could not be used."""

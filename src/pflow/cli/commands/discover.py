@@ -20,10 +20,13 @@ _MOST_NAMES = 8
 
 _limit = click.option("--limit", type=click.IntRange(1, 50), metavar="N", help="At most N of them.")
 
+_rerank = click.option("--rerank", is_flag=True, help="Have the configured model order the best twenty.")
+
 
 @click.command("discover", short_help="Find node types for a task.")
 @click.argument("task", nargs=-1, required=True)
 @_limit
+@_rerank
 @with_console
 def discover_nodes(console: Console, /, task: tuple[str, ...], **options: object) -> None:
     """Find node types to build TASK with, tools of MCP servers among them, best first.
@@ -37,6 +40,7 @@ def discover_nodes(console: Console, /, task: tuple[str, ...], **options: object
 @click.argument("query", nargs=-1, required=True)
 @click.option("--drafts", is_flag=True, help="Also those that are still being worked on.")
 @_limit
+@_rerank
 @with_console
 def discover_workflows(console: Console, /, query: tuple[str, ...], **options: object) -> None:
     """Find saved workflows that do what QUERY says, best first."""
@@ -75,6 +79,8 @@ def _names(fields: list[tuple[str, bool]]) -> str:
 
 def _remarks(findings: Findings) -> list[str]:
     unknown = ", ".join(f"`{shorten(word, 40)}`" for word in findings.unknown[:_MOST_NAMES])
+    notes = [f"hint: {escape(note)}" for note in findings.notes]
     if findings.hits:
-        return [f"\nranked by {findings.ranking}" + (f"; nothing has {unknown}" if unknown else "")]
-    return [f"nothing matches `{findings.query}`", "", *(f"hint: {escape(advice)}" for advice in findings.advice)]
+        return [f"\nranked by {findings.ranking}" + (f"; nothing has {unknown}" if unknown else ""), *notes]
+    advice = [f"hint: {escape(advice)}" for advice in findings.advice]
+    return [f"nothing matches `{findings.query}`", "", *notes, *advice]

@@ -82,6 +82,7 @@ def _interface(entry: Entry, description: str, params: Mapping[str, ParamDetail]
     """The interface as the registry has it, with what is known beyond that."""
     data = entry.data.get("interface")
     interface: dict[str, object] = {**data, "description": description} if isinstance(data, dict) else {}
+    interface.pop("synonyms", None)  # they are for finding it
     for group in _TAKEN:
         fields = interface.get(group)
         if isinstance(fields, list):

@@ -33,11 +33,15 @@ def _found(workspace: Workspace, findings: Findings) -> ToolReply:
     data = findings.to_json()
     shown = within([_lean(hit.to_json()) for hit in findings.hits], workspace.output_limit, _BRIEF)
     data["matches"] = shown
+    notes = [in_tools(note) for note in findings.notes]
+    if notes:
+        data["notes"] = notes
     if findings.advice:
         data["suggestions"] = [in_tools(advice) for advice in findings.advice]
     lines = [line for match in shown for line in _lines(match)]
     if not lines:
         lines = ["nothing matches", *(f"hint: {in_tools(advice)}" for advice in findings.advice)]
+    lines += [f"hint: {note}" for note in notes]
     return succeed(data, "\n".join(lines))
 
 
@@ -67,7 +71,12 @@ _HEAD_CHARACTERS = 200
 _MOST_NODES = 6
 _MUTE: tuple[tuple[str, object], ...] = (("description", ""), ("required", False), ("default", None))
 _BRIEF = ("name", "kind", "score", "description")
-_MATCHES = {"matches": ARRAY, "ranking": text(), "suggestions": {"type": "array", "items": text()}}
+_MATCHES = {
+    "matches": ARRAY,
+    "ranking": text(),
+    "notes": {"type": "array", "items": text()},
+    "suggestions": {"type": "array", "items": text()},
+}
 
 TOOLS = (
     ToolSpec(

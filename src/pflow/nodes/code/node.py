@@ -42,6 +42,24 @@ class Code(AsyncOutputNode):
     """
 
     name = "code"
+    synonyms = (
+        "run python",
+        "python script or function",
+        "program",
+        "calculate",
+        "custom logic",
+        "transform data",
+        "snippet",
+        "algorithm",
+        "process text",
+        "evaluate a snippet",
+        "custom code on the data",
+        "pandas, datetime, math",
+        "write a function",
+        "anything that no other node does",
+        "complicated calculation",
+        "script",
+    )
     actions = ("default", "error", "timeout")
 
     class Params:

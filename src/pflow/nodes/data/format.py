@@ -14,6 +14,20 @@ class Format(OutputNode):
     """Write a value as JSON, CSV or a Markdown table, and give the text."""
 
     name = "format"
+    synonyms = (
+        "export a list as csv",
+        "make a markdown table",
+        "convert data to text",
+        "encode, serialize, dump or stringify json",
+        "report",
+        "pretty print",
+        "spreadsheet",
+        "render results as a table",
+        "produce a csv for excel",
+        "turn into json text",
+        "lay out, print nicely",
+        "html, yaml output",
+    )
     purity = "pure"
     actions = ("default", "error")
 

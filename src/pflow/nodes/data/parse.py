@@ -23,6 +23,24 @@ class Parse(OutputNode):
     """Read text as JSON, YAML, CSV, lines or another format, and give its value."""
 
     name = "parse"
+    synonyms = (
+        "read csv",
+        "decode a json string",
+        "load yaml or toml config",
+        "convert text to data",
+        "extract with a regex, regular expression or pattern",
+        "split lines",
+        "rows of a table",
+        "match text against a pattern",
+        "spreadsheet",
+        "xml, html, ini",
+        "interpret",
+        "pull email addresses, dates, links or numbers out of a text",
+        "find in text",
+        "understand a format",
+        "break text into pieces, tokens or columns",
+        "read a table",
+    )
     purity = "pure"
     actions = ("default", "error")
 

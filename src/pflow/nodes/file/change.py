@@ -36,6 +36,22 @@ class WriteFile(OutputNode):
     """Write a file, all of it or nothing. Missing directories are made; a link is written through."""
 
     name = "write-file"
+    synonyms = (
+        "save text to a file",
+        "store on disk or on my computer",
+        "append a line to a log",
+        "create a document",
+        "output results to a file",
+        "export",
+        "put text",
+        "store the result in a text file",
+        "add a line at the end of a file",
+        "write down",
+        "dump to disk",
+        "make a new file",
+        "keep output, report or log as a file",
+        "overwrite",
+    )
     actions = ("default", "error", "resource_missing")
 
     class Params:
@@ -85,6 +101,16 @@ class CopyFile(_FromTo):
     """Copy a file. What was at the new place is replaced as a whole."""
 
     name = "copy-file"
+    synonyms = (
+        "duplicate a file",
+        "back up a file",
+        "backup",
+        "clone",
+        "make a copy",
+        "make a backup",
+        "replicate",
+        "second copy",
+    )
 
     def exec(self, prep_res: tuple[str, str]) -> dict[str, Any]:
         """Copy."""
@@ -97,6 +123,14 @@ class MoveFile(_FromTo):
     """Move or rename a file. What was at the new place is replaced."""
 
     name = "move-file"
+    synonyms = (
+        "rename a file",
+        "put a file into another folder",
+        "relocate, archive",
+        "give a file a new name",
+        "change the name or place",
+        "transfer a file",
+    )
 
     def exec(self, prep_res: tuple[str, str]) -> dict[str, Any]:
         """Move; between two file systems, copy and then delete."""
@@ -123,6 +157,16 @@ class DeleteFile(OutputNode):
     """Delete a file. Of a link, only the link."""
 
     name = "delete-file"
+    synonyms = (
+        "remove or erase a file",
+        "get rid of a temporary file",
+        "clean up",
+        "unlink, rm",
+        "trash",
+        "clean up leftover files",
+        "discard, wipe, destroy a file",
+        "throw a file away",
+    )
     actions = ("default", "error", "resource_missing")
 
     class Params:

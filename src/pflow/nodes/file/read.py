@@ -28,6 +28,20 @@ class ReadFile(OutputNode):
     """Read a text file. With the encoding `base64`, any file."""
 
     name = "read-file"
+    synonyms = (
+        "open a document",
+        "load the contents of a text file",
+        "from my computer or disk",
+        "cat",
+        "get what is in a file",
+        "import",
+        "what does the file say",
+        "contents, content",
+        "look into a file",
+        "fetch from the file system",
+        "view",
+        "local file, txt, log, md",
+    )
     purity = "read"
     actions = ("default", "error", "resource_missing")
 
@@ -57,6 +71,21 @@ class ListFiles(OutputNode):
     """
 
     name = "list-files"
+    synonyms = (
+        "find files in a folder",
+        "directory contents",
+        "search for files by name or extension",
+        "glob",
+        "ls",
+        "all pdf, csv or image files",
+        "which files exist",
+        "browse a folder",
+        "look at all files of a folder",
+        "names of files",
+        "enumerate, scan, count files",
+        "newest file",
+        "where is a file",
+    )
     purity = "read"
     actions = ("default", "error", "resource_missing")
 

@@ -64,6 +64,16 @@ class GitStatus(_GitNode):
     """Tell which branch is checked out and which files have changed."""
 
     name = "git-status"
+    synonyms = (
+        "which files have I changed",
+        "uncommitted, modified or untracked changes",
+        "current branch",
+        "dirty",
+        "is my working copy clean",
+        "what did I edit",
+        "state of the repository, repo",
+        "pending changes",
+    )
     purity = "read"
 
     class Params:
@@ -87,6 +97,16 @@ class GitLog(_GitNode):
     """List commits, newest first."""
 
     name = "git-log"
+    synonyms = (
+        "history of a repository",
+        "latest commits",
+        "who committed what and when",
+        "recent changes",
+        "what happened in the repo",
+        "past commits of last week or month",
+        "author",
+        "changelog, release notes",
+    )
     purity = "read"
 
     class Params:
@@ -126,6 +146,14 @@ class GitDiff(_GitNode):
     """Show what changed: in the working tree, in the index, or between two commits."""
 
     name = "git-diff"
+    synonyms = (
+        "what changed in my repository",
+        "compare versions or commits",
+        "differences, patch",
+        "compare two commits or branches",
+        "what is different",
+        "lines added and removed",
+    )
     purity = "read"
 
     class Params:
@@ -168,6 +196,14 @@ class GitCommit(_GitNode):
     """Record changes: the given files, everything, or what is already staged. Hooks run."""
 
     name = "git-commit"
+    synonyms = (
+        "save my changes in version control",
+        "commit everything",
+        "check in",
+        "stage and record work",
+        "add files and commit with a message",
+        "snapshot of my work",
+    )
     purity = "impure"
 
     class Params:
@@ -214,6 +250,15 @@ class GitCheckout(_GitNode):
     """Switch to a branch, tag or commit. Changes that would be lost stop it."""
 
     name = "git-checkout"
+    synonyms = (
+        "switch branches",
+        "create a new branch",
+        "go to another version or tag",
+        "go back to an older commit",
+        "go to the develop or main branch",
+        "change branch",
+        "check out",
+    )
     purity = "impure"
 
     class Params:

@@ -68,6 +68,13 @@ class GithubGetIssue(_GithubNode):
     """Get one issue of a GitHub repository."""
 
     name = "github-get-issue"
+    synonyms = (
+        "read a ticket",
+        "show a bug report",
+        "details of an issue",
+        "look up one issue by number",
+        "what does the ticket say",
+    )
     purity = "read"
 
     class Params:
@@ -92,6 +99,13 @@ class GithubListIssues(_GithubNode):
     """List issues of a GitHub repository, newest first. Pull requests are not among them."""
 
     name = "github-list-issues"
+    synonyms = (
+        "open bugs and tickets",
+        "which issues are there",
+        "backlog",
+        "problems people reported",
+        "all issues of a project, repo",
+    )
     purity = "read"
 
     class Params:
@@ -126,6 +140,15 @@ class GithubCreateIssue(_GithubNode):
     """Open an issue in a GitHub repository."""
 
     name = "github-create-issue"
+    synonyms = (
+        "report a bug",
+        "file a ticket",
+        "new issue",
+        "todo",
+        "tell the maintainers about a defect or problem",
+        "open a ticket",
+        "request a feature",
+    )
     purity = "impure"
 
     class Params:
@@ -159,6 +182,14 @@ class GithubListPrs(_GithubNode):
     """List pull requests of a GitHub repository, newest first."""
 
     name = "github-list-prs"
+    synonyms = (
+        "which pull requests are open",
+        "code reviews that wait",
+        "merge requests",
+        "prs",
+        "reviews to do",
+        "open pull requests of a project, repo",
+    )
     purity = "read"
 
     class Params:
@@ -191,6 +222,15 @@ class GithubCreatePr(_GithubNode):
     """Open a pull request in a GitHub repository."""
 
     name = "github-create-pr"
+    synonyms = (
+        "propose changes for review",
+        "pull request",
+        "merge request",
+        "send in a branch",
+        "submit my branch for review",
+        "open a pr",
+        "contribute",
+    )
     purity = "impure"
 
     class Params:
@@ -227,6 +267,14 @@ class Github(_GithubNode):
     """Call any endpoint of the GitHub REST API."""
 
     name = "github"
+    synonyms = (
+        "releases, labels, comments, stars, actions of a repository",
+        "close, comment on or label an issue",
+        "merge a pull request",
+        "call the github api",
+        "star, fork, invite, create a repository, gist or release",
+        "workflow runs, ci",
+    )
     purity = "impure"
 
     class Params:

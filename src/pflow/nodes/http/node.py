@@ -40,6 +40,31 @@ class Http(AsyncOutputNode):
     """
 
     name = "http"
+    synonyms = (
+        "download a web page",
+        "fetch a url",
+        "get a website",
+        "call a rest api",
+        "send a request to a web service",
+        "post data to a server or webhook",
+        "upload",
+        "online",
+        "internet",
+        "json from an address",
+        "curl",
+        "weather, prices or rates from a service",
+        "open a link or site",
+        "html content",
+        "scrape",
+        "json api",
+        "endpoint with a token or header",
+        "https get, post, put, patch, delete",
+        "submit a form to a website",
+        "check whether a site is up",
+        "exchange rates, stocks, news from the web",
+        "notify a service",
+        "talk to, query or contact an external system",
+    )
 
     class Params:
         url: Annotated[str, "http(s) address", "slot:url"]

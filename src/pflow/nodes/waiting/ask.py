@@ -28,6 +28,27 @@ class Ask(AsyncNode):
     """
 
     name = "ask"
+    synonyms = (
+        "ask someone",
+        "get approval",
+        "approve or reject",
+        "let a human decide",
+        "confirm with a person or user before going on",
+        "question",
+        "form",
+        "permission",
+        "review by hand",
+        "manual step",
+        "wait for an answer",
+        "sign off by a manager, boss or colleague",
+        "prompt the operator for input",
+        "okay from somebody",
+        "human in the loop",
+        "choice of a person",
+        "consent, feedback, opinion",
+        "let me check it first",
+        "interactive",
+    )
     purity = "read"
     waits = True
     choice_param = "choices"

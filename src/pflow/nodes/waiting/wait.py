@@ -34,6 +34,25 @@ class Wait(AsyncNode):
     """
 
     name = "wait"
+    synonyms = (
+        "sleep",
+        "pause",
+        "delay",
+        "hold on for seconds, minutes or hours",
+        "until tomorrow or a time of day",
+        "until a file appears",
+        "poll until a page or service is ready",
+        "timer",
+        "for an event, signal or message",
+        "take a break",
+        "do nothing for a while",
+        "hang on until something exists, finishes or is ready",
+        "later",
+        "some time",
+        "at nine o'clock, monday or midnight",
+        "cool down",
+        "not before",
+    )
     purity = "read"
     waits = True
     actions = ("default", "timeout", "error")
