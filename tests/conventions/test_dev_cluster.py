@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,11 +72,12 @@ def test_what_was_kept_ends_with_a_program_that_is_killed() -> None:
 
 @needs_pidfd
 def test_what_was_kept_ends_with_its_keeper() -> None:
-    program, _, (server, keeper) = start("stay")
+    program, folder, (server, keeper) = start("stay")
     os.kill(keeper, signal.SIGKILL)
     wait_until_gone([server])
     program.kill()
     program.wait(60)
+    shutil.rmtree(folder)  # there is nobody left who would
 
 
 @pytest.mark.needs("postgres", "temporal")
