@@ -75,6 +75,7 @@ class Executor:
         staying: Staying | None = None,
         secret: Secret | None = None,
         driven: bool = False,
+        ticket: int = 0,
     ) -> None:
         self._shared = Shared(
             journal=journal,
@@ -91,6 +92,7 @@ class Executor:
             sign=partial(_sign, secret or _own_secret()),
         )
         self._driven = driven
+        self._ticket = ticket
         self._records_only = False
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
@@ -178,7 +180,7 @@ class Executor:
         if not starts_over and (need := withheld_need(plan, history)):
             raise withheld_error(f"`{need[0]}`", need[1])
         run = Run(run_id, self._shared)
-        run.seq = self._shared.journal.claim(run_id)
+        run.seq = self._shared.journal.claim(run_id, self._ticket)
         try:
             run.history = run.recall()
             run.history.waited |= self._driven  # what had failed runs again only if somebody resumes the run

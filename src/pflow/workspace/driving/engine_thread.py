@@ -66,6 +66,11 @@ class EngineThread:
         found = (future for run, future in list(self._live.items()) if run.run_id == run_id and not future.done())
         return next(found, None)
 
+    def halt(self, run_id: str) -> None:
+        """Stop a run of this process at once: somebody else has it, or may have it."""
+        for run in [run for run in self._live if run.run_id == run_id]:
+            self._soon(run)
+
     def leave(self, *, graceful: bool) -> None:
         """Begin to stop every run, resumable; no new ones begin. Only the first call counts."""
         if self._leaving:

@@ -1,0 +1,152 @@
+"""A worker: one process of many that drive the runs of a place. Temporal hands it runs, one turn at a time.
+
+A turn is driven with a ticket, which fences it in the journal: once a later turn has the run, nothing of an earlier one
+can be recorded. The beats of a turn are its lease; a turn that cannot beat lets go of its run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from pflow.adapters.temporal.connection import TemporalPlace, connect
+from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
+from pflow.core.clock import now
+from pflow.core.errors import ConflictError, InDoubtError, PflowError
+from pflow.engine.ports import RunInfo
+from pflow.execution.null_output import NullOutput
+from pflow.workspace.driving.engine_thread import EngineThread
+from pflow.workspace.driving.until_signal import serve_until_signal
+
+BEATS_PER_LEASE = 3
+ATTEMPT_BITS = 32
+
+Say = Callable[[str], None]
+
+_OVER = ("completed", "cancelled", "failed", "stopped", "damaged")
+
+
+def run_worker(engine: EngineThread, place: TemporalPlace, *, slots: int, say: Say) -> int:
+    """Drive runs of a place until a signal comes; the exit code. Raises `StorageError` if Temporal is not there."""
+    return asyncio.run(_serve(engine, place, slots, say))
+
+
+async def _serve(engine: EngineThread, place: TemporalPlace, slots: int, say: Say) -> int:
+    client = await connect(place)
+    turns = Turns(engine, place, say)
+    stopping = asyncio.Event()
+
+    def stop() -> None:
+        say("stopping: steps that are running are finished first")
+        stopping.set()
+
+    async def work() -> None:
+        async with _worker(client, place, turns, slots):
+            say(f"driving runs of queue `{place.queue}` at `{place.address}`, up to {slots} at once")
+            await stopping.wait()
+            turns.drain()
+            await turns.ended()
+        await engine.close(patient=True)
+
+    return await serve_until_signal(work(), stop=stop)
+
+
+def _worker(client: Client, place: TemporalPlace, turns: Turns, slots: int) -> Worker:
+    return Worker(
+        client,
+        task_queue=place.queue,
+        workflows=[RunWorkflow],
+        activities=[turns.drive],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        max_concurrent_activities=slots,
+    )
+
+
+class Turns:
+    """The turns that this process has: any number of runs, on one event loop, with the connections that they share."""
+
+    def __init__(self, engine: EngineThread, place: TemporalPlace, say: Say) -> None:
+        self._engine = engine
+        self._place = place
+        self._say = say
+        self._live: set[asyncio.Task[object]] = set()
+        self._draining = False
+
+    def drain(self) -> None:
+        """Stop every run when the steps that are running are finished. Others go on with them."""
+        self._draining = True
+        self._engine.leave(graceful=True)
+
+    async def ended(self) -> None:
+        """Wait until all turns have told how their runs stand."""
+        while self._live:
+            await asyncio.wait(set(self._live))
+
+    @activity.defn(name=DRIVE)
+    async def drive(self, run_id: str, turn: int) -> Stand:
+        """Drive a run until it ends or waits. Beats tell Temporal that somebody is at it."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._live.add(task)
+            task.add_done_callback(self._live.discard)
+        beating = asyncio.create_task(self._beat())
+        try:
+            return await self._drive(run_id, turn, turn << ATTEMPT_BITS | activity.info().attempt)
+        except InDoubtError as error:
+            self._say(f"{run_id}: in doubt: {error.message}")
+            return {"status": "in_doubt", "waits": True}
+        except PflowError as error:  # another worker, or this one later, may be able to
+            if not isinstance(error, ConflictError):
+                self._say(f"{run_id}: cannot be driven here: {error.message}")
+            raise ApplicationError(error.message, type=error.code) from error
+        finally:
+            beating.cancel()
+
+    async def _drive(self, run_id: str, turn: int, ticket: int) -> Stand:
+        await self._end_earlier(run_id)
+        info = await self._info(run_id)
+        if info.ticket >> ATTEMPT_BITS > turn:
+            return {"late": info.ticket >> ATTEMPT_BITS}
+        if info.status in _OVER:
+            return {"status": info.status}
+        begin = self._engine.workspaces.open
+        run = await asyncio.to_thread(lambda: begin(NullOutput(), ticket=ticket).begin_resume(run_id))
+        self._say(f"{run_id}: taken up")
+        try:
+            outcome = await asyncio.shield(asyncio.wrap_future(self._engine.launch(run)))
+        except asyncio.CancelledError:
+            await self._end_earlier(run_id)
+            raise
+        self._say(f"{run_id}: {outcome.status}")
+        return _stand(await self._info(run_id))
+
+    async def _info(self, run_id: str) -> RunInfo:
+        return await asyncio.to_thread(lambda: self._engine.workspaces.open().driving.info(run_id))
+
+    async def _end_earlier(self, run_id: str) -> None:
+        """See to it that no turn of this process has the run: two of one process would be one owner to the journal."""
+        live = self._engine.find_live(run_id)
+        if live is not None:
+            self._engine.halt(run_id)
+            await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(live))])
+
+    async def _beat(self) -> None:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(self._place.lease_seconds / BEATS_PER_LEASE)
+
+
+def _stand(info: RunInfo) -> Stand:
+    """How a run stands, for the workflow that decides about its next turn."""
+    if info.status != "waiting":
+        return {"status": info.status}
+    if info.has_mail:
+        return {"status": info.status, "waits": True, "seconds": 0.0}
+    if info.wake_at is None:
+        return {"status": info.status, "waits": True}
+    return {"status": info.status, "waits": True, "seconds": max(0.0, info.wake_at - now())}
