@@ -76,6 +76,7 @@ class Executor:
         secret: Secret | None = None,
         driven: bool = False,
         ticket: int = 0,
+        holds: Callable[[], bool] | None = None,
     ) -> None:
         self._shared = Shared(
             journal=journal,
@@ -90,6 +91,7 @@ class Executor:
             patience=patience,
             staying=staying,
             sign=partial(_sign, secret or _own_secret()),
+            holds=holds,
         )
         self._driven = driven
         self._ticket = ticket

@@ -31,7 +31,7 @@ from pflow.engine.attempt.turn import Turns
 from pflow.engine.codec import decode_event, encode_event
 from pflow.engine.commit import Commits
 from pflow.engine.context import Ask, StepContext, enter_step
-from pflow.engine.failure import describe_failure
+from pflow.engine.failure import Halted, describe_failure
 from pflow.engine.history import History, fold_history
 from pflow.engine.keeping.snapshot import NOTHING
 from pflow.engine.plan import PlanNode
@@ -48,7 +48,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Shared(Frozen):
-    """What all runs of an executor share."""
+    """What all runs of an executor share. Where others may take them, `holds` says whether they are surely still ours."""
 
     journal: Journal
     services: Services
@@ -62,6 +62,7 @@ class Shared(Frozen):
     patience: Callable[[], Patience] | None = None
     staying: Staying | None = None
     sign: Sign
+    holds: Callable[[], bool] | None = None
 
 
 class Run:
@@ -108,6 +109,12 @@ class Run:
             self.waits.note_rest()
         self.stopping = True
         self.pauses.end()
+
+    def check_hold(self) -> None:
+        """Raise `Halted` if somebody else may have the run by now: what we do then could be done twice."""
+        if self.shared.holds is not None and not self.shared.holds():
+            self.stop()
+            raise Halted
 
     def expect_waits(self) -> Waits:
         """What the steps of a plan that may wait need."""

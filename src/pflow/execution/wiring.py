@@ -40,7 +40,8 @@ class Parts(TypedDict, total=False):
 
     `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold. `nodes` are
     functions, PocketFlow classes and modules of the program, which are node types here and nowhere else. `driven` says
-    that the process drives runs for others, and `ticket` is what it was given for one of them. `staying` is told what a run waits for; with it, the process stays with its
+    that the process drives runs for others, and `ticket` is what it was given for one of them, which it
+    surely has as long as it `holds` it. `staying` is told what a run waits for; with it, the process stays with its
     runs while nobody else would take them up when they can go on.
     """
 
@@ -52,6 +53,7 @@ class Parts(TypedDict, total=False):
     dispatch: Dispatch
     driven: bool
     ticket: int
+    holds: Callable[[], bool]
     pool: Pool
     workers: Workers | None
     limits: Limits
@@ -233,6 +235,7 @@ class Wiring:
             secret=self._key,
             driven=self.is_driving,
             ticket=self._parts.get("ticket", 0),
+            holds=self._parts.get("holds"),
         )
 
     @property

@@ -7,7 +7,9 @@ can be recorded. The beats of a turn are its lease; a turn that cannot beat lets
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
+from datetime import timedelta
 
 from temporalio import activity
 from temporalio.client import Client
@@ -19,7 +21,6 @@ from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
 from pflow.core.clock import now
 from pflow.core.errors import ConflictError, InDoubtError, PflowError
 from pflow.engine.ports import RunInfo
-from pflow.execution.null_output import NullOutput
 from pflow.workspace.driving.engine_thread import EngineThread
 from pflow.workspace.driving.until_signal import serve_until_signal
 
@@ -27,6 +28,9 @@ BEATS_PER_LEASE = 3
 ATTEMPT_BITS = 32
 
 Say = Callable[[str], None]
+
+_SURE = 0.9
+"""The part of a lease after which somebody else may have a run: beats take time to arrive."""
 
 _OVER = ("completed", "cancelled", "failed", "stopped", "damaged")
 
@@ -64,6 +68,7 @@ def _worker(client: Client, place: TemporalPlace, turns: Turns, slots: int) -> W
         activities=[turns.drive],
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_concurrent_activities=slots,
+        max_heartbeat_throttle_interval=timedelta(seconds=place.lease_seconds / BEATS_PER_LEASE),
     )
 
 
@@ -94,12 +99,13 @@ class Turns:
         if task is not None:
             self._live.add(task)
             task.add_done_callback(self._live.discard)
-        beating = asyncio.create_task(self._beat())
+        lease = _Lease(self._place.lease_seconds)
+        beating = asyncio.create_task(lease.keep())
         try:
-            return await self._drive(run_id, turn, turn << ATTEMPT_BITS | activity.info().attempt)
-        except InDoubtError as error:
+            return await self._drive(run_id, turn, turn << ATTEMPT_BITS | activity.info().attempt, lease)
+        except InDoubtError as error:  # whoever decides about it has the run submitted again
             self._say(f"{run_id}: in doubt: {error.message}")
-            return {"status": "in_doubt", "waits": True}
+            return {"status": "in_doubt"}
         except PflowError as error:  # another worker, or this one later, may be able to
             if not isinstance(error, ConflictError):
                 self._say(f"{run_id}: cannot be driven here: {error.message}")
@@ -107,15 +113,15 @@ class Turns:
         finally:
             beating.cancel()
 
-    async def _drive(self, run_id: str, turn: int, ticket: int) -> Stand:
+    async def _drive(self, run_id: str, turn: int, ticket: int, lease: _Lease) -> Stand:
         await self._end_earlier(run_id)
         info = await self._info(run_id)
         if info.ticket >> ATTEMPT_BITS > turn:
             return {"late": info.ticket >> ATTEMPT_BITS}
         if info.status in _OVER:
             return {"status": info.status}
-        begin = self._engine.workspaces.open
-        run = await asyncio.to_thread(lambda: begin(NullOutput(), ticket=ticket).begin_resume(run_id))
+        workspaces = self._engine.workspaces
+        run = await asyncio.to_thread(lambda: workspaces.open(ticket=ticket, holds=lease.is_held).begin_resume(run_id))
         self._say(f"{run_id}: taken up")
         try:
             outcome = await asyncio.shield(asyncio.wrap_future(self._engine.launch(run)))
@@ -135,10 +141,27 @@ class Turns:
             self._engine.halt(run_id)
             await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(live))])
 
-    async def _beat(self) -> None:
-        while True:
+
+class _Lease:
+    """The time for which a run is surely ours: from each beat on, a part of what Temporal waits for the next one.
+
+    One that was not kept in time is lost for good, whatever beats come after that.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._beaten = time.monotonic()
+
+    async def keep(self) -> None:
+        """Beat for as long as the turn lasts."""
+        while self.is_held():
+            self._beaten = time.monotonic()
             activity.heartbeat()
-            await asyncio.sleep(self._place.lease_seconds / BEATS_PER_LEASE)
+            await asyncio.sleep(self._seconds / BEATS_PER_LEASE)
+
+    def is_held(self) -> bool:
+        """Whether the last beat is recent enough for Temporal to have waited. To be called from any thread."""
+        return time.monotonic() - self._beaten < self._seconds * _SURE
 
 
 def _stand(info: RunInfo) -> Stand:
