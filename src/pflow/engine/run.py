@@ -48,7 +48,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Shared(Frozen):
-    """What all runs of an executor share. Where others may take them, `holds` says whether they are surely still ours."""
+    """What all runs of an executor share. `holds` says whether they are surely ours, where others may take them."""
 
     journal: Journal
     services: Services

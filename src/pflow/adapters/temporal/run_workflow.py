@@ -64,7 +64,7 @@ class RunWorkflow:
                 result_type=Stand,
             )
             turn = max(turn, stand.get("late", 0)) + 1
-            if "late" in stand:
+            if "late" in stand or self._is_woken(seen):
                 continue
             if not stand.get("waits"):
                 return stand.get("status", "")
