@@ -1,6 +1,11 @@
-"""The options that settings can hold: names, types, defaults. Credentials are not options."""
+"""The options that settings can hold: names, types, defaults. Credentials are not options.
+
+Beside single options there are families, `PREFIX.NAME.FIELD`, in which a person chooses the names.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from pflow.core.errors import NotFoundError, UsageError
 from pflow.core.file.file_name import show
@@ -43,6 +48,19 @@ class Option:
         return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else None
 
 
+class PublicAddress(Option):
+    """An option that holds an address, which everybody may read."""
+
+    def parse(self, value: object) -> str | int | bool | None:
+        """The address; raises `UsageError` for one with a password, without repeating it."""
+        if isinstance(value, str) and ":" in value.partition("://")[2].rpartition("@")[0]:
+            raise UsageError(
+                "this address holds a password, and settings are shown in clear",
+                suggestions=["leave it out of the address, store it as a credential and name that in `journal_password`"],
+            )
+        return super().parse(value)
+
+
 OPTIONS = {
     "journal.sync": Option(
         "normal", "`full` survives a power cut at the price of a disk flush per step", ("normal", "full"), policy=True
@@ -69,21 +87,80 @@ OPTIONS = {
     "github.base_url": Option("", "the API of a GitHub Enterprise server", policy=True),
 }
 
+_TLS = ("auto", "verify", "encrypt", "off")
+
+FAMILIES: Mapping[str, Mapping[str, Option]] = {
+    "on": {
+        "journal": PublicAddress("", "the journal: `postgresql://USER@HOST:PORT/DATABASE`", policy=True),
+        "journal_password": Option("", "the credential or environment variable with its password", policy=True),
+        "journal_tls": Option("auto", "`auto` verifies certificates except on this machine", _TLS, policy=True),
+        "journal_ca": Option("", "file of the certificate authority, if the system does not know it", policy=True),
+        "journal_cert": Option("", "file of the certificate to show to the database", policy=True),
+        "journal_key": Option("", "file of its private key", policy=True),
+        "pooler": Option(False, "whether a pooler in transaction mode stands before the database", policy=True),
+        "temporal": Option("", "Temporal: `HOST:PORT/NAMESPACE`", policy=True),
+        "temporal_tls": Option("auto", "`auto` verifies certificates except on this machine", _TLS, policy=True),
+        "temporal_ca": Option("", "file of its certificate authority", policy=True),
+        "temporal_cert": Option("", "file of the certificate to show to Temporal", policy=True),
+        "temporal_key": Option("", "file of its private key", policy=True),
+        "temporal_api_key": Option("", "the credential or environment variable with its API key", policy=True),
+        "queue": Option("pflow", "the queue that workers take runs from", policy=True),
+        "lease": Option(15, "seconds after which a worker that is not heard of loses its runs", policy=True),
+    },
+}
+"""Options of things that a person names: `on.NAME.FIELD`."""
+
+_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+_LONGEST_NAME_CHARACTERS = 64
+
+
+def known_option(key: str) -> Option | None:
+    """The option that a key names, one of a family included; None if there is no such option."""
+    option = OPTIONS.get(key)
+    if option is None and (member := split_member(key)):
+        prefix, _, field = member
+        option = FAMILIES[prefix].get(field)
+    return option
+
+
+def split_member(key: str) -> tuple[str, str, str] | None:
+    """Prefix, name and field of a key that belongs to a family; None if it does not."""
+    for prefix in FAMILIES:
+        name, dot, field = key.removeprefix(f"{prefix}.").rpartition(".")
+        if key.startswith(f"{prefix}.") and dot and is_member_name(name):
+            return prefix, name, field
+    return None
+
+
+def is_member_name(name: str) -> bool:
+    """Whether a member of a family may be called so: small letters, digits, `_` and `-`."""
+    return 0 < len(name) <= _LONGEST_NAME_CHARACTERS and name[0] not in "_-" and _NAME_CHARACTERS.issuperset(name)
+
 
 def find_option(key: str) -> Option:
     """The option of that name; a `NotFoundError` that lists what exists."""
-    option = OPTIONS.get(key)
+    option = known_option(key)
     if option is None:
-        listed = "options: " + ", ".join(f"`{name}`" for name in OPTIONS)
+        available = [*_members(key), *OPTIONS, *(f"{prefix}.NAME.FIELD" for prefix in FAMILIES)]
+        listed = "options: " + ", ".join(f"`{name}`" for name in _members(key) or available)
         raise NotFoundError(
             f"there is no setting `{show(key)}`",
-            details={"available": list(OPTIONS)},
+            details={"available": available},
             suggestions=[
-                did_you_mean(key, OPTIONS) or listed,
+                did_you_mean(key, available) or listed,
                 "credentials are named like `GITHUB_TOKEN`: capitals, digits and `_`",
             ],
         )
     return option
+
+
+def _members(key: str) -> list[str]:
+    """What options a key may have been meant to name that begins like those of a family."""
+    for prefix, fields in FAMILIES.items():
+        if key == prefix or key.startswith(f"{prefix}."):
+            name = key.removeprefix(prefix).removeprefix(".").partition(".")[0]
+            return [f"{prefix}.{name if is_member_name(name) else 'NAME'}.{field}" for field in fields]
+    return []
 
 
 def parse_option(key: str, value: object, *, source: str = "") -> str | int | bool:
@@ -91,8 +168,9 @@ def parse_option(key: str, value: object, *, source: str = "") -> str | int | bo
     option = find_option(key)
     parsed = option.parse(value)
     if parsed is None:
+        by_default = f", by default `{str(option.default).lower()}`" if option.default != "" else ""
         raise UsageError(
             f"`{show(str(value))}` is not a valid value for `{key}`{source}",
-            suggestions=[f"it takes {option.takes()}, by default `{str(option.default).lower()}`"],
+            suggestions=[f"it takes {option.takes()}{by_default}"],
         )
     return parsed

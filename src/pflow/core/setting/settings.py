@@ -19,7 +19,7 @@ from pflow.core.file.os_call import Calls
 from pflow.core.file.state_file import StateFile
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json, JsonView
-from pflow.core.setting.option import OPTIONS, find_option, parse_option
+from pflow.core.setting.option import OPTIONS, find_option, known_option, parse_option, split_member
 from pflow.core.setting.secret_name import is_secret_name
 from pflow.core.setting.secret_search import MIN_SECRET
 
@@ -121,8 +121,19 @@ class Settings:
         return int(self.option(key))
 
     def list(self) -> list[Setting]:
-        """Every credential that is set and every option there is, each as `get` gives it."""
-        return [self.get(key) for key in [*sorted(self._read()), *OPTIONS]]
+        """Every credential that is set and every option there is, each as `get` gives it; of families, what is set."""
+        members = sorted(key for key in self._options if key not in OPTIONS and known_option(key))
+        return [self.get(key) for key in [*sorted(self._read()), *OPTIONS, *members]]
+
+    def family(self, prefix: str) -> dict[str, dict[str, str | int | bool]]:
+        """What is set of a family of options: fields with their values, by name."""
+        self._read()
+        found: dict[str, dict[str, str | int | bool]] = {}
+        for key in sorted(self._options):
+            member = split_member(key)
+            if member is not None and member[0] == prefix and known_option(key):
+                found.setdefault(member[1], {})[member[2]] = self.option(key)
+        return found
 
     def set(self, key: str, value: str) -> None:
         """Store a credential or an option, durably."""
@@ -206,7 +217,7 @@ class Settings:
             if field not in _FIELDS:
                 self.notices.append(f"`{name}` holds an unknown field `{show(field)}`; it has no effect")
         for key in _part(content, "options"):
-            if key not in OPTIONS:
+            if known_option(key) is None:
                 self.notices.append(f"`{name}` holds an unknown option `{show(key)}`; it has no effect")
         if content.get("checksum", _checksum(content)) != _checksum(content):
             self.notices.append(

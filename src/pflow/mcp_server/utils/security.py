@@ -6,7 +6,7 @@ import os
 
 from pflow.core.advice import Advice
 from pflow.core.errors import SecurityError
-from pflow.core.setting.option import OPTIONS
+from pflow.core.setting.option import known_option
 from pflow.core.setting.secret_name import is_secret_name
 from pflow.core.setting.settings import is_credential
 from pflow.core.template.env_name import check_env_name
@@ -15,7 +15,7 @@ from pflow.workspace import Workspace
 
 def check_may_set(workspace: Workspace, key: str) -> None:
     """Raise `SecurityError` for a setting that only a person may change."""
-    option = OPTIONS.get(key)
+    option = known_option(key)
     if option is not None and option.policy:
         raise _refusal(key, "it decides what workflows may do, or what is kept of what they did")
     if option is not None or not is_credential(key):

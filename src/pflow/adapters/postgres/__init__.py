@@ -1,0 +1,1 @@
+"""Journal and state in Postgres, for many machines. Imported only where a place is named."""
