@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import TypeVar
 
 from temporalio.client import Client
@@ -12,6 +13,7 @@ from temporalio.service import RPCError, TLSConfig
 
 from pflow.core.errors import StorageError
 from pflow.core.frozen import Frozen
+from pflow.core.setting.place import EngineAddress
 
 T = TypeVar("T")
 
@@ -19,38 +21,53 @@ _CONNECTING_SECONDS = 10.0
 _CALL_SECONDS = 30.0
 
 
-class TemporalPlace(Frozen):
-    """Where a Temporal service is, and what proves who we are."""
+class Queue(Frozen):
+    """A queue of runs at a Temporal service. A worker that does not beat for `lease_seconds` has lost its run."""
 
-    address: str
-    namespace: str = "default"
-    queue: str = "pflow"
-    lease_seconds: float = 15.0
+    address: EngineAddress
+    name: str
+    lease_seconds: float
     api_key: str = ""
-    tls: bool = False
 
 
-async def connect(place: TemporalPlace) -> Client:
+async def connect(queue: Queue) -> Client:
     """A client of the service. Raises `StorageError` if it cannot be reached."""
+    address = queue.address
     try:
         return await asyncio.wait_for(
             Client.connect(
-                place.address,
-                namespace=place.namespace,
-                api_key=place.api_key or None,
-                tls=TLSConfig() if place.tls else False,
+                f"[{address.host}]:{address.port}" if ":" in address.host else f"{address.host}:{address.port}",
+                namespace=address.namespace,
+                api_key=queue.api_key or None,
+                tls=_tls(address),
             ),
             _CONNECTING_SECONDS,
         )
     except (RuntimeError, RPCError, TimeoutError) as error:
-        raise unreachable(place, error) from error
+        raise unreachable(queue, error) from error
 
 
-def unreachable(place: TemporalPlace, error: Exception) -> StorageError:
+def _tls(address: EngineAddress) -> TLSConfig | bool:
+    tls = address.tls
+    if tls.mode == "off":
+        return False
+    return TLSConfig(server_root_ca_cert=_read(tls.ca), client_cert=_read(tls.cert), client_private_key=_read(tls.key))
+
+
+def _read(path: str) -> bytes | None:
+    if not path:
+        return None
+    try:
+        return Path(path).expanduser().read_bytes()
+    except OSError as error:
+        raise StorageError(f"`{path}` cannot be read: {error.strerror}") from error
+
+
+def unreachable(queue: Queue, error: Exception) -> StorageError:
     """The error for a service that does not answer."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    lines = str(error).strip().splitlines()
     return StorageError(
-        f"Temporal at `{place.address}` (namespace `{place.namespace}`) cannot be reached: {reason}",
+        f"Temporal at `{queue.address}` cannot be reached: {lines[0] if lines else type(error).__name__}",
         suggestions=["check that it runs there, and the settings of the place"],
     )
 
@@ -58,8 +75,8 @@ def unreachable(place: TemporalPlace, error: Exception) -> StorageError:
 class Connection:
     """Calls Temporal from threads. It connects when it is first used."""
 
-    def __init__(self, place: TemporalPlace) -> None:
-        self.place = place
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
         self._starting = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: Client | None = None
@@ -67,7 +84,7 @@ class Connection:
     async def client(self) -> Client:
         """The client; to be awaited in what is given to `call`."""
         if self._client is None:
-            self._client = await connect(self.place)
+            self._client = await connect(self.queue)
         return self._client
 
     def call(self, work: Coroutine[object, object, T]) -> T:
@@ -76,7 +93,7 @@ class Connection:
         try:
             return future.result()
         except (RPCError, TimeoutError) as error:
-            raise unreachable(self.place, error) from error
+            raise unreachable(self.queue, error) from error
 
     def close(self) -> None:
         """End the thread."""

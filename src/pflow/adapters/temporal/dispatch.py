@@ -50,12 +50,12 @@ class TemporalDispatch:
 
     async def _start(self, run_id: str) -> None:
         client = await self._connection.client()
-        place = self._connection.place
+        queue = self._connection.queue
         await client.start_workflow(
             RUN,
-            args=[place.lease_seconds, _FIRST_TURN],
+            args=[queue.lease_seconds, _FIRST_TURN],
             id=run_id,
-            task_queue=place.queue,
+            task_queue=queue.name,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             start_signal=WAKE,
@@ -72,11 +72,11 @@ class TemporalDispatch:
 
     async def _count_pollers(self) -> int:
         client = await self._connection.client()
-        place = self._connection.place
+        queue = self._connection.queue
         answer = await client.workflow_service.describe_task_queue(
             DescribeTaskQueueRequest(
-                namespace=place.namespace,
-                task_queue=TaskQueue(name=place.queue),
+                namespace=queue.address.namespace,
+                task_queue=TaskQueue(name=queue.name),
                 task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
             )
         )

@@ -56,7 +56,9 @@ class PublicAddress(Option):
         if isinstance(value, str) and ":" in value.partition("://")[2].rpartition("@")[0]:
             raise UsageError(
                 "this address holds a password, and settings are shown in clear",
-                suggestions=["leave it out of the address, store it as a credential and name that in `journal_password`"],
+                suggestions=[
+                    "leave it out of the address, store it as a credential and name that in `journal_password`"
+                ],
             )
         return super().parse(value)
 

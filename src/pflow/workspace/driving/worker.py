@@ -16,7 +16,7 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from pflow.adapters.temporal.connection import TemporalPlace, connect
+from pflow.adapters.temporal.connection import Queue, connect
 from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
 from pflow.core.clock import now
 from pflow.core.errors import ConflictError, InDoubtError, PflowError
@@ -35,14 +35,14 @@ _SURE = 0.9
 _OVER = ("completed", "cancelled", "failed", "stopped", "damaged")
 
 
-def run_worker(engine: EngineThread, place: TemporalPlace, *, slots: int, say: Say) -> int:
+def run_worker(engine: EngineThread, queue: Queue, *, slots: int, say: Say) -> int:
     """Drive runs of a place until a signal comes; the exit code. Raises `StorageError` if Temporal is not there."""
-    return asyncio.run(_serve(engine, place, slots, say))
+    return asyncio.run(_serve(engine, queue, slots, say))
 
 
-async def _serve(engine: EngineThread, place: TemporalPlace, slots: int, say: Say) -> int:
-    client = await connect(place)
-    turns = Turns(engine, place, say)
+async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> int:
+    client = await connect(queue)
+    turns = Turns(engine, queue, say)
     stopping = asyncio.Event()
 
     def stop() -> None:
@@ -50,8 +50,8 @@ async def _serve(engine: EngineThread, place: TemporalPlace, slots: int, say: Sa
         stopping.set()
 
     async def work() -> None:
-        async with _worker(client, place, turns, slots):
-            say(f"driving runs of queue `{place.queue}` at `{place.address}`, up to {slots} at once")
+        async with _worker(client, queue, turns, slots):
+            say(f"driving runs of queue `{queue.name}` at `{queue.address}`, up to {slots} at once")
             await stopping.wait()
             turns.drain()
             await turns.ended()
@@ -60,24 +60,24 @@ async def _serve(engine: EngineThread, place: TemporalPlace, slots: int, say: Sa
     return await serve_until_signal(work(), stop=stop)
 
 
-def _worker(client: Client, place: TemporalPlace, turns: Turns, slots: int) -> Worker:
+def _worker(client: Client, queue: Queue, turns: Turns, slots: int) -> Worker:
     return Worker(
         client,
-        task_queue=place.queue,
+        task_queue=queue.name,
         workflows=[RunWorkflow],
         activities=[turns.drive],
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_concurrent_activities=slots,
-        max_heartbeat_throttle_interval=timedelta(seconds=place.lease_seconds / BEATS_PER_LEASE),
+        max_heartbeat_throttle_interval=timedelta(seconds=queue.lease_seconds / BEATS_PER_LEASE),
     )
 
 
 class Turns:
     """The turns that this process has: any number of runs, on one event loop, with the connections that they share."""
 
-    def __init__(self, engine: EngineThread, place: TemporalPlace, say: Say) -> None:
+    def __init__(self, engine: EngineThread, queue: Queue, say: Say) -> None:
         self._engine = engine
-        self._place = place
+        self._queue = queue
         self._say = say
         self._live: set[asyncio.Task[object]] = set()
         self._draining = False
@@ -99,7 +99,7 @@ class Turns:
         if task is not None:
             self._live.add(task)
             task.add_done_callback(self._live.discard)
-        lease = _Lease(self._place.lease_seconds)
+        lease = _Lease(self._queue.lease_seconds)
         beating = asyncio.create_task(lease.keep())
         try:
             return await self._drive(run_id, turn, turn << ATTEMPT_BITS | activity.info().attempt, lease)
