@@ -5,11 +5,11 @@ from __future__ import annotations
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
-from temporalio.client import WorkflowHandle
+from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
-from pflow.adapters.temporal.connection import Connection
+from pflow.adapters.temporal.connection import Connection, Queue
 from pflow.adapters.temporal.run_workflow import RUN, WAKE
 from pflow.core.errors import RunError
 from pflow.engine.ports import ALL_RECORDED, Journal, Unrecorded
@@ -49,17 +49,7 @@ class TemporalDispatch:
         return self._connection.call(self._count_pollers()) > 0
 
     async def _start(self, run_id: str) -> None:
-        client = await self._connection.client()
-        queue = self._connection.queue
-        await client.start_workflow(
-            RUN,
-            args=[queue.lease_seconds, _FIRST_TURN],
-            id=run_id,
-            task_queue=queue.name,
-            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            start_signal=WAKE,
-        )
+        await start_run(await self._connection.client(), self._connection.queue, run_id)
 
     async def _wake(self, run_id: str) -> None:
         client = await self._connection.client()
@@ -81,3 +71,16 @@ class TemporalDispatch:
             )
         )
         return len(answer.pollers)
+
+
+async def start_run(client: Client, queue: Queue, run_id: str) -> None:
+    """Start the workflow of a run that is in the journal, or wake the one that it has."""
+    await client.start_workflow(
+        RUN,
+        args=[queue.lease_seconds, _FIRST_TURN],
+        id=run_id,
+        task_queue=queue.name,
+        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        start_signal=WAKE,
+    )

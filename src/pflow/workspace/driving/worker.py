@@ -14,9 +14,11 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from pflow.adapters.temporal.connection import Queue, connect
+from pflow.adapters.temporal.dispatch import start_run
 from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
 from pflow.core.clock import now
 from pflow.core.errors import ConflictError, InDoubtError, PflowError
@@ -31,6 +33,9 @@ Say = Callable[[str], None]
 
 _SURE = 0.9
 """The part of a lease after which somebody else may have a run: beats take time to arrive."""
+
+_LOST_SECONDS = 30.0
+"""How often a worker looks for runs that should go on and do not."""
 
 _OVER = ("completed", "cancelled", "failed", "stopped", "damaged")
 
@@ -52,7 +57,9 @@ async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> in
     async def work() -> None:
         async with _worker(client, queue, turns, slots):
             say(f"driving runs of queue `{queue.name}` at `{queue.address}`, up to {slots} at once")
+            finding = asyncio.create_task(turns.find_lost(client))
             await stopping.wait()
+            finding.cancel()
             turns.drain()
             await turns.ended()
         await engine.close(patient=True)
@@ -91,6 +98,21 @@ class Turns:
         """Wait until all turns have told how their runs stand."""
         while self._live:
             await asyncio.wait(set(self._live))
+
+    async def find_lost(self, client: Client) -> None:
+        """Start runs that are due and that nobody has moved for a while: whoever submitted them may be gone."""
+        before: dict[str, int] = {}
+        while True:
+            await asyncio.sleep(_LOST_SECONDS)
+            try:
+                due = await asyncio.to_thread(lambda: self._engine.workspaces.open().driving.due(now()))
+                for info in due:
+                    if before.get(info.run_id) == info.events:
+                        await start_run(client, self._queue, info.run_id)
+            except (PflowError, RPCError) as error:
+                self._say(f"runs that wait could not be looked at: {error}")
+                continue
+            before = {info.run_id: info.events for info in due}
 
     @activity.defn(name=DRIVE)
     async def drive(self, run_id: str, turn: int) -> Stand:
