@@ -65,6 +65,7 @@ class LiveRun:
         self._inputs = inputs or {}
         self._cache = cache
         self._source = source
+        self._observer = observer
         self._executor = wiring.executor(observer, use_cache=cache)
         self._stopped = False
         self._signalled = 0
