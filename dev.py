@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import dev_cluster
 import dev_conformance
 import dev_needs
 import dev_servers
@@ -188,6 +189,14 @@ def servers(args: list[str]) -> int:
     return 1 if failures else 0
 
 
+def cluster(args: list[str]) -> int:
+    """cluster [--workers N]   start Postgres and Temporal on loopback until Ctrl-C; leaves nothing behind"""
+    for name, reason in dev_needs.ensure(["postgres"], session=f"process {os.getpid()}").items():
+        say(f"error: {name}: {reason}")
+        return 1
+    return dev_cluster.main(args, ["pflow" if shutil.which("pflow") else str(BIN / f"pflow{EXE}")])
+
+
 def conformance(args: list[str]) -> int:
     """conformance [client|server|hosts] [SCENARIOS…]   run the MCP conformance suite or real clients (needs npm)"""
     return dev_conformance.main(args)
@@ -200,7 +209,7 @@ def setup(args: list[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    command.__name__: command for command in (run, pflow, test, check, bench, servers, conformance, setup)
+    command.__name__: command for command in (run, pflow, test, check, bench, servers, cluster, conformance, setup)
 }
 
 

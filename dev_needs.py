@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+import dev_cluster
 import dev_servers
 from dev_install import ROOT, SetupError, create, exclusive, install, place, quietly, report, say
 
@@ -81,6 +82,8 @@ NEEDS = {
     for need in (
         Need("mcp-servers", lambda: not dev_servers.missing(), dev_servers.install_missing),
         Need("cel", oracle_is_there, install_oracle),
+        Need("postgres", lambda: dev_cluster.postgres_programs() is not None, lambda: apt("postgresql")),
+        Need("temporal", dev_cluster.temporal_is_there, dev_cluster.install_temporal),
         program("bash"),
         program("git"),
         program("openssl"),

@@ -1,5 +1,6 @@
-"""Surroundings that tests of files share."""
+"""Surroundings that tests of files and databases share."""
 
+from tests.cluster import a_place, crashing, postgres
 from tests.core.conftest import unwritable
 
-__all__ = ["unwritable"]
+__all__ = ["a_place", "crashing", "postgres", "unwritable"]

@@ -14,6 +14,7 @@ from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import ConflictError, ExistsError, NotFoundError, PflowError, StorageError
 from pflow.engine.ports import Journal, Mail, Record, RunInfo, RunQuery, Status
 from pflow.testing import MemoryJournal, MemoryStore
+from tests.adapters.stores import open_on_one_store
 
 A, B, C = (Record(kind, f'{{"kind":"{kind}"}}'.encode()) for kind in "ABC")
 LARGE = bytes(range(256)) * 400
@@ -24,19 +25,10 @@ ASKED = ("r", "t")
 """The runs that an owner asks about."""
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgres"))])
 def open_journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens one more journal on the same store, as another process would."""
-    store = MemoryStore()
-    opened: list[Journal] = []
-
-    def make() -> Journal:
-        opened.append(MemoryJournal(store) if request.param == "memory" else SqliteJournal(tmp_path / "h" / "runs.db"))
-        return opened[-1]
-
-    yield make
-    for journal in opened:
-        journal.close()
+    yield from open_on_one_store(request, tmp_path)
 
 
 @pytest.fixture

@@ -12,24 +12,16 @@ from hypothesis import strategies as st
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.core.errors import ExistsError, StateConflict, StorageError
 from pflow.engine.ports import STATE_VERSIONS, Decide, Journal, Record, StateStore, StateVersion
-from pflow.testing import MemoryJournal, MemoryStore
+from pflow.testing import MemoryJournal
+from tests.adapters.stores import open_on_one_store
 
 Open = Callable[[], Journal]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgres"))])
 def open_journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens one more journal on the same store, as another process would."""
-    store = MemoryStore()
-    opened: list[Journal] = []
-
-    def make() -> Journal:
-        opened.append(MemoryJournal(store) if request.param == "memory" else SqliteJournal(tmp_path / "h" / "runs.db"))
-        return opened[-1]
-
-    yield make
-    for journal in opened:
-        journal.close()
+    yield from open_on_one_store(request, tmp_path)
 
 
 @pytest.fixture

@@ -186,6 +186,12 @@ class SqliteJournal:
                 raise NotFoundError(f"run `{run_id}` has no value `{show(digest)}`")
             return bytes(rows[0][0])
 
+    def values(self, run_id: str) -> dict[str, bytes]:
+        """All large values of the run, by hash."""
+        with self.database.reading() as database:
+            key = find_run(database, run_id)[0]
+            return dict(database.execute("SELECT digest, data FROM run_values WHERE run = ?", (key,)).fetchall())
+
     def info(self, run_id: str) -> RunInfo:
         """One run."""
         with self.database.reading() as database:

@@ -42,6 +42,7 @@ json_option = click.option(
 )
 """At any level of a command line."""
 
+
 pass_console = click.make_pass_decorator(Console)
 
 

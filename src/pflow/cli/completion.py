@@ -234,6 +234,11 @@ def complete_setting(console: Console, ctx: click.Context) -> Offer:
 
 
 @_completer
+def complete_place(console: Console, ctx: click.Context) -> Offer:
+    yield from ((name, "place") for name in console.workspace().places())
+
+
+@_completer
 def complete_schedule(console: Console, ctx: click.Context) -> Offer:
     for view in console.workspace().schedules.list():
         yield view.schedule.name, f"{view.schedule.workflow}, {view.schedule.when}"

@@ -36,6 +36,8 @@ class Console:
 
     def __init__(self) -> None:
         self.json = False
+        self.on = ""
+        """The place whose journal is meant; "" for the home."""
         self.options: list[str] = []
         self.typed = ""
         """The word at the cursor while a shell completes."""
@@ -97,7 +99,9 @@ class Console:
         from pflow.cli.asking.person import Person  # lazy: help and completion scripts run nothing
 
         person = Person(self)
-        return {"staying": person.tell, **({"asker": person} if self.can_ask() else {})}
+        asker: Parts = {"asker": person} if self.can_ask() else {}
+        place: Parts = {"on": self.on} if self.on else {}
+        return {"staying": person.tell, **asker, **place}
 
     def aside(self) -> AbstractContextManager[None]:
         """Have the terminal for oneself while a run goes on."""

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pflow.adapters.driving_process import DrivingProcesses
+    from pflow.adapters.postgres.database import PostgresDatabase
     from pflow.adapters.sqlite_journal import SqliteJournal
+    from pflow.core.setting.place import Place
     from pflow.engine.asking.waits import Patience
     from pflow.process.workers import Workers
     from pflow.registry.project_node import ProjectNode
@@ -40,12 +42,14 @@ class Parts(TypedDict, total=False):
 
     `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold. `nodes` are
     functions, PocketFlow classes and modules of the program, which are node types here and nowhere else. `driven` says
-    that the process drives runs for others, and `ticket` is what it was given for one of them, which it
-    surely has as long as it `holds` it. `staying` is told what a run waits for; with it, the process stays with its
+    that the process drives runs for others, and `ticket` is what it was given for one of them, which it surely has as
+    long as it `holds` it. `on` names a place in the settings, where runs are kept instead of in the home. `staying` is
+    told what a run waits for; with it, the process stays with its
     runs while nobody else would take them up when they can go on.
     """
 
     environ: Mapping[str, str]
+    on: str
     secrets: Mapping[str, str]
     journal: Journal
     cache: Cache
@@ -128,8 +132,32 @@ class Wiring:
 
     @cached_property
     def journal(self) -> Journal:
-        """Where runs are kept."""
-        return self._parts.get("journal") or self._own_journal
+        """Where runs are kept: in the home, or at the place that the caller names."""
+        return self._parts.get("journal") or (self._place_journal if self.place else self.own_journal)
+
+    @cached_property
+    def place(self) -> Place | None:
+        """The place where runs are kept, if it is not the home."""
+        name = self._parts.get("on")
+        if not name:
+            return None
+        from pflow.core.setting.place import FAMILY, read_place  # lazy: most runs are kept at home
+
+        return read_place(name, self.settings.family(FAMILY))
+
+    @cached_property
+    def place_database(self) -> PostgresDatabase:
+        """The database of the place; connected to when it is first used. Raises `UsageError` without a place."""
+        from pflow.execution.place_database import open_place  # lazy: most runs are kept at home
+
+        return open_place(self.place, self.settings.lookup, self.redactor)
+
+    @cached_property
+    def _place_journal(self) -> Journal:
+        database = self.place_database  # before what follows: it says what is missing
+        from pflow.adapters.postgres.journal import PostgresJournal  # lazy: most runs are kept at home
+
+        return PostgresJournal(database)
 
     @cached_property
     def cache(self) -> Cache:
@@ -142,7 +170,7 @@ class Wiring:
             return MemoryCache()
         from pflow.adapters.sqlite_cache import SqliteCache  # lazy: listing and validating open no database
 
-        return SqliteCache(self._own_journal.database)
+        return SqliteCache(self.own_journal.database)
 
     @cached_property
     def schedules(self) -> Schedules:
@@ -155,14 +183,14 @@ class Wiring:
             return MemorySchedules()
         from pflow.adapters.sqlite_schedules import SqliteSchedules  # lazy: runs look at no schedules
 
-        return SqliteSchedules(self._own_journal.database)
+        return SqliteSchedules(self.own_journal.database)
 
     @cached_property
     def dispatch(self) -> Dispatch:
         """Who has runs driven by others: nobody but the program, if it brought the journal."""
         if "dispatch" in self._parts:
             return self._parts["dispatch"]
-        if "journal" in self._parts:
+        if "journal" in self._parts or self.place:
             from pflow.adapters.memory_dispatch import MemoryDispatch  # lazy: for tests and throw-away runs
 
             return MemoryDispatch(self.journal)
@@ -178,7 +206,8 @@ class Wiring:
         return DrivingProcesses(self.home, self.environ)
 
     @cached_property
-    def _own_journal(self) -> SqliteJournal:
+    def own_journal(self) -> SqliteJournal:
+        """The journal of the home, wherever runs are kept."""
         from pflow.adapters.sqlite_journal import SqliteJournal  # lazy: listing and validating open no database
 
         return SqliteJournal(self.home.journal, sync=str(self.settings.option("journal.sync")))
@@ -340,8 +369,13 @@ class Wiring:
         schedules = self.__dict__.pop("schedules", None)
         if schedules is not None and "schedules" not in self._parts:
             schedules.close()
-        cache, journal = self.__dict__.pop("cache", None), self.__dict__.pop("_own_journal", None)
+        cache, journal = self.__dict__.pop("cache", None), self.__dict__.pop("own_journal", None)
         self.__dict__.pop("journal", None)
+        placed, database = self.__dict__.pop("_place_journal", None), self.__dict__.pop("place_database", None)
+        if placed is not None:
+            placed.close()
+        if database is not None:
+            database.close()
         if cache is not None and "cache" not in self._parts:
             cache.close()
         if journal is not None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pflow.workspace.formatting import Formatted
     from pflow.workspace.keeping.state import KeptState
     from pflow.workspace.library import Library
+    from pflow.workspace.place.journal import PlaceJournal
     from pflow.workspace.project import ProjectFolders
     from pflow.workspace.schedule.scheduling import Scheduling
     from pflow.workspace.servers import Servers
@@ -301,6 +302,17 @@ class Workspace(Answering):
 
         trace = find_trace(self.home.debug, reference, self._wiring.journal)
         return select(trace, self._wiring.journal, step=step, field=field, offset=offset, limit=limit)
+
+    def places(self) -> list[str]:
+        """The names of the places that the settings describe."""
+        return sorted(self._wiring.settings.family("on"))
+
+    @property
+    def place_journal(self) -> PlaceJournal:
+        """The journal of the place that this workspace is opened `on`: its tables, and runs to copy there."""
+        from pflow.workspace.place.journal import PlaceJournal  # lazy: most runs are kept at home
+
+        return PlaceJournal(self._wiring)
 
     # The library
 

@@ -13,6 +13,7 @@ from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.runs_again import explain_missing, fork, settle
 from pflow.cli.completion import complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
+from pflow.cli.place_option import place_option
 from pflow.cli.run_report import detach_run, run_watched, show_outcome
 from pflow.cli.text import ago, show_ms
 from pflow.core.errors import DocumentError, InputError
@@ -38,6 +39,7 @@ def runs() -> None:
 @runs.command("list")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many.")
 @click.option("--waiting", is_flag=True, help="Only what runs wait for, with the command that answers it.")
+@place_option()
 @with_console
 def list_runs(console: Console, limit: int, waiting: bool) -> None:
     """The newest runs first."""
@@ -89,13 +91,14 @@ def _list_waiting(console: Console, limit: int) -> None:
 
 @runs.command()
 @click.argument("run", shell_complete=complete_run)
+@place_option()
 @with_console
 def show(console: Console, run: str) -> None:
     """Show how RUN went: its steps, its outputs or its error, and what it waits for."""
     workspace = console.workspace()
     found = workspace.show_run(run)
     waits = workspace.waiting(str(found["run_id"])) if found["status"] in ("waiting", "running") else []
-    console.reply(found, _render_run(found, waits))
+    console.reply(found, _render_run(found, waits, resumable=not console.on))
 
 
 @runs.command()
@@ -185,6 +188,7 @@ def cancel(console: Console, run: str) -> None:
 @click.option("--field", metavar="PATH", help="Only this value, such as outputs.report or outputs.items[0].")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Where in a long value to begin.")
 @click.option("--limit", type=click.IntRange(1), help="How many characters of a long value.")
+@place_option()
 @with_console
 def trace(console: Console, run: str, step: str | None, field: str | None, offset: int, limit: int | None) -> None:
     """Print everything that is recorded of RUN (`latest`, an id or its beginning) as JSON."""
@@ -200,7 +204,7 @@ def _took(info: RunInfo) -> str:
     return show_ms((info.ended_at - info.started_at) * 1000) if info.ended_at else ""
 
 
-def _render_run(found: Mapping[str, object], waits: Sequence[Waiting]) -> str:
+def _render_run(found: Mapping[str, object], waits: Sequence[Waiting], *, resumable: bool) -> str:
     started = found.get("started_at")
     when = f", started {ago(started)}" if isinstance(started, float) else ""
     took = found.get("duration_ms")
@@ -224,7 +228,7 @@ def _render_run(found: Mapping[str, object], waits: Sequence[Waiting]) -> str:
     error = found.get("error")
     if isinstance(error, Mapping):
         lines += ["", f"error: {escape(str(error.get('message')))}"]
-    if found.get("status") in ("failed", "stopped", "interrupted"):
+    if resumable and found.get("status") in ("failed", "stopped", "interrupted"):
         lines += ["", f"resume: pflow runs resume {found.get('run_id')}"]
     return "\n".join(lines)
 

@@ -57,7 +57,7 @@ class PublicAddress(Option):
             raise UsageError(
                 "this address holds a password, and settings are shown in clear",
                 suggestions=[
-                    "leave it out of the address, store it as a credential and name that in `journal_password`"
+                    "leave it out, store it as a credential, and name that in `journal_password` beside the address"
                 ],
             )
         return super().parse(value)

@@ -1,4 +1,4 @@
-"""A place where runs are kept and driven by many machines, read from the settings `on.NAME.FIELD`. Connects to nothing."""
+"""A place where many machines keep and drive runs, as the settings `on.NAME.FIELD` describe it. Connects to nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from urllib.parse import unquote, urlsplit
 
 from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError, UsageError
-from pflow.core.file.file_name import show
 from pflow.core.frozen import Frozen
+from pflow.core.printable import shorten
 from pflow.core.setting.option import FAMILIES
 from pflow.core.suggest import did_you_mean
 
@@ -77,7 +77,7 @@ def read_place(name: str, places: Mapping[str, Mapping[str, str | int | bool]]) 
     if given is None:
         known = ", ".join(f"`{one}`" for one in places)
         raise NotFoundError(
-            f"there is no place `{show(name)}`",
+            f"there is no place `{shorten(name)}`",
             details={"available": list(places)},
             suggestions=[
                 did_you_mean(name, places) or (f"there are: {known}" if known else "no place is set up yet"),
@@ -123,7 +123,7 @@ def _database(key: str, text: str, words: Mapping[str, str]) -> DatabaseAddress:
         raise _not_an_address(key, text, "postgresql://USER@HOST:PORT/DATABASE")
     if url.query or url.fragment:
         raise UsageError(
-            f"`{key}` has more than an address: `?{show(url.query or url.fragment)}`",
+            f"`{key}` has more than an address: `?{shorten(url.query or url.fragment)}`",
             suggestions=[f"settings such as `{key}_tls` say the rest"],
         )
     return DatabaseAddress(host=host, port=port, user=user, database=database, tls=_tls("journal", host, words))
@@ -156,4 +156,4 @@ def _is_this_machine(host: str) -> bool:
 
 def _not_an_address(key: str, text: str, form: str) -> UsageError:
     shown = text if "@" not in text else f"…@{text.rpartition('@')[2]}"  # whatever stands before may be a password
-    return UsageError(f"`{key}` is not an address: `{show(shown)}`", suggestions=[f"write it as `{form}`"])
+    return UsageError(f"`{key}` is not an address: `{shorten(shown)}`", suggestions=[f"write it as `{form}`"])

@@ -167,11 +167,19 @@ class Settings:
         return self._read()
 
     def step_variables(self) -> Mapping[str, str]:
-        """The same for steps and the inputs of workflows, which are not given the token of our own server."""
+        """The same for steps and the inputs of workflows, which are not given what opens our own server or journal."""
         variables = self.variables()
-        if SERVER_TOKEN in variables:
-            return {name: value for name, value in variables.items() if name != SERVER_TOKEN}
+        ours = {SERVER_TOKEN, *self._place_credentials()}
+        if any(name in variables for name in ours):
+            return {name: value for name, value in variables.items() if name not in ours}
         return variables
+
+    def _place_credentials(self) -> frozenset[str]:
+        """The names of credentials that places have."""
+        fields = ("journal_password", "temporal_api_key")
+        return frozenset(
+            str(place[field]) for place in self.family("on").values() for field in fields if field in place
+        )
 
     def server_token(self) -> str:
         """The token of our own server, from the settings, else from the environment; "" without one."""

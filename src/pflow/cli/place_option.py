@@ -1,0 +1,32 @@
+"""The option `--on PLACE` of commands that can read the journal of a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import click
+
+from pflow.cli.completion import complete_place
+from pflow.cli.console import Console
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _name_place(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Console).on = value
+
+
+def place_option(*, required: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`--on PLACE`: the place whose journal a command reads, instead of that of the home."""
+    return click.option(
+        "--on",
+        metavar="PLACE",
+        required=required,
+        expose_value=False,
+        callback=_name_place,
+        shell_complete=complete_place,
+        help="The place whose runs are meant, instead of those of this home.",
+    )

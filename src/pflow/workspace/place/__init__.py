@@ -1,0 +1,1 @@
+"""The journals of places: made, and filled with what is at home."""
