@@ -20,6 +20,7 @@ COMMANDS = {
     "answer": ("pflow.cli.asking.answer:answer", "Answer a question of a run, which then goes on."),
     "send": ("pflow.cli.asking.answer:send", "Send a message to a run that waits for one."),
     "trace": ("pflow.cli.commands.runs:trace", "Show what a run did, step by step."),
+    "worker": ("pflow.cli.commands.worker:worker", "Drive the runs of a place, with any number of other workers."),
     "journal": ("pflow.cli.commands.journal:journal", "Make and fill the journal of a place."),
     "state": ("pflow.cli.commands.state:state", "See and change what workflows keep between runs."),
     "settings": ("pflow.cli.commands.settings:settings", "Store credentials and options."),

@@ -44,8 +44,8 @@ class Parts(TypedDict, total=False):
     functions, PocketFlow classes and modules of the program, which are node types here and nowhere else. `driven` says
     that the process drives runs for others, and `ticket` is what it was given for one of them, which it surely has as
     long as it `holds` it. `on` names a place in the settings, where runs are kept instead of in the home. `staying` is
-    told what a run waits for; with it, the process stays with its
-    runs while nobody else would take them up when they can go on.
+    told what a run waits for; with it, the process stays with its runs while nobody else would take them up when they
+    can go on.
     """
 
     environ: Mapping[str, str]
@@ -190,6 +190,10 @@ class Wiring:
         """Who has runs driven by others: nobody but the program, if it brought the journal."""
         if "dispatch" in self._parts:
             return self._parts["dispatch"]
+        if self.place is not None and self.place.temporal is not None:
+            from pflow.execution.far.place_queue import open_queue  # lazy: most runs are driven at home
+
+            return open_queue(self)
         if "journal" in self._parts or self.place:
             from pflow.adapters.memory_dispatch import MemoryDispatch  # lazy: for tests and throw-away runs
 
@@ -266,6 +270,11 @@ class Wiring:
             ticket=self._parts.get("ticket", 0),
             holds=self._parts.get("holds"),
         )
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether others drive what is begun here: the workers of the place."""
+        return self.place is not None and self.place.temporal is not None and not self.is_driving
 
     @property
     def is_driving(self) -> bool:

@@ -126,6 +126,7 @@ def show(console: Console, run: str) -> None:
 )
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
 @click.option("--detach", is_flag=True, help="Leave the run to others to drive, and print its id.")
+@place_option()
 @with_console
 def resume(
     console: Console,
@@ -173,6 +174,7 @@ runs.add_command(settle)
 
 @runs.command()
 @click.argument("run", shell_complete=complete_run)
+@place_option()
 @with_console
 def cancel(console: Console, run: str) -> None:
     """End RUN for good."""

@@ -22,7 +22,10 @@ from pflow.adapters.temporal.dispatch import start_run
 from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
 from pflow.core.clock import now
 from pflow.core.errors import ConflictError, InDoubtError, PflowError
+from pflow.core.file.home import Home
 from pflow.engine.ports import RunInfo
+from pflow.execution.far.place_queue import find_queue
+from pflow.execution.wiring import Wiring
 from pflow.workspace.driving.engine_thread import EngineThread
 from pflow.workspace.driving.until_signal import serve_until_signal
 
@@ -40,9 +43,15 @@ _LOST_SECONDS = 30.0
 _OVER = ("completed", "cancelled", "failed", "stopped", "damaged")
 
 
-def run_worker(engine: EngineThread, queue: Queue, *, slots: int, say: Say) -> int:
-    """Drive runs of a place until a signal comes; the exit code. Raises `StorageError` if Temporal is not there."""
-    return asyncio.run(_serve(engine, queue, slots, say))
+def run_worker(home: Home, place: str, *, queue: str = "", slots: int, say: Say) -> int:
+    """Drive runs of a place until a signal comes; the exit code.
+
+    Raises `UsageError` for a place without workers, and `StorageError` if a part of it cannot be reached.
+    """
+    found = find_queue(Wiring(home, on=place), queue)
+    engine = EngineThread(home, driven=True, on=place)
+    engine.workspaces.open().driving.version()  # the journal is there, and as it should be
+    return asyncio.run(_serve(engine, found, slots, say))
 
 
 async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> int:
