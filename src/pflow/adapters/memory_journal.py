@@ -165,6 +165,7 @@ class MemoryJournal:
             alive=run.is_alive(),
             wake_at=run.wake_at,
             has_mail=run.has_mail,
+            ticket=run.ticket,
         )
 
     def runs(self, query: RunQuery = ALL_RUNS) -> Sequence[RunInfo]:

@@ -174,7 +174,7 @@ def find_run(database: sqlite3.Connection, run_id: str) -> Row:
 
 def run_info(row: Row, events: int | None, alive: bool) -> RunInfo:
     """A run as a list shows it; what cannot be read of it makes it a damaged one, not the list."""
-    _, run_id, workflow, status, started_at, ended_at, _, wake_at, mail, *_ = row
+    _, run_id, workflow, status, started_at, ended_at, _, wake_at, mail, _, ticket = row
     sound = events is not None and isinstance(workflow, str) and isinstance(started_at, float)
     return RunInfo(
         run_id=str(run_id),
@@ -186,6 +186,7 @@ def run_info(row: Row, events: int | None, alive: bool) -> RunInfo:
         alive=alive,
         wake_at=wake_at if isinstance(wake_at, float) else None,
         has_mail=mail == 1,
+        ticket=ticket if isinstance(ticket, int) else 0,
     )
 
 

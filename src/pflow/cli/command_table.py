@@ -21,6 +21,7 @@ COMMANDS = {
     "answer": ("pflow.cli.asking.answer:answer", "Answer a question of a run, which then goes on."),
     "send": ("pflow.cli.asking.answer:send", "Send a message to a run that waits for one."),
     "trace": ("pflow.cli.looking.command:trace", "Show what a run did, step by step."),
+    "worker": ("pflow.cli.place.worker:worker", "Drive the runs of a place, beside other workers."),
     "journal": ("pflow.cli.place.journal:journal", "Make and fill the journal of a place."),
     "state": ("pflow.cli.commands.state:state", "See and change what workflows keep between runs."),
     "llm": ("pflow.cli.model.llm:llm", "Configure language models, and try them."),

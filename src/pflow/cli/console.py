@@ -148,7 +148,7 @@ class Console:
 
     def text(self, text: str) -> None:
         """Print text as a result, with a line end if it lacks one."""
-        text = str(self.hide(text))
+        text = str(self.hide(self._placed(text)))
         self._write(text if text.endswith("\n") or not text else f"{text}\n")
 
     def reply(self, data: object, shown: object) -> None:
@@ -212,7 +212,7 @@ class Console:
         if sys.stderr is None:
             return
         try:
-            text = self.hide_parts(text)
+            text = self.hide_parts(self._placed(text))
             if _is_terminal(sys.stderr):
                 from pflow.cli.looking.colour import paint_message  # lazy: only on a terminal
 
@@ -221,6 +221,14 @@ class Console:
             sys.stderr.flush()
         except (OSError, ValueError):
             pass  # stderr is gone; the exit code still tells
+
+    def _placed(self, text: str) -> str:
+        """Text in which commands that name a run say where it is."""
+        if not self.on:
+            return text
+        from pflow.cli.place.option import name_places  # lazy: most runs are at home
+
+        return name_places(text, self.on)
 
     def raw(self, data: bytes) -> None:
         """Print bytes as they are; on a terminal, as text that does no harm."""

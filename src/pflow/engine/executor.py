@@ -77,6 +77,8 @@ class Executor:
         secret: Secret | None = None,
         driven: bool = False,
         lends: bool = False,
+        ticket: int = 0,
+        holds: Callable[[], bool] | None = None,
     ) -> None:
         self._shared = Shared(
             journal=journal,
@@ -92,8 +94,10 @@ class Executor:
             staying=staying,
             sign=partial(_sign, secret or _own_secret()),
             lends=lends,
+            holds=holds,
         )
         self._driven = driven
+        self._ticket = ticket
         self._records_only = False
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
@@ -184,7 +188,7 @@ class Executor:
         if not starts_over and (need := withheld_need(plan, history)):
             raise withheld_error(f"`{need[0]}`", need[1])
         run = Run(run_id, self._shared)
-        run.seq = self._shared.journal.claim(run_id)
+        run.seq = self._shared.journal.claim(run_id, self._ticket)
         try:
             run.history = run.recall()
             run.history.waited |= self._driven  # what had failed runs again only if somebody resumes the run

@@ -41,7 +41,8 @@ class Mail(Frozen):
 class RunInfo(Frozen):
     """A run as a list shows it. `alive` says whether its owner's process still runs.
 
-    Of a run that waits, `wake_at` is when it can go on by itself, and `has_mail` whether it can go on now.
+    Of a run that waits, `wake_at` is when it can go on by itself, and `has_mail` whether it can go on now. `ticket` is
+    the highest with which it was claimed.
     """
 
     run_id: str
@@ -53,6 +54,7 @@ class RunInfo(Frozen):
     alive: bool
     wake_at: float | None = None
     has_mail: bool = False
+    ticket: int = 0
 
     @property
     def state(self) -> str:

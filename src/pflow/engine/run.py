@@ -31,7 +31,7 @@ from pflow.engine.attempt.turn import Turns
 from pflow.engine.codec import decode_event, encode_event
 from pflow.engine.commit import Commits
 from pflow.engine.context import Ask, StepContext, enter_step
-from pflow.engine.failure import describe_failure
+from pflow.engine.failure import Halted, describe_failure
 from pflow.engine.history import History, fold_history
 from pflow.engine.keeping.snapshot import NOTHING
 from pflow.engine.plan import PlanNode
@@ -50,7 +50,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Shared(Frozen):
-    """What all runs of an executor share."""
+    """What all runs of an executor share. `holds` says whether they are surely ours, where others may take them."""
 
     journal: Journal
     services: Services
@@ -65,6 +65,7 @@ class Shared(Frozen):
     staying: Staying | None = None
     sign: Sign
     lends: bool = False
+    holds: Callable[[], bool] | None = None
 
 
 class Run:
@@ -119,6 +120,12 @@ class Run:
             self.waits.note_rest()
         self.stopping = True
         self.pauses.end()
+
+    def check_hold(self) -> None:
+        """Raise `Halted` if somebody else may have the run by now: what we do then could be done twice."""
+        if self.shared.holds is not None and not self.shared.holds():
+            self.stop()
+            raise Halted
 
     def expect_waits(self) -> Waits:
         """What the steps of a plan that may wait need."""

@@ -365,6 +365,8 @@ class Scope:
         elif not node.trusted and (params or defaults):
             shared = NodeAwareSharedStore(store, params=params, defaults=defaults)
         run.enter(node, step)
+        if run.shared.holds is not None:
+            run.check_hold()
         if isinstance(instance, AsyncNode):
             action = await instance._run_async(shared)
         else:

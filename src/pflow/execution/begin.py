@@ -18,7 +18,7 @@ from pflow.engine.ports import Observer
 from pflow.engine.value import Withheld, withheld_error
 from pflow.execution.check import Checked, check_source
 from pflow.execution.compiler import PROGRAMS
-from pflow.execution.live_run import LiveRun
+from pflow.execution.live_run import LiveRun, kind_of_run
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source, recorded_source
 
@@ -54,7 +54,7 @@ def begin_run(
 
         check_models(wiring, plan)
     chosen = run_id or new_run_id()
-    return LiveRun(
+    return kind_of_run(wiring)(
         wiring,
         plan,
         chosen,
@@ -94,7 +94,7 @@ def begin_resume(
 
         plan = only_plan(plan, plan.by_id[history.only.partition("#")[0]])
     again = None if failed_items is None else _choose_items(wiring, run_id, failed_items)
-    return LiveRun(
+    return kind_of_run(wiring)(
         wiring,
         plan,
         run_id,

@@ -66,7 +66,8 @@ class LiveRun:
         self._cache = cache
         self._source = source
         self._telemetry = wiring.telemetry(run_id, plan, observer) if wiring.wants_telemetry else None
-        self._executor = wiring.executor(self._telemetry or observer, use_cache=cache)
+        self._observer = self._telemetry or observer
+        self._executor = wiring.executor(self._observer, use_cache=cache)
         self._stopped = False
         self._signalled = 0
 
@@ -170,3 +171,12 @@ class LiveRun:
             os._exit(self._signalled)
         self._signalled = SIGNALS[name]
         self.stop(graceful=self._wiring.is_driving)
+
+
+def kind_of_run(wiring: Wiring) -> type[LiveRun]:
+    """What is begun here: a run of this process, or one that the workers of a place drive."""
+    if not wiring.has_workers:
+        return LiveRun
+    from pflow.execution.far.far_run import FarRun  # lazy: most runs are driven where they are begun
+
+    return FarRun

@@ -52,10 +52,11 @@ class Parts(TypedDict, total=False):
 
     `secrets` are those of the process itself, by name, which nothing that is stored or shown may hold. `nodes` are
     functions, PocketFlow classes and modules of the program, which are node types here and nowhere else. `driven` says
-    that the process drives runs for others. `on` names a place in the settings, where runs are kept instead of in the
-    home. `staying` is told what a run waits for; with it, the process stays with its runs while nobody else would take
-    them up when they can go on. `llm` asks language models, in place of what is configured. `lends` says that whoever
-    starts runs answers prompts for which there is no model.
+    that the process drives runs for others, and `ticket` is what it was given for one of them, which it surely has as
+    long as it `holds` it. `on` names a place in the settings, where runs are kept instead of in the home. `staying` is
+    told what a run waits for; with it, the process stays with its runs while nobody else would take them up when they
+    can go on. `llm` asks language models, in place of what is configured. `lends` says that whoever starts runs answers
+    prompts for which there is no model.
     """
 
     environ: Mapping[str, str]
@@ -66,6 +67,8 @@ class Parts(TypedDict, total=False):
     schedules: Schedules
     dispatch: Dispatch
     driven: bool
+    ticket: int
+    holds: Callable[[], bool]
     pool: Pool
     workers: Workers | None
     limits: Limits
@@ -201,6 +204,10 @@ class Wiring:
         """Who has runs driven by others: nobody but the program, if it brought the journal."""
         if "dispatch" in self._parts:
             return self._parts["dispatch"]
+        if self.place is not None and self.place.temporal is not None:
+            from pflow.execution.place.queue import open_queue  # lazy: most runs are driven at home
+
+            return open_queue(self)
         if "journal" in self._parts or self.place:
             from pflow.adapters.memory_dispatch import MemoryDispatch  # lazy: for tests and throw-away runs
 
@@ -329,7 +336,14 @@ class Wiring:
             secret=self._key,
             driven=self.is_driving,
             lends=self.lends,
+            ticket=self._parts.get("ticket", 0),
+            holds=self._parts.get("holds"),
         )
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether others drive what is begun here: the workers of the place."""
+        return self.place is not None and self.place.temporal is not None and not self.is_driving
 
     @property
     def wants_telemetry(self) -> bool:

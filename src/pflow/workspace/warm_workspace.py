@@ -22,17 +22,18 @@ from pflow.workspace.workspace import Workspace
 class WarmWorkspaces:
     """Opens a workspace for each request: files are read afresh, everything else is kept.
 
-    With `driven`, its runs are driven for others.
+    With `driven`, its runs are driven for others; `on` names the place where runs are kept, if it is not the home.
     """
 
-    def __init__(self, home: Home, *, project: Path | None = None, driven: bool = False) -> None:
+    def __init__(self, home: Home, *, project: Path | None = None, driven: bool = False, on: str = "") -> None:
         self.home = home
         self._project = project
-        self._driven = driven
         self._environ = dict(os.environ)  # each look into the real one decodes it
         self._secrets: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._wiring = Wiring(home)
+        place: Parts = {"on": on} if on else {}
+        self._fixed: Parts = {"driven": driven, **place}
+        self._wiring = Wiring(home, **self._fixed)
         self._registry: Registry | None = None
         self._workers = make_workers(lives_long=True)
         self._limits = Limits()
@@ -44,13 +45,13 @@ class WarmWorkspaces:
             journal, cache = self._wiring.journal, self._wiring.cache
             dispatch, schedules = self._wiring.dispatch, self._wiring.schedules
         kept: Parts = {
+            **self._fixed,
             "environ": self._environ,
             "secrets": self._secrets,
             "journal": journal,
             "cache": cache,
             "schedules": schedules,
             "dispatch": dispatch,
-            "driven": self._driven,
             "pool": self._pool,
             "workers": self._workers,
             "limits": self._limits,

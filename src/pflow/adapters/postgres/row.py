@@ -67,7 +67,7 @@ WHERE runs.run_id = $1 ORDER BY events.seq"""
 VALUE = """SELECT run_values.data FROM pflow.runs
 LEFT JOIN pflow.run_values ON run_values.run = runs.key AND run_values.digest = $2 WHERE runs.run_id = $1"""
 
-_FIELDS = f"key, run_id, workflow, status, started_at, ended_at, next, {_ALIVE}, wake_at, mail"
+_FIELDS = f"key, run_id, workflow, status, started_at, ended_at, next, {_ALIVE}, wake_at, mail, ticket"
 INFO = f"SELECT {_FIELDS} FROM pflow.runs WHERE run_id = $1"
 LOCKED = f"SELECT {_FIELDS} FROM pflow.runs WHERE run_id = ANY($1::text[]) ORDER BY key FOR UPDATE"
 
@@ -155,6 +155,7 @@ def read_run(row: Row) -> Found:
             bool(alive),
             float() | None as wake_at,
             bool(mail),
+            int(ticket),
             *last,
         ]:
             info = RunInfo(
@@ -167,6 +168,7 @@ def read_run(row: Row) -> Found:
                 alive=alive,
                 wake_at=wake_at,
                 has_mail=mail,
+                ticket=ticket,
             )
             return Found(key, info, read_record(*last) if last and last[0] is not None else None)
     raise DamagedError("the journal holds a run that cannot be read")

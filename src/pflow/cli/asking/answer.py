@@ -13,6 +13,7 @@ from pflow.cli.command_group import with_console
 from pflow.cli.commands.runs_again import explain_missing
 from pflow.cli.completion import complete_answer, complete_message, complete_waiting_run
 from pflow.cli.console import Console
+from pflow.cli.place.option import place_option
 from pflow.cli.run_report import run_watched, show_outcome
 from pflow.core.errors import ConflictError, InputError, UsageError
 from pflow.core.printable import escape
@@ -38,6 +39,7 @@ _NO_RESUME = "Only deliver it; the run goes on when somebody resumes it."
 @click.option("--decline", is_flag=True, help="Say no, or that you will not decide.")
 @click.option("--all", "every", is_flag=True, help="Answer the questions of all items of STEP, or of all steps.")
 @click.option("--no-resume", is_flag=True, help=_NO_RESUME)
+@place_option()
 @with_console
 def answer(console: Console, run: str, words: tuple[str, ...], decline: bool, every: bool, no_resume: bool) -> int:
     """Answer a question of RUN; then the run goes on here.
@@ -93,6 +95,7 @@ def _ask(console: Console, questions: Sequence[Waiting], step: str | None, every
 @click.argument("values", nargs=-1, metavar="[key=value]...")
 @click.option("--json-value", metavar="JSON", help="The values as one JSON object, in place of key=value.")
 @click.option("--no-resume", is_flag=True, help=_NO_RESUME)
+@place_option()
 @with_console
 def send(
     console: Console, run: str, name: str, values: tuple[str, ...], json_value: str | None, no_resume: bool

@@ -14,6 +14,7 @@ from pflow.cli.completion import complete_file, complete_input, complete_input_f
 from pflow.cli.console import Console
 from pflow.cli.input_flag import read_words
 from pflow.cli.picture import drawing_options, show_graph
+from pflow.cli.place.option import place_option
 from pflow.cli.run_report import check_given, detach_run, explain_inputs, run_watched, show_outcome
 from pflow.cli.workflow_help import own_options, show_workflow_help, start_of_call
 from pflow.core.errors import InputError, NotFoundError, UsageError
@@ -114,6 +115,7 @@ class RunCommand(click.Command):
 @click.option("--yes", is_flag=True, help="With --repair: agree to what the model changes.")
 @click.option("--dry-run", is_flag=True, help="Check everything and draw the graph; run nothing.")
 @drawing_options
+@place_option()
 @with_console
 @click.pass_context
 def run(

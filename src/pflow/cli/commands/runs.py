@@ -12,6 +12,7 @@ from pflow.cli.commands.runs_again import explain_missing, fork, settle
 from pflow.cli.completion import complete_run, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.looking.command import LOOKING
+from pflow.cli.place.option import place_option
 from pflow.cli.run_report import detach_run, run_watched, show_outcome
 from pflow.core.errors import DocumentError, InputError
 
@@ -60,6 +61,7 @@ for command in LOOKING:
 )
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
 @click.option("--detach", is_flag=True, help="Leave the run to others to drive, and print its id.")
+@place_option()
 @with_console
 def resume(
     console: Console,
@@ -107,6 +109,7 @@ runs.add_command(settle)
 
 @runs.command()
 @click.argument("run", shell_complete=complete_run)
+@place_option()
 @with_console
 def cancel(console: Console, run: str) -> None:
     """End RUN for good."""

@@ -11,6 +11,7 @@ from pflow.cli.argument import check_workflow, find_workflow, read_inputs, read_
 from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_file, complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
+from pflow.cli.place.option import place_option
 from pflow.cli.run_report import detach_run, run_watched, show_outcome
 from pflow.cli.text import quote
 from pflow.core.errors import DocumentError, InputError, UsageError
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--rerun-in-doubt", is_flag=True, help="Run steps beside STEP again that may have taken effect already.")
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
 @click.option("--detach", is_flag=True, help="Leave the run to others to drive, and print its id.")
+@place_option()
 @with_console
 def fork(
     console: Console,
@@ -92,6 +94,7 @@ def explain_missing(error: InputError, words: Sequence[str], inputs: Sequence[st
     help="Its outputs: an object, or a JSON or YAML file with one.",
 )
 @click.option("--action", default="default", metavar="ACTION", help="The action with which it ended.")
+@place_option()
 @with_console
 def settle(
     console: Console, run: str, words: tuple[str, ...], done: bool, rerun: bool, outputs: str | None, action: str

@@ -19,7 +19,7 @@ from pflow.engine.result import RunResult
 from pflow.execution.again.file import share_files
 from pflow.execution.begin import Params, bind_again, check_again, read_history
 from pflow.execution.check import Checked
-from pflow.execution.live_run import LiveRun
+from pflow.execution.live_run import LiveRun, kind_of_run
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Workflow
 
@@ -101,7 +101,7 @@ def _live(
         return await executor.run(plan, inputs, run_id=run_id, origin=origin)
 
     warnings = () if checked is None else checked.warnings
-    return LiveRun(wiring, plan, run_id, work, observer=observer, cache=cache, warnings=warnings)
+    return kind_of_run(wiring)(wiring, plan, run_id, work, observer=observer, cache=cache, warnings=warnings)
 
 
 def _check_whole(run_id: str, history: History) -> None:

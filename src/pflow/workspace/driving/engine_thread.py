@@ -27,11 +27,11 @@ _DISCONNECTING_SECONDS = 1.3
 class EngineThread:
     """Runs of one process, and what they share. The thread begins with the first of them.
 
-    With `driven` it runs them for others, who take up what is stopped here.
+    With `driven` it runs them for others, who take up what is stopped here. `on` names the place where they are kept.
     """
 
-    def __init__(self, home: Home, *, driven: bool = False) -> None:
-        self.workspaces = WarmWorkspaces(home, project=current_directory(), driven=driven)
+    def __init__(self, home: Home, *, driven: bool = False, on: str = "") -> None:
+        self.workspaces = WarmWorkspaces(home, project=current_directory(), driven=driven, on=on)
         self.detached: set[str] = set()
         """Runs that were begun here and left to others."""
 
@@ -65,6 +65,11 @@ class EngineThread:
         """What a run of this process will give; None if it has ended, or runs elsewhere."""
         found = (future for run, future in list(self._live.items()) if run.run_id == run_id and not future.done())
         return next(found, None)
+
+    def halt(self, run_id: str) -> None:
+        """Stop a run of this process at once: somebody else has it, or may have it."""
+        for run in [run for run in self._live if run.run_id == run_id]:
+            self._soon(run)
 
     def leave(self, *, graceful: bool) -> None:
         """Begin to stop every run, resumable; no new ones begin. Only the first call counts."""

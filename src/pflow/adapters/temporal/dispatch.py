@@ -1,0 +1,86 @@
+"""The dispatch of many machines: a workflow of Temporal for each run decides when and where it is driven."""
+
+from __future__ import annotations
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.service import RPCError, RPCStatusCode
+
+from pflow.adapters.temporal.connection import Connection, Queue
+from pflow.adapters.temporal.run_workflow import RUN, WAKE
+from pflow.core.errors import RunError
+from pflow.engine.ports import ALL_RECORDED, Journal, Unrecorded
+
+_FIRST_TURN = 1
+
+
+class TemporalDispatch:
+    """See `pflow.engine.ports.Dispatch`. Nothing but the run's id passes Temporal: all else is in the journal."""
+
+    def __init__(self, connection: Connection, journal: Journal) -> None:
+        self._connection = connection
+        self._journal = journal
+
+    def submit(self, run_id: str, unrecorded: Unrecorded = ALL_RECORDED) -> None:
+        """Start the workflow of the run, or wake it."""
+        if unrecorded.inputs:
+            names = ", ".join(f"`{name}`" for name in unrecorded.inputs)
+            raise RunError(
+                f"secret inputs do not leave this machine: {names}",
+                suggestions=["set them where the workers are, with `pflow settings set NAME`, and leave them out here"],
+            )
+        self._journal.info(run_id)
+        self._connection.call(self._start(run_id))
+
+    def answer(self, run_id: str) -> None:
+        """Wake the run's workflow; one that Temporal has lost is started again."""
+        if self._journal.info(run_id).status == "waiting":
+            self._connection.call(self._start(run_id))
+
+    def cancel(self, run_id: str) -> None:
+        """Wake a workflow that waits, so that it sees the end of its run. The driver of a run looks by itself."""
+        self._connection.call(self._wake(run_id))
+
+    def is_driven(self) -> bool:
+        """Whether a worker asks for work."""
+        return self._connection.call(self._count_pollers()) > 0
+
+    async def _start(self, run_id: str) -> None:
+        await start_run(await self._connection.client(), self._connection.queue, run_id)
+
+    async def _wake(self, run_id: str) -> None:
+        client = await self._connection.client()
+        handle: WorkflowHandle[object, str] = client.get_workflow_handle(run_id)
+        try:
+            await handle.signal(WAKE)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:  # it has ended, or was never submitted
+                raise
+
+    async def _count_pollers(self) -> int:
+        client = await self._connection.client()
+        queue = self._connection.queue
+        answer = await client.workflow_service.describe_task_queue(
+            DescribeTaskQueueRequest(
+                namespace=queue.address.namespace,
+                task_queue=TaskQueue(name=queue.name),
+                task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+            )
+        )
+        return len(answer.pollers)
+
+
+async def start_run(client: Client, queue: Queue, run_id: str) -> None:
+    """Start the workflow of a run that is in the journal, or wake the one that it has."""
+    await client.start_workflow(
+        RUN,
+        args=[queue.lease_seconds, _FIRST_TURN],
+        id=run_id,
+        task_queue=queue.name,
+        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        start_signal=WAKE,
+    )

@@ -1,0 +1,1 @@
+"""Runs that are driven elsewhere, seen from where they were begun."""

@@ -1,0 +1,206 @@
+"""A worker: one process of many that drive the runs of a place. Temporal hands it runs, one turn at a time.
+
+A turn is driven with a ticket, which fences it in the journal: once a later turn has the run, nothing of an earlier one
+can be recorded. The beats of a turn are its lease; a turn that cannot beat lets go of its run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from pflow.adapters.temporal.connection import Queue, connect
+from pflow.adapters.temporal.dispatch import start_run
+from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
+from pflow.core.clock import now
+from pflow.core.errors import ConflictError, InDoubtError, PflowError
+from pflow.core.file.home import Home
+from pflow.engine.ports import RunInfo
+from pflow.execution.place.queue import find_queue
+from pflow.execution.wiring import Wiring
+from pflow.workspace.driving.engine_thread import EngineThread
+from pflow.workspace.driving.until_signal import serve_until_signal
+
+BEATS_PER_LEASE = 3
+ATTEMPT_BITS = 32
+
+Say = Callable[[str], None]
+
+_SURE = 0.9
+"""The part of a lease after which somebody else may have a run: beats take time to arrive."""
+
+_LOST_SECONDS = 30.0
+"""How often a worker looks for runs that should go on and do not."""
+
+_OVER = ("completed", "cancelled", "failed", "stopped", "damaged")
+
+
+def run_worker(home: Home, place: str, *, queue: str = "", slots: int, say: Say) -> int:
+    """Drive runs of a place until a signal comes; the exit code.
+
+    Raises `UsageError` for a place without workers, and `StorageError` if a part of it cannot be reached.
+    """
+    found = find_queue(Wiring(home, on=place), queue)
+    engine = EngineThread(home, driven=True, on=place)
+    engine.workspaces.open().driving.version()  # the journal is there, and as it should be
+    return asyncio.run(_serve(engine, found, slots, say))
+
+
+async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> int:
+    client = await connect(queue)
+    turns = Turns(engine, queue, say)
+    stopping = asyncio.Event()
+
+    def stop() -> None:
+        say("stopping: steps that are running are finished first")
+        stopping.set()
+
+    async def work() -> None:
+        async with _worker(client, queue, turns, slots):
+            say(f"driving runs of queue `{queue.name}` at `{queue.address}`, up to {slots} at once")
+            finding = asyncio.create_task(turns.find_lost(client))
+            await stopping.wait()
+            finding.cancel()
+            turns.drain()
+            await turns.ended()
+        await engine.close(patient=True)
+
+    return await serve_until_signal(work(), stop=stop)
+
+
+def _worker(client: Client, queue: Queue, turns: Turns, slots: int) -> Worker:
+    return Worker(
+        client,
+        task_queue=queue.name,
+        workflows=[RunWorkflow],
+        activities=[turns.drive],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        max_concurrent_activities=slots,
+        max_heartbeat_throttle_interval=timedelta(seconds=queue.lease_seconds / BEATS_PER_LEASE),
+    )
+
+
+class Turns:
+    """The turns that this process has: any number of runs, on one event loop, with the connections that they share."""
+
+    def __init__(self, engine: EngineThread, queue: Queue, say: Say) -> None:
+        self._engine = engine
+        self._queue = queue
+        self._say = say
+        self._live: set[asyncio.Task[object]] = set()
+        self._draining = False
+
+    def drain(self) -> None:
+        """Stop every run when the steps that are running are finished. Others go on with them."""
+        self._draining = True
+        self._engine.leave(graceful=True)
+
+    async def ended(self) -> None:
+        """Wait until all turns have told how their runs stand."""
+        while self._live:
+            await asyncio.wait(set(self._live))
+
+    async def find_lost(self, client: Client) -> None:
+        """Start runs that are due and that nobody has moved for a while: whoever submitted them may be gone."""
+        before: dict[str, int] = {}
+        while True:
+            await asyncio.sleep(_LOST_SECONDS)
+            try:
+                due = await asyncio.to_thread(lambda: self._engine.workspaces.open().driving.due(now()))
+                for info in due:
+                    if before.get(info.run_id) == info.events:
+                        await start_run(client, self._queue, info.run_id)
+            except (PflowError, RPCError) as error:
+                self._say(f"runs that wait could not be looked at: {error}")
+                continue
+            before = {info.run_id: info.events for info in due}
+
+    @activity.defn(name=DRIVE)
+    async def drive(self, run_id: str, turn: int) -> Stand:
+        """Drive a run until it ends or waits. Beats tell Temporal that somebody is at it."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._live.add(task)
+            task.add_done_callback(self._live.discard)
+        lease = _Lease(self._queue.lease_seconds)
+        beating = asyncio.create_task(lease.keep())
+        try:
+            return await self._drive(run_id, turn, turn << ATTEMPT_BITS | activity.info().attempt, lease)
+        except InDoubtError as error:  # whoever decides about it has the run submitted again
+            self._say(f"{run_id}: in doubt: {error.message}")
+            return {"status": "in_doubt"}
+        except PflowError as error:  # another worker, or this one later, may be able to
+            if not isinstance(error, ConflictError):
+                self._say(f"{run_id}: cannot be driven here: {error.message}")
+            raise ApplicationError(error.message, type=error.code) from error
+        finally:
+            beating.cancel()
+
+    async def _drive(self, run_id: str, turn: int, ticket: int, lease: _Lease) -> Stand:
+        await self._end_earlier(run_id)
+        info = await self._info(run_id)
+        if info.ticket >> ATTEMPT_BITS > turn:
+            return {"late": info.ticket >> ATTEMPT_BITS}
+        if info.status in _OVER:
+            return {"status": info.status}
+        workspaces = self._engine.workspaces
+        run = await asyncio.to_thread(lambda: workspaces.open(ticket=ticket, holds=lease.is_held).begin_resume(run_id))
+        self._say(f"{run_id}: taken up")
+        try:
+            outcome = await asyncio.shield(asyncio.wrap_future(self._engine.launch(run)))
+        except asyncio.CancelledError:
+            await self._end_earlier(run_id)
+            raise
+        self._say(f"{run_id}: {outcome.status}")
+        return _stand(await self._info(run_id))
+
+    async def _info(self, run_id: str) -> RunInfo:
+        return await asyncio.to_thread(lambda: self._engine.workspaces.open().driving.info(run_id))
+
+    async def _end_earlier(self, run_id: str) -> None:
+        """See to it that no turn of this process has the run: two of one process would be one owner to the journal."""
+        live = self._engine.find_live(run_id)
+        if live is not None:
+            self._engine.halt(run_id)
+            await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(live))])
+
+
+class _Lease:
+    """The time for which a run is surely ours: from each beat on, a part of what Temporal waits for the next one.
+
+    One that was not kept in time is lost for good, whatever beats come after that.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._beaten = time.monotonic()
+
+    async def keep(self) -> None:
+        """Beat for as long as the turn lasts."""
+        while self.is_held():
+            self._beaten = time.monotonic()
+            activity.heartbeat()
+            await asyncio.sleep(self._seconds / BEATS_PER_LEASE)
+
+    def is_held(self) -> bool:
+        """Whether the last beat is recent enough for Temporal to have waited. To be called from any thread."""
+        return time.monotonic() - self._beaten < self._seconds * _SURE
+
+
+def _stand(info: RunInfo) -> Stand:
+    """How a run stands, for the workflow that decides about its next turn."""
+    if info.status != "waiting":
+        return {"status": info.status}
+    if info.has_mail:
+        return {"status": info.status, "waits": True, "seconds": 0.0}
+    if info.wake_at is None:
+        return {"status": info.status, "waits": True}
+    return {"status": info.status, "waits": True, "seconds": max(0.0, info.wake_at - now())}
