@@ -108,6 +108,11 @@ class Forked:
         if self._status is None:
             os.kill(self.pid, number)
 
+    def said(self, text: str) -> bool:
+        """Whether it has written something like that to stderr by now."""
+        size = os.fstat(self._err.fileno()).st_size
+        return text.encode() in os.pread(self._err.fileno(), size, 0)
+
     def ended(self) -> bool:
         """Whether it is over; never waits."""
         if self._status is None:

@@ -73,6 +73,7 @@ def test_a_run_of_another_directory_stops_with_it_after_its_step(scene: Scene) -
     scene.until_began("wait")
     pid = scene.process(run_id)
     daemon.kill(signal.SIGTERM)
+    until(lambda: daemon.said("stopping:"), "it has told its process to stop")
     scene.release("wait")
     done = daemon.wait()
     assert done.err.splitlines()[-1] == f"{run_id} document: waiting"

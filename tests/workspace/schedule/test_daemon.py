@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pflow.adapters.driver_mark import find_daemon
 from pflow.core.file.home import Home
 from pflow.workspace import Workspace
 from pflow.workspace.schedule.chore import ScheduleChore
@@ -88,7 +87,7 @@ def test_its_scheduled_runs_stop_with_it_after_their_steps_and_go_on_when_it_is_
         set_clock(NOON + HOUR)
         gate.wait()
         daemon.kill(signal.SIGTERM)
-        until(lambda: find_daemon(place) is None, "it takes up no more")
+        until(lambda: daemon.said("stopping:"), "it has told its run to stop")
         gate.open()
         [*_, last] = daemon.wait().err.splitlines()
         assert last.endswith("waiting: it was stopped by a signal; whoever looks at schedules next goes on with it")
