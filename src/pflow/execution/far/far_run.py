@@ -28,7 +28,7 @@ class FarRun(LiveRun):
         result = await asyncio.to_thread(self._follow)
         return conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
 
-    def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = True) -> None:
+    def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = False) -> None:
         """Look no longer. The run goes on."""
         self._stopped = True
 
