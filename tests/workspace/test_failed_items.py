@@ -351,7 +351,7 @@ def killed_while_running_again(place: Home, effects: Effects, run_id: str, fatal
     return in_child(work)
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("after", [pytest.param(False, marks=pytest.mark.slow), True], ids=["before", "after"])
 def test_killed_at_any_event_it_goes_on_with_the_same_items(
     place: Home, effects: Effects, tmp_path: Path, after: bool
 ) -> None:

@@ -186,7 +186,7 @@ def place(home: Path) -> Home:
     return Home(home)
 
 
-@pytest.mark.parametrize("stride", [13, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
+@pytest.mark.parametrize("stride", [29, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
 def test_a_run_that_asks_waits_and_remembers_is_killed_wherever_it_stores_something(
     place: Home, tmp_path: Path, stride: int
 ) -> None:

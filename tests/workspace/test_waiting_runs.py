@@ -371,8 +371,8 @@ def test_stopping_a_run_that_waits_in_its_process_leaves_it_waiting(make: Callab
 
         async def go() -> Any:
             task = asyncio.create_task(run.finish())
-            while not (workspace.runs() and workspace.waiting(run.run_id)):
-                await asyncio.sleep(0.01)
+            while not any(inner.waits and inner.waits._is_resting for inner, _ in run._executor._active.values()):
+                await asyncio.sleep(0.01)  # that it waits is recorded a moment before
             run.stop()
             return await task
 

@@ -52,14 +52,13 @@ def the_run(home: Path) -> str:
         return info.run_id
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["parted", "killed"])
-def test_a_call_that_brings_the_answer_goes_on_with_the_run(hosts: Hosts, home: Path, killed: bool) -> None:
+def test_a_call_that_brings_the_answer_goes_on_with_the_run(hosts: Hosts, home: Path) -> None:
     host = hosts.start(CLAUDE)
     params = {"name": "workflow_execute", "arguments": ARGUMENTS}
     result = host.request("tools/call", params)["result"]
     assert (result["resultType"], len(result["inputRequests"])) == ("input_required", 1)
     run_id = the_run(home)
-    hosts.end(killed=killed)
+    hosts.end(killed=True)
     assert status_of(home, run_id) == "waiting"
     host = hosts.start(CLAUDE)
     brought = {**params, **host.fill(result, accepts(choice="post"))}
@@ -68,8 +67,7 @@ def test_a_call_that_brings_the_answer_goes_on_with_the_run(hosts: Hosts, home: 
     assert ended["structuredContent"]["data"]["outputs"]["choice"] == "post"
 
 
-@pytest.mark.parametrize("profile", [OLDER_CLAUDE, CODEX], ids=["claude", "codex"])
-@pytest.mark.parametrize("killed", [False, True], ids=["parted", "killed"])
+@pytest.mark.parametrize(("profile", "killed"), [(OLDER_CLAUDE, False), (CODEX, True)], ids=["parted", "killed"])
 def test_a_form_that_was_open_is_shown_again_when_the_run_is_resumed(
     hosts: Hosts, home: Path, profile: Profile, killed: bool
 ) -> None:
