@@ -14,6 +14,7 @@ from pathlib import Path
 import dev_conformance
 import dev_needs
 import dev_servers
+import dev_vendor
 from dev_install import (
     EXE,
     ROOT,
@@ -193,6 +194,11 @@ def conformance(args: list[str]) -> int:
     return dev_conformance.main(args)
 
 
+def vendor(args: list[str]) -> int:
+    """vendor             build the page's lit-html again and compare it with its SHA-256 (needs npm)"""
+    return dev_vendor.main()
+
+
 def setup(args: list[str]) -> int:
     """setup              make or update .venv and nothing else"""
     say(f"ready: {VENV}")
@@ -200,7 +206,7 @@ def setup(args: list[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    command.__name__: command for command in (run, pflow, test, check, bench, servers, conformance, setup)
+    command.__name__: command for command in (run, pflow, test, check, bench, servers, conformance, vendor, setup)
 }
 
 

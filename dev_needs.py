@@ -58,22 +58,49 @@ ORACLE_PACKAGE = "cel-expr-python==0.1.3"
 
 def oracle_is_there() -> bool:
     """Whether the installation ran to its end, of this version, for this interpreter."""
-    try:
-        stamp = (ORACLE / "installed").read_text()
-    except OSError:
-        return False
-    return stamp == f"{place(ORACLE)} {ORACLE_PACKAGE}"
+    return stamp_of(ORACLE) == f"{place(ORACLE)} {ORACLE_PACKAGE}"
 
 
 def install_oracle() -> None:
     """Install it from nothing."""
-    shutil.rmtree(ORACLE, ignore_errors=True)
-    ORACLE.parent.mkdir(parents=True, exist_ok=True)
-    create(ORACLE)
-    failure = install(ORACLE, [ORACLE_PACKAGE])
+    install_apart(ORACLE, ORACLE_PACKAGE)
+
+
+BROWSER = ROOT / ".cache" / "browser"
+"""An environment with Playwright, which drives the Chromium of the system: 165 MB that only tests of pages import."""
+
+BROWSER_PACKAGE = "playwright==1.65.2"
+
+
+def browser_is_there() -> bool:
+    """Whether there is a Chromium, and Playwright of this version, for this interpreter."""
+    return shutil.which("chromium") is not None and stamp_of(BROWSER) == f"{place(BROWSER)} {BROWSER_PACKAGE}"
+
+
+def install_browser() -> None:
+    """Install what is missing of the two. Playwright's own browsers are never downloaded."""
+    if shutil.which("chromium") is None:
+        apt("chromium")
+    install_apart(BROWSER, BROWSER_PACKAGE)
+
+
+def stamp_of(folder: Path) -> str:
+    """What an installation that ran to its end says of itself."""
+    try:
+        return (folder / "installed").read_text()
+    except OSError:
+        return ""
+
+
+def install_apart(folder: Path, package: str) -> None:
+    """Install a package from nothing, in an environment of its own."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    create(folder)
+    failure = install(folder, [package])
     if failure is not None:
         raise SetupError(failure)
-    (ORACLE / "installed").write_text(f"{place(ORACLE)} {ORACLE_PACKAGE}")
+    (folder / "installed").write_text(f"{place(folder)} {package}")
 
 
 NEEDS = {
@@ -81,6 +108,7 @@ NEEDS = {
     for need in (
         Need("mcp-servers", lambda: not dev_servers.missing(), dev_servers.install_missing),
         Need("cel", oracle_is_there, install_oracle),
+        Need("browser", browser_is_there, install_browser),
         program("bash"),
         program("git"),
         program("openssl"),
