@@ -50,13 +50,13 @@ _DARK = _colours("#14181f", "#e7ebf0", "#9aa5b4", "#1f2530", "#465062", "#7c8798
 _STYLE = f"{_SHAPES}{_LIGHT}\n@media (prefers-color-scheme:dark){{{_DARK}}}\n"
 
 
-def draw_svg(plan: Plan, *, bare: bool = False) -> str:
-    """The whole picture, as one XML document; `bare`, for a page that has the rules for it and says the rest itself."""
+def draw_svg(plan: Plan) -> str:
+    """The whole picture, as one XML document."""
     plan = plan.drawn
     boxes = [_Box(plan, node) for node in plan.nodes]
     links = links_of(plan)
     layout = place(plan, links, [box.width for box in boxes], gap=_GAP, thin=14.0)
-    header = [] if bare else _header(plan)
+    header = _header(plan)
     top = _MARGIN + sum(height for _, _, height, _ in header) + (14 if header else 0)
     tops = _tops(layout, boxes, top)
     for box in boxes:
@@ -74,7 +74,8 @@ def draw_svg(plan: Plan, *, bare: bool = False) -> str:
         [
             head,
             f"<title>{_xml(plan.name or 'workflow')}</title>",
-            *([] if bare else [f"<style>{_STYLE}</style>", '<rect class="paper" width="100%" height="100%"/>']),
+            f"<style>{_STYLE}</style>",
+            '<rect class="paper" width="100%" height="100%"/>',
             *_header_lines(header),
             *(line for line, _ in lines),
             *(box.draw(plan.starts) for box in boxes),
@@ -107,7 +108,7 @@ class _Box:
             parts.append(_rect(left + 4, top + 4, self.width - 8, self.height - 8, "box"))
         parts.append(_text(self.x, top + 20, self.id, "id"))
         parts += [_text(self.x, top + 36 + _LINE * row, text, "about") for row, text in enumerate(self.about)]
-        return f'<g data-node="{_attribute(self.node.id)}">{"".join(parts)}</g>'
+        return "".join(parts)
 
 
 def _tops(layout: Layout, boxes: Sequence[_Box], top: float) -> list[float]:
@@ -159,10 +160,7 @@ class _Pens:
 
     def draw(self, link: Link) -> tuple[str, str]:
         """The line and its label."""
-        line, label = self._back(link) if link.back else self._forward(link)
-        source, target = (self._boxes[end].node.id for end in (link.source, link.target))
-        name = _attribute(f"{source}>{target}:{','.join(link.actions)}")
-        return f'<g data-edge="{name}">{line}</g>', label and f'<g data-edge="{name}">{label}</g>'
+        return self._back(link) if link.back else self._forward(link)
 
     def _forward(self, link: Link) -> tuple[str, str]:
         source, target, tops = self._boxes[link.source], self._boxes[link.target], self._tops
@@ -293,7 +291,3 @@ def _at(point: Point) -> str:
 
 def _xml(text: str) -> str:
     return escape(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _attribute(text: str) -> str:
-    return _xml(text).replace('"', "&quot;")
