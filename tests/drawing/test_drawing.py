@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pflow.core.document.document import Input, Retry
 from pflow.core.template.template import compile_value
-from pflow.drawing.svg import draw_svg
+from pflow.drawing.happened import NODE_STATES, fold_happened
+from pflow.drawing.svg import draw_svg, stylesheet
 from pflow.drawing.text import draw_mermaid, draw_text
 from pflow.engine.plan import Plan, PlanBatch, PlanNode
 
@@ -188,7 +189,54 @@ def test_the_picture_has_every_node_and_action() -> None:
     picture = draw_svg(ERRORS)
     assert sorted(texts(picture, "id")) == ["alert", "fetch", "parse", "store", "wait"]
     assert sorted(texts(picture, "action")) == ["error", "error", "rate_limited"]
-    assert len(ElementTree.fromstring(picture).findall(f"{SVG}path")) == 2 * 7
+    assert len(list(ElementTree.fromstring(picture).iter(f"{SVG}path"))) == 2 * 7
+
+
+def groups(picture: str, name: str) -> dict[str, str | None]:
+    """What the groups of a picture stand for, each with its class."""
+    found = ElementTree.fromstring(picture).iter(f"{SVG}g")
+    return {group.attrib[name]: group.get("class") for group in found if name in group.attrib}
+
+
+def test_boxes_and_lines_say_what_they_stand_for() -> None:
+    picture = draw_svg(ERRORS)
+    assert sorted(groups(picture, "data-node")) == ["alert", "fetch", "parse", "store", "wait"]
+    assert "fetch>alert:error" in groups(picture, "data-edge")
+    assert set(groups(picture, "data-edge").values()) == {None}, "no run, no colours"
+
+
+def test_a_picture_without_styles_is_left_to_the_stylesheet() -> None:
+    picture = draw_svg(ERRORS, style=False)
+    assert "<style" not in picture
+    assert "style=" not in picture
+    assert draw_svg(ERRORS) == picture.replace("</title>\n", f"</title>\n<style>{stylesheet()}</style>\n", 1)
+
+
+def test_a_picture_of_a_run_tells_what_became_of_each_node_and_edge() -> None:
+    steps = [
+        {"step": "fetch", "status": "completed", "action": "default", "source": "cache"},
+        {"step": "parse", "status": "handled", "action": "error"},
+        {"step": "alert", "status": "running"},
+        {"step": "alert/inner", "status": "failed"},
+    ]
+    happened = fold_happened(ERRORS, {"status": "running", "steps": steps})
+    picture = draw_svg(ERRORS, happened)
+    assert groups(picture, "data-node") == {
+        "fetch": "cached",
+        "parse": "failed",
+        "alert": "running",
+        "store": "pending",
+        "wait": "pending",
+    }
+    edges = groups(picture, "data-edge")
+    assert {edge for edge, kind in edges.items() if kind == "taken"} == {"fetch>parse:default", "parse>alert:error"}
+    assert edges["fetch>alert:error"] == "untaken"
+    over = fold_happened(ERRORS, {"status": "completed", "steps": steps})
+    assert over.states["store"] == "skipped", "the run is over, and never came there"
+
+
+def test_every_state_of_a_node_has_its_colours() -> None:
+    assert [state for state in NODE_STATES if f".{state}" not in stylesheet()] == []
 
 
 def boxes(picture: str) -> list[tuple[float, float, float, float]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from pflow.core.duration import show_duration
 from pflow.core.printable import escape, shorten
+from pflow.drawing.happened import Happened
 from pflow.drawing.layout import Layout, Link, links_of, place
 from pflow.drawing.text import about_node, describe_input, raw_document
 from pflow.engine.plan import Plan, PlanNode
@@ -45,15 +46,53 @@ def _colours(paper: str, ink: str, soft: str, box: str, rim: str, line: str, bad
     )
 
 
-_LIGHT = _colours("#ffffff", "#1f2733", "#5b6675", "#f4f6f9", "#b7c0cc", "#8590a0", "#c2413b", "#2f7d5b")
-_DARK = _colours("#14181f", "#e7ebf0", "#9aa5b4", "#1f2530", "#465062", "#7c8798", "#f0837c", "#5fc196")
-_STYLE = f"{_SHAPES}{_LIGHT}\n@media (prefers-color-scheme:dark){{{_DARK}}}\n"
+def _states(fills: Mapping[str, tuple[str, str]]) -> str:
+    """The colours of boxes by what became of them: what they are filled with, and their rim."""
+    return "".join(f".{state}>.box{{fill:{fill};stroke:{rim}}}" for state, (fill, rim) in fills.items())
 
 
-def draw_svg(plan: Plan) -> str:
-    """The whole picture, as one XML document."""
+_LIGHT = _colours("#ffffff", "#1f2733", "#5b6675", "#f4f6f9", "#b7c0cc", "#8590a0", "#c2413b", "#2f7d5b") + _states(
+    {
+        "running": ("#dcebff", "#2f6fd0"),
+        "done": ("#dff3e6", "#2f7d5b"),
+        "failed": ("#fde2e0", "#c2413b"),
+        "asked": ("#fff0cc", "#a87500"),
+        "reused": ("#e6f2ec", "#7fae97"),
+        "cached": ("#e6f2ec", "#7fae97"),
+        "in-doubt": ("#f3e3fb", "#8a3fb0"),
+    }
+)
+_DARK = _colours("#14181f", "#e7ebf0", "#9aa5b4", "#1f2530", "#465062", "#7c8798", "#f0837c", "#5fc196") + _states(
+    {
+        "running": ("#16304f", "#6ba6f5"),
+        "done": ("#173a2a", "#5fc196"),
+        "failed": ("#4a1f1d", "#f0837c"),
+        "asked": ("#453610", "#e0b040"),
+        "reused": ("#1b3128", "#4d8a70"),
+        "cached": ("#1b3128", "#4d8a70"),
+        "in-doubt": ("#3a2247", "#c78be6"),
+    }
+)
+_RAN = """
+.running>.box,.failed>.box,.asked>.box,.in-doubt>.box{stroke-width:2}
+.pending,.skipped{opacity:.45}.skipped>.box,.reused>.box,.cached>.box{stroke-dasharray:4 3}
+.taken>.line{stroke-width:2.2}.untaken{opacity:.3}
+"""
+
+
+def stylesheet() -> str:
+    """The rules that pictures need, light and dark, for pages that allow no styles inside of them."""
+    return f"{_SHAPES}{_LIGHT}{_RAN}@media (prefers-color-scheme:dark){{{_DARK}}}\n"
+
+
+def draw_svg(plan: Plan, happened: Happened | None = None, *, style: bool = True) -> str:
+    """The whole picture, as one XML document; with what `happened` in a run, in colours.
+
+    Each box is in a `<g data-node="ID">`, each line in a `<g data-edge="FROM>TO:ACTION,…">`. A node has its state as a
+    class, a line `taken` or `untaken`. Without `style`, the picture needs the `stylesheet`.
+    """
     plan = plan.drawn
-    boxes = [_Box(plan, node) for node in plan.nodes]
+    boxes = [_Box(plan, node, "" if happened is None else happened.states.get(node.id, "")) for node in plan.nodes]
     links = links_of(plan)
     layout = place(plan, links, [box.width for box in boxes], gap=_GAP, thin=14.0)
     header = _header(plan)
@@ -63,7 +102,7 @@ def draw_svg(plan: Plan) -> str:
         box.x = _MARGIN + layout.x[box.node.number]
         box.y = tops[layout.layer[box.node.number]]
     pens = _Pens(boxes, layout, tops, links)
-    lines = [pens.draw(link) for link in links]
+    lines = [_grouped(plan, link, happened, *pens.draw(link)) for link in links]
     width = max([pens.right, *(_MARGIN + len(text) * letter for text, _, _, letter in header)]) + _MARGIN
     height = max([box.y + box.height for box in boxes], default=top) + _MARGIN
     head = (
@@ -74,7 +113,7 @@ def draw_svg(plan: Plan) -> str:
         [
             head,
             f"<title>{_xml(plan.name or 'workflow')}</title>",
-            f"<style>{_STYLE}</style>",
+            *([f"<style>{stylesheet()}</style>"] if style else []),
             '<rect class="paper" width="100%" height="100%"/>',
             *_header_lines(header),
             *(line for line, _ in lines),
@@ -88,8 +127,9 @@ def draw_svg(plan: Plan) -> str:
 class _Box:
     """One node's rectangle and what stands in it."""
 
-    def __init__(self, plan: Plan, node: PlanNode) -> None:
+    def __init__(self, plan: Plan, node: PlanNode, state: str = "") -> None:
         self.node = node
+        self.state = state
         self.about = [shorten(text, _LETTERS) for text in about_node(plan, node)]
         self.id = shorten(node.id, _LETTERS)
         widest = max([len(self.id) * _ID, *(len(text) * _TYPE for text in self.about)])
@@ -108,7 +148,19 @@ class _Box:
             parts.append(_rect(left + 4, top + 4, self.width - 8, self.height - 8, "box"))
         parts.append(_text(self.x, top + 20, self.id, "id"))
         parts += [_text(self.x, top + 36 + _LINE * row, text, "about") for row, text in enumerate(self.about)]
-        return "".join(parts)
+        told = f' class="{self.state}"' if self.state else ""
+        title = f"<title>{_xml(self.node.id)}: {self.state.replace('-', ' ')}</title>" if self.state else ""
+        return f'<g data-node="{_attribute(self.node.id)}"{told}>{title}{"".join(parts)}</g>'
+
+
+def _grouped(plan: Plan, link: Link, happened: Happened | None, line: str, label: str) -> tuple[str, str]:
+    """A line and its label, each in a group that says which edge it is, and whether a run took it."""
+    edge = f"{plan.nodes[link.source].id}>{plan.nodes[link.target].id}:{','.join(link.actions)}"
+    kind = ""
+    if happened is not None:
+        kind = ' class="taken"' if (link.source, link.target) in happened.taken else ' class="untaken"'
+    head = f'<g data-edge="{_attribute(edge)}"{kind}>'
+    return f"{head}{line}</g>", f"{head}{label}</g>" if label else ""
 
 
 def _tops(layout: Layout, boxes: Sequence[_Box], top: float) -> list[float]:
@@ -291,3 +343,7 @@ def _at(point: Point) -> str:
 
 def _xml(text: str) -> str:
     return escape(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _attribute(text: str) -> str:
+    return _xml(text).replace('"', "&quot;")
