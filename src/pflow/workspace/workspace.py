@@ -23,7 +23,7 @@ from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
-from pflow.workspace.asking.answering import Answering
+from pflow.workspace.looking.looking import Looking
 from pflow.workspace.one_step import one_step
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Answering):
+class Workspace(Looking):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
@@ -298,7 +298,7 @@ class Workspace(Answering):
         limit: int | None = None,
     ) -> object:
         """A run's trace, one step of it, or one value in it, paged by characters of JSON or text."""
-        from pflow.workspace.trace_page import select  # lazy: not for runs
+        from pflow.workspace.looking.trace_page import select  # lazy: not for runs
 
         trace = find_trace(self.home.debug, reference, self._wiring.journal)
         return select(trace, self._wiring.journal, step=step, field=field, offset=offset, limit=limit)

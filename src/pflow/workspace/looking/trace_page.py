@@ -8,12 +8,13 @@ import orjson
 
 from pflow.core.document.position import show_path
 from pflow.core.errors import NotFoundError, UsageError
-from pflow.core.json_type import objects_in
-from pflow.core.setting.redactor import show_markers
+from pflow.core.json_type import JsonView, objects_in
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.template import references_of
+from pflow.engine.again.name import split_item
 from pflow.engine.ports import Journal
-from pflow.engine.value import check_value
+from pflow.execution.past.item import find_item
+from pflow.execution.past.whole import WholeValues
 
 PAGE_CHARACTERS = 20_000
 
@@ -28,17 +29,21 @@ def select(
     limit: int | None,
 ) -> object:
     """The chosen part of a trace."""
-    value: object = trace if step is None else _step(trace, step)
+    run_id = str(trace.get("run_id", ""))
+    values = WholeValues(journal, run_id)
+    entry: JsonView | None = None if step is None else _step(trace, step, values)
+    value: object = trace if entry is None else entry
     if field is None:
         return value
     found = references_of(f"${{root.{field}}}")
     if len(found) != 1:
         raise UsageError(f"`{field}` is not a path", suggestions=["write `outputs.report` or `outputs.items[0].title`"])
-    run_id = str(trace.get("run_id", ""))
     for depth, key in enumerate(found[0].path):
         place = f"`{show_path(found[0].path[:depth])}`" if depth else "the trace" if step is None else f"step `{step}`"
-        value = _enter(_whole(value, journal, run_id), key, place)
-    return _page(_whole(value, journal, run_id), offset, limit)
+        if isinstance(value, Mapping) and "step" in value:
+            entry = value
+        value = _enter(values.whole(value, entry), key, place)
+    return _page(values.whole(value, entry), offset, limit)
 
 
 def _enter(value: object, key: str | int, place: str) -> object:
@@ -55,21 +60,17 @@ def _enter(value: object, key: str | int, place: str) -> object:
     raise NotFoundError(f"{place} is {kind} and has no `{key}`")
 
 
-def _step(trace: Mapping[str, object], name: str) -> Mapping[str, object]:
-    entries = objects_in(trace.get("steps"))
-    for entry in entries:
-        if entry.get("step") == name:
-            return entry
-    names = [str(entry.get("step")) for entry in entries]
+def _step(trace: JsonView, name: str, values: WholeValues) -> JsonView:
+    """What the trace tells of a step, or of an item of a batch, such as `b[17]`."""
+    entries = {str(entry.get("step")): entry for entry in objects_in(trace.get("steps"))}
+    if name in entries:
+        return entries[name]
+    batch, item = split_item(name)
+    if item is not None and batch in entries:
+        return find_item(values.records, entries[batch], item)
+    names = list(entries)
     hint = did_you_mean(name, names)
     raise NotFoundError(f"the run has no step `{name}`", details={"steps": names}, suggestions=[hint] if hint else [])
-
-
-def _whole(value: object, journal: Journal, run_id: str) -> object:
-    if isinstance(value, Mapping) and isinstance(value.get("$value"), str):
-        sha = str(value["$value"])
-        return show_markers(orjson.loads(check_value(journal.value(run_id, sha), sha)))
-    return value
 
 
 def _page(value: object, offset: int, limit: int | None) -> object:
