@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from importlib.resources import files
 
 import orjson
 from starlette.applications import Starlette
@@ -17,18 +16,12 @@ from pflow.web import action, data
 from pflow.web.backend import Backend
 from pflow.web.feed import Feed
 from pflow.web.reply import refuse, reply
+from pflow.web.static_file import STATIC, read_static
 from pflow.workspace import Workspace
 
 Handler = Callable[[Request], Awaitable[Response]]
 Act = Callable[[Workspace, str, Mapping[str, object]], dict[str, object]]
 
-STATIC = {
-    "lit.js": "text/javascript",
-    "view.js": "text/javascript",
-    "page.js": "text/javascript",
-    "page.css": "text/css",
-    "icon.svg": "image/svg+xml",
-}
 _SHELL = """<!doctype html>
 <html lang="en">
 <head>
@@ -48,11 +41,6 @@ _SHELL = """<!doctype html>
 </body>
 </html>
 """
-
-
-def read_static(name: str) -> bytes:
-    """One of the page's own files."""
-    return files("pflow.web").joinpath("static", name).read_bytes()
 
 
 class Pages:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pflow.core.errors import NotFoundError, PflowError
+from pflow.core.errors import NotFoundError
 from pflow.core.library.reference import is_path
 from pflow.drawing.svg import draw_svg
 from pflow.workspace import RunInfo, Workspace
@@ -77,7 +77,7 @@ def open_questions(workspace: Workspace, run_id: str, status: str) -> list[dict[
 def run_graph(workspace: Workspace, reference: str, *, draw_all: bool = False) -> str:
     """The graph of a run's document, or nothing if it is too large to be of use."""
     plan = workspace.viewing.plan(reference)
-    return "" if len(plan.drawn.nodes) > MOST_DRAWN and not draw_all else draw_svg(plan, bare=True)
+    return "" if len(plan.drawn.nodes) > MOST_DRAWN and not draw_all else draw_svg(plan, style=False)
 
 
 def workflow_data(workspace: Workspace, name: str) -> dict[str, object]:
@@ -101,7 +101,7 @@ def workflow_data(workspace: Workspace, name: str) -> dict[str, object]:
 def workflow_graph(workspace: Workspace, name: str, *, draw_all: bool = False) -> str:
     """The graph of a saved workflow, or nothing if it is too large to be of use."""
     plan = workspace.check(_saved(name)).shown_plan()
-    return "" if len(plan.drawn.nodes) > MOST_DRAWN and not draw_all else draw_svg(plan, bare=True)
+    return "" if len(plan.drawn.nodes) > MOST_DRAWN and not draw_all else draw_svg(plan, style=False)
 
 
 def workflows_data(workspace: Workspace) -> dict[str, object]:
@@ -110,11 +110,8 @@ def workflows_data(workspace: Workspace) -> dict[str, object]:
 
 
 def compare_data(workspace: Workspace, one: str, other: str) -> object:
-    """Two runs side by side, if this version can compare them."""
-    compare = getattr(workspace, "compare", None)
-    if compare is None:
-        raise PflowError("comparing runs is not available in this version of pflow")
-    return compare(one, other).to_json()
+    """Two runs side by side."""
+    return workspace.compare(one, other).to_json()
 
 
 def _saved(name: str) -> str:

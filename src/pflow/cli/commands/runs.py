@@ -11,11 +11,11 @@ import orjson
 from pflow.cli.argument import check_workflow, find_workflow, read_params
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.runs_again import explain_missing, fork, settle
-from pflow.cli.completion import complete_run, complete_step, complete_workflow
+from pflow.cli.completion import complete_file, complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.run_report import detach_run, run_watched, show_outcome
 from pflow.cli.text import ago, show_ms
-from pflow.core.errors import DocumentError, InputError
+from pflow.core.errors import DocumentError, InputError, UsageError
 from pflow.core.json_type import objects_in
 from pflow.core.printable import columns, escape, shorten
 
@@ -185,9 +185,21 @@ def cancel(console: Console, run: str) -> None:
 @click.option("--field", metavar="PATH", help="Only this value, such as outputs.report or outputs.items[0].")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Where in a long value to begin.")
 @click.option("--limit", type=click.IntRange(1), help="How many characters of a long value.")
+@click.option(
+    "--html", metavar="FILE", shell_complete=complete_file, help="Write the run as one HTML file; `-` prints it."
+)
 @with_console
-def trace(console: Console, run: str, step: str | None, field: str | None, offset: int, limit: int | None) -> None:
+def trace(
+    console: Console, run: str, step: str | None, field: str | None, offset: int, limit: int | None, html: str | None
+) -> None:
     """Print everything that is recorded of RUN (`latest`, an id or its beginning) as JSON."""
+    if html is not None:
+        if step is not None or field is not None:
+            raise UsageError("`--html` writes the whole run; leave out `--step` and `--field`")
+        from pflow.cli.page_file import write_page  # lazy: only for pages
+
+        write_page(console, run, html)
+        return
     found = console.workspace().trace(run, step=step, field=field, offset=offset, limit=limit)
     console.reply(found, found)
 

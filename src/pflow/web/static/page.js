@@ -51,8 +51,12 @@
   function hang() {
     const canvas = document.getElementById("graph");
     if (!canvas || !svg) return;
-    if (canvas.firstChild !== svg) canvas.replaceChildren(svg);
-    if (data && (!drawn || data.steps)) pflow.paint(svg, data.steps || [], ui.selected, kind === "run" ? pickNode : null);
+    if (canvas.firstChild !== svg) {
+      canvas.replaceChildren(svg);
+      const box = svg.getBBox(); // the page says the heading itself, so the picture is cut to its graph
+      if (box.width) { const all = [box.x - 12, box.y - 12, box.width + 24, box.height + 24]; svg.setAttribute("viewBox", all.join(" ")); svg.setAttribute("width", all[2]); svg.setAttribute("height", all[3]); }
+    }
+    if (data && (!drawn || data.steps)) pflow.paint(svg, data.steps, ui.selected, kind === "run" ? pickNode : null);
     drawn = true;
   }
 
@@ -107,7 +111,7 @@
     unfold: async ({ step }) => { if (ui.unfolded.delete(step)) return; ui.unfolded.set(step, { list: [], next: 0, count: 0 }); await acts.items({ step }); },
     items: async ({ step }) => {
       const known = ui.unfolded.get(step), row = index.get(step), all = row ? row.items.count : 0;
-      const list = file ? (embedded.items[step] || []) : await ask(api(`/items?step=${encodeURIComponent(step)}&offset=${known.next}&limit=200`));
+      const list = file ? embedded.items[step] || [] : await ask(api(`/items?step=${encodeURIComponent(step)}&offset=${known.next}&limit=200`));
       const next = known.next + list.length;
       ui.unfolded.set(step, { list: [...known.list, ...list], next: !file && list.length && next < all ? next : null, count: all });
     },

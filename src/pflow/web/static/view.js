@@ -195,7 +195,7 @@ const pflow = (() => {
     const depth = row.step.split("/").length - 1 + (row.isItem ? 1 : 0), ms = row.isItem ? null : worked(row, ui.now), name = row.isItem ? `[${row.item}]` : row.step.slice(row.step.lastIndexOf("/") + 1);
     const fold = row.items && !row.isItem;
     return html`<div class="row ${row.look} ${ui.selected === row.step ? "selected" : ""}" role="row" id=${`row-${i}`} aria-rowindex=${i + 1} aria-selected=${ui.selected === row.step} @click=${() => act("select", { step: row.step })}>
-      <div class="name" role="gridcell" title=${row.step} .style=${`padding-left:${8 + 14 * Math.min(depth, 6)}px`}>${fold ? html`<button type="button" class="fold" tabindex="-1" aria-label=${`${ui.unfolded.has(row.step) ? "Hide" : "Show"} the items of ${row.step}`} aria-expanded=${ui.unfolded.has(row.step)} @click=${(e) => { e.stopPropagation(); act("unfold", { step: row.step }); }}>${ui.unfolded.has(row.step) ? "▾" : "▸"}</button>` : nothing}<span class="glyph" aria-hidden="true">${GLYPHS[row.look]}</span><span class="hidden">${worded(row.status)}</span><bdi>${name}</bdi>${row.section ? html`<span class="tag">${row.section}</span>` : nothing}${row.items && !row.isItem ? html`<span class="tag">${(row.items.completed || 0).toLocaleString("en")}/${row.items.count.toLocaleString("en")}${row.items.failed ? html`, <b class="bad">${row.items.failed} failed</b>` : nothing}</span>` : nothing}</div>
+      <div class="name" role="gridcell" title=${row.step} .style=${`padding-left:${8 + 14 * Math.min(depth, 6)}px`}>${fold ? html`<button type="button" class="fold" tabindex="-1" aria-label=${`${ui.unfolded.has(row.step) ? "Hide" : "Show"} the items of ${row.step}`} aria-expanded=${ui.unfolded.has(row.step)} @click=${(e) => { e.stopPropagation(); act("unfold", { step: row.step }); }}>${ui.unfolded.has(row.step) ? "▾" : "▸"}</button>` : nothing}<span class="glyph" aria-hidden="true">${GLYPHS[row.look]}</span><span class="hidden">${worded(row.status)}</span><bdi>${name}</bdi>${row.section ? html`<span class="tag">${row.section}</span>` : nothing}${row.items && !row.isItem ? html`<span class="tag">${(row.items.completed || 0).toLocaleString("en")}/${row.items.count.toLocaleString("en")}${row.items.failed ? html` <b class="bad" title="failed">✕${row.items.failed}</b>` : nothing}</span>` : nothing}</div>
       <div class="took" role="gridcell">${ms == null ? (row.isItem ? worded(row.status) : row.look === "done" ? "" : row.look) : duration(ms)}${row.bars.length > 1 ? html`<span class="tries" title=${count(row.bars.length, "attempt")}>×${row.bars.length}</span>` : nothing}</div>
       <div class="track" role="gridcell">${row.isItem ? html`<bdi class="soft">${row.error ? row.error.message : ""}</bdi>` : track(row, scale, ui.now)}</div></div>`;
   }
@@ -297,18 +297,20 @@ const pflow = (() => {
       ${graph(data, ui, act)}${data.runs.length ? html`<h2>Runs</h2>${runsTable(data.runs, ui, act, false)}` : nothing}`);
   }
 
-  const show = (v) => (v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v));
+  const changes = (all, more) => (all || []).length ? html`<ul class="plain">${all.map((d) => html`<li><code dir="auto">${d.path}</code> ${"before" in d ? html`<del dir="auto">${plainly(d.before)}</del>` : nothing} ${"after" in d ? html`<ins dir="auto">${plainly(d.after)}</ins>` : nothing}</li>`)}${more ? html`<li class="soft">and ${count(more, "more")}</li>` : nothing}</ul>` : nothing;
+  const plainly = (v) => (typeof v === "string" ? v : v && v.$preview ? `${v.$preview} …` : JSON.stringify(v));
+  const delta = (ms) => (ms == null ? "" : `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`);
+
   function comparePage(data, ui, act) {
-    const steps = data.steps || [], summary = {};
-    for (const s of steps) { const c = s.class || s.status || s.kind || ""; summary[c] = (summary[c] || 0) + 1; }
-    const side = (k) => { const r = data[k]; const id = typeof r === "string" ? r : (r && r.run_id) || ui.pair[k]; return html`<a href=${`/runs/${id}`}><code>${id}</code></a> ${r && r.status ? pill(r.status) : nothing}`; };
-    return frame(ui, act, html`<span>Compare</span>`, html`<h1>Two runs</h1><p class="pair"><b>A</b> ${side("a")} <b>B</b> ${side("b")}</p>
-      <p>${Object.entries(summary).map(([k, v]) => html`<span class="tag">${worded(k)} <b>${v.toLocaleString("en")}</b></span>`)}</p>
-      <table class="runs compare"><thead><tr><th>step</th><th></th><th class="num">A</th><th class="num">B</th><th class="num">difference</th></tr></thead><tbody>${steps.slice(0, ui.most || 500).map((s) => {
-        const c = s.class || s.status || s.kind || "", a = s.a_ms ?? (s.a && s.a.ms), b = s.b_ms ?? (s.b && s.b.ms), diffs = s.changes || s.differences || s.diff || [];
-        return html`<tr class=${/differ|changed/.test(c) ? "asked" : /only/.test(c) ? "in-doubt" : ""}><td><bdi>${s.step || s.path}</bdi></td><td>${worded(c)}</td><td class="num">${duration(a)}</td><td class="num">${duration(b)}</td><td class="num">${a != null && b != null ? `${b >= a ? "+" : "−"}${duration(Math.abs(b - a))}` : ""}</td></tr>
-        ${diffs.length ? html`<tr class="diffs"><td colspan="5"><ul class="plain">${diffs.slice(0, 200).map((d) => html`<li><code dir="auto">${d.path ?? d}</code> ${"a" in Object(d) || "b" in Object(d) ? html`<del dir="auto">${show(d.a)}</del> <ins dir="auto">${show(d.b)}</ins>` : nothing}</li>`)}</ul></td></tr>` : nothing}`; })}</tbody></table>
-      ${steps.length > (ui.most || 500) ? button("More steps", () => act("most")) : nothing}`);
+    const kinds = {}, most = ui.most || 500;
+    for (const s of data.steps) kinds[s.class] = (kinds[s.class] || 0) + 1;
+    const steps = data.steps.filter((s) => !ui.look || s.class === ui.look);
+    const side = (name, r) => html`<tr><td><b>${name}</b></td><td>${pill(r.status)}</td><td><a href=${`/runs/${r.run_id}`}><code>${r.run_id}</code></a></td><td dir="auto">${r.workflow}</td><td>${moment(r.started_at)}</td><td class="num">${duration(r.duration_ms)}</td></tr>`;
+    return frame(ui, act, "Compare", html`<h1>${data.equal ? "Both runs went the same way" : "Two runs"}</h1><table class="runs"><tbody>${side("A", data.a)}${side("B", data.b)}</tbody></table>
+      ${["inputs", "document", "outputs", "error"].map((part) => (data[part].length ? html`<section><h3>${part}</h3>${changes(data[part], data.more_changes[part])}</section>` : nothing))}
+      <div class="tools"><h2>Steps</h2><span class="looks" role="group" aria-label="Kind">${Object.entries(kinds).map(([k, n]) => html`<button type="button" class="chip" aria-pressed=${ui.look === k} @click=${() => act("look", { look: k })}>${k} <b>${n.toLocaleString("en")}</b></button>`)}</span><span class="soft">${delta(data.delta_ms)}</span></div>
+      <table class="runs"><thead><tr><th>step</th><th></th><th class="num">A</th><th class="num">B</th><th class="num">B took</th></tr></thead><tbody>${steps.slice(0, most).map((s) => html`<tr><td><bdi>${s.step}</bdi></td><td><span class="tag ${{ "output differs": "asked", "only in A": "failed", "only in B": "running" }[s.class] || ""}">${s.class}</span></td><td class="num">${s.a ? duration(s.a.ms) : ""}</td><td class="num">${s.b ? duration(s.b.ms) : ""}</td><td class="num">${delta(s.delta_ms)}</td></tr>${s.changes ? html`<tr class="diffs"><td colspan="5">${changes(s.changes, s.more_changes)}</td></tr>` : nothing}`)}</tbody></table>
+      ${steps.length > most ? button("More steps", () => act("most")) : nothing}`);
   }
 
   const errorPage = (error, ui, act) => frame(ui, act, "", html`<h1>${error.type === "not_found" ? "Not found" : "That did not work"}</h1>${problem({ ...error, details: {} }, act, ui)}
@@ -317,6 +319,7 @@ const pflow = (() => {
 
   /** Colour a graph that was drawn by the server: boxes by how their steps stand, lines by whether they were taken. */
   function paint(root, rows, selected, pick) {
+    if (!rows) { for (const g of root.querySelectorAll("[data-node]")) g.setAttribute("class", "node plain"); return; }
     const by = new Map(), took = new Map();
     for (const row of rows) if (!row.step.includes("/")) { by.set(row.node, row); if (row.action) took.set(row.node, (took.get(row.node) || new Set()).add(row.action)); }
     for (const g of root.querySelectorAll("[data-node]")) {
