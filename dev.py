@@ -195,7 +195,7 @@ def conformance(args: list[str]) -> int:
 
 
 def vendor(args: list[str]) -> int:
-    """vendor             build the page's lit-html again and compare it with its SHA-256 (needs npm)"""
+    """vendor             build the files of the page from `page/` and lit-html (needs npm)"""
     return dev_vendor.main()
 
 

@@ -1,339 +1,73 @@
-/* What is seen: pure functions from the data that the server folded, and what is selected, to the page.
-   Nothing here asks the server or keeps anything, so that any host with the data can show the same. */
-"use strict";
-const pflow = (() => {
-  const { html, nothing, repeat } = lit;
-  const ROW = 28, AHEAD = 12, MOST_CHILDREN = 100, LONG = 1200;
-  const GLYPHS = { done: "✓", failed: "✕", running: "●", asked: "?", skipped: "–", reused: "↺", cached: "≡", "in-doubt": "!", pending: "○" };
-  const LOOKS = { completed: "done", failed: "failed", running: "running", waiting: "asked", stopped: "in-doubt", interrupted: "in-doubt", cancelled: "skipped", damaged: "failed", requested: "running" };
-
-  // ---- words
-
-  const duration = (ms) => {
-    if (ms == null || !isFinite(ms)) return "";
-    if (ms < 1) return "<1 ms";
-    if (ms < 1000) return `${Math.round(ms)} ms`;
-    if (ms < 60000) return `${(ms / 1000).toFixed(ms < 10000 ? 2 : 1)} s`;
-    const s = Math.round(ms / 1000), m = Math.floor(s / 60), h = Math.floor(m / 60), d = Math.floor(h / 24);
-    if (d) return `${d} d ${h % 24} h`;
-    return h ? `${h} h ${m % 60} min` : `${m} min ${s % 60} s`;
-  };
-  const size = (n) => (n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1000).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);
-  const count = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
-  const moment = (at) => (at ? new Date(at * 1000).toLocaleString("sv") : "");
-  const ago = (at, now) => {
-    const s = Math.max(0, now - at);
-    return s < 60 ? "just now" : s < 3600 ? `${Math.floor(s / 60)} min ago` : s < 86400 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86400)} d ago`;
-  };
-  const worded = (status) => String(status).replace("_", " ");
-
-  const pill = (status, look = LOOKS[status] || "pending") =>
-    html`<span class="pill ${look}"><span class="glyph" aria-hidden="true">${GLYPHS[look]}</span>${worded(status)}</span>`;
-  const button = (label, click, more = {}) =>
-    html`<button type="button" class=${more.kind || ""} ?disabled=${more.disabled} title=${more.title || nothing} @click=${click}>${label}</button>`;
-
-  // ---- values
-
-  const isRef = (v) => v && typeof v === "object" && typeof v.$value === "string";
-  const step = (path, key) => (typeof key === "number" ? `${path}[${key}]` : /^[A-Za-z_][\w-]*$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`);
-  const copier = (path, act) =>
-    html`<button type="button" class="copy" title="Copy $\{${path}}" aria-label="Copy $\{${path}}" @click=${(e) => act("copy", { text: "${" + path + "}", from: e.currentTarget })}>$\{}</button>`;
-
-  function large(v, ui, act) {
-    const got = ui.values[v.$value];
-    if (!got) return html`<span class="large">${size(v.size || 0)} ${ui.file ? html`<em>not in this file</em>` : button("show", () => act("value", { digest: v.$value }), { kind: "link" })}</span>`;
-    return html`<pre class="text" tabindex="0">${got.text}</pre><div class="paging">${got.text.length.toLocaleString("en")} of ${got.size.toLocaleString("en")} characters
-      ${got.next == null ? nothing : button("more", () => act("value", { digest: v.$value }), { kind: "link", disabled: got.busy })}</div>`;
-  }
-
-  function leaf(v) {
-    if (typeof v === "string") return v.length > 80 || v.includes("\n") ? html`<pre class="text" tabindex="0">${v.length > 20000 ? v.slice(0, 20000) + " …" : v}</pre>` : html`<span class="string" dir="auto">${JSON.stringify(v)}</span>`;
-    return html`<span class=${v === null ? "null" : typeof v}>${JSON.stringify(v)}</span>`;
-  }
-
-  function tree(name, v, path, ui, act, depth = 0) {
-    const label = html`<span class="key" dir="auto">${name}</span>${path ? copier(path, act) : nothing}`;
-    if (isRef(v)) return html`<div class="leaf">${label} ${large(v, ui, act)}</div>`;
-    if (v === null || typeof v !== "object") return html`<div class="leaf">${label} ${leaf(v)}</div>`;
-    const list = Array.isArray(v), keys = list ? v.map((_, i) => i) : Object.keys(v);
-    if (!keys.length) return html`<div class="leaf">${label} <span class="null">${list ? "[]" : "{}"}</span></div>`;
-    const id = `${path}|${name}|${depth}`, open = ui.open.has(id) !== depth < 1, most = ui.more.get(id) || MOST_CHILDREN;
-    return html`<details ?open=${open} @toggle=${(e) => e.target === e.currentTarget && e.target.open !== open && act("open", { id })}>
-      <summary>${label} <span class="shape">${list ? count(keys.length, "item") : count(keys.length, "key")}</span></summary>
-      ${open ? html`<div class="inside">${keys.slice(0, most).map((k) => tree(k, v[k], path && step(path, k), ui, act, depth + 1))}
-        ${keys.length > most ? button(`${count(keys.length - most, "more")}`, () => act("more", { id, most: most + 1000 }), { kind: "link" }) : nothing}</div>` : nothing}</details>`;
-  }
-  const values = (title, all, path, ui, act) =>
-    all && typeof all === "object" && Object.keys(all).length
-      ? html`<section><h3>${title}</h3><div class="tree">${isRef(all) ? large(all, ui, act) : Object.entries(all).map(([k, v]) => tree(k, v, path === null ? "" : path ? step(path, k) : k, ui, act))}</div></section>`
-      : nothing;
-
-  function problem(error, act, ui) {
-    if (!error) return nothing;
-    const hints = error.suggestions || [], details = Object.entries(error.details || {}).filter(([, v]) => v != null && v !== "");
-    return html`<div class="problem" role="group" aria-label="Error"><p class="message" dir="auto">${error.message || worded(error.type || "error")}</p>
-      ${hints.map((h) => html`<p class="hint" dir="auto">${h}</p>`)}
-      ${details.length ? html`<details><summary>details</summary><div class="tree">${details.map(([k, v]) => tree(k, v, "", ui, act))}</div></details>` : nothing}</div>`;
-  }
-
-  // ---- questions
-
-  function field(name, schema, id) {
-    const about = schema.description ? html`<small dir="auto">${schema.description}</small>` : nothing;
-    const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
-    const first = schema.default == null ? "" : typeof schema.default === "string" ? schema.default : JSON.stringify(schema.default);
-    const must = schema.required !== false && schema.default == null;
-    let control;
-    if (schema.enum) control = html`<select id=${id} name=${name}>${must ? nothing : html`<option value=""></option>`}${schema.enum.map((o) => html`<option ?selected=${o === schema.default}>${o}</option>`)}</select>`;
-    else if (type === "boolean") control = html`<select id=${id} name=${name}><option value="">${must ? "choose" : "default"}</option><option ?selected=${schema.default === true}>true</option><option ?selected=${schema.default === false}>false</option></select>`;
-    else if (type === "integer" || type === "number") control = html`<input id=${id} name=${name} type="number" step=${type === "integer" ? 1 : "any"} value=${first} ?required=${must}>`;
-    else if (type === "object" || type === "array") control = html`<textarea id=${id} name=${name} rows="3" placeholder=${type === "array" ? "[…]" : "{…}"} .defaultValue=${first} ?required=${must}></textarea>`;
-    else control = html`<input id=${id} name=${name} type=${schema.secret ? "password" : "text"} autocomplete="off" dir="auto" value=${first} ?required=${must && !schema.secret}>`;
-    return html`<div class="field"><label for=${id}>${name}${must ? nothing : html` <span class="soft">optional</span>`}</label>${control}${about}</div>`;
-  }
-
-  function question(q, ui, act, at) {
-    const id = `q-${q.run_id}-${q.step}`, failed = ui.failed[id], busy = ui.busy === id;
-    const send = (more) => (e) => { e.preventDefault(); const form = e.target.closest("form"); act("answer", { id, run: q.run_id, step: q.step, form, ...more }); };
-    const fields = Object.entries(q.fields || {}), choices = q.choices || [];
-    return html`<form class="question" aria-label=${`Question of ${q.step}`} @submit=${send(q.kind === "message" ? { message: q.message } : {})}>
-      <header><span class="pill asked"><span class="glyph" aria-hidden="true">?</span>${q.kind === "message" ? "waits for a message" : q.approves ? "asks for approval" : "asks"}</span>
-        <b dir="auto">${q.step}</b>${at ? html` in <a href=${`/runs/${q.run_id}`} dir="auto">${q.workflow || q.run_id}</a>` : nothing} <span class="soft">since ${q.since}${q.deadline ? html`, until ${q.deadline}` : nothing}</span></header>
-      ${q.prompt ? html`<p class="prompt" dir="auto">${q.prompt}</p>` : nothing}
-      ${q.kind === "message" ? html`<p class="prompt">the message <code>${q.message}</code></p>` : nothing}
-      ${Object.entries(q.show || {}).map(([k, v]) => html`<div class="shown"><span class="key">${k}</span>${typeof v === "string" ? html`<pre class="text" tabindex="0">${v}</pre>` : v && v.$preview ? html`<pre class="text" tabindex="0">${v.$preview} …</pre>` : html`<div class="tree">${tree("", v, "", ui, act)}</div>`}</div>`)}
-      <div class="fields">${fields.map(([k, s]) => field(k, s, `${id}-${k}`))}</div>
-      ${failed ? html`<div role="alert">${problem(failed, act, ui)}</div>` : nothing}
-      <footer>${choices.length ? choices.map((c, i) => html`<button type="button" class=${i ? "" : "main"} ?disabled=${busy} @click=${send({ choice: c })} dir="auto">${c}</button>`) : html`<button class="main" ?disabled=${busy}>${q.kind === "message" ? "Send" : "Answer"}</button>`}
-        ${q.kind === "message" ? nothing : html`<button type="button" class="quiet" ?disabled=${busy} @click=${send({ declined: true })}>Decline</button>`}</footer></form>`;
-  }
-  const questions = (all, ui, act, at) =>
-    all && all.length ? html`<section class="questions" aria-label="Waiting for you">${repeat(all, (q) => q.run_id + q.step, (q) => question(q, ui, act, at))}</section>` : nothing;
-
-  // ---- the time axis
-
-  function scaled(rows, now) {
-    const busy = [], lengths = [];
-    for (const row of rows) for (const [at, end, look] of row.bars) {
-      const stop = end == null ? (look === "running" ? now : at) : end;
-      let from = at;
-      for (const [a, b] of row.waits || []) if (a >= from && a <= stop) { busy.push([from, a]); from = b == null ? stop : Math.min(b, stop); }
-      busy.push([from, stop]);
-      lengths.push(stop - at);
-    }
-    if (!busy.length) return { at: () => 0, ticks: [], breaks: [] };
-    busy.sort((a, b) => a[0] - b[0]);
-    lengths.sort((a, b) => a - b);
-    const merged = [];
-    for (const [a, b] of busy) { const last = merged[merged.length - 1]; if (last && a <= last[1]) last[1] = Math.max(last[1], b); else merged.push([a, b]); }
-    const waits = rows.flatMap((r) => (r.waits || []).map(([, b]) => (b == null ? now : b)));
-    const work = merged.reduce((sum, [a, b]) => sum + b - a, 0), open = Math.max(...waits.slice(-50), merged[merged.length - 1][1]);
-    if (open > merged[merged.length - 1][1]) merged.push([open, open]);
-    const least = Math.max(10 * lengths[lengths.length >> 1], 0.15 * work, 0.05);
-    const pieces = [], breaks = [];
-    let cuts = 0;
-    for (let i = 0; i < merged.length; i++) {
-      const [a, b] = merged[i], gap = i ? a - merged[i - 1][1] : 0;
-      if (gap > least) { pieces.push([merged[i - 1][1], a, null]); breaks.push(gap); cuts++; pieces.push([a, b, b - a]); }
-      else if (pieces.length) { const last = pieces[pieces.length - 1]; last[1] = b; last[2] = b - last[0]; }
-      else pieces.push([a, b, b - a]);
-    }
-    const total = pieces.reduce((sum, p) => sum + (p[2] || 0), 0) || 1e-6, cut = cuts ? Math.min(0.06, 0.4 / cuts) : 0;
-    let x = 0;
-    for (const p of pieces) { p[3] = x; p[4] = p[2] == null ? cut : (p[2] / total) * (1 - cuts * cut); x += p[4]; }
-    const at = (t) => {
-      let low = 0, high = pieces.length - 1;
-      while (low < high) { const mid = (low + high) >> 1; if (pieces[mid][1] < t) low = mid + 1; else high = mid; }
-      const p = pieces[low], share = p[1] > p[0] ? (t - p[0]) / (p[1] - p[0]) : 0;
-      return Math.min(1, Math.max(0, p[3] + p[4] * Math.min(1, Math.max(0, share))));
-    };
-    const zero = pieces[0][0], ticks = [], marks = [];
-    const unit = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400].find((u) => total / u <= 6) || 86400 * Math.ceil(total / 86400 / 6);
-    for (const p of pieces) {
-      if (p[2] == null) { marks.push([p[3] + p[4] / 2, p[1] - p[0]]); continue; }
-      for (let t = Math.ceil((p[0] - zero) / unit) * unit; zero + t <= p[1] + 1e-9 && ticks.length < 24; t += unit) ticks.push([at(zero + t), t]);
-    }
-    return { at, ticks, breaks: marks };
-  }
-
-  const percent = (x) => `${(100 * x).toFixed(3)}%`;
-  const span = (scale, a, b) => { const x = scale.at(a), w = scale.at(b) - x; return `left:${percent(x)};width:${percent(w)}`; };
-
-  function track(row, scale, now) {
-    const strip = row.items && row.items.strip;
-    return html`${row.bars.map(([at, end, look, n]) => html`<i class="bar ${look}" data-attempt=${n} title=${`attempt ${n}: ${worded(look)}, ${duration(((end == null ? now : end) - at) * 1000)}`} .style=${span(scale, at, end == null ? (look === "running" || look === "asked" ? now : at) : end)}></i>`)}
-      ${(row.waits || []).map(([a, b]) => html`<i class="wait" title=${`waited ${duration(((b == null ? now : b) - a) * 1000)}`} .style=${span(scale, a, b == null ? now : b)}></i>`)}
-      ${strip && row.bars.length ? html`<i class="strip" .style=${span(scale, row.bars[0][0], ((e) => (e == null ? now : e))(row.bars[row.bars.length - 1][1]))} aria-hidden="true">${[...strip].map((c) => html`<b class="s${c === "." ? "n" : c}"></b>`)}</i>` : nothing}`;
-  }
-
-  const worked = (row, now) => {
-    if (!row.bars.length || ["skipped", "reused", "cached"].includes(row.look)) return null;
-    let sum = 0;
-    for (const [at, end, look] of row.bars) sum += (end == null ? (look === "running" ? now : at) : end) - at;
-    for (const [a, b] of row.waits || []) sum -= Math.max(0, (b == null ? 0 : b - a));
-    return Math.max(0, sum) * 1000;
-  };
-
-  function visible(data, ui) {
-    const text = ui.filter.trim().toLowerCase(), out = [];
-    for (const row of data.steps) {
-      const inItem = row.step.match(/^(.*)\[(\d+)\]\//);
-      if (inItem && !(ui.unfolded.has(inItem[1]) && ui.shownItem === `${inItem[1]}[${inItem[2]}]`) && !text) continue;
-      if (text && !row.step.toLowerCase().includes(text) && !(row.message || "").toLowerCase().includes(text)) continue;
-      if (ui.look && row.look !== ui.look) continue;
-      if (ui.attempts && row.bars.length < 2) continue;
-      out.push(row);
-      const items = ui.unfolded.get(row.step);
-      if (items) for (const item of items.list) out.push({ ...item, look: LOOKS[item.status] || "pending", bars: [], isItem: true });
-      if (items && items.next != null) out.push({ more: row.step, bars: [], count: items.count - items.next });
-    }
-    return out;
-  }
-
-  function line(row, i, ui, scale, act) {
-    if (row.more) return html`<div class="row more" role="row" aria-rowindex=${i + 1}><div role="gridcell">${button(`${count(row.count, "more item")}`, () => act("items", { step: row.more }), { kind: "link" })}</div></div>`;
-    const depth = row.step.split("/").length - 1 + (row.isItem ? 1 : 0), ms = row.isItem ? null : worked(row, ui.now), name = row.isItem ? `[${row.item}]` : row.step.slice(row.step.lastIndexOf("/") + 1);
-    const fold = row.items && !row.isItem;
-    return html`<div class="row ${row.look} ${ui.selected === row.step ? "selected" : ""}" role="row" id=${`row-${i}`} aria-rowindex=${i + 1} aria-selected=${ui.selected === row.step} @click=${() => act("select", { step: row.step })}>
-      <div class="name" role="gridcell" title=${row.step} .style=${`padding-left:${8 + 14 * Math.min(depth, 6)}px`}>${fold ? html`<button type="button" class="fold" tabindex="-1" aria-label=${`${ui.unfolded.has(row.step) ? "Hide" : "Show"} the items of ${row.step}`} aria-expanded=${ui.unfolded.has(row.step)} @click=${(e) => { e.stopPropagation(); act("unfold", { step: row.step }); }}>${ui.unfolded.has(row.step) ? "▾" : "▸"}</button>` : nothing}<span class="glyph" aria-hidden="true">${GLYPHS[row.look]}</span><span class="hidden">${worded(row.status)}</span><bdi>${name}</bdi>${row.section ? html`<span class="tag">${row.section}</span>` : nothing}${row.items && !row.isItem ? html`<span class="tag">${(row.items.completed || 0).toLocaleString("en")}/${row.items.count.toLocaleString("en")}${row.items.failed ? html` <b class="bad" title="failed">✕${row.items.failed}</b>` : nothing}</span>` : nothing}</div>
-      <div class="took" role="gridcell">${ms == null ? (row.isItem ? worded(row.status) : row.look === "done" ? "" : row.look) : duration(ms)}${row.bars.length > 1 ? html`<span class="tries" title=${count(row.bars.length, "attempt")}>×${row.bars.length}</span>` : nothing}</div>
-      <div class="track" role="gridcell">${row.isItem ? html`<bdi class="soft">${row.error ? row.error.message : ""}</bdi>` : track(row, scale, ui.now)}</div></div>`;
-  }
-
-  function timeline(data, ui, act) {
-    const rows = ui.rows || visible(data, ui), scale = ui.scale || scaled(data.steps, ui.now), total = rows.length;
-    const first = Math.max(0, Math.floor(ui.scroll / ROW) - AHEAD), last = Math.min(total, Math.ceil((ui.scroll + ui.height) / ROW) + AHEAD);
-    const looks = [...new Set(data.steps.map((r) => r.look))];
-    return html`<section class="timeline" aria-label="Steps">
-      <div class="tools"><h2>Steps</h2><input type="search" id="filter" placeholder="Filter steps  /" aria-label="Filter steps" .value=${ui.filter} @input=${(e) => act("filter", { text: e.target.value })}>
-        <span class="looks" role="group" aria-label="Status">${looks.map((l) => html`<button type="button" class="chip ${l}" aria-pressed=${ui.look === l} @click=${() => act("look", { look: l })}><span class="glyph" aria-hidden="true">${GLYPHS[l]}</span>${l} <b>${data.steps.reduce((n, r) => n + (r.look === l), 0).toLocaleString("en")}</b></button>`)}
-        ${data.steps.some((r) => r.bars.length > 1) ? html`<button type="button" class="chip" aria-pressed=${ui.attempts} @click=${() => act("attempts")}>several attempts</button>` : nothing}</span></div>
-      <div class="axis" aria-hidden="true"><div class="name"></div><div class="took"></div><div class="track">${scale.ticks.map(([x, t]) => html`<span class="tick" .style=${`left:${percent(x)}`}>${duration(t * 1000) === "<1 ms" ? "0" : duration(t * 1000)}</span>`)}${scale.breaks.map(([x, gap]) => html`<span class="break" title=${`nothing ran for ${duration(gap * 1000)}`} .style=${`left:${percent(x)}`}>//</span>`)}</div></div>
-      <div class="rows" id="rows" role="grid" tabindex="0" aria-label="Steps in the order in which they began" aria-rowcount=${total} aria-activedescendant=${ui.cursor >= first && ui.cursor < last ? `row-${ui.cursor}` : nothing} @scroll=${(e) => act("scroll", { top: e.target.scrollTop })} @keydown=${(e) => act("key", { event: e })} .style=${`height:min(64vh,${Math.max(total, 2) * ROW + 2}px)`}>
-        <div .style=${`height:${first * ROW}px`}></div>${repeat(rows.slice(first, last), (r) => r.more ? `more ${r.more}` : r.step, (r, i) => line(r, first + i, ui, scale, act))}<div .style=${`height:${(total - last) * ROW}px`}></div>
-        ${total ? nothing : html`<p class="empty">${data.steps.length ? "No step matches." : "No step has begun yet."}</p>`}</div></section>`;
-  }
-
-  // ---- one step
-
-  function inspector(data, ui, act) {
-    const row = data.steps.find((r) => r.step === ui.selected);
-    if (!ui.selected) return html`<aside class="inspector" aria-label="Run">${runValues(data, ui, act)}</aside>`;
-    const full = ui.detail && ui.detail.step === ui.selected ? ui.detail : null, node = row ? row.node : ui.selected.replace(/\[\d+\]$/, "");
-    const outputs = full && full.outputs, params = full && (full.params || full.written);
-    const plain = outputs && !isRef(outputs) ? Object.fromEntries(Object.entries(outputs).filter(([k, v]) => !(["stdout", "stderr"].includes(k) && typeof v === "string" && v))) : outputs;
-    const streams = outputs && !isRef(outputs) ? ["stdout", "stderr"].filter((k) => typeof outputs[k] === "string" && outputs[k]) : [];
-    const canFork = row && !ui.file && !row.step.includes("/") && !row.step.includes("#");
-    return html`<aside class="inspector" aria-label="Step"><header><h2 tabindex="-1" id="step-title"><bdi>${ui.selected}</bdi></h2>${button("×", () => act("select", { step: "" }), { kind: "close", title: "Close (Esc)" })}</header>
-      <p class="facts">${row ? pill(row.status, row.look) : full ? pill(full.status) : nothing} ${row && worked(row, ui.now) != null ? html`<span>${duration(worked(row, ui.now))}</span>` : nothing}${row && row.source ? html`<span>${{ cache: "from the cache", reuse: "kept from before", settled: "settled by a person", skipped: "its condition was false" }[row.source] || row.source}</span>` : nothing}${row && row.action && row.action !== "default" ? html`<span>→ ${row.action}</span>` : nothing}</p>
-      ${canFork ? html`<p>${button("Rerun from here", () => act("fork", { step: row.step }), { disabled: ui.busy === "fork", title: "A new run keeps what came before this step; this run is untouched" })}
-        ${ui.failed.fork ? html`<span role="alert">${problem(ui.failed.fork, act, ui)}${ui.failed.fork.type === "in_doubt" ? button("Rerun, also what may have happened", () => act("fork", { step: row.step, rerun: true }), { kind: "danger" }) : nothing}</span>` : nothing}</p>` : nothing}
-      ${ui.detailError ? problem(ui.detailError, act, ui) : !full ? html`<p class="soft">loading …</p>` : html`
-        ${full.error ? html`<section><h3>Error</h3>${problem(full.error, act, ui)}</section>` : nothing}
-        ${full.reason ? html`<section><h3>Not yet</h3><p>${full.reason}</p></section>` : nothing}
-        ${values("Parameters", params, null, ui, act)}
-        ${streams.map((k) => html`<section><h3>${k} ${copier(`${node}.${k}`, act)}</h3><pre class="text ${k}" tabindex="0">${outputs[k]}</pre></section>`)}
-        ${values("Outputs", plain, node, ui, act)}
-        ${full.waits ? html`<section><h3>Waits</h3><ul class="plain">${full.waits.map((w) => html`<li>${w.item != null ? `[${w.item}] ` : ""}${w.prompt ? html`<q dir="auto">${w.prompt}</q>` : w.kind} ${w.outcome ? html`<b>${w.choice || w.outcome}</b> <span class="soft">${w.by ? `by ${w.by}` : ""} ${w.via ? `via ${w.via}` : ""} after ${duration((w.waited || 0) * 1000)}</span>` : html`<b>waiting</b>`}</li>`)}</ul></section>` : nothing}
-        ${full.item_errors ? html`<section><h3>Failed items</h3>${full.item_errors.slice(0, 50).map((e) => html`<div class="itemerror"><code>[${e.index}]</code>${problem(e.error, act, ui)}</div>`)}</section>` : nothing}
-        ${values("Sets", full.state, null, ui, act)}`}
-      ${row && row.bars.length ? html`<section><h3>Attempts</h3><table class="attempts"><thead><tr><th>#</th><th>began</th><th>took</th><th></th></tr></thead><tbody>${row.bars.map(([at, end, look, n]) => html`<tr><td>${n}</td><td>${moment(at)}</td><td>${duration(((end == null ? ui.now : end) - at) * 1000)}</td><td>${pill(look, look)}</td></tr>`)}</tbody></table></section>` : nothing}</aside>`;
-  }
-
-  const runValues = (data, ui, act) => html`<header><h2>Run</h2></header><p class="soft">Select a step to see what it got and gave.</p>
-    ${values("Inputs", data.inputs, "", ui, act)}${values("Outputs", data.outputs, null, ui, act)}`;
-
-  // ---- pages
-
-  const theme = (ui, act) => button({ light: "☀", dark: "☾", "": "◐" }[ui.theme], () => act("theme"), { kind: "quiet", title: `Colours: ${ui.theme || "as the system has them"}` });
-  const frame = (ui, act, crumbs, body) => html`<header class="top"><a class="logo" href=${ui.file ? "#" : "/"}>pflow</a><nav aria-label="Where you are">${crumbs}</nav><span class="live" role="status">${ui.file ? html`recorded ${ui.file}` : ui.live === "on" ? html`<i class="dot" aria-hidden="true"></i>live` : ui.live === "off" ? "reconnecting …" : ui.live}</span>${theme(ui, act)}</header>
-    ${ui.banner ? html`<div class="banner" role="alert">${ui.banner}</div>` : nothing}<main>${body}</main><div id="said" class="said" role="status" aria-live="polite">${ui.said}</div>`;
-
-  function graph(data, ui, act) {
-    if (ui.graphError) return html`<p class="graph soft">There is no graph: ${ui.graphError}</p>`;
-    return html`<details class="graph" ?open=${ui.graphOpen} @toggle=${(e) => act("graph", { open: e.target.open })}><summary><h2>Graph</h2></summary>
-      ${ui.graphLarge ? html`<p>The graph is too large to take in at a glance. ${button("Draw it all the same", () => act("drawAll"))}</p>` : nothing}<div class="canvas" id="graph" tabindex="0"></div></details>`;
-  }
-
-  function runPage(data, ui, act) {
-    const over = ["completed", "cancelled", "failed", "stopped", "interrupted", "damaged"].includes(data.status), n = data.steps.length;
-    const facts = [["started", moment(data.started_at)], ["worked", duration(data.status === "running" && data.alive ? (ui.now - data.started_at) * 1000 : data.duration_ms)], ["steps", n.toLocaleString("en")], data.tokens ? ["tokens", data.tokens.toLocaleString("en")] : null, data.cost ? ["cost", `$${data.cost.toFixed(4)}`] : null, data.kept_bytes ? ["kept here", size(data.kept_bytes)] : null];
-    return frame(ui, act, html`${ui.file ? html`<span dir="auto">${data.workflow}</span>` : html`<a href=${`/workflows/${encodeURIComponent(data.workflow)}`} dir="auto">${data.workflow || "workflow"}</a>`}<code class="id">${data.run_id}</code>`,
-      html`<h1 class="hidden">Run ${data.run_id} of ${data.workflow}</h1>
-      <div class="head">${pill(data.status)}<dl>${facts.filter(Boolean).map(([k, v]) => html`<div title=${k === "kept here" ? "Bytes that steps gave and that stayed here, out of any model's context" : nothing}><dt>${k}</dt><dd>${v}</dd></div>`)}${data.forked_from ? html`<div><dt>forked from</dt><dd>${ui.file ? data.forked_from : html`<a href=${`/runs/${data.forked_from}`}>${data.forked_from}</a>`}${data.forked_at ? html` at ${data.forked_at}` : nothing}</dd></div>` : nothing}</dl>
-        ${ui.file ? nothing : html`<span class="actions">${["failed", "stopped", "interrupted"].includes(data.status) ? button("Resume", () => act("resume"), { kind: "main", disabled: ui.busy === "resume" }) : nothing}
-          ${["running", "waiting", "interrupted", "stopped"].includes(data.status) ? (ui.sure === "cancel" ? html`${button("Cancel for good", () => act("cancel"), { kind: "danger" })}${button("Keep", () => act("sure", { what: "" }))}` : button("Cancel …", () => act("sure", { what: "cancel" }))) : nothing}
-          ${over ? html`<a class="button" href=${`/?with=${data.run_id}&workflow=${encodeURIComponent(data.workflow)}`}>Compare …</a>` : nothing}</span>`}</div>
-      ${["resume", "cancel"].map((w) => (ui.failed[w] ? html`<div role="alert">${problem(ui.failed[w], act, ui)}${ui.failed[w].type === "in_doubt" ? button("Resume, also what may have happened", () => act("resume", { rerun: true }), { kind: "danger" }) : nothing}</div>` : nothing))}
-      ${data.damaged ? html`<div class="banner">${data.damaged}; this is what can be read.</div>` : nothing}
-      ${questions(ui.file ? [] : data.questions, ui, act, false)}
-      ${data.error && data.status === "failed" ? problem(data.error, act, ui) : nothing}
-      <div class=${ui.graphTall ? "columns tall" : "columns"}>${graph(data, ui, act)}${timeline(data, ui, act)}${inspector(data, ui, act)}</div>`);
-  }
-
-  function runsTable(runs, ui, act, pick) {
-    return html`<table class="runs"><thead><tr>${pick ? html`<th><span class="hidden">Compare</span></th>` : nothing}<th>status</th><th>workflow</th><th>run</th><th>started</th><th class="num">took</th></tr></thead><tbody>${repeat(runs, (r) => r.run_id, (r) => html`<tr class=${LOOKS[r.status] || ""}>${pick ? html`<td><input type="checkbox" aria-label=${`Compare ${r.run_id}`} .checked=${ui.picked.includes(r.run_id)} @change=${() => act("pick", { run: r.run_id })}></td>` : nothing}
-      <td>${pill(r.status)}</td><td><a href=${`/runs/${r.run_id}`} dir="auto">${r.workflow || "(no name)"}</a>${r.schedule ? html`<span class="tag">by ${r.schedule}</span>` : nothing}</td><td><code>${r.run_id}</code></td><td title=${moment(r.started_at)}>${ago(r.started_at, ui.now)}</td><td class="num">${r.ended_at ? duration((r.ended_at - r.started_at) * 1000) : r.status === "running" ? duration((ui.now - r.started_at) * 1000) : ""}</td></tr>`)}</tbody></table>`;
-  }
-
-  function runsPage(data, ui, act) {
-    return frame(ui, act, "Runs", html`<h1 class="hidden">Runs</h1>${questions(data.questions, ui, act, true)}
-      <div class="tools"><h2>Runs</h2><input type="search" id="filter" placeholder="Name, id or error  /" aria-label="Filter runs" .value=${ui.filter} @input=${(e) => act("filter", { text: e.target.value })}>
-        <select aria-label="Status" @change=${(e) => act("status", { status: e.target.value })}><option value="">any status</option>${["running", "waiting", "completed", "failed", "stopped", "interrupted", "cancelled"].map((s) => html`<option ?selected=${ui.status === s}>${s}</option>`)}</select>
-        <select aria-label="Workflow" @change=${(e) => act("workflow", { name: e.target.value })}><option value="">any workflow</option>${[...new Set([...(ui.workflows || []), ...(ui.workflow ? [ui.workflow] : [])])].map((w) => html`<option ?selected=${ui.workflow === w}>${w}</option>`)}</select>
-        ${ui.workflow && (ui.workflows || []).includes(ui.workflow) ? html`<a class="button" href=${`/workflows/${encodeURIComponent(ui.workflow)}`}>Open workflow</a>` : nothing}
-        ${ui.picked.length === 2 ? html`<a class="button main" href=${`/runs/${ui.picked[0]}?with=${ui.picked[1]}`}>Compare the two</a>` : ui.picked.length ? html`<span class="soft">tick another run to compare</span>` : nothing}</div>
-      ${data.runs.length ? runsTable(data.runs, ui, act, true) : html`<p class="empty">${ui.filter || ui.status || ui.workflow ? "No run matches." : html`No run yet. <code>pflow run WORKFLOW</code> starts one.`}</p>`}
-      ${data.next ? button("Older runs", () => act("older"), { kind: "link" }) : nothing}
-      ${(ui.workflows || []).length ? html`<h2>Workflows</h2><ul class="names">${ui.workflows.map((w) => html`<li><a href=${`/workflows/${encodeURIComponent(w)}`} dir="auto">${w}</a></li>`)}</ul>` : nothing}`);
-  }
-
-  function workflowPage(data, ui, act) {
-    const inputs = Object.entries(data.inputs || {});
-    return frame(ui, act, html`<span dir="auto">${data.name}</span>`, html`<h1 dir="auto">${data.title || data.name}</h1><p dir="auto">${data.description}</p>
-      ${[...data.issues, ...data.missing].map((m) => html`<div class="problem"><p class="message" dir="auto">${m}</p></div>`)}
-      <form class="question start" aria-label="Run it" @submit=${(e) => { e.preventDefault(); act("run", { form: e.target }); }}><h2>Run it</h2><div class="fields">${inputs.map(([k, s]) => field(k, s, `in-${k}`))}</div>${inputs.length ? nothing : html`<p class="soft">It takes no inputs.</p>`}
-        ${ui.failed.run ? html`<div role="alert">${problem(ui.failed.run, act, ui)}</div>` : nothing}<footer><button class="main" ?disabled=${ui.busy === "run" || data.issues.length > 0}>Run</button></footer></form>
-      ${graph(data, ui, act)}${data.runs.length ? html`<h2>Runs</h2>${runsTable(data.runs, ui, act, false)}` : nothing}`);
-  }
-
-  const changes = (all, more) => (all || []).length ? html`<ul class="plain">${all.map((d) => html`<li><code dir="auto">${d.path}</code> ${"before" in d ? html`<del dir="auto">${plainly(d.before)}</del>` : nothing} ${"after" in d ? html`<ins dir="auto">${plainly(d.after)}</ins>` : nothing}</li>`)}${more ? html`<li class="soft">and ${count(more, "more")}</li>` : nothing}</ul>` : nothing;
-  const plainly = (v) => (typeof v === "string" ? v : v && v.$preview ? `${v.$preview} …` : JSON.stringify(v));
-  const delta = (ms) => (ms == null ? "" : `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`);
-
-  function comparePage(data, ui, act) {
-    const kinds = {}, most = ui.most || 500;
-    for (const s of data.steps) kinds[s.class] = (kinds[s.class] || 0) + 1;
-    const steps = data.steps.filter((s) => !ui.look || s.class === ui.look);
-    const side = (name, r) => html`<tr><td><b>${name}</b></td><td>${pill(r.status)}</td><td><a href=${`/runs/${r.run_id}`}><code>${r.run_id}</code></a></td><td dir="auto">${r.workflow}</td><td>${moment(r.started_at)}</td><td class="num">${duration(r.duration_ms)}</td></tr>`;
-    return frame(ui, act, "Compare", html`<h1>${data.equal ? "Both runs went the same way" : "Two runs"}</h1><table class="runs"><tbody>${side("A", data.a)}${side("B", data.b)}</tbody></table>
-      ${["inputs", "document", "outputs", "error"].map((part) => (data[part].length ? html`<section><h3>${part}</h3>${changes(data[part], data.more_changes[part])}</section>` : nothing))}
-      <div class="tools"><h2>Steps</h2><span class="looks" role="group" aria-label="Kind">${Object.entries(kinds).map(([k, n]) => html`<button type="button" class="chip" aria-pressed=${ui.look === k} @click=${() => act("look", { look: k })}>${k} <b>${n.toLocaleString("en")}</b></button>`)}</span><span class="soft">${delta(data.delta_ms)}</span></div>
-      <table class="runs"><thead><tr><th>step</th><th></th><th class="num">A</th><th class="num">B</th><th class="num">B took</th></tr></thead><tbody>${steps.slice(0, most).map((s) => html`<tr><td><bdi>${s.step}</bdi></td><td><span class="tag ${{ "output differs": "asked", "only in A": "failed", "only in B": "running" }[s.class] || ""}">${s.class}</span></td><td class="num">${s.a ? duration(s.a.ms) : ""}</td><td class="num">${s.b ? duration(s.b.ms) : ""}</td><td class="num">${delta(s.delta_ms)}</td></tr>${s.changes ? html`<tr class="diffs"><td colspan="5">${changes(s.changes, s.more_changes)}</td></tr>` : nothing}`)}</tbody></table>
-      ${steps.length > most ? button("More steps", () => act("most")) : nothing}`);
-  }
-
-  const errorPage = (error, ui, act) => frame(ui, act, "", html`<h1>${error.type === "not_found" ? "Not found" : "That did not work"}</h1>${problem({ ...error, details: {} }, act, ui)}
-    ${(error.details && error.details.near && error.details.near.length) ? html`<p>Did you mean</p><ul class="names">${error.details.near.map((id) => html`<li><a href=${`/runs/${id}`}><code>${id}</code></a></li>`)}</ul>` : nothing}<p><a href="/">All runs</a></p>`);
-  const loadingPage = (ui, act) => frame(ui, act, "", html`<p class="soft">loading …</p>`);
-
-  /** Colour a graph that was drawn by the server: boxes by how their steps stand, lines by whether they were taken. */
-  function paint(root, rows, selected, pick) {
-    if (!rows) { for (const g of root.querySelectorAll("[data-node]")) g.setAttribute("class", "node plain"); return; }
-    const by = new Map(), took = new Map();
-    for (const row of rows) if (!row.step.includes("/")) { by.set(row.node, row); if (row.action) took.set(row.node, (took.get(row.node) || new Set()).add(row.action)); }
-    for (const g of root.querySelectorAll("[data-node]")) {
-      const id = g.getAttribute("data-node"), row = by.get(id);
-      g.setAttribute("class", `node ${row ? row.look : "pending"}${row && row.step === selected ? " selected" : ""}`);
-      g.setAttribute("aria-label", `${id}: ${row ? worded(row.status) : "pending"}`);
-      if (pick && !g.onclick) { g.setAttribute("role", "button"); g.setAttribute("tabindex", "0"); g.onclick = () => pick(id); g.onkeydown = (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); pick(id); } }; }
-    }
-    for (const g of root.querySelectorAll("[data-edge]")) {
-      const name = g.getAttribute("data-edge"), from = name.slice(0, name.indexOf(">")), to = name.slice(name.indexOf(">") + 1, name.lastIndexOf(":")), labels = name.slice(name.lastIndexOf(":") + 1).split(",");
-      const known = took.get(from), taken = known && by.has(to) && by.get(to).look !== "skipped" && labels.some((l) => known.has(l) || / /.test(l));
-      g.setAttribute("class", taken ? "edge taken" : "edge");
-    }
-  }
-
-  return { ROW, runPage, runsPage, workflowPage, comparePage, errorPage, loadingPage, visible, scaled, paint, LOOKS };
-})();
+/* view.js 2bf4f5020e85a36d23954dac8fb03ef51f11199c323dc4b48f5d153bef09414e */
+"use strict";const pflow=(()=>{const N=encodeURIComponent,{html:n,nothing:i,repeat:P}=lit,S=28,Q=12,de=100,ce={done:"✓",failed:"✕",running:"●",asked:"?",skipped:"–",reused:"↺",cached:"≡","in-doubt":"!",pending:"○"},F={completed:"done",failed:"failed",running:"running",waiting:"asked",stopped:"in-doubt",interrupted:"in-doubt",cancelled:"skipped",damaged:"failed",requested:"running"},b=e=>{if(e==null||!isFinite(e))return"";if(e<1)return"<1 ms";if(e<1e3)return`${Math.round(e)} ms`;if(e<6e4)return`${(e/1e3).toFixed(e<1e4?2:1)} s`;const t=Math.round(e/1e3),s=Math.floor(t/60),o=Math.floor(s/60),l=Math.floor(o/24);return l?`${l} d ${o%24} h`:o?`${o} h ${s%60} min`:`${s} min ${t%60} s`},U=e=>e<1e3?`${e} B`:e<1e6?`${(e/1e3).toFixed(1)} kB`:`${(e/1e6).toFixed(1)} MB`,x=e=>e.toLocaleString("en"),A=(e,t)=>`${x(e)} ${t}${e===1?"":"s"}`,E=e=>e?new Date(e*1e3).toLocaleString("sv"):"",pe=(e,t)=>{const s=Math.max(0,t-e);return s<60?"just now":s<3600?`${Math.floor(s/60)} min ago`:s<86400?`${Math.floor(s/3600)} h ago`:`${Math.floor(s/86400)} d ago`},R=e=>String(e).replace("_"," "),W=e=>n`<span class="glyph" aria-hidden="true">${ce[e]}</span>`,O=(e,t=F[e]||"pending")=>n`<span class="pill ${t}">${W(t)}${R(e)}</span>`,k=(e,t,s={})=>n`<button type="button" class=${s.kind||""} ?disabled=${s.disabled} title=${s.title||i} @click=${t}>${e}</button>`,B=e=>e&&typeof e=="object"&&typeof e.$value=="string",Y=(e,t)=>typeof t=="number"?`${e}[${t}]`:/^[A-Za-z_][\w-]*$/.test(t)?`${e}.${t}`:`${e}[${JSON.stringify(t)}]`,Z=(e,t)=>n`<button type="button" class="copy" title="Copy $\{${e}}" aria-label="Copy $\{${e}}" @click=${s=>t("copy",{text:"${"+e+"}",from:s.currentTarget})}>$\{}</button>`;function X(e,t,s){const o=t.values[e.$value];return o?n`<pre class="text" tabindex="0">${o.text}</pre><div class="paging">${x(o.text.length)} of ${x(o.size)} characters
+      ${o.next==null?i:k("more",()=>s("value",{digest:e.$value}),{kind:"link",disabled:o.busy})}</div>`:n`<span class="large">${U(e.size||0)} ${t.file?n`<em>not in this file</em>`:k("show",()=>s("value",{digest:e.$value}),{kind:"link"})}</span>`}function $e(e){return typeof e=="string"?e.length>80||e.includes(`
+`)?n`<pre class="text" tabindex="0">${e.length>2e4?e.slice(0,2e4)+" …":e}</pre>`:n`<span class="string" dir="auto">${JSON.stringify(e)}</span>`:n`<span class=${e===null?"null":typeof e}>${JSON.stringify(e)}</span>`}function L(e,t,s,o,l,d=0){const a=n`<span class="key" dir="auto">${e}</span>${s?Z(s,l):i}`;if(B(t))return n`<div class="leaf">${a} ${X(t,o,l)}</div>`;if(t===null||typeof t!="object")return n`<div class="leaf">${a} ${$e(t)}</div>`;const r=Array.isArray(t),u=r?t.map((m,v)=>v):Object.keys(t);if(!u.length)return n`<div class="leaf">${a} <span class="null">${r?"[]":"{}"}</span></div>`;const c=`${s}|${e}|${d}`,h=o.open.has(c)!==d<1,p=o.more.get(c)||de;return n`<details ?open=${h} @toggle=${m=>m.target===m.currentTarget&&m.target.open!==h&&l("open",{id:c})}>
+      <summary>${a} <span class="shape">${r?A(u.length,"item"):A(u.length,"key")}</span></summary>
+      ${h?n`<div class="inside">${u.slice(0,p).map(m=>L(m,t[m],s&&Y(s,m),o,l,d+1))}
+        ${u.length>p?k(`${A(u.length-p,"more")}`,()=>l("more",{id:c,most:p+1e3}),{kind:"link"}):i}</div>`:i}</details>`}const C=(e,t,s,o,l)=>t&&typeof t=="object"&&Object.keys(t).length?n`<section><h3>${e}</h3><div class="tree">${B(t)?X(t,o,l):Object.entries(t).map(([d,a])=>L(d,a,s===null?"":s?Y(s,d):d,o,l))}</div></section>`:i;function _(e,t,s){if(!e)return i;const o=e.suggestions||[],l=Object.entries(e.details||{}).filter(([,d])=>d!=null&&d!=="");return n`<div class="problem" role="group" aria-label="Error"><p class="message" dir="auto">${e.message||R(e.type||"error")}</p>
+      ${o.map(d=>n`<p class="hint" dir="auto">${d}</p>`)}
+      ${l.length?n`<details><summary>details</summary><div class="tree">${l.map(([d,a])=>L(d,a,"",s,t))}</div></details>`:i}</div>`}function q(e,t,s){const o=t.description?n`<small dir="auto">${t.description}</small>`:i,l=Array.isArray(t.type)?t.type[0]:t.type,d=t.default==null?"":typeof t.default=="string"?t.default:JSON.stringify(t.default),a=t.required!==!1&&t.default==null;let r;return t.enum?r=n`<select id=${s} name=${e}>${a?i:n`<option value=""></option>`}${t.enum.map(u=>n`<option ?selected=${u===t.default}>${u}</option>`)}</select>`:l==="boolean"?r=n`<select id=${s} name=${e}><option value="">${a?"choose":"default"}</option><option ?selected=${t.default===!0}>true</option><option ?selected=${t.default===!1}>false</option></select>`:l==="integer"||l==="number"?r=n`<input id=${s} name=${e} type="number" step=${l==="integer"?1:"any"} value=${d} ?required=${a}>`:l==="object"||l==="array"?r=n`<textarea id=${s} name=${e} rows="3" placeholder=${l==="array"?"[…]":"{…}"} .defaultValue=${d} ?required=${a}></textarea>`:r=n`<input id=${s} name=${e} type=${t.secret?"password":"text"} autocomplete="off" dir="auto" value=${d} ?required=${a&&!t.secret}>`,n`<div class="field"><label for=${s}>${e}${a?i:n` <span class="soft">optional</span>`}</label>${r}${o}</div>`}function ue(e,t,s,o){const l=`q-${e.run_id}-${e.step}`,d=t.failed[l],a=t.busy===l,r=h=>p=>{p.preventDefault();const m=p.target.closest("form");s("answer",{id:l,run:e.run_id,step:e.step,form:m,...h})},u=Object.entries(e.fields||{}),c=e.choices||[];return n`<form class="question" aria-label=${`Question of ${e.step}`} @submit=${r(e.kind==="message"?{message:e.message}:{})}>
+      <header>${O(e.kind==="message"?"waits for a message":e.approves?"asks for approval":"asks","asked")}
+        <b dir="auto">${e.step}</b>${o?n` in <a href=${`/runs/${e.run_id}`} dir="auto">${e.workflow||e.run_id}</a>`:i} <span class="soft">since ${e.since}${e.deadline?n`, until ${e.deadline}`:i}</span></header>
+      ${e.prompt?n`<p class="prompt" dir="auto">${e.prompt}</p>`:i}
+      ${e.kind==="message"?n`<p class="prompt">the message <code>${e.message}</code></p>`:i}
+      ${Object.entries(e.show||{}).map(([h,p])=>n`<div class="shown"><span class="key">${h}</span>${typeof p=="string"?n`<pre class="text" tabindex="0">${p}</pre>`:p&&p.$preview?n`<pre class="text" tabindex="0">${p.$preview} …</pre>`:n`<div class="tree">${L("",p,"",t,s)}</div>`}</div>`)}
+      <div class="fields">${u.map(([h,p])=>q(h,p,`${l}-${h}`))}</div>
+      ${d?n`<div role="alert">${_(d,s,t)}</div>`:i}
+      <footer>${c.length?c.map((h,p)=>n`<button type="button" class=${p?"":"main"} ?disabled=${a} @click=${r({choice:h})} dir="auto">${h}</button>`):n`<button class="main" ?disabled=${a}>${e.kind==="message"?"Send":"Answer"}</button>`}
+        ${e.kind==="message"?i:n`<button type="button" class="quiet" ?disabled=${a} @click=${r({declined:!0})}>Decline</button>`}</footer></form>`}const ee=(e,t,s,o)=>e&&e.length?n`<section class="questions" aria-label="Waiting for you">${P(e,l=>l.run_id+l.step,l=>ue(l,t,s,o))}</section>`:i;function te(e,t){const s=[],o=[];for(const $ of e)for(const[f,g,w]of $.bars){const y=g??(w==="running"?t:f);let M=f;for(const[V,ie]of $.waits||[])V>=M&&V<=y&&(s.push([M,V]),M=ie==null?y:Math.min(ie,y));s.push([M,y]),o.push(y-f)}if(!s.length)return{at:()=>0,ticks:[],breaks:[]};s.sort(($,f)=>$[0]-f[0]),o.sort(($,f)=>$-f);const l=[];for(const[$,f]of s){const g=l[l.length-1];g&&$<=g[1]?g[1]=Math.max(g[1],f):l.push([$,f])}const d=e.flatMap($=>($.waits||[]).map(([,f])=>f??t)),a=l.reduce(($,[f,g])=>$+g-f,0),r=Math.max(...d.slice(-50),l[l.length-1][1]);r>l[l.length-1][1]&&l.push([r,r]);const u=Math.max(10*o[o.length>>1],.15*a,.05),c=[];let h=0;for(let $=0;$<l.length;$++){const[f,g]=l[$];if(($?f-l[$-1][1]:0)>u)c.push([l[$-1][1],f,null]),h++,c.push([f,g,g-f]);else if(c.length){const y=c[c.length-1];y[1]=g,y[2]=g-y[0]}else c.push([f,g,g-f])}const p=c.reduce(($,f)=>$+(f[2]||0),0)||1e-6,m=h?Math.min(.06,.4/h):0;let v=0;for(const $ of c)$[3]=v,$[4]=$[2]==null?m:$[2]/p*(1-h*m),v+=$[4];const j=$=>{let f=0,g=c.length-1;for(;f<g;){const M=f+g>>1;c[M][1]<$?f=M+1:g=M}const w=c[f],y=w[1]>w[0]?($-w[0])/(w[1]-w[0]):0;return Math.min(1,Math.max(0,w[3]+w[4]*Math.min(1,Math.max(0,y))))},D=c[0][0],H=[],K=[],Se=$=>K.some(f=>Math.abs(f[0]-$)<.05),G=[.001,.002,.005,.01,.02,.05,.1,.2,.5,1,2,5,10,20,30,60,120,300,600,1800,3600,7200,21600,86400].find($=>p/$<=6)||86400*Math.ceil(p/86400/6);for(const $ of c)$[2]==null&&K.push([$[3]+$[4]/2,$[1]-$[0]]);for(const $ of c)if($[2]!=null)for(let f=Math.ceil(($[0]-D)/G)*G;D+f<=$[1]+1e-9&&H.length<24;f+=G)Se(j(D+f))||H.push([j(D+f),f]);return{at:j,ticks:H,breaks:K}}const T=e=>`${(100*e).toFixed(3)}%`,z=(e,t,s)=>{const o=e.at(t),l=e.at(s)-o;return`left:${T(o)};width:${T(l)}`};function fe(e,t,s){const o=e.items&&e.items.strip;return n`${e.bars.map(([l,d,a,r])=>n`<i class="bar ${a}" data-attempt=${r} title=${`attempt ${r}: ${R(a)}, ${b(((d??s)-l)*1e3)}`} .style=${z(t,l,d??(a==="running"||a==="asked"?s:l))}></i>`)}
+      ${(e.waits||[]).map(([l,d])=>n`<i class="wait" title=${`waited ${b(((d??s)-l)*1e3)}`} .style=${z(t,l,d??s)}></i>`)}
+      ${o&&e.bars.length?n`<i class="strip" .style=${z(t,e.bars[0][0],(l=>l??s)(e.bars[e.bars.length-1][1]))} aria-hidden="true">${[...o].map(l=>n`<b class="s${l==="."?"n":l}"></b>`)}</i>`:i}`}const J=(e,t)=>{if(!e.bars.length||["skipped","reused","cached"].includes(e.look))return null;let s=0;for(const[o,l,d]of e.bars)s+=(l??(d==="running"?t:o))-o;for(const[o,l]of e.waits||[])s-=Math.max(0,l==null?0:l-o);return Math.max(0,s)*1e3};function se(e,t){const s=t.filter.trim().toLowerCase(),o=[];for(const l of e.steps){const d=l.step.match(/^(.*)\[(\d+)\]\//);if(d&&!(t.unfolded.has(d[1])&&t.shownItem===`${d[1]}[${d[2]}]`)&&!s||s&&!l.step.toLowerCase().includes(s)&&!(l.message||"").toLowerCase().includes(s)||t.look&&l.look!==t.look||t.attempts&&l.bars.length<2)continue;o.push(l);const a=t.unfolded.get(l.step);if(a)for(const r of a.list)o.push({...r,look:F[r.status]||"pending",bars:[],isItem:!0});a&&a.next!=null&&o.push({more:l.step,bars:[],count:a.count-a.next})}return o}function he(e,t,s,o,l){if(e.more)return n`<div class="row more" role="row" aria-rowindex=${t+1}><div role="gridcell">${k(`${A(e.count,"more item")}`,()=>l("items",{step:e.more}),{kind:"link"})}</div></div>`;const d=e.step.split("/").length-1+(e.isItem?1:0),a=e.isItem?null:J(e,s.now),r=e.isItem?`[${e.item}]`:e.step.slice(e.step.lastIndexOf("/")+1),u=e.items&&!e.isItem;return n`<div class="row ${e.look} ${s.selected===e.step?"selected":""}" role="row" id=${`row-${t}`} aria-rowindex=${t+1} aria-selected=${s.selected===e.step} @click=${()=>l("select",{step:e.step})}>
+      <div class="name" role="gridcell" title=${e.step} .style=${`padding-left:${8+14*Math.min(d,6)}px`}>${u?n`<button class="fold" tabindex="-1" aria-label=${`${s.unfolded.has(e.step)?"Hide":"Show"} the items of ${e.step}`} aria-expanded=${s.unfolded.has(e.step)} @click=${c=>{c.stopPropagation(),l("unfold",{step:e.step})}}>${s.unfolded.has(e.step)?"▾":"▸"}</button>`:i}${W(e.look)}<span class="hidden">${R(e.status)}</span><bdi>${r}</bdi>${e.section?n`<span class="tag">${e.section}</span>`:i}${e.items&&!e.isItem?n`<span class="tag">${x(e.items.completed||0)}/${x(e.items.count)}${e.items.failed?n` <b class="bad" title="failed">✕${e.items.failed}</b>`:i}</span>`:i}</div>
+      <div class="took" role="gridcell">${a==null?e.isItem?R(e.status):e.look==="done"?"":e.look:b(a)}${e.bars.length>1?n`<span class="tries" title=${A(e.bars.length,"attempt")}>×${e.bars.length}</span>`:i}</div>
+      <div class="track" role="gridcell">${e.isItem?n`<bdi class="soft">${e.error?e.error.message:""}</bdi>`:fe(e,o,s.now)}</div></div>`}function me(e,t,s){const o=t.rows||se(e,t),l=t.scale||te(e.steps,t.now),d=o.length,a=Math.max(0,Math.floor(t.scroll/S)-Q),r=Math.min(d,Math.ceil((t.scroll+t.height)/S)+Q),u=[...new Set(e.steps.map(c=>c.look))];return n`<section class="timeline" aria-label="Steps">
+      <div class="tools"><h2>Steps</h2><input type="search" id="filter" placeholder="Filter steps  /" aria-label="Filter steps" .value=${t.filter} @input=${c=>s("filter",{text:c.target.value})}>
+        <span class="looks" role="group" aria-label="Status">${u.map(c=>n`<button class="chip ${c}" aria-pressed=${t.look===c} @click=${()=>s("look",{look:c})}>${W(c)}${c} <b>${x(e.steps.filter(h=>h.look===c).length)}</b></button>`)}
+        ${e.steps.some(c=>c.bars.length>1)?n`<button class="chip" aria-pressed=${t.attempts} @click=${()=>s("attempts")}>several attempts</button>`:i}</span></div>
+      <div class="axis" aria-hidden="true"><div class="name"></div><div class="took"></div><div class="track">${l.ticks.map(([c,h])=>n`<span class="tick" .style=${`left:${T(c)}`}>${b(h*1e3)==="<1 ms"?"0":b(h*1e3)}</span>`)}${l.breaks.map(([c,h])=>n`<span class="break" title=${`nothing ran for ${b(h*1e3)}`} .style=${`left:${T(c)}`}>//</span>`)}</div></div>
+      <div class="rows" id="rows" role="grid" tabindex="0" aria-label="Steps in the order in which they began" aria-rowcount=${d} aria-activedescendant=${t.cursor>=a&&t.cursor<r?`row-${t.cursor}`:i} @scroll=${c=>s("scroll",{top:c.target.scrollTop})} @keydown=${c=>s("key",{event:c})} .style=${`height:min(64vh,${Math.max(d,2)*S+2}px)`}>
+        <div .style=${`height:${a*S}px`}></div>${P(o.slice(a,r),c=>c.more?`more ${c.more}`:c.step,(c,h)=>he(c,a+h,t,l,s))}<div .style=${`height:${(d-r)*S}px`}></div>
+        ${d?i:n`<p class="empty">${e.steps.length?"No step matches.":"No step has begun yet."}</p>`}</div></section>`}function ge(e,t,s){const o=e.steps.find(p=>p.step===t.selected);if(!t.selected)return n`<aside class="inspector" aria-label="Run">${be(e,t,s)}</aside>`;const l=t.detail&&t.detail.step===t.selected?t.detail:null,d=o?o.node:t.selected.replace(/\[\d+\]$/,""),a=l&&l.outputs,r=l&&(l.params||l.written),u=a&&!B(a)?Object.fromEntries(Object.entries(a).filter(([p,m])=>!(["stdout","stderr"].includes(p)&&typeof m=="string"&&m))):a,c=a&&!B(a)?["stdout","stderr"].filter(p=>typeof a[p]=="string"&&a[p]):[],h=o&&!t.file&&!o.step.includes("/")&&!o.step.includes("#");return n`<aside class="inspector" aria-label="Step"><header><h2 tabindex="-1" id="step-title"><bdi>${t.selected}</bdi></h2>${k("×",()=>s("select",{step:""}),{kind:"close",title:"Close (Esc)"})}</header>
+      <p class="facts">${o?O(o.status,o.look):l?O(l.status):i} ${o&&J(o,t.now)!=null?n`<span>${b(J(o,t.now))}</span>`:i}${o&&o.source?n`<span>${{cache:"from the cache",reuse:"kept from before",settled:"settled by a person",skipped:"its condition was false"}[o.source]||o.source}</span>`:i}${o&&o.action&&o.action!=="default"?n`<span>→ ${o.action}</span>`:i}</p>
+      ${h?n`<p>${k("Rerun from here",()=>s("fork",{step:o.step}),{disabled:t.busy==="fork",title:"A new run keeps what came before this step; this run is untouched"})}
+        ${t.failed.fork?n`<span role="alert">${_(t.failed.fork,s,t)}${t.failed.fork.type==="in_doubt"?k("Rerun, also what may have happened",()=>s("fork",{step:o.step,rerun:!0}),{kind:"danger"}):i}</span>`:i}</p>`:i}
+      ${t.detailError?_(t.detailError,s,t):l?n`
+        ${l.error?n`<section><h3>Error</h3>${_(l.error,s,t)}</section>`:i}
+        ${l.reason?n`<section><h3>Not yet</h3><p>${l.reason}</p></section>`:i}
+        ${C("Parameters",r,null,t,s)}
+        ${c.map(p=>n`<section><h3>${p} ${Z(`${d}.${p}`,s)}</h3><pre class="text ${p}" tabindex="0">${a[p]}</pre></section>`)}
+        ${C("Outputs",u,d,t,s)}
+        ${l.waits?n`<section><h3>Waits</h3><ul class="plain">${l.waits.map(p=>n`<li>${p.item!=null?`[${p.item}] `:""}${p.prompt?n`<q dir="auto">${p.prompt}</q>`:p.kind} ${p.outcome?n`<b>${p.choice||p.outcome}</b> <span class="soft">${p.by?`by ${p.by}`:""} ${p.via?`via ${p.via}`:""} after ${b((p.waited||0)*1e3)}</span>`:n`<b>waiting</b>`}</li>`)}</ul></section>`:i}
+        ${l.item_errors?n`<section><h3>Failed items</h3>${l.item_errors.slice(0,50).map(p=>n`<div class="itemerror"><code>[${p.index}]</code>${_(p.error,s,t)}</div>`)}</section>`:i}
+        ${C("Sets",l.state,null,t,s)}`:n`<p class="soft">loading …</p>`}
+      ${o&&o.bars.length?n`<section><h3>Attempts</h3><table class="attempts"><thead><tr><th>#</th><th>began</th><th>took</th><th></th></tr></thead><tbody>${o.bars.map(([p,m,v,j])=>n`<tr><td>${j}</td><td>${E(p)}</td><td>${b(((m??t.now)-p)*1e3)}</td><td>${O(v,v)}</td></tr>`)}</tbody></table></section>`:i}</aside>`}const be=(e,t,s)=>n`<header><h2>Run</h2></header><p class="soft">Select a step to see what it got and gave.</p>
+    ${C("Inputs",e.inputs,"",t,s)}${C("Outputs",e.outputs,null,t,s)}`,ke=(e,t)=>k({light:"☀",dark:"☾","":"◐"}[e.theme],()=>t("theme"),{kind:"quiet",title:`Colours: ${e.theme||"as the system has them"}`}),I=(e,t,s,o)=>n`<header class="top"><a class="logo" href=${e.file?"#":"/"}>pflow</a><nav aria-label="Where you are">${s}</nav><span class="live" role="status">${e.file?n`recorded ${e.file}`:e.live==="on"?n`<i class="dot" aria-hidden="true"></i>live`:e.live==="off"?"reconnecting …":e.live}</span>${ke(e,t)}</header>
+    ${e.banner?n`<div class="banner" role="alert">${e.banner}</div>`:i}<main>${o}</main><div id="said" class="said" role="status" aria-live="polite">${e.said}</div>`;function ne(e,t,s){return t.graphError?n`<p class="graph soft">There is no graph: ${t.graphError}</p>`:n`<details class="graph" ?open=${t.graphOpen} @toggle=${o=>s("graph",{open:o.target.open})}><summary><h2>Graph</h2></summary>
+      ${t.graphLarge?n`<p>The graph is too large to take in at a glance. ${k("Draw it all the same",()=>s("drawAll"))}</p>`:i}<div class="canvas" id="graph" tabindex="0"></div></details>`}function ye(e,t,s){const o=["completed","cancelled","failed","stopped","interrupted","damaged"].includes(e.status),l=e.steps.length,d=[["started",E(e.started_at)],["worked",b(e.status==="running"&&e.alive?(t.now-e.started_at)*1e3:e.duration_ms)],["steps",x(l)],e.tokens?["tokens",x(e.tokens)]:null,e.cost?["cost",`$${e.cost.toFixed(4)}`]:null,e.kept_bytes?["kept here",U(e.kept_bytes)]:null];return I(t,s,n`${t.file?n`<span dir="auto">${e.workflow}</span>`:n`<a href=${`/workflows/${N(e.workflow)}`} dir="auto">${e.workflow||"workflow"}</a>`}<code class="id">${e.run_id}</code>`,n`<h1 class="hidden">Run ${e.run_id} of ${e.workflow}</h1>
+      <div class="head">${O(e.status)}<dl>${d.filter(Boolean).map(([a,r])=>n`<div title=${a==="kept here"?"Bytes that steps gave and that stayed here, out of any model's context":i}><dt>${a}</dt><dd>${r}</dd></div>`)}${e.forked_from?n`<div><dt>forked from</dt><dd>${t.file?e.forked_from:n`<a href=${`/runs/${e.forked_from}`}>${e.forked_from}</a>`}${e.forked_at?n` at ${e.forked_at}`:i}</dd></div>`:i}</dl>
+        ${t.file?i:n`<span class="actions">${["failed","stopped","interrupted"].includes(e.status)?k("Resume",()=>s("resume"),{kind:"main",disabled:t.busy==="resume"}):i}
+          ${["running","waiting","interrupted","stopped"].includes(e.status)?t.sure==="cancel"?n`${k("Cancel for good",()=>s("cancel"),{kind:"danger"})}${k("Keep",()=>s("sure",{what:""}))}`:k("Cancel …",()=>s("sure",{what:"cancel"})):i}
+          ${o?n`<a class="button" href=${`/?with=${e.run_id}&workflow=${N(e.workflow)}`}>Compare …</a>`:i}</span>`}</div>
+      ${["resume","cancel"].map(a=>t.failed[a]?n`<div role="alert">${_(t.failed[a],s,t)}${t.failed[a].type==="in_doubt"?k("Resume, also what may have happened",()=>s("resume",{rerun:!0}),{kind:"danger"}):i}</div>`:i)}
+      ${e.damaged?n`<div class="banner">${e.damaged}; this is what can be read.</div>`:i}
+      ${ee(t.file?[]:e.questions,t,s,!1)}
+      ${e.error&&e.status==="failed"?_(e.error,s,t):i}
+      <div class=${t.graphTall?"columns tall":"columns"}>${ne(e,t,s)}${me(e,t,s)}${ge(e,t,s)}</div>`)}function le(e,t,s,o){return n`<table class="runs"><thead><tr>${o?n`<th><span class="hidden">Compare</span></th>`:i}<th>status</th><th>workflow</th><th>run</th><th>started</th><th class="num">took</th></tr></thead><tbody>${P(e,l=>l.run_id,l=>n`<tr class=${F[l.status]||""}>${o?n`<td><input type="checkbox" aria-label=${`Compare ${l.run_id}`} .checked=${t.picked.includes(l.run_id)} @change=${()=>s("pick",{run:l.run_id})}></td>`:i}
+      <td>${O(l.status)}</td><td><a href=${`/runs/${l.run_id}`} dir="auto">${l.workflow||"(no name)"}</a>${l.schedule?n`<span class="tag">by ${l.schedule}</span>`:i}</td><td><code>${l.run_id}</code></td><td title=${E(l.started_at)}>${pe(l.started_at,t.now)}</td><td class="num">${l.ended_at?b((l.ended_at-l.started_at)*1e3):l.status==="running"?b((t.now-l.started_at)*1e3):""}</td></tr>`)}</tbody></table>`}function ve(e,t,s){return I(t,s,"Runs",n`<h1 class="hidden">Runs</h1>${ee(e.questions,t,s,!0)}
+      <div class="tools"><h2>Runs</h2><input type="search" id="filter" placeholder="Name, id or error  /" aria-label="Filter runs" .value=${t.filter} @input=${o=>s("filter",{text:o.target.value})}>
+        <select aria-label="Status" @change=${o=>s("status",{status:o.target.value})}><option value="">any status</option>${["running","waiting","completed","failed","stopped","interrupted","cancelled"].map(o=>n`<option ?selected=${t.status===o}>${o}</option>`)}</select>
+        <select aria-label="Workflow" @change=${o=>s("workflow",{name:o.target.value})}><option value="">any workflow</option>${[...new Set([...t.workflows||[],...t.workflow?[t.workflow]:[]])].map(o=>n`<option ?selected=${t.workflow===o}>${o}</option>`)}</select>
+        ${t.workflow&&(t.workflows||[]).includes(t.workflow)?n`<a class="button" href=${`/workflows/${N(t.workflow)}`}>Open workflow</a>`:i}
+        ${t.picked.length===2?n`<a class="button main" href=${`/runs/${t.picked[0]}?with=${t.picked[1]}`}>Compare the two</a>`:t.picked.length?n`<span class="soft">tick another run to compare</span>`:i}</div>
+      ${e.runs.length?le(e.runs,t,s,!0):n`<p class="empty">${t.filter||t.status||t.workflow?"No run matches.":n`No run yet. <code>pflow run WORKFLOW</code> starts one.`}</p>`}
+      ${e.next?k("Older runs",()=>s("older"),{kind:"link"}):i}
+      ${(t.workflows||[]).length?n`<h2>Workflows</h2><ul class="names">${t.workflows.map(o=>n`<li><a href=${`/workflows/${N(o)}`} dir="auto">${o}</a></li>`)}</ul>`:i}`)}function we(e,t,s){const o=Object.entries(e.inputs||{});return I(t,s,n`<span dir="auto">${e.name}</span>`,n`<h1 dir="auto">${e.title||e.name}</h1><p dir="auto">${e.description}</p>
+      ${[...e.issues,...e.missing].map(l=>n`<div class="problem"><p class="message" dir="auto">${l}</p></div>`)}
+      <form class="question start" aria-label="Run it" @submit=${l=>{l.preventDefault(),s("run",{form:l.target})}}><h2>Run it</h2><div class="fields">${o.map(([l,d])=>q(l,d,`in-${l}`))}</div>${o.length?i:n`<p class="soft">It takes no inputs.</p>`}
+        ${t.failed.run?n`<div role="alert">${_(t.failed.run,s,t)}</div>`:i}<footer><button class="main" ?disabled=${t.busy==="run"||e.issues.length>0}>Run</button></footer></form>
+      ${ne(e,t,s)}${e.runs.length?n`<h2>Runs</h2>${le(e.runs,t,s,!1)}`:i}`)}const oe=(e,t)=>(e||[]).length?n`<ul class="plain">${e.map(s=>n`<li><code dir="auto">${s.path}</code> ${"before"in s?n`<del dir="auto">${ae(s.before)}</del>`:i} ${"after"in s?n`<ins dir="auto">${ae(s.after)}</ins>`:i}</li>`)}${t?n`<li class="soft">and ${A(t,"more")}</li>`:i}</ul>`:i,ae=e=>typeof e=="string"?e:e&&e.$preview?`${e.$preview} …`:JSON.stringify(e),re=e=>e==null?"":`${e<0?"−":"+"}${b(Math.abs(e))}`;function xe(e,t,s){const o={},l=t.most||500;for(const r of e.steps)o[r.class]=(o[r.class]||0)+1;const d=e.steps.filter(r=>!t.look||r.class===t.look),a=(r,u)=>n`<tr><td><b>${r}</b></td><td>${O(u.status)}</td><td><a href=${`/runs/${u.run_id}`}><code>${u.run_id}</code></a></td><td dir="auto">${u.workflow}</td><td>${E(u.started_at)}</td><td class="num">${b(u.duration_ms)}</td></tr>`;return I(t,s,"Compare",n`<h1>${e.equal?"Both runs went the same way":"Two runs"}</h1><table class="runs"><tbody>${a("A",e.a)}${a("B",e.b)}</tbody></table>
+      ${["inputs","document","outputs","error"].map(r=>e[r].length?n`<section><h3>${r}</h3>${oe(e[r],e.more_changes[r])}</section>`:i)}
+      <div class="tools"><h2>Steps</h2><span class="looks" role="group" aria-label="Kind">${Object.entries(o).map(([r,u])=>n`<button class="chip" aria-pressed=${t.look===r} @click=${()=>s("look",{look:r})}>${r} <b>${x(u)}</b></button>`)}</span><span class="soft">${re(e.delta_ms)}</span></div>
+      <table class="runs"><thead><tr><th>step</th><th></th><th class="num">A</th><th class="num">B</th><th class="num">B took</th></tr></thead><tbody>${d.slice(0,l).map(r=>n`<tr><td><bdi>${r.step}</bdi></td><td><span class="tag ${{"output differs":"asked","only in A":"failed","only in B":"running"}[r.class]||""}">${r.class}</span></td><td class="num">${r.a?b(r.a.ms):""}</td><td class="num">${r.b?b(r.b.ms):""}</td><td class="num">${re(r.delta_ms)}</td></tr>${r.changes?n`<tr class="diffs"><td colspan="5">${oe(r.changes,r.more_changes)}</td></tr>`:i}`)}</tbody></table>
+      ${d.length>l?k("More steps",()=>s("most")):i}`)}const _e=(e,t,s)=>I(t,s,"",n`<h1>${e.type==="not_found"?"Not found":"That did not work"}</h1>${_({...e,details:{}},s,t)}
+    ${e.details&&e.details.near&&e.details.near.length?n`<p>Did you mean</p><ul class="names">${e.details.near.map(o=>n`<li><a href=${`/runs/${o}`}><code>${o}</code></a></li>`)}</ul>`:i}<p><a href="/">All runs</a></p>`),Me=(e,t)=>I(e,t,"",n`<p class="soft">loading …</p>`);function Oe(e,t,s,o){if(!t){for(const a of e.querySelectorAll("[data-node]"))a.setAttribute("class","node plain");return}const l=new Map,d=new Map;for(const a of t)a.step.includes("/")||(l.set(a.node,a),a.action&&d.set(a.node,(d.get(a.node)||new Set).add(a.action)));for(const a of e.querySelectorAll("[data-node]")){const r=a.getAttribute("data-node"),u=l.get(r);a.setAttribute("class",`node ${u?u.look:"pending"}${u&&u.step===s?" selected":""}`),a.setAttribute("aria-label",`${r}: ${u?R(u.status):"pending"}`),o&&!a.onclick&&(a.setAttribute("role","button"),a.setAttribute("tabindex","0"),a.onclick=()=>o(r),a.onkeydown=c=>{(c.key==="Enter"||c.key===" ")&&(c.preventDefault(),o(r))})}for(const a of e.querySelectorAll("[data-edge]")){const r=a.getAttribute("data-edge"),u=r.slice(0,r.indexOf(">")),c=r.slice(r.indexOf(">")+1,r.lastIndexOf(":")),h=r.slice(r.lastIndexOf(":")+1).split(","),p=d.get(u),m=p&&l.has(c)&&l.get(c).look!=="skipped"&&h.some(v=>p.has(v)||/ /.test(v));a.setAttribute("class",m?"edge taken":"edge")}}return{ROW:S,runPage:ye,runsPage:ve,workflowPage:we,comparePage:xe,errorPage:_e,loadingPage:Me,visible:se,scaled:te,paint:Oe,LOOKS:F}})();
