@@ -220,8 +220,9 @@
         document.title = `${data.workflow || "run"} · pflow`;
         index = new Map(data.steps.map((row) => [row.step, row]));
         rowsOf = pflow.visible(data, ui);
-        const wanted = decodeURIComponent(location.hash.slice(1));
-        if (wanted) act("select", { step: wanted, show: true });
+        const wanted = () => { const step = decodeURIComponent(location.hash.slice(1)); if (step !== ui.selected) act("select", { step, show: true }); };
+        wanted();
+        addEventListener("hashchange", wanted);
       } else if (data && data.name) document.title = `${data.name} · pflow`;
     } catch (error) { failure = error; document.title = "pflow"; }
     draw();

@@ -200,6 +200,11 @@ class RunView:
         self._shown_as = {row.step: self._status(row, info) for row in self._rows.values()}
         return [row.as_data(self._shown_as[row.step]) for row in self._rows.values() if not self._is_mere_copy(row)]
 
+    def forget_changes(self) -> None:
+        """Take all that has ended as given already."""
+        self._changed.clear()
+        self._shown_as.clear()
+
     def changed(self, info: RunInfo) -> list[dict[str, object]]:
         """The steps that are other than when they were last given, be it that their process is gone."""
         for row in self._rows.values():

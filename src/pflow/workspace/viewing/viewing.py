@@ -47,8 +47,9 @@ class Following:
         return {**self.view.head(info), "steps": self.view.rows(info)}
 
     def skip(self, until: int) -> None:
-        """Take the first records as known."""
-        self.view.rows(self.read(until))
+        """Take the first records as known; but not what is under way, whose process may be gone since."""
+        self.read(until)
+        self.view.forget_changes()
 
     def news(self) -> dict[str, object] | None:
         """The facts of the run and the steps that changed, if anything did. Raises `NotFoundError` if it is gone."""
