@@ -25,7 +25,14 @@ ENTRY = """export { html, svg, render, nothing } from "lit-html";
 export { repeat } from "lit-html/directives/repeat.js";
 """
 BANNER = "/* lit-html 3.3.3, Copyright Google LLC, BSD-3-Clause; see NOTICE */"
-OPTIONS = ("--bundle", "--minify", "--format=iife", "--global-name=lit", "--legal-comments=none", f"--banner:js={BANNER}")
+OPTIONS = (
+    "--bundle",
+    "--minify",
+    "--format=iife",
+    "--global-name=lit",
+    "--legal-comments=none",
+    f"--banner:js={BANNER}",
+)
 
 
 def own_banner(name: str) -> str:

@@ -34,15 +34,17 @@ update) touch "$LISTS" ;;
 install) ls "$LISTS" || exit 100; for last; do :; done; touch "$BIN/$last"; chmod 755 "$BIN/$last" ;;
 esac
 """
-PROGRAMS = ("node", "bash", "git", "openssl", "strace", "systemd-analyze", "zsh", "fish")
+PROGRAMS = ("node", "bash", "git", "openssl", "strace", "systemd-analyze", "zsh", "fish", "chromium")
 
-CEL, GIT, SQLITE, TIME = (
+CEL, PLAYWRIGHT, GIT, SQLITE, TIME = (
     "cel-expr-python==0.1.3",
+    "playwright==1.65.2",
     "mcp-server-git==2026.10.19 mcp==2.3.0",
     "mcp-server-sqlite==2025.4.25 mcp==1.30.0",
     "mcp-server-time==2026.10.19 mcp==2.3.0",
 )
-ALL = sorted([CEL, GIT, SQLITE, TIME, "npm server-everything server-filesystem server-memory"])
+NODE = "npm server-everything server-filesystem server-memory"
+ALL = sorted([CEL, PLAYWRIGHT, GIT, SQLITE, TIME, NODE])
 
 
 class Checkout:
@@ -111,7 +113,7 @@ def test_what_lost_a_part_is_installed_anew(checkout: Checkout, lost: str) -> No
 def test_without_node_the_rest_is_installed_and_the_reason_is_said(checkout: Checkout) -> None:
     (checkout.bin / "npm").unlink()
     installed, done = checkout.install()
-    assert (installed, done.returncode) == (sorted([CEL, GIT, SQLITE, TIME]), 1)
+    assert (installed, done.returncode) == (sorted([CEL, PLAYWRIGHT, GIT, SQLITE, TIME]), 1)
     assert "MCP servers, npm: there is no node or no npm here; install Node.js 20 or newer" in done.stderr
 
 
@@ -121,7 +123,7 @@ def test_what_could_not_be_installed_is_tried_again(checkout: Checkout) -> None:
     assert done.returncode == 1
     assert "no such registry" in done.stderr
     (checkout.bin / "npm").write_text(NPM)
-    assert checkout.install()[0] == [ALL[-1]]
+    assert checkout.install()[0] == [NODE]
 
 
 def test_a_program_that_is_missing_and_cannot_be_installed_is_named(checkout: Checkout) -> None:

@@ -42,7 +42,8 @@ class Watched:
             color_scheme=scheme, viewport={"width": 1360, "height": 860}, offline=offline
         )
         self._context.add_init_script(
-            "window.refused = []; document.addEventListener('securitypolicyviolation', e => window.refused.push(e.violatedDirective + ' ' + e.blockedURI))"
+            "window.refused = [];"
+            "document.addEventListener('securitypolicyviolation', e => window.refused.push(e.violatedDirective))"
         )
         self.page: Page = self._context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)

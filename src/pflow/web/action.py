@@ -35,7 +35,9 @@ def fork_run(workspace: Workspace, run_id: str, body: Body) -> dict[str, object]
     if not isinstance(step, str) or not step:
         raise UsageError("a fork begins at a step: give `step`")
     inputs = _texts(body, "inputs")
-    return _detach(workspace, workspace.again.begin_fork(run_id, step, params=inputs, text=True, rerun_in_doubt=_flag(body)))
+    return _detach(
+        workspace, workspace.again.begin_fork(run_id, step, params=inputs, text=True, rerun_in_doubt=_flag(body))
+    )
 
 
 def cancel_run(workspace: Workspace, run_id: str, body: Body) -> dict[str, object]:

@@ -36,9 +36,14 @@ class Backend:
         return await asyncio.get_running_loop().run_in_executor(self._actors, self._act, work)
 
     def close(self) -> None:
-        """Begin nothing more."""
-        self._reader.shutdown(wait=False, cancel_futures=True)
+        """Begin nothing more, and close what was opened once nobody reads any more."""
+        self._reader.submit(self._close)
+        self._reader.shutdown(wait=False)
         self._actors.shutdown(wait=False, cancel_futures=True)
+
+    def _close(self) -> None:
+        if self._workspace is not None:
+            self._workspace.close()
 
     def _read(self, work: Callable[[Workspace], T]) -> T:
         if self._workspace is None:

@@ -127,5 +127,3 @@ def _begin(workspace: Workspace, run_id: str, after: int) -> Following:
 
 def _event(kind: str, number: str, data: object) -> bytes:
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (number.encode(), kind.encode(), orjson.dumps(data, default=str))
-
-

@@ -118,7 +118,10 @@ class Gate:
         path = scope.get("raw_path") or scope["path"].encode()
         target = path.decode("ascii", "replace").replace("&", "").replace('"', "").replace("<", "").replace("\\", "/")
         target = "/" + target.lstrip("/")
-        body = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={target}"><link rel="icon" href="data:,"><title>pflow</title>'
+        body = (
+            f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={target}">'
+            '<link rel="icon" href="data:,"><title>pflow</title>'
+        )
         cookie = f"{self.cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
         await _send(send, 200, body, "text/html; charset=utf-8", ((b"set-cookie", cookie.encode()),))
 

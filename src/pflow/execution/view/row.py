@@ -92,12 +92,16 @@ class Row:
                 self.status = "skipped" if event.source == "skipped" else "completed"
                 self.source, self.action = event.source, event.action
             case StepFailed():
-                self.status = "retrying" if event.retry_in is not None else "failed" if event.action is None else "handled"
+                self.status = (
+                    "retrying" if event.retry_in is not None else "failed" if event.action is None else "handled"
+                )
                 self.action = event.action or ""
                 self.message = str(event.error.get("message", ""))[:_MOST_MESSAGE]
             case StepNotYet():
                 self.status, self.message = "not_yet", event.reason[:_MOST_MESSAGE]
-        bar.look = self.look if isinstance(event, StepCompleted) else "failed" if isinstance(event, StepFailed) else "done"
+        bar.look = (
+            self.look if isinstance(event, StepCompleted) else "failed" if isinstance(event, StepFailed) else "done"
+        )
         return bar.end
 
     def _become_own(self) -> None:
@@ -126,7 +130,13 @@ class Row:
     def as_data(self, status: str) -> dict[str, object]:
         """As a page gets it, with the status that it has for somebody who knows whether its process is alive."""
         look = self.look if status == self.status else _LOOK_OF.get(status, "pending")
-        data: dict[str, object] = {"step": self.step, "node": self.node, "n": self.number, "status": status, "look": look}
+        data: dict[str, object] = {
+            "step": self.step,
+            "node": self.node,
+            "n": self.number,
+            "status": status,
+            "look": look,
+        }
         bars = [bar.as_data() for bar in self.bars]
         if bars and bars[-1][1] is None:
             bars[-1][2] = look

@@ -166,11 +166,15 @@ class RunView:
                 self._changed[row.step] = None
 
     def _weigh(self, record: Record, event: StepCompleted) -> None:
-        large = (value.get("size", 0) for value in event.writes.values() if isinstance(value, Mapping) and "$value" in value)
+        large = (
+            value.get("size", 0) for value in event.writes.values() if isinstance(value, Mapping) and "$value" in value
+        )
         self._kept_bytes += len(record.data) + sum(size for size in large if isinstance(size, int))
         usage, cost = event.writes.get("usage"), event.writes.get("cost")
         if isinstance(usage, Mapping) and event.source == "run":
-            self._usage["tokens"] += sum(count for name, count in usage.items() if name in ("input", "output") and isinstance(count, int))
+            self._usage["tokens"] += sum(
+                count for name, count in usage.items() if name in ("input", "output") and isinstance(count, int)
+            )
             self._usage["cost"] += cost if isinstance(cost, int | float) else 0.0
 
     def _row(self, step: str) -> Row:
@@ -184,7 +188,12 @@ class RunView:
     def head(self, info: RunInfo) -> dict[str, object]:
         """The facts of the whole run."""
         status = str(self._head["status"])
-        head = {**self._head, "seq": self.seq, "alive": info.alive, "duration_ms": round(self._worked.seconds * 1000, 3)}
+        head = {
+            **self._head,
+            "seq": self.seq,
+            "alive": info.alive,
+            "duration_ms": round(self._worked.seconds * 1000, 3),
+        }
         head["status"] = info.state if status == "running" or info.status == "damaged" else status
         head["last_at"] = self._last
         head["kept_bytes"] = self._kept_bytes
@@ -208,7 +217,9 @@ class RunView:
     def changed(self, info: RunInfo) -> list[dict[str, object]]:
         """The steps that are other than when they were last given, be it that their process is gone."""
         for row in self._rows.values():
-            if (row.is_under_way or row.step in self._changed) and self._shown_as.get(row.step) != self._status(row, info):
+            if (row.is_under_way or row.step in self._changed) and self._shown_as.get(row.step) != self._status(
+                row, info
+            ):
                 self._changed[row.step] = None
         rows = [self._rows[step] for step in self._changed]
         self._changed.clear()

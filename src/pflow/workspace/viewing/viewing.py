@@ -78,7 +78,9 @@ class Viewing:
         """A page of the newest runs first: those that match, after the run `before`."""
         stored = next((status for status in STATUSES if status == state.replace("interrupted", "running")), None)
         if state and stored is None:
-            raise UsageError(f"there is no status `{state}`", suggestions=[f"there are: {', '.join(STATUSES)}, interrupted"])
+            raise UsageError(
+                f"there is no status `{state}`", suggestions=[f"there are: {', '.join(STATUSES)}, interrupted"]
+            )
         most = None if stored == "running" else limit  # whether a process is still there is not stored
         query = RunQuery(text=text, status=stored, workflow=workflow or None, before=before or None, limit=most)
         return [info for info in self._wiring.journal.runs(query) if not state or info.state == state][:limit]
@@ -114,7 +116,7 @@ class Viewing:
         if not found and item.endswith("]"):
             step, _, number = item[:-1].rpartition("[")
             if number.isdecimal():
-                found = {item: one for one in self.items(run_id, step, int(number), 1)}
+                found = dict(zip([item], self.items(run_id, step, int(number), 1), strict=False))
         return found
 
     def items(self, reference: str, step: str, offset: int, limit: int) -> list[dict[str, object]]:
@@ -136,7 +138,9 @@ class Viewing:
             if name == step and item in found:
                 event = decode_event(record, _SHOWN)._asdict()
                 facts = {"outputs": event["writes"]} if "writes" in event else {"error": event.get("error")}
-                found[item] = {name: part for name, part in found[item].items() if name not in ("outputs", "error")} | facts
+                found[item] = {
+                    name: part for name, part in found[item].items() if name not in ("outputs", "error")
+                } | facts
         return list(found.values())
 
     def value(self, reference: str, digest: str, offset: int, limit: int) -> dict[str, object]:
@@ -181,4 +185,3 @@ class Viewing:
 
     def _no_step(self, run_id: str, step: str) -> dict[str, object]:
         raise NotFoundError(f"run `{run_id}` has no step `{step}`")
-
