@@ -26,6 +26,7 @@ GROUPS = (
     "mcp",
     "tasks",
     "serve",
+    "page",
     "install",
 )
 

@@ -232,6 +232,6 @@
   setTheme();
   new ResizeObserver(() => { const rows = find("rows"); if (rows && Math.abs(rows.clientHeight - ui.height) > 20) { ui.height = rows.clientHeight; draw(); } }).observe(document.body);
   setInterval(() => { if (!file && data && !document.hidden && (data.status === "running" || data.status === "waiting" || (data.runs && data.runs.some((r) => r.status === "running")))) draw(); }, 1000);
-  window.pflowPage = { ui, act, get data() { return data; } };
+  window.pflowPage = { ui, act, merge, paint: paintPage, get data() { return data; } }; // for those who look at it from outside
   begin();
 })();

@@ -58,6 +58,10 @@ class Watched:
         if message.type in ("error", "warning"):
             self.said.append(message.text)
 
+    def add(self, script: str) -> None:
+        """Run a script in each document before its own."""
+        self._context.add_init_script(script)
+
     def check(self) -> None:
         """Nothing was complained of, nobody else was asked, and the policy had nothing to refuse."""
         assert self.said == []
