@@ -122,15 +122,16 @@ const pflow = (() => {
       let from = at;
       for (const [a, b] of row.waits || []) if (a >= from && a <= stop) { busy.push([from, a]); from = b == null ? stop : Math.min(b, stop); }
       busy.push([from, stop]);
-      lengths.push(stop - at);
+      if (lengths.length < 999 || busy.length % 16 === 0) lengths.push(stop - at); // a sample of many is enough
     }
     if (!busy.length) return { at: () => 0, ticks: [], breaks: [] };
     busy.sort((a, b) => a[0] - b[0]);
     lengths.sort((a, b) => a - b);
     const merged = [];
     for (const [a, b] of busy) { const last = merged[merged.length - 1]; if (last && a <= last[1]) last[1] = Math.max(last[1], b); else merged.push([a, b]); }
-    const waits = rows.flatMap((r) => (r.waits || []).map(([, b]) => (b == null ? now : b)));
-    const work = merged.reduce((sum, [a, b]) => sum + b - a, 0), open = Math.max(...waits.slice(-50), merged[merged.length - 1][1]);
+    let open = merged[merged.length - 1][1];
+    for (const r of rows) for (const [, b] of r.waits || []) open = Math.max(open, b == null ? now : b);
+    const work = merged.reduce((sum, [a, b]) => sum + b - a, 0);
     if (open > merged[merged.length - 1][1]) merged.push([open, open]);
     const least = Math.max(10 * lengths[lengths.length >> 1], 0.15 * work, 0.05);
     const pieces = [];
@@ -178,7 +179,7 @@ const pflow = (() => {
   function visible(data, ui) {
     const text = ui.filter.trim().toLowerCase(), out = [];
     for (const row of data.steps) {
-      const inItem = row.step.match(/^(.*)\[(\d+)\]\//);
+      const inItem = row.step.includes("]/") && row.step.match(/^(.*)\[(\d+)\]\//);
       if (inItem && !(ui.unfolded.has(inItem[1]) && ui.shownItem === `${inItem[1]}[${inItem[2]}]`) && !text) continue;
       if (text && !row.step.toLowerCase().includes(text) && !(row.message || "").toLowerCase().includes(text)) continue;
       if (ui.look && row.look !== ui.look) continue;
@@ -204,11 +205,13 @@ const pflow = (() => {
   function timeline(data, ui, act) {
     const rows = ui.rows || visible(data, ui), scale = ui.scale || scaled(data.steps, ui.now), total = rows.length;
     const first = Math.max(0, Math.floor(ui.scroll / ROW) - AHEAD), last = Math.min(total, Math.ceil((ui.scroll + ui.height) / ROW) + AHEAD);
-    const looks = [...new Set(data.steps.map((r) => r.look))];
+    const looks = {};
+    let several = false;
+    for (const r of data.steps) { looks[r.look] = (looks[r.look] || 0) + 1; several ||= r.bars.length > 1; }
     return html`<section class="timeline" aria-label="Steps">
       <div class="tools"><h2>Steps</h2><input type="search" id="filter" placeholder="Filter steps  /" aria-label="Filter steps" .value=${ui.filter} @input=${(e) => act("filter", { text: e.target.value })}>
-        <span class="looks" role="group" aria-label="Status">${looks.map((l) => html`<button class="chip ${l}" aria-pressed=${ui.look === l} @click=${() => act("look", { look: l })}>${glyph(l)}${l} <b>${num(data.steps.filter((r) => r.look === l).length)}</b></button>`)}
-        ${data.steps.some((r) => r.bars.length > 1) ? html`<button class="chip" aria-pressed=${ui.attempts} @click=${() => act("attempts")}>several attempts</button>` : nothing}</span></div>
+        <span class="looks" role="group" aria-label="Status">${Object.entries(looks).map(([l, n]) => html`<button class="chip ${l}" aria-pressed=${ui.look === l} @click=${() => act("look", { look: l })}>${glyph(l)}${l} <b>${num(n)}</b></button>`)}
+        ${several ? html`<button class="chip" aria-pressed=${ui.attempts} @click=${() => act("attempts")}>several attempts</button>` : nothing}</span></div>
       <div class="axis" aria-hidden="true"><div class="name"></div><div class="took"></div><div class="track">${scale.ticks.map(([x, t]) => html`<span class="tick" .style=${`left:${percent(x)}`}>${duration(t * 1000) === "<1 ms" ? "0" : duration(t * 1000)}</span>`)}${scale.breaks.map(([x, gap]) => html`<span class="break" title=${`nothing ran for ${duration(gap * 1000)}`} .style=${`left:${percent(x)}`}>//</span>`)}</div></div>
       <div class="rows" id="rows" role="grid" tabindex="0" aria-label="Steps in the order in which they began" aria-rowcount=${total} aria-activedescendant=${ui.cursor >= first && ui.cursor < last ? `row-${ui.cursor}` : nothing} @scroll=${(e) => act("scroll", { top: e.target.scrollTop })} @keydown=${(e) => act("key", { event: e })} .style=${`height:min(64vh,${Math.max(total, 2) * ROW + 2}px)`}>
         <div .style=${`height:${first * ROW}px`}></div>${repeat(rows.slice(first, last), (r) => r.more ? `more ${r.more}` : r.step, (r, i) => line(r, first + i, ui, scale, act))}<div .style=${`height:${(total - last) * ROW}px`}></div>

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pflow.core.errors import InputError, UsageError
 from pflow.core.library.reference import is_path
-from pflow.workspace import Workspace
-from pflow.workspace.serving import LiveRun
+
+if TYPE_CHECKING:
+    from pflow.workspace import Workspace
+    from pflow.workspace.serving import LiveRun
 
 Body = Mapping[str, object]
 

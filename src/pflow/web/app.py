@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import orjson
 from starlette.applications import Starlette
@@ -17,10 +18,12 @@ from pflow.web.backend import Backend
 from pflow.web.feed import Feed
 from pflow.web.reply import refuse, reply
 from pflow.web.static_file import STATIC, read_static
-from pflow.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pflow.workspace import Workspace
 
 Handler = Callable[[Request], Awaitable[Response]]
-Act = Callable[[Workspace, str, Mapping[str, object]], dict[str, object]]
+Act = Callable[["Workspace", str, Mapping[str, object]], dict[str, object]]
 
 _SHELL = """<!doctype html>
 <html lang="en">

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from pflow.workspace import Workspace
+if TYPE_CHECKING:  # it is loaded when the first page is asked for, which is there sooner without it
+    from pflow.workspace import Workspace
 
 T = TypeVar("T")
 
-Open = Callable[[], Workspace]
+Open = Callable[[], "Workspace"]
 """Opens a workspace over the home of the page."""
 
 _MOST_ACTIONS = 4
@@ -22,7 +23,7 @@ class Backend:
     """Does what requests ask for, off the event loop."""
 
     def __init__(self, open_workspace: Open) -> None:
-        self._open = open_workspace
+        self.open = open_workspace
         self._reader = ThreadPoolExecutor(1, "pflow-page")
         self._actors = ThreadPoolExecutor(_MOST_ACTIONS, "pflow-act")
         self._workspace: Workspace | None = None
@@ -47,9 +48,9 @@ class Backend:
 
     def _read(self, work: Callable[[Workspace], T]) -> T:
         if self._workspace is None:
-            self._workspace = self._open()
+            self._workspace = self.open()
         return work(self._workspace)
 
     def _act(self, work: Callable[[Workspace], T]) -> T:
-        with self._open() as workspace:
+        with self.open() as workspace:
             return work(workspace)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from pflow.core.errors import NotFoundError
 from pflow.core.library.reference import is_path
-from pflow.drawing.svg import draw_svg
-from pflow.workspace import RunInfo, Workspace
-from pflow.workspace.asking.question import Waiting
+
+if TYPE_CHECKING:
+    from pflow.workspace import Plan, RunInfo, Workspace
+    from pflow.workspace.asking.question import Waiting
 
 PAGE_RUNS = 100
 MOST_DRAWN = 600
@@ -76,7 +78,12 @@ def open_questions(workspace: Workspace, run_id: str, status: str) -> list[dict[
 
 def run_graph(workspace: Workspace, reference: str, *, draw_all: bool = False) -> str:
     """The graph of a run's document, or nothing if it is too large to be of use."""
-    plan = workspace.viewing.plan(reference)
+    return _draw(workspace.viewing.plan(reference), draw_all)
+
+
+def _draw(plan: Plan, draw_all: bool) -> str:
+    from pflow.drawing.svg import draw_svg  # lazy: the page is served sooner without it
+
     return "" if len(plan.drawn.nodes) > MOST_DRAWN and not draw_all else draw_svg(plan, style=False)
 
 
@@ -100,8 +107,7 @@ def workflow_data(workspace: Workspace, name: str) -> dict[str, object]:
 
 def workflow_graph(workspace: Workspace, name: str, *, draw_all: bool = False) -> str:
     """The graph of a saved workflow, or nothing if it is too large to be of use."""
-    plan = workspace.check(_saved(name)).shown_plan()
-    return "" if len(plan.drawn.nodes) > MOST_DRAWN and not draw_all else draw_svg(plan, style=False)
+    return _draw(workspace.check(_saved(name)).shown_plan(), draw_all)
 
 
 def workflows_data(workspace: Workspace) -> dict[str, object]:

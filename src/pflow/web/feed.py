@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import orjson
@@ -38,7 +39,7 @@ class Feed:
         self._version = ""
         self._changed = asyncio.Event()
         self._clients = 0
-        self._looking: asyncio.Task[None] | None = None
+        self._looking: threading.Event | None = None
 
     @property
     def is_full(self) -> bool:
@@ -85,24 +86,32 @@ class Feed:
     def _client(self) -> Generator[None]:
         self._clients += 1
         if self._looking is None:
-            self._looking = asyncio.get_running_loop().create_task(self._look())
+            self._looking = threading.Event()
+            arguments = (self._looking, asyncio.get_running_loop())
+            threading.Thread(target=self._look, args=arguments, name="pflow-look", daemon=True).start()
         try:
             yield
         finally:
             self._clients -= 1
             if not self._clients and self._looking is not None:
-                self._looking.cancel()
+                self._looking.set()
                 self._looking = None
 
-    async def _look(self) -> None:
-        self._version = await self._backend.read(_version)
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            version = await self._backend.read(_version)
-            if version != self._version:
-                self._version = version
-                self._changed.set()
-                self._changed = asyncio.Event()
+    def _look(self, ended: threading.Event, loop: asyncio.AbstractEventLoop) -> None:
+        """Look at the version until nobody is interested, on a thread and a connection of its own: that costs least."""
+        with self._backend.open() as workspace, suppress(RuntimeError):  # the loop may be closed already
+            viewing = workspace.viewing
+            version = viewing.version()
+            while not ended.wait(_LOOK_SECONDS):
+                found = viewing.version()
+                if found != version:
+                    version = found
+                    loop.call_soon_threadsafe(self._tell, version)
+
+    def _tell(self, version: str) -> None:
+        self._version = version
+        self._changed.set()
+        self._changed = asyncio.Event()
 
 
 async def _wait(changed: asyncio.Event, seconds: float) -> bool:
@@ -113,10 +122,6 @@ async def _wait(changed: asyncio.Event, seconds: float) -> bool:
     except TimeoutError:
         return False
     return True
-
-
-def _version(workspace: Workspace) -> str:
-    return workspace.viewing.version()
 
 
 def _begin(workspace: Workspace, run_id: str, after: int) -> Following:

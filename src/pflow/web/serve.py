@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import http.client
 import logging
 import os
 import secrets
+import signal
 import socket
 from collections.abc import Callable, Generator
 from urllib.parse import quote
@@ -22,7 +22,6 @@ from pflow.core.frozen import Frozen
 from pflow.web.app import Pages
 from pflow.web.backend import Backend, Open
 from pflow.web.gate import KEY, Gate
-from pflow.workspace.driving.until_signal import serve_until_signal
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 7357
@@ -59,6 +58,8 @@ def find_served(home: Home) -> Place | None:
 
 
 def _answers(place: Place) -> bool:
+    import http.client  # lazy: only where a page was served before
+
     connection = http.client.HTTPConnection(HOST, place.port, timeout=_ASK_SECONDS)
     try:
         connection.request("GET", "/api/ping", headers={"Cookie": f"pflow_{place.port}={place.token}"})
@@ -137,7 +138,17 @@ class Listener(uvicorn.Server):
 
 
 async def _serve(listener: Listener, bound: socket.socket) -> int:
-    def stop() -> None:
+    """Answer requests until a signal comes; a second one ends the process at once."""
+    code = 0
+
+    def stop(number: int) -> None:
+        nonlocal code
+        if code:
+            os._exit(code)
+        code = 128 + number
         listener.should_exit = True
 
-    return await serve_until_signal(listener.serve([bound]), stop=stop)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop, number)
+    await listener.serve([bound])
+    return code

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from pflow.cli.command_group import with_console
 from pflow.cli.completion import complete_run
 from pflow.cli.console import Console
+from pflow.core.file.home import find_home
+
+if TYPE_CHECKING:
+    from pflow.workspace import Workspace
 
 
 @click.command(short_help="See runs and workflows in a browser.")
@@ -25,9 +30,8 @@ def ui(console: Console, run: str | None, port: int | None, no_open: bool) -> in
     # lazy: they import starlette and uvicorn
     from pflow.web.serve import Place, bind, find_served, path_of, run_page
 
-    workspace = console.workspace()
-    path = path_of(workspace.find_run(run) if run else "")
-    home = workspace.home
+    path = path_of(console.workspace().find_run(run) if run else "")
+    home = find_home()
 
     def show(place: Place) -> None:
         link = place.link(path)
@@ -41,10 +45,11 @@ def ui(console: Console, run: str | None, port: int | None, no_open: bool) -> in
         show(served)
         return 0
     bound = bind(port)
-    from pflow.core.project.search import current_directory  # lazy: as above
-    from pflow.workspace import Workspace
 
     def open_workspace() -> Workspace:
+        from pflow.core.project.search import current_directory  # lazy: the page is served sooner without it
+        from pflow.workspace import Workspace
+
         return Workspace.open(project=current_directory())
 
     def ready(place: Place) -> None:
