@@ -57,6 +57,7 @@ const pflow = (() => {
   function tree(name, v, path, ui, act, depth = 0) {
     const label = html`<span class="key" dir="auto">${name}</span>${path ? copier(path, act) : nothing}`;
     if (isRef(v)) return html`<div class="leaf">${label} ${large(v, ui, act)}</div>`;
+    if (v && v.$items) return html`<div class="leaf">${label} <span class="shape">one for each item: unfold the step</span></div>`;
     if (v === null || typeof v !== "object") return html`<div class="leaf">${label} ${leaf(v)}</div>`;
     const list = Array.isArray(v), keys = list ? v.map((_, i) => i) : Object.keys(v);
     if (!keys.length) return html`<div class="leaf">${label} <span class="null">${list ? "[]" : "{}"}</span></div>`;
@@ -151,7 +152,7 @@ const pflow = (() => {
       const p = pieces[low], share = p[1] > p[0] ? (t - p[0]) / (p[1] - p[0]) : 0;
       return Math.min(1, Math.max(0, p[3] + p[4] * Math.min(1, Math.max(0, share))));
     };
-    const zero = pieces[0][0], ticks = [], marks = [], near = (x) => marks.some((m) => Math.abs(m[0] - x) < 0.05);
+    const zero = pieces[0][0], ticks = [], marks = [], near = (x) => marks.some((m) => Math.abs(m[0] - x) < 0.08);
     const unit = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400].find((u) => total / u <= 6) || 86400 * Math.ceil(total / 86400 / 6);
     for (const p of pieces) if (p[2] == null) marks.push([p[3] + p[4] / 2, p[1] - p[0]]);
     for (const p of pieces) if (p[2] != null) for (let t = Math.ceil((p[0] - zero) / unit) * unit; zero + t <= p[1] + 1e-9 && ticks.length < 24; t += unit) if (!near(at(zero + t))) ticks.push([at(zero + t), t]);

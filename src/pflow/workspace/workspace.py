@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from pflow.workspace.schedule.scheduling import Scheduling
     from pflow.workspace.servers import Servers
     from pflow.workspace.sharing.sharing import Sharing
-    from pflow.workspace.viewing.viewing import Viewing
 
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
@@ -302,13 +301,6 @@ class Workspace(Looking):
 
         trace = find_trace(self.home.debug, reference, self._wiring.journal)
         return select(trace, self._wiring.journal, step=step, field=field, offset=offset, limit=limit)
-
-    @property
-    def viewing(self) -> Viewing:
-        """Runs as pages show them."""
-        from pflow.workspace.viewing.viewing import Viewing  # lazy: only for pages
-
-        return Viewing(self._wiring)
 
     # The library
 

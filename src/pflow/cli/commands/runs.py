@@ -196,7 +196,7 @@ def trace(
     if html is not None:
         if step is not None or field is not None:
             raise UsageError("`--html` writes the whole run; leave out `--step` and `--field`")
-        from pflow.cli.page_file import write_page  # lazy: only for pages
+        from pflow.cli.page.file import write_page  # lazy: only for pages
 
         write_page(console, run, html)
         return
