@@ -37,7 +37,7 @@ _SHELL = """<!doctype html>
 </head>
 <body>
 <div id="page"></div>
-<noscript>This page needs JavaScript; `pflow runs list` shows the same in a terminal.</noscript>
+<noscript>This page needs JavaScript.</noscript>
 <script src="/static/lit.js"></script>
 <script src="/static/view.js"></script>
 <script src="/static/page.js"></script>
