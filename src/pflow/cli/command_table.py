@@ -17,6 +17,7 @@ COMMANDS = {
     "skill": ("pflow.cli.commands.skill:skill", "Teach an agent to use pflow."),
     "schedule": ("pflow.cli.commands.schedule:schedule", "Have workflows run at times."),
     "runs": ("pflow.cli.commands.runs:runs", "List, show, compare, follow, resume, fork, settle and cancel runs."),
+    "ui": ("pflow.cli.page.ui:ui", "See runs and workflows in a browser."),
     "daemon": ("pflow.cli.commands.daemon:daemon", "Drive runs that wait, as soon as they are due."),
     "answer": ("pflow.cli.asking.answer:answer", "Answer a question of a run, which then goes on."),
     "send": ("pflow.cli.asking.answer:send", "Send a message to a run that waits for one."),

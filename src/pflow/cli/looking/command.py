@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pflow.cli.command_group import with_console
-from pflow.cli.completion import complete_run, complete_step, complete_workflow
+from pflow.cli.completion import complete_file, complete_run, complete_step, complete_workflow
 from pflow.cli.console import Console
 from pflow.cli.looking.colour import paint_cell
 from pflow.cli.place.option import place_option
@@ -193,15 +193,28 @@ def follow(console: Console, run: str) -> int:
 @click.option("--offset", type=click.IntRange(0), default=0, help="Where in a long value to begin.")
 @click.option("--limit", type=click.IntRange(1), help="How many characters of a long value.")
 @click.option("--text", is_flag=True, help="Print it as an indented tree instead of JSON.")
+@click.option(
+    "--html", metavar="FILE", shell_complete=complete_file, help="Write the run as one HTML file; `-` prints it."
+)
 @place_option()
 @with_console
 def trace(
-    console: Console, run: str, step: str | None, field: str | None, offset: int, limit: int | None, text: bool
+    console: Console,
+    run: str,
+    step: str | None,
+    field: str | None,
+    offset: int,
+    limit: int | None,
+    text: bool,
+    html: str | None,
 ) -> None:
     """Print everything that is recorded of RUN as JSON.
 
     RUN is `latest`, an id or its beginning, or the name of a workflow, which means its newest run.
     """
+    if html is not None:
+        _write_page(console, run, html, whole=step is None and field is None)
+        return
     found = console.workspace().trace(run, step=step, field=field, offset=offset, limit=limit)
     if text and not console.json:
         from pflow.cli.looking.value_tree import render_tree  # lazy: only to look at runs
@@ -209,6 +222,14 @@ def trace(
         console.show(found, "\n".join(render_tree(found)))
         return
     console.reply(found, found)
+
+
+def _write_page(console: Console, run: str, file: str, *, whole: bool) -> None:
+    if not whole:
+        raise UsageError("`--html` writes the whole run; leave out `--step` and `--field`")
+    from pflow.cli.page.file import write_page  # lazy: only for pages
+
+    write_page(console, run, file)
 
 
 def _by(schedules: Mapping[str, str], info: RunInfo) -> str:

@@ -66,6 +66,9 @@ class Home:
         self.drivers = root / "drivers"
         """Locks of the processes that take up runs which are due."""
 
+        self.page = root / "page.json"
+        """Where the page is served, if it is, and the token that opens it."""
+
         self.key = root / "runs.key"
         """The key to credentials that runs came by, which the journal holds only encrypted."""
 

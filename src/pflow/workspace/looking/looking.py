@@ -16,6 +16,7 @@ from pflow.workspace.asking.answering import Answering
 if TYPE_CHECKING:
     from pflow.execution.compare.comparison import Comparison
     from pflow.execution.past.follow import Ending, Heard
+    from pflow.workspace.viewing.viewing import Viewing
 
 
 class Looking(Answering):
@@ -42,6 +43,13 @@ class Looking(Answering):
         found = self._wiring.journal.runs(RunQuery(text=text, status=stored, workflow=workflow, limit=most))
         chosen = (info for info in found if since is None or info.started_at >= since)
         return [info for info in chosen if not state or info.state == state][:limit]
+
+    @property
+    def viewing(self) -> Viewing:
+        """Runs as pages show them."""
+        from pflow.workspace.viewing.viewing import Viewing  # lazy: only for pages
+
+        return Viewing(self._wiring)
 
     def compare(self, a: str, b: str) -> Comparison:
         """How run B differs from run A: document, inputs, status, outputs, and each step. Times are told as well."""

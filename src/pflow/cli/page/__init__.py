@@ -1,0 +1,1 @@
+"""The page from the command line: serving it, and writing a run as one file."""

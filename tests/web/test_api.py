@@ -1,0 +1,213 @@
+"""What the page asks for: the same envelopes as the command line, live news that resumes exactly, bounded answers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pflow.web.data import MOST_DRAWN, PAGE_RUNS
+from pflow.web.feed import MOST_CLIENTS
+from tests.web.serving import TOKEN, Served, serve
+
+TWO = {"name": "two", "nodes": [{"id": n, "type": "echo", "params": {"text": n}} for n in ("a", "b")]}
+
+
+class News:
+    """Server-sent events, one after the other."""
+
+    def __init__(self, page: Served, path: str, **headers: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", page.place.port, timeout=60)
+        head = {"Cookie": f"pflow_{page.place.port}={TOKEN}", **headers}
+        self._connection.request("GET", path, headers=head)
+        self._response = self._connection.getresponse()
+        self.status = self._response.status
+
+    def __iter__(self) -> Iterator[tuple[int, str, Any]]:
+        facts: dict[str, str] = {}
+        while line := self._response.readline().decode():
+            name, _, value = line.rstrip("\n").partition(": ")
+            if name:
+                facts[name] = value
+            elif "event" in facts:
+                yield int(facts["id"]) if facts["id"].isdecimal() else 0, facts["event"], json.loads(facts["data"])
+                facts = {}
+
+    def close(self) -> None:
+        self._response.close()
+        self._connection.close()
+
+
+def test_the_list_has_what_the_command_line_tells(page: Served) -> None:
+    run = page.run(TWO)
+    [told] = page.ask("/api/runs").json["data"]["runs"]
+    assert (told["run_id"], told["workflow"], told["status"]) == (run, "two", "completed")
+
+
+def test_the_list_is_filtered_and_paged(page: Served) -> None:
+    runs = [page.run(TWO) for _ in range(3)]
+    data = page.ask(f"/api/runs?before={runs[2]}").json["data"]
+    assert [one["run_id"] for one in data["runs"]] == [runs[1], runs[0]]
+    assert page.ask("/api/runs?status=failed").json["data"]["runs"] == []
+    assert len(page.ask("/api/runs?workflow=two&text=tw").json["data"]["runs"]) == 3
+    assert PAGE_RUNS == 100
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind"),
+    [
+        ("/api/runs?status=odd", 400, "usage"),
+        ("/api/runs?before=none", 404, "not_found"),
+        ("/api/runs/none", 404, "not_found"),
+        ("/api/runs/%3Cscript%3E", 404, "not_found"),
+        ("/api/runs/none/events", 404, "not_found"),
+        ("/api/runs/{run}/step?step=none", 404, "not_found"),
+        ("/api/runs/{run}/items?step=a", 404, "not_found"),
+        ("/api/runs/{run}/values/none", 404, "not_found"),
+        ("/api/runs/{run}/values/none?offset=-1", 400, "usage"),
+        ("/api/runs/{run}/events?after=x", 400, "usage"),
+        ("/api/workflows/none", 404, "not_found"),
+        ("/api/compare?a={run}&b=none", 404, "not_found"),
+    ],
+)
+def test_what_is_not_there_gets_an_error_like_that_of_the_command_line(
+    page: Served, path: str, status: int, kind: str
+) -> None:
+    run = page.run(TWO)
+    answer = page.ask(path.format(run=run))
+    assert (answer.status, answer.json["success"], answer.json["error"]["type"]) == (status, False, kind)
+
+
+def test_a_run_is_told_step_by_step_with_its_attempts(page: Served, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    command = f"test -e '{flag}' || {{ touch '{flag}'; exit 1; }}"
+    node = {"id": "flaky", "type": "shell", "params": {"command": command}, "retry": {"attempts": 2, "wait": 0}}
+    run = page.run({"name": "flaky", "nodes": [node]})
+    [row] = page.ask(f"/api/runs/{run}").json["data"]["steps"]
+    assert [(bar[2], bar[3]) for bar in row["bars"]] == [("failed", 1), ("done", 2)]
+    assert all(begin <= end for begin, end, *_ in row["bars"])
+
+
+def test_parameters_are_told_as_the_node_got_them_without_secrets(page: Served) -> None:
+    document = {
+        "name": "keyed",
+        "inputs": {"key": {"type": "string", "secret": True}, "who": {"type": "string"}},
+        "nodes": [{"id": "a", "type": "echo", "params": {"text": "${who} has ${key}", "all": "${run.id}"}}],
+    }
+    run = page.run(document, key="s3cret-s3cret", who="Ada")
+    answer = page.ask(f"/api/runs/{run}/step?step=a")
+    assert answer.json["data"]["params"]["text"].startswith("Ada has ")
+    assert answer.json["data"]["params"]["all"] == run
+    assert b"s3cret" not in answer.body + page.ask(f"/api/runs/{run}").body
+
+
+def test_items_of_a_batch_are_told_one_by_one(page: Served) -> None:
+    node = {
+        "id": "each",
+        "type": "code",
+        "batch": {"items": [1, 0, 2], "as": "n", "on_error": "continue"},
+        "params": {"code": "result = 1 / n", "inputs": {"n": "${n}"}},
+    }
+    run = page.run({"name": "batch", "nodes": [node]})
+    [row] = page.ask(f"/api/runs/{run}").json["data"]["steps"]
+    assert row["items"] == {"count": 3, "strip": "dfd", "completed": 2, "failed": 1}
+    items = page.ask(f"/api/runs/{run}/items?step=each").json["data"]
+    assert [one["status"] for one in items] == ["completed", "failed", "completed"]
+    assert items[2]["outputs"]["result"] == 0.5
+    assert "division" in items[1]["error"]["message"]
+    one = page.ask(f"/api/runs/{run}/step?step=each[2]").json["data"]
+    assert one["outputs"]["result"] == 0.5
+
+
+def test_news_resume_exactly_after_the_last_that_was_seen(page: Served) -> None:
+    run = page.run(TWO)
+    whole = page.ask(f"/api/runs/{run}").json["data"]
+    for after in range(whole["seq"] + 1):
+        news = News(page, f"/api/runs/{run}/events", **{"Last-Event-ID": str(after)})
+        if after == whole["seq"]:  # nothing is new; what comes is the next thing that happens
+            news.close()
+            continue
+        number, kind, data = next(iter(news))
+        news.close()
+        assert (number, kind, data["status"]) == (whole["seq"], "run", "completed")
+        known = {row["step"]: row for row in data["steps"]}
+        assert all(row == known[row["step"]] for row in whole["steps"] if row["step"] in known)
+        assert ("b" in known) == (after < whole["seq"] - 1)
+
+
+def test_at_most_32_pages_are_told_live(page: Served) -> None:
+    open_news = []
+    for _ in range(MOST_CLIENTS):
+        one = News(page, "/api/events")
+        one._response.readline()  # it is there once it has said something
+        open_news.append(one)
+    refused = News(page, "/api/events")
+    assert refused.status == 503
+    for one in (*open_news, refused):
+        one.close()
+
+
+def test_a_large_value_comes_in_pages(page: Served) -> None:
+    code = "result = 'ä' * 2_000_000"
+    run = page.run({"name": "large", "nodes": [{"id": "big", "type": "code", "params": {"code": code}}]})
+    reference = page.ask(f"/api/runs/{run}/step?step=big").json["data"]["outputs"]["result"]
+    first = page.ask(f"/api/runs/{run}/values/{reference['$value']}?limit=10").json["data"]
+    assert first == {"text": "ä" * 10, "is_text": True, "offset": 0, "next": 10, "size": 2_000_000}
+    rest = page.ask(f"/api/runs/{run}/values/{reference['$value']}?offset=1999999&limit=99999999").json["data"]
+    assert (rest["text"], rest["next"]) == ("ä", None)
+
+
+def test_a_very_large_graph_is_drawn_only_when_it_is_asked_for(page: Served) -> None:
+    nodes = [{"id": f"n{n}", "type": "echo", "params": {"text": "x"}} for n in range(MOST_DRAWN + 1)]
+    page.do(lambda workspace: workspace.save({"name": "many", "nodes": nodes}, "many"))
+    assert page.ask("/api/workflows/many/graph.svg").status == 204
+    drawn = page.ask("/api/workflows/many/graph.svg?all")
+    assert drawn.body.count(b"data-node=") == MOST_DRAWN + 1
+    assert b"<style" not in drawn.body
+
+
+def test_homes_of_earlier_versions_are_shown(tmp_path: Path) -> None:
+    folder = Path(__file__).parent.parent / "homes" / "0.1.0"
+    home = tmp_path / "old"
+    shutil.copytree(folder, home)
+    with serve(home) as page:
+        runs = page.ask("/api/runs").json["data"]["runs"]
+        assert runs
+        for one in runs:
+            data = page.ask(f"/api/runs/{one['run_id']}").json["data"]
+            assert data["status"] == one["status"]
+            for row in data["steps"]:
+                assert page.ask(f"/api/runs/{one['run_id']}/step?step={row['step']}").status == 200
+
+
+def test_of_a_damaged_journal_what_can_be_read_is_shown(page: Served) -> None:
+    run = page.run(TWO)
+
+    def damage(workspace: Any) -> None:
+        with workspace._wiring.journal.database.writing() as database:
+            database.execute("UPDATE events SET data = 'x' WHERE id = (SELECT max(id) FROM events) - 1")
+
+    page.do(damage)
+    answer = page.ask(f"/api/runs/{run}")
+    assert answer.status in (200, 500)
+    if answer.status == 200:
+        assert "cannot be read to its end" in answer.json["data"]["damaged"]
+    else:
+        assert answer.json["error"]["type"] == "damaged"
+
+
+def test_an_answer_that_does_not_fit_says_what_would(page: Served) -> None:
+    node = {"id": "q", "type": "ask", "params": {"prompt": "?", "choices": ["yes"]}, "on": {"yes": "end"}}
+    run = page.run({"name": "asks", "nodes": [node]})
+    answer = page.ask(f"/api/runs/{run}/answer", method="POST", body={"step": "q", "choice": "maybe"})
+    assert (answer.status, answer.json["error"]["type"]) == (400, "template_error")
+    wrong: list[dict[str, object]] = [{"fields": []}, {"fields": {"a": 1}}]
+    for body in wrong:
+        assert page.ask(f"/api/runs/{run}/answer", method="POST", body=body).status == 400
+    assert page.ask(f"/api/runs/{run}/answer", method="POST", body={"choice": "yes"}).status == 200
+    assert page.ask(f"/api/runs/{run}/answer", method="POST", body={"choice": "yes"}).status in (400, 404, 409)
