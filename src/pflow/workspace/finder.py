@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from pflow.core.errors import NoModelError
 from pflow.core.file.home import Home
 from pflow.planning.catalogue import Kind
-from pflow.planning.discovery import Discovery, Findings
-from pflow.planning.nodes import MOST_WORKFLOWS
+from pflow.planning.discovery import MOST_WORKFLOWS, Discovery, Findings
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
