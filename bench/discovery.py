@@ -55,7 +55,7 @@ def _rows(kind: str, figures: Figures) -> list[Row]:
             us=figures[f"{queries} {most}"],
             unit="of the queries",
             rule="least",
-            limit=_LEAST[kind].get(f"{queries} {most}", 0.0),
+            limit=_LEAST[kind].get(f"{queries} {most}"),
         )
         for title, queries, most in _QUERIES
     ]

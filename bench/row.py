@@ -14,8 +14,8 @@ Unit = Literal["s", "B", "items/s", "modules", "packages", "processes", "of the 
 class Row:
     """One budget: `us` beside the `floor`, what nobody could do better.
 
-    The `rule` says what `limit` bounds: the ratio of the two or `us`, from above or below. `note` names the
-    floor or what failed.
+    The `rule` says what `limit` bounds: the ratio of the two or `us`, from above or below; without a limit the figure
+    is only shown. `note` names the floor or what failed.
     """
 
     group: str
@@ -23,7 +23,7 @@ class Row:
     us: float
     unit: Unit
     rule: Rule
-    limit: float
+    limit: float | None
     floor: float | None = None
     note: str = ""
 
@@ -34,7 +34,9 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether the budget is kept."""
+        """Whether the budget is kept, if there is one."""
+        if self.limit is None:
+            return True
         if self.rule in ("ratio", "least ratio"):
             return self.ratio is not None and (
                 self.ratio <= self.limit if self.rule == "ratio" else self.ratio >= self.limit
@@ -44,6 +46,8 @@ class Row:
     @property
     def budget(self) -> str:
         """The budget in words."""
+        if self.limit is None:
+            return "–"
         if self.rule in ("ratio", "least ratio"):
             return f"{'≤' if self.rule == 'ratio' else '≥'} {self.limit:g} ×"
         return f"{'≤' if self.rule == 'most' else '≥'} {show(self.limit, self.unit)}"
@@ -57,7 +61,7 @@ class Row:
             "us": self.us,
             "unit": self.unit,
             "ratio": self.ratio,
-            "budget": {"rule": self.rule, "limit": self.limit},
+            "budget": None if self.limit is None else {"rule": self.rule, "limit": self.limit},
             "holds": self.holds,
             "note": self.note,
         }
@@ -90,7 +94,7 @@ def table(rows: Iterable[Row]) -> str:
             show(row.us, row.unit),
             "–" if row.ratio is None else f"{row.ratio:.2f}",
             row.budget,
-            "pass" if row.holds else "FAIL",
+            "" if row.limit is None else "pass" if row.holds else "FAIL",
             row.note,
         )
         for row in rows

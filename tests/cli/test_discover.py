@@ -58,10 +58,11 @@ def test_programs_get_one_object(pflow: Pflow) -> None:
     assert said.err == ""
     assert said.json["success"] is True
     assert said.json["data"]["ranking"] == "words (FTS5)"
-    first, second = said.json["data"]["matches"]
+    first, *others = said.json["data"]["matches"]
     assert (first["name"], first["kind"], first["score"]) == ("read-file", "node type", 1.0)
     assert first["takes"] == "path: string, encoding?: string, max_size?: integer"
-    assert 0 < second["score"] < 1
+    assert len(others) < 2
+    assert all(0 < other["score"] < 1 for other in others)
 
 
 @pytest.mark.parametrize("query", ["\x1b[31mred", '"', "OR AND", "a" * 100_000, "\udcff"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
+from pflow.adapters.model.scripted import ScriptedLLM
 from pflow.core.errors import ModelError
 from pflow.core.file.home import Home
 from pflow.engine.model.llm import LLM, Completion, Prompt, Report
@@ -87,7 +88,16 @@ def test_a_description_cannot_leave_its_part_of_the_prompt(place: Home) -> None:
 def test_without_a_model_the_command_says_what_works(place: Home) -> None:
     done = pflow("registry", "discover", "read a file", "--rerank", "--json")
     assert done.json["error"]["message"] == "no model is configured that could order what is found"
-    assert "without `--rerank`" in done.json["error"]["suggestions"][0]
+    assert done.json["error"]["type"] == "no_model"
+    assert done.json["error"]["suggestions"][0].startswith("search without reranking")
+
+
+def test_the_model_of_a_workspace_orders_what_is_found(place: Home) -> None:
+    llm = ScriptedLLM([{"names": ["list-files"]}])
+    with Workspace(place, llm=llm) as ws:
+        found = ws.discovery.discover_nodes("read a file", limit=3, rerank=True)
+    assert (found.hits[0].name, found.ranking) == ("list-files", "words (FTS5), reordered by scripted")
+    assert len(llm.prompts) == 1
 
 
 # ---- what is no node, and what an agent pays

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -82,6 +83,18 @@ def test_texts_of_one_meaning_are_close() -> None:
     asked, same, other = encoder.encode(["download a web page", "fetch the contents of a URL", "create a git branch"])
     assert float(asked @ asked) == pytest.approx(1, abs=1e-3)
     assert float(asked @ same) > 0.4 > 0.2 > float(asked @ other)
+
+
+@pytest.mark.needs("semantic")
+@pytest.mark.usefixtures("extra")
+def test_vectors_are_those_of_a_reference_runtime() -> None:
+    """The file has thousandths of what onnxruntime 1.31 makes of the same model and tokens."""
+    reference = json.loads((ROOT / "tests" / "data" / "minilm_vectors.json").read_bytes())
+    encoder = load_encoder()
+    assert encoder is not None
+    for vector, expected in zip(encoder.encode(list(reference)), reference.values(), strict=True):
+        length = sum(part * part for part in expected) ** 0.5
+        assert sum(a * b for a, b in zip(vector.tolist(), expected, strict=True)) / length >= 0.99
 
 
 @pytest.mark.needs("semantic")

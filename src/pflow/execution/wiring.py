@@ -18,10 +18,7 @@ from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.secret_seal import KEY_BYTES
 from pflow.core.setting.secret_search import MIN_SECRET
 from pflow.core.setting.settings import GivenOptions, Settings
-from pflow.engine.attempt.turn import Limits, Turns
-from pflow.engine.executor import Executor
 from pflow.engine.ports import Asker, Cache, Dispatch, Journal, Observer, Schedules, Services, Staying
-from pflow.mcp.pool import Connections, Pool
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
@@ -37,8 +34,11 @@ if TYPE_CHECKING:
     from pflow.adapters.telemetry import Telemetry
     from pflow.core.setting.place import Place
     from pflow.engine.asking.waits import Patience
+    from pflow.engine.attempt.turn import Limits
+    from pflow.engine.executor import Executor
     from pflow.engine.model.llm import LLM
     from pflow.engine.plan import Plan
+    from pflow.mcp.pool import Connections, Pool
     from pflow.process.workers import Workers
     from pflow.registry.project_node import ProjectNode
 
@@ -233,6 +233,8 @@ class Wiring:
     @cached_property
     def tools(self) -> Connections:
         """The tools of MCP servers; nothing is started before one is needed."""
+        from pflow.mcp.pool import Connections, Pool  # lazy: asyncio costs 20 ms, only to run
+
         pool = self._parts.get("pool") or Pool(
             self.home,
             variables=self.settings.variables,
@@ -321,6 +323,9 @@ class Wiring:
 
     def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
         """An executor for one event loop."""
+        from pflow.engine.attempt.turn import Turns  # lazy: asyncio costs 20 ms, only to run
+        from pflow.engine.executor import Executor  # lazy: asyncio and the engine cost 30 ms, only to run
+
         cache = self.cache if use_cache else None
         turns = Turns(self.limits, self._server_rate)
         return Executor(
@@ -390,6 +395,8 @@ class Wiring:
     @cached_property
     def limits(self) -> Limits:
         """How fast steps may start, over all runs."""
+        from pflow.engine.attempt.turn import Limits  # lazy: asyncio costs 20 ms, only to run
+
         return self._parts.get("limits") or Limits()
 
     def _server_rate(self, server: str) -> Rate | None:

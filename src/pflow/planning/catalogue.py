@@ -15,11 +15,11 @@ from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.errors import NotFoundError, PflowError
 from pflow.core.file.home import Home
 from pflow.core.frozen import Frozen
+from pflow.core.json_type import object_in
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.other_words import TYPES
 from pflow.core.printable import cut
 from pflow.mcp.tools.detail import describe_entry
-from pflow.mcp.tools.entry import WRAPPER
 from pflow.planning.query_word import split_name
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
@@ -71,7 +71,7 @@ class Catalogue:
 
     def stamps(self) -> dict[Key, str]:
         """Everything there is; each stamp changes whenever a text could have changed."""
-        found: dict[Key, str] = {("node", name): _stamp(self.registry.get(name)) for name in self.registry.names()}
+        found: dict[Key, str] = {("node", name): _stamp(self.registry.get(name).data) for name in self.registry.names()}
         for kind in ("workflow", "draft"):
             found.update(((kind, name), stamp) for name, stamp in self._manager(kind).stamps().items())
         for project in reversed(self._projects):
@@ -147,14 +147,15 @@ def shorten_text(text: str) -> str:
     return cut(text, _LONGEST_CHARACTERS)
 
 
-def _stamp(entry: Entry) -> str:
-    return entry.manifest_hash or sha256(orjson.dumps(entry.data.get("interface"))).hexdigest()
+def _stamp(data: Mapping[str, object]) -> str:
+    recorded = object_in(data, "mcp_config").get("manifest_hash")
+    return str(recorded) if recorded else sha256(orjson.dumps(data.get("interface"))).hexdigest()
 
 
 def _node_texts(entry: Entry) -> Texts:
     interface = entry.interface
     # Outputs that every tool has do not tell tools apart, and would make their words worth nothing.
-    common = ("result", "files") if entry.data.get("type") == WRAPPER else ()
+    common = ("result", "files") if entry.tool else ()
     raw = entry.tool.tool if entry.tool else ""
     return Texts(
         name=f"{entry.name} {raw}",  # a node type has lost the capitals that tell words apart

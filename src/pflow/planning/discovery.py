@@ -33,6 +33,9 @@ FILE = "discovery.db"
 """The index in pflow's home. It is a cache: deleting it loses nothing."""
 
 MOST_HITS = 50
+MOST_WORKFLOWS = 5
+"""Workflows that are shown for a request; nobody reads more before writing one."""
+
 _WORTH_READING = 0.2
 """A share of the best score."""
 

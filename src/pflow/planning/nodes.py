@@ -9,16 +9,13 @@ from pocketflow import AsyncNode, Node
 
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.planning.catalogue import Kind
-from pflow.planning.discovery import Discovery, Findings
+from pflow.planning.discovery import MOST_WORKFLOWS, Discovery, Findings
 
 if TYPE_CHECKING:
     from pflow.core.document.issue import Issue
     from pflow.planning.writing.answer import Written
     from pflow.planning.writing.exchange import Settled
     from pflow.planning.writing.writer import Judge, Offer
-
-MOST_WORKFLOWS = 5
-"""Workflows that are shown for a request; nobody reads more before writing one."""
 
 
 class WorkflowDiscoveryNode(Node):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from itertools import pairwise
 
 from pflow.core.frozen import Frozen
@@ -18,7 +19,7 @@ _LONGEST_WORD_CHARACTERS = 64
 _SIGNS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # Inside of `createIssue`, `HTTPServer` and `listPRs`, whose last word is `PRs`.
 _STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
-_TOKEN = re.compile(rf"[{_SIGNS}]|[^\W_{_SIGNS}]+")
+_ASCII_TOKEN = re.compile(r"[^\W_]+", re.ASCII)
 
 _BETWEEN = re.compile(r"[,;:!?\n]|\.(?=\s)|\b(?:and|then)\b", re.IGNORECASE)
 _MOST_PARTS = 6
@@ -90,9 +91,16 @@ def slug(query: str, *, telling: bool = False) -> str:
 def _tokens(text: str) -> list[str]:
     """The words as they are written, each once."""
     cut = text[:_MOST_CHARACTERS]
+    pattern = _ASCII_TOKEN
     if not cut.isascii():
-        cut = unicodedata.normalize("NFKC", cut)
-    return list(dict.fromkeys([token[:_LONGEST_WORD_CHARACTERS] for token in _TOKEN.findall(cut)]))
+        cut, pattern = unicodedata.normalize("NFKC", cut), _token()
+    return list(dict.fromkeys([token[:_LONGEST_WORD_CHARACTERS] for token in pattern.findall(cut)]))
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """A word of any language. Compiling it takes 3 ms, which most commands save."""
+    return re.compile(rf"[{_SIGNS}]|[^\W_{_SIGNS}]+")
 
 
 def _parts(token: str) -> list[str]:

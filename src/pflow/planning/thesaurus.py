@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import re
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -17,7 +16,8 @@ _NEIGHBOUR_WEIGHT = 0.7
 _MOST = 24
 """Other words that are looked for in place of one."""
 
-_LINE = re.compile(r"(\w+) ([=>]) (.+)")
+_GZIP = 31
+"""How zlib is told that data has the header of gzip, whose own module takes longer to import than to use."""
 
 
 def other_words(word: str) -> dict[str, float]:
@@ -32,11 +32,10 @@ def other_words(word: str) -> dict[str, float]:
 def _written() -> Mapping[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for line in THESAURUS.read_text(encoding="utf-8").splitlines():
-        parsed = _LINE.fullmatch(line)
-        if parsed is None:
+        if not line or line.startswith("#"):
             continue
-        head, sign, rest = parsed.groups()
-        words = [word.replace("_", " ") for word in (head, *rest.split())]
+        head, sign, *rest = line.split()
+        words = [word.replace("_", " ") for word in (head, *rest)]
         for word in words if sign == "=" else words[:1]:
             found.setdefault(word, {}).update(dict.fromkeys(other for other in words if other != word))
     return {word: tuple(others) for word, others in found.items()}
@@ -54,4 +53,4 @@ def _neighbours(word: str) -> list[tuple[str, float]]:
 @cache
 def _neighbour_text() -> str:
     """A line for each word: its neighbours, each with a digit that says how close it is."""
-    return gzip.decompress(NEIGHBOURS.read_bytes()).decode()
+    return zlib.decompress(NEIGHBOURS.read_bytes(), _GZIP).decode()

@@ -43,7 +43,6 @@ class _Term(Frozen):
     word: str
     matches: tuple[str, ...]
     rarity: float
-    is_known: bool
     rows: Mapping[int, float]
 
 
@@ -131,7 +130,7 @@ def weigh_words(database: sqlite3.Connection, query: str, kinds: Collection[Kind
         shares={row: min(share, 1.0) for row, share in shares.items()},
         keys=keys,
         match=" OR ".join(dict.fromkeys(match for term in terms for match in term.matches)),
-        unknown=tuple(term.word for term in terms if not term.is_known),
+        unknown=tuple(term.word for term in terms if keys.keys().isdisjoint(term.rows)),
         called=tuple(key for key in _called(query, kinds) if _exists(database, key)),
     )
 
@@ -172,8 +171,7 @@ def _term(database: sqlite3.Connection, word: str, total: int, others: Mapping[s
         rarity = (1 - _SHARED_RARITY) * rarity + _SHARED_RARITY * _rarity(len(rows), total)
     details = _rows(database, matches[0], "details")
     rows |= {row: _DETAIL_WEIGHT for row in details if row not in rows}
-    is_known = bool(rows)
-    return _Term(word=word, matches=tuple(matches) if is_known else (), rarity=rarity, is_known=is_known, rows=rows)
+    return _Term(word=word, matches=tuple(matches) if rows else (), rarity=rarity, rows=rows)
 
 
 def _rarity(count: int, total: int) -> float:

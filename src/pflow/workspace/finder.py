@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NoModelError
 from pflow.core.file.home import Home
 from pflow.planning.catalogue import Kind
-from pflow.planning.discovery import Discovery, Findings
-from pflow.planning.nodes import MOST_WORKFLOWS
+from pflow.planning.discovery import MOST_WORKFLOWS, Discovery, Findings
 from pflow.registry.registry import Registry
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ class Finder:
         if llm is None or not llm.is_available():
             raise NoModelError(
                 "no model is configured that could order what is found",
-                suggestions=["ask without `--rerank`: words, and meaning with the extra `semantic`, need no model"],
+                suggestions=[
+                    "search without reranking: words, and meaning with the extra `semantic`, need no model",
+                    Advice("`{add_model}` configures a model", name="NAME"),
+                ],
             )
         return Discovery(self._home, registry=self._registry, projects=self._projects, llm=llm)

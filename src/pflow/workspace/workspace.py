@@ -16,7 +16,6 @@ from pflow.core.library.workflow_text import text_of_parsed
 from pflow.core.project.projects import Ask, Projects
 from pflow.core.setting.settings import Setting, Settings
 from pflow.engine.ports import Observer, RunInfo, RunQuery
-from pflow.execution.begin import begin_resume, begin_run
 from pflow.execution.check import Checked, check_source
 from pflow.execution.outcome import Outcome
 from pflow.execution.trace import find_trace, read_trace
@@ -141,6 +140,8 @@ class Workspace(Looking, Modelling, Planning, Placing):
         With `text` the params are words of a command line. With `state` it is a trial: the workflow finds these values
         instead of those that it has kept, and keeps nothing. Raises `PflowError` when it cannot begin.
         """
+        from pflow.execution.begin import begin_run  # lazy: asyncio and the engine cost 30 ms, only to run
+
         checked = workflow if isinstance(workflow, Checked) else self.check(workflow)
         return begin_run(
             self._wiring,
@@ -170,6 +171,8 @@ class Workspace(Looking, Modelling, Planning, Placing):
         and then the steps whose inputs they change. Seeing it through raises `InDoubtError` when steps were in flight
         whose effect is unknown, unless `rerun_in_doubt`.
         """
+        from pflow.execution.begin import begin_resume  # lazy: asyncio and the engine cost 30 ms, only to run
+
         return begin_resume(
             self._wiring,
             self.find_run(run_id),
