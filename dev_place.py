@@ -108,9 +108,13 @@ class Worker:
         """Whether it takes runs. Raises `SetupError` if it has ended instead."""
         if "driving runs" in self.said:
             return True
-        if not self._keeper.is_alive(self.pid):
+        if not self.is_alive():
             raise SetupError(f"a worker ended at its start\n{self.said[-2000:]}")
         return False
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._keeper.is_alive(self.pid)
 
     def send(self, number: int) -> None:
         """Send it a signal, and do not wait for what it does."""

@@ -71,9 +71,7 @@ class Far:
 
 
 @pytest.fixture
-def far(
-    cluster: Cluster, pflow: Pflow, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Far]:
+def far(cluster: Cluster, pflow: Pflow, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Far]:
     """A home that knows the place, with a queue of its own and no worker yet."""
     for name, value in cluster.environment(home).items():
         monkeypatch.setenv(name, value)

@@ -87,6 +87,7 @@ def _worker(client: Client, queue: Queue, turns: Turns, slots: int) -> Worker:
         activities=[turns.drive],
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_concurrent_activities=slots,
+        max_cached_workflows=0,  # a workflow that is kept here has to wait for us for ten seconds if we are gone
         max_heartbeat_throttle_interval=timedelta(seconds=queue.lease_seconds / BEATS_PER_LEASE),
     )
 
