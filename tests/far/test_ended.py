@@ -27,6 +27,9 @@ class Taken:
     def notify(self, run_id: str, event: Event) -> None:
         self.events.append(event)
 
+    def report(self, run_id: str, step: str, message: str) -> None:
+        """What steps say on their way is no event."""
+
 
 def echo(name: str, said: object = "x", **fields: Any) -> dict[str, Any]:
     return {"id": name, "type": "echo", "params": {"said": said}, **fields}
@@ -94,7 +97,8 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
 def told(result: RunResult) -> dict[str, Any]:
     """What can be compared, as JSON has it."""
     fields = {name: value for name, value in result._asdict().items() if name in RunResult._fields}
-    return json.loads(json.dumps({name: fields[name] for name in fields.keys() - NOT_TOLD}, default=_plain))
+    plain = json.dumps({name: fields[name] for name in fields.keys() - NOT_TOLD}, default=_plain)
+    return dict(json.loads(plain))
 
 
 def _plain(value: Any) -> Any:
