@@ -73,3 +73,36 @@ def test_a_worker_that_stood_still_past_its_lease_does_nothing_more(far: Far) ->
     until(lambda: len(far.scene.did()) == 6, "another run")
     assert far.scene.did() == ["a", "b", "c"] * 2
     assert f"{run_id}: taken up" in other.said
+
+
+@pytest.mark.slow
+def test_a_run_survives_a_frozen_worker_and_the_death_of_the_one_that_took_over(far: Far) -> None:
+    frozen = far.worker()
+    pauses = [
+        {
+            "id": f"pause{number}",
+            "type": "code",
+            "params": {"code": "import time; time.sleep(3); result = 1"},
+            "repeatable": True,
+        }
+        for number in (1, 2)
+    ]
+    document = far.scene.write(
+        far.scene.mark("a"), pauses[0], far.scene.mark("b"), pauses[1], far.scene.mark("c"), far.scene.mark("d")
+    )
+    run_id = far.detach(document)
+    until(lambda: far.scene.did() == ["a"], "the first step")
+    frozen.send(signal.SIGSTOP)
+    second = far.worker()
+    until(lambda: far.scene.did() == ["a", "b"], "the step after the takeover")
+    until(lambda: step_is_done(far, run_id, "b"), "its record")
+    frozen.send(signal.SIGCONT)
+    second.end(signal.SIGKILL)
+    far.until_state(run_id, "completed")
+    assert far.scene.did() == ["a", "b", "c", "d"]
+
+
+def step_is_done(far: Far, run_id: str, step: str) -> bool:
+    """Whether the journal has the end of a step."""
+    shown = far.pflow("runs", "show", run_id, "--on", "dev", "--json")
+    return any(one["step"] == step and one["status"] == "completed" for one in shown.json["data"]["steps"])
