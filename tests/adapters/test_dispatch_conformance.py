@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dev_place import Cluster, Worker
 from pflow.core.errors import NotFoundError
 from pflow.core.file.home import Home
 from pflow.engine.ports import Dispatch, RunInfo
@@ -37,9 +39,12 @@ class World:
         return self.workspace.begin({"nodes": list(nodes)})
 
 
-@pytest.fixture(params=["memory", "process"])
+@pytest.fixture(params=["memory", "process", pytest.param("temporal", marks=pytest.mark.needs("postgres", "temporal"))])
 def world(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[World]:
     scene = Scene(tmp_path, home)
+    if request.param == "temporal":
+        yield from _far_world(request.getfixturevalue("cluster"), scene)
+        return
     if request.param == "process":
         with Workspace(Home(home)) as workspace:
 
@@ -65,6 +70,27 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterato
 
     with Workspace(Home(home), journal=journal, dispatch=dispatch) as workspace:
         yield World(workspace, dispatch, scene, drive)
+
+
+def _far_world(cluster: Cluster, scene: Scene) -> Iterator[World]:
+    """A place whose first worker starts when somebody waits for a run: what is submitted before that is not lost."""
+    with Workspace(Home(scene.home)) as workspace:
+        for name, value in {**cluster.settings, "on.dev.queue": scene.folder.name}.items():
+            workspace.set_setting(name, value)
+    workers: list[Worker] = []
+    environ = {**os.environ, **cluster.environment(scene.home)}
+    with Workspace(Home(scene.home), on="dev", environ=environ) as workspace:
+
+        def wait(run_id: str) -> str:
+            workers.append(cluster.start_worker(scene.home))
+            ended = ("completed", "failed", "cancelled")
+            until(lambda: workspace.driving.info(run_id).state in ended, "the end of the run")
+            return workspace.driving.info(run_id).state
+
+        yield World(workspace, workspace._wiring.dispatch, scene, wait)
+    for worker in workers:
+        worker.end_if_alive()
+    scene.close()
 
 
 async def _drive(make: Callable[[], Driver]) -> None:

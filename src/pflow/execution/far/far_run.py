@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 
+from pflow.core.errors import NotFoundError
 from pflow.core.event import Event
 from pflow.engine.again.settle import doubt_error
+from pflow.engine.binding import unstored_secrets
 from pflow.engine.codec import decode_event
 from pflow.engine.history import fold_history, in_doubt
+from pflow.engine.ports import Unrecorded
 from pflow.engine.result import RunResult
 from pflow.engine.value import ValueTable
 from pflow.execution.conclusion import conclude
@@ -24,19 +27,35 @@ class FarRun(LiveRun):
 
     async def finish(self) -> Outcome:
         """Have it driven, and follow it until it ends or waits."""
+        before = await asyncio.to_thread(self._count_events)
         await asyncio.to_thread(lambda: self._wiring.dispatch.submit(self.run_id, self.record()))
-        result = await asyncio.to_thread(self._follow)
+        result = await asyncio.to_thread(self._follow, before)
         return conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
+
+    def record(self) -> Unrecorded:
+        """Record it, unless it could not be submitted then. Raises `StorageError` if the place cannot be reached."""
+        from pflow.adapters.temporal.dispatch import refuse_secrets  # lazy: the client of the service is an extra
+
+        refuse_secrets(unstored_secrets(self.plan, self._inputs, self._wiring.settings.stored()))
+        self._wiring.dispatch.is_driven()
+        return super().record()
 
     def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = False) -> None:
         """Look no longer. The run goes on."""
         self._stopped = True
 
-    def _follow(self) -> RunResult:
+    def _count_events(self) -> int:
+        """How many events the run has already, if it goes on."""
+        try:
+            return self._wiring.journal.info(self.run_id).events
+        except NotFoundError:
+            return 0
+
+    def _follow(self, before: int) -> RunResult:
         """Tell the observer what happens, until the run has ended or waits."""
         journal, run_id = self._wiring.journal, self.run_id
         values = ValueTable(self._wiring.redactor, lambda digest: journal.value(run_id, digest))
-        ending, following, version = Ending(run_id), 0, ""
+        ending, following, version = Ending(run_id, before), 0, ""
         events: list[Event] = []
         while True:
             seen = journal.version()

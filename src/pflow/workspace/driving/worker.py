@@ -50,8 +50,11 @@ def run_worker(home: Home, place: str, *, queue: str = "", slots: int, say: Say)
     """
     found = find_queue(Wiring(home, on=place), queue)
     engine = EngineThread(home, driven=True, on=place)
-    engine.workspaces.open().driving.version()  # the journal is there, and as it should be
-    return asyncio.run(_serve(engine, found, slots, say))
+    try:
+        engine.workspaces.open().driving.version()  # the journal is there, and as it should be
+        return asyncio.run(_serve(engine, found, slots, say))
+    finally:
+        engine.workspaces.close()
 
 
 async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> int:
@@ -84,6 +87,7 @@ def _worker(client: Client, queue: Queue, turns: Turns, slots: int) -> Worker:
         activities=[turns.drive],
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_concurrent_activities=slots,
+        max_cached_workflows=0,  # a workflow that is kept here has to wait for us for ten seconds if we are gone
         max_heartbeat_throttle_interval=timedelta(seconds=queue.lease_seconds / BEATS_PER_LEASE),
     )
 

@@ -1,0 +1,108 @@
+"""Workers may stop, die or stand still at any moment; others go on, and nothing that was done is done again.
+
+What was done is read from what the steps left behind, and from nothing that pflow says.
+"""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.far.conftest import Far
+from tests.robust.world import until
+
+pytestmark = pytest.mark.needs("postgres", "temporal")
+
+
+def test_a_worker_that_is_told_to_stop_finishes_its_steps_and_another_goes_on(far: Far) -> None:
+    first = far.worker()
+    run_id = far.detach(far.scene.write(far.scene.mark("a"), far.scene.hold("b"), far.scene.mark("c")))
+    far.scene.until_began("b")
+    second = far.worker()
+    first.send(signal.SIGTERM)
+    until(lambda: "stopping" in first.said, "the worker stops")
+    far.scene.release("b")
+    until(lambda: not first.is_alive(), "the end of the worker")
+    far.until_state(run_id, "completed")
+    assert far.scene.did() == ["a", "b", "c"]
+    assert run_id in second.said
+
+
+def test_what_a_killed_worker_did_is_asked_about_and_settled(far: Far) -> None:
+    first = far.worker()
+    document = far.scene.write(far.scene.mark("a"), far.scene.hold("b"), far.scene.mark("c"))
+    settled = far.detach(document)
+    far.scene.until_began("b")
+    first.end(signal.SIGKILL)
+    far.worker()
+    far.until_state(settled, "in_doubt", "interrupted", "stopped")
+    far.scene.release("b")
+    refused = far.pflow("runs", "resume", settled, "--on", "dev")
+    assert refused.code == 4, refused
+    assert f"pflow runs settle {settled} --on dev" in refused.err
+    assert far.scene.did().count("c") == 0
+    said = far.pflow("runs", "settle", settled, "b", "--done", "stdout=", "stderr=", "exit_code=0", "--on", "dev")
+    assert said.code == 0, said
+    done = far.pflow("runs", "resume", settled, "--on", "dev")
+    assert done.code == 0, done
+    assert far.scene.did().count("a") == far.scene.did().count("c") == 1
+    assert len(far.scene.until_began("b")) == 1
+
+
+def test_a_worker_that_stood_still_past_its_lease_does_nothing_more(far: Far) -> None:
+    frozen = far.worker()
+    document = far.scene.write(
+        far.scene.mark("a"),
+        {
+            "id": "pause",
+            "type": "code",
+            "params": {"code": "import time; time.sleep(1.5); result = 1"},
+            "repeatable": True,
+        },
+        far.scene.mark("b"),
+        far.scene.mark("c"),
+    )
+    run_id = far.detach(document)
+    until(lambda: far.scene.did() == ["a"], "the first step")
+    frozen.send(signal.SIGSTOP)
+    other = far.worker()
+    far.until_state(run_id, "completed")
+    frozen.send(signal.SIGCONT)
+    assert far.detach(document) != run_id
+    until(lambda: len(far.scene.did()) == 6, "another run")
+    assert far.scene.did() == ["a", "b", "c"] * 2
+    assert f"{run_id}: taken up" in other.said
+
+
+@pytest.mark.slow
+def test_a_run_survives_a_frozen_worker_and_the_death_of_the_one_that_took_over(far: Far) -> None:
+    frozen = far.worker()
+    pauses = [
+        {
+            "id": f"pause{number}",
+            "type": "code",
+            "params": {"code": "import time; time.sleep(3); result = 1"},
+            "repeatable": True,
+        }
+        for number in (1, 2)
+    ]
+    document = far.scene.write(
+        far.scene.mark("a"), pauses[0], far.scene.mark("b"), pauses[1], far.scene.mark("c"), far.scene.mark("d")
+    )
+    run_id = far.detach(document)
+    until(lambda: far.scene.did() == ["a"], "the first step")
+    frozen.send(signal.SIGSTOP)
+    second = far.worker()
+    until(lambda: far.scene.did() == ["a", "b"], "the step after the takeover")
+    until(lambda: step_is_done(far, run_id, "b"), "its record")
+    frozen.send(signal.SIGCONT)
+    second.end(signal.SIGKILL)
+    far.until_state(run_id, "completed")
+    assert far.scene.did() == ["a", "b", "c", "d"]
+
+
+def step_is_done(far: Far, run_id: str, step: str) -> bool:
+    """Whether the journal has the end of a step."""
+    shown = far.pflow("runs", "show", run_id, "--on", "dev", "--json")
+    return any(one["step"] == step and one["status"] == "completed" for one in shown.json["data"]["steps"])
