@@ -9,12 +9,14 @@ from pflow.core.event import Event
 from pflow.engine.again.settle import doubt_error
 from pflow.engine.codec import decode_event
 from pflow.engine.history import fold_history, in_doubt
+from pflow.engine.ports import Unrecorded
 from pflow.engine.result import RunResult
 from pflow.engine.value import ValueTable
 from pflow.execution.conclusion import conclude
 from pflow.execution.far.ended import Ending
 from pflow.execution.live_run import LiveRun
 from pflow.execution.outcome import Outcome
+from pflow.execution.place.able import check_able
 
 _LOOK_SECONDS = 0.05
 
@@ -27,6 +29,12 @@ class FarRun(LiveRun):
         await asyncio.to_thread(lambda: self._wiring.dispatch.submit(self.run_id, self.record()))
         result = await asyncio.to_thread(self._follow)
         return conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
+
+    def record(self) -> Unrecorded:
+        """Only record that it begins or goes on. Raises, before that, `NoWorkerError` if nobody could drive it."""
+        self._wiring.dispatch.is_driven()  # raises if it could not be submitted afterwards
+        check_able(self._wiring, self.plan)
+        return super().record()
 
     def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = False) -> None:
         """Look no longer. The run goes on."""
