@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import dev_cluster
 import dev_conformance
 import dev_needs
+import dev_place
 import dev_servers
 from dev_install import (
     EXE,
@@ -190,11 +190,11 @@ def servers(args: list[str]) -> int:
 
 
 def cluster(args: list[str]) -> int:
-    """cluster [--workers N]   start Postgres and Temporal on loopback until Ctrl-C; leaves nothing behind"""
+    """cluster [--workers N]   start Postgres, Temporal and workers on loopback until Ctrl-C; leaves nothing behind"""
     for name, reason in dev_needs.ensure(["postgres"], session=f"process {os.getpid()}").items():
         say(f"error: {name}: {reason}")
         return 1
-    return dev_cluster.main(args, ["pflow" if shutil.which("pflow") else str(BIN / f"pflow{EXE}")])
+    return dev_place.main(args, ["pflow" if shutil.which("pflow") else str(BIN / f"pflow{EXE}")])
 
 
 def conformance(args: list[str]) -> int:

