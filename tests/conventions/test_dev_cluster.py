@@ -85,7 +85,11 @@ def test_a_cluster_says_how_to_use_it_and_leaves_nothing_behind() -> None:
     folder = Path(tempfile.mkdtemp())  # which the user that Postgres runs as can reach
     folder.chmod(0o711)
     program = subprocess.Popen(
-        [sys.executable, "-c", "import dev_place, sys; sys.exit(dev_place.main(['--workers', '1'], [sys.executable, '-m', 'pflow']))"],
+        [
+            sys.executable,
+            "-c",
+            "import dev_place, sys; sys.exit(dev_place.main(['--workers', '1'], [sys.executable, '-m', 'pflow']))",
+        ],
         cwd=ROOT,
         env={**os.environ, "TMPDIR": str(folder)},
         stderr=subprocess.PIPE,
@@ -98,7 +102,12 @@ def test_a_cluster_says_how_to_use_it_and_leaves_nothing_behind() -> None:
         if line.startswith("Ctrl-C"):
             break
     said = "\n".join(lines)
-    for word in ("on.dev.journal postgresql://pflow@127.0.0.1:", "on.dev.temporal 127.0.0.1:", "run DOCUMENT --on dev", "1 worker, each"):
+    for word in (
+        "on.dev.journal postgresql://pflow@127.0.0.1:",
+        "on.dev.temporal 127.0.0.1:",
+        "run DOCUMENT --on dev",
+        "1 worker, each",
+    ):
         assert word in said
     program.send_signal(signal.SIGINT)
     assert program.wait(60) == 130

@@ -30,9 +30,9 @@ class Far:
         self.home = scene.home
         self._workers: list[Worker] = []
 
-    def worker(self, *words: str) -> Worker:
+    def worker(self, *words: str, home: Path | None = None) -> Worker:
         """One more worker, which takes runs already."""
-        worker = self.cluster.start_worker(self.home, *words)
+        worker = self.cluster.start_worker(home or self.home, *words)
         self._workers.append(worker)
         until(worker.is_ready, "a worker")
         return worker
@@ -65,9 +65,7 @@ class Far:
 
 
 @pytest.fixture
-def far(
-    cluster: Cluster, pflow: Pflow, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Far]:
+def far(cluster: Cluster, pflow: Pflow, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Far]:
     """A home that knows the place, with a queue of its own and no worker yet."""
     for name, value in cluster.environment(home).items():
         monkeypatch.setenv(name, value)

@@ -16,6 +16,7 @@ from tests.far.conftest import Far
 
 pytestmark = pytest.mark.needs("postgres", "temporal")
 
+
 def steady(text: str) -> str:
     """What was said, without what differs from run to run."""
     text = re.sub(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{16}", "RUN", text.replace(" --on dev", ""))

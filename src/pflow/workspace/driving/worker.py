@@ -70,10 +70,10 @@ async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> in
 
     async def work() -> None:
         async with _worker(client, queue, turns, slots):
-            say(f"driving runs of queue `{queue.name}` at `{queue.address}`, up to {slots} at once")
             differing = await asyncio.to_thread(presence.enter)
             if differing:
                 say(f"other node types than here are at {', '.join(differing)}: runs may fail to be taken up by some")
+            say(f"driving runs of queue `{queue.name}` at `{queue.address}`, up to {slots} at once")
             beside = [asyncio.create_task(turns.find_lost(client)), asyncio.create_task(presence.keep(say))]
             await stopping.wait()
             for task in beside:
