@@ -10,6 +10,7 @@ import pytest
 
 from dev_place import Cluster, Worker
 from pflow.core.file.home import Home
+from pflow.engine.ports import RunInfo
 from pflow.workspace import Workspace
 from tests.cli.conftest import Pflow, pflow, registry_file
 from tests.robust.world import until
@@ -40,6 +41,11 @@ class Far:
     def workspace(self) -> Workspace:
         """The place, seen from a program."""
         return Workspace(Home(self.home), on="dev")
+
+    def runs(self) -> list[RunInfo]:
+        """All runs of the place."""
+        with self.workspace() as workspace:
+            return list(workspace.runs(1000))
 
     def state(self, run_id: str) -> str:
         """How a run stands."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
@@ -26,12 +28,7 @@ class TemporalDispatch:
 
     def submit(self, run_id: str, unrecorded: Unrecorded = ALL_RECORDED) -> None:
         """Start the workflow of the run, or wake it."""
-        if unrecorded.inputs:
-            names = ", ".join(f"`{name}`" for name in unrecorded.inputs)
-            raise RunError(
-                f"secret inputs do not leave this machine: {names}",
-                suggestions=["set them where the workers are, with `pflow settings set NAME`, and leave them out here"],
-            )
+        refuse_secrets(unrecorded.inputs)
         self._journal.info(run_id)
         self._connection.call(self._start(run_id))
 
@@ -71,6 +68,16 @@ class TemporalDispatch:
             )
         )
         return len(answer.pollers)
+
+
+def refuse_secrets(names: Iterable[str]) -> None:
+    """Raise `RunError` for inputs that only this machine knows."""
+    listed = ", ".join(f"`{name}`" for name in names)
+    if listed:
+        raise RunError(
+            f"secret inputs do not leave this machine: {listed}",
+            suggestions=["set them where the workers are, with `pflow settings set NAME`, and leave them out here"],
+        )
 
 
 async def start_run(client: Client, queue: Queue, run_id: str) -> None:

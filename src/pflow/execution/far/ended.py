@@ -9,10 +9,12 @@ from pflow.core.event import (
     IN_DOUBT,
     Event,
     ItemCompleted,
+    ModelUsed,
     RunCancelled,
     RunCompleted,
     RunEnding,
     RunFailed,
+    RunForked,
     RunResumed,
     RunStarted,
     RunStopped,
@@ -22,21 +24,26 @@ from pflow.core.event import (
     StepFailed,
 )
 from pflow.engine.history import scope_of
+from pflow.engine.model.spending import NOTHING, Spent
 from pflow.engine.result import RunResult
 
 _CANCELLED = {"type": "cancelled", "message": "the run was cancelled"}
 
 
 class Ending:
-    """Takes a run's events in order. `result` is there while the run has ended, or waits for something."""
+    """Takes a run's events in order. `result` is there while the run has ended, or waits for something.
 
-    def __init__(self, run_id: str) -> None:
+    The first `before` events were there before somebody had the run driven: steps and time count from then on.
+    """
+
+    def __init__(self, run_id: str, before: int = 0) -> None:
         self.result: RunResult | None = None
         self.is_doubtful = False
         """Whether whoever drove the run last found steps in doubt."""
 
         self._run_id = run_id
-        self._began = 0.0
+        self._before = before
+        self._began: float | None = None
         self._completed: dict[str, None] = {}
         self._steps = 0
         self._failed: StepFailed | None = None
@@ -44,18 +51,26 @@ class Ending:
         self._lost: dict[str, tuple[str, int, int]] = {}
         self._section = ""
         self._lost_in_sections: list[tuple[str, str, Mapping[str, object]]] = []
+        self._spent: Spent | None = None
 
     def take(self, event: Event) -> None:
         """One more event."""
+        self._before -= 1
+        is_new = self._before < 0
+        if is_new and self._began is None and isinstance(event, (RunStarted, RunForked, RunResumed)):
+            self._began = event.at
         match event:
-            case RunStarted():
-                self._began = event.at
+            case RunForked():
+                self._steps = 0  # the copies that stand before it are another run's work
             case RunResumed():
                 self._go_on()
             case StepCompleted():
+                self._steps += is_new and event.source == "run"
                 self._note_step(event)
             case ItemCompleted():
-                self._steps += 1
+                self._steps += is_new
+            case ModelUsed():
+                self._spent = (self._spent or NOTHING).plus(event)
             case StepFailed() if event.retry_in is None:
                 self._note_failure(event)
             case StepAsked():
@@ -74,7 +89,10 @@ class Ending:
                 self._stop(event)
 
     def _go_on(self) -> None:
-        self.result, self.is_doubtful, self._failed, self._section = None, False, None, ""
+        """The run is taken up: where it was, or, if it had ended, before the steps that failed."""
+        if self.result is not None and self.result.status in ("failed", "completed"):
+            self._failed, self._section, self._lost_in_sections = None, "", []
+        self.result, self.is_doubtful = None, False
 
     def _stop(self, event: RunStopped) -> None:
         if event.reason == IN_DOUBT:
@@ -86,9 +104,7 @@ class Ending:
             self._end("stopped", event.at, error={"type": "interrupted", "message": message})
 
     def _note_step(self, event: StepCompleted) -> None:
-        if event.source == "run" and not event.writes.get("count"):
-            self._steps += 1
-        if not scope_of(event.step):
+        if not scope_of(event.step) and event.source != "skipped":
             self._completed[event.step] = None
         count = event.writes.get("count")
         if event.failed_items:
@@ -122,8 +138,9 @@ class Ending:
             params=failed.params if failed is not None else None,
             completed=tuple(self._completed),
             steps=self._steps,
-            duration_ms=round((at - self._began) * 1000, 3),
+            duration_ms=round((at - (at if self._began is None else self._began)) * 1000, 3),
             failed_items=tuple(self._lost.values()),
             failed_in_sections=tuple(self._lost_in_sections),
             waiting=tuple(waiting),
+            spent=self._spent,
         )

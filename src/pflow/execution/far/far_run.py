@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+from pflow.core.errors import NotFoundError
 from pflow.core.event import Event
 from pflow.engine.again.settle import doubt_error
 from pflow.engine.codec import decode_event
@@ -26,8 +27,9 @@ class FarRun(LiveRun):
 
     async def finish(self) -> Outcome:
         """Have it driven, and follow it until it ends or waits."""
+        before = await asyncio.to_thread(self._count_events)
         await asyncio.to_thread(lambda: self._wiring.dispatch.submit(self.run_id, self.record()))
-        result = await asyncio.to_thread(self._follow)
+        result = await asyncio.to_thread(self._follow, before)
         return conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
 
     def record(self) -> Unrecorded:
@@ -40,11 +42,18 @@ class FarRun(LiveRun):
         """Look no longer. The run goes on."""
         self._stopped = True
 
-    def _follow(self) -> RunResult:
+    def _count_events(self) -> int:
+        """How many events the run has already, if it goes on."""
+        try:
+            return self._wiring.journal.info(self.run_id).events
+        except NotFoundError:
+            return 0
+
+    def _follow(self, before: int) -> RunResult:
         """Tell the observer what happens, until the run has ended or waits."""
         journal, run_id = self._wiring.journal, self.run_id
         values = ValueTable(self._wiring.redactor, lambda digest: journal.value(run_id, digest))
-        ending, following, version = Ending(run_id), 0, ""
+        ending, following, version = Ending(run_id, before), 0, ""
         events: list[Event] = []
         while True:
             seen = journal.version()
