@@ -22,7 +22,7 @@ HELLO = {
 }
 ASKS = {
     "nodes": [
-        {"id": "ok", "type": "ask", "params": {"prompt": "Go on?", "choices": ["yes", "no"]}},
+        {"id": "ok", "type": "ask", "params": {"prompt": "Go on?", "choices": ["yes", "no"], "who": "agent"}},
         {"id": "after", "type": "echo", "params": {"text": "${ok.answer}"}},
     ],
     "outputs": {"said": {"source": "${after.text}"}},

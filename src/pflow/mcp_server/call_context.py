@@ -63,7 +63,9 @@ class CallContext:
         """
         context = self._context
         if self.answered is not None and self._engine.on:
-            raise ConflictError(f"run `{self.answered.run_id}` goes on at `{self._engine.on}`")  # with the answers
+            run_id = self.answered.run_id
+            await asyncio.to_thread(lambda: self.workspaces.open().driving.take_up(run_id))
+            raise ConflictError(f"run `{run_id}` goes on at `{self._engine.on}`")  # with the answers
         if self._brought is not None:
             begin = _resume(self._brought.run_id, given or {})
         meta = context.request_context.meta if context is not None else None
