@@ -18,7 +18,7 @@ from pflow.adapters.postgres.journal import PostgresJournal
 from pflow.core.setting.place import Place, read_place
 
 TEMPLATE, COMMON = "pflow_template", "pflow_common"
-TABLES = ("runs", "events", "run_values", "inbox", "state")
+TABLES = ("runs", "events", "run_values", "inbox", "state", "workers")
 
 
 class Server:

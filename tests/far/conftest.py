@@ -31,9 +31,9 @@ class Far:
         self.home = scene.home
         self._workers: list[Worker] = []
 
-    def worker(self, *words: str) -> Worker:
+    def worker(self, *words: str, home: Path | None = None) -> Worker:
         """One more worker, which takes runs already."""
-        worker = self.cluster.start_worker(self.home, *words)
+        worker = self.cluster.start_worker(home or self.home, *words)
         self._workers.append(worker)
         until(worker.is_ready, "a worker")
         return worker

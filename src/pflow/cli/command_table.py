@@ -23,6 +23,7 @@ COMMANDS = {
     "send": ("pflow.cli.asking.answer:send", "Send a message to a run that waits for one."),
     "trace": ("pflow.cli.looking.command:trace", "Show what a run did, step by step."),
     "worker": ("pflow.cli.place.worker:worker", "Drive the runs of a place, beside other workers."),
+    "workers": ("pflow.cli.place.workers:workers", "Show the workers of a place."),
     "journal": ("pflow.cli.place.journal:journal", "Make and fill the journal of a place."),
     "state": ("pflow.cli.commands.state:state", "See and change what workflows keep between runs."),
     "llm": ("pflow.cli.model.llm:llm", "Configure language models, and try them."),

@@ -15,6 +15,7 @@ PflowError              pflow             1
         InDoubtError    in_doubt          4
         DamagedError    damaged           1
         StateConflict   state_conflict    1
+        NoWorkerError   no_worker         1
     StepError           execution         1
         DeclinedError   declined          1
         DeliberateError failed_on_purpose 1
@@ -177,6 +178,12 @@ class StateConflict(RunError):
     """Another run, or a person, has changed a value that this one read and wants to replace."""
 
     code = "state_conflict"
+
+
+class NoWorkerError(RunError):
+    """No worker of a place could run it; nothing was begun."""
+
+    code = "no_worker"
 
 
 class StepError(PflowError):

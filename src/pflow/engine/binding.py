@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import orjson
 
@@ -23,13 +23,18 @@ _STRICTEST = ["boolean", "integer", "number", "array", "object", "any", "string"
 
 
 def bind_inputs(
-    plan: Plan, params: Mapping[str, object], *, text: bool = False, secrets: Mapping[str, str] | None = None
+    plan: Plan,
+    params: Mapping[str, object],
+    *,
+    text: bool = False,
+    secrets: Mapping[str, str] | None = None,
+    left: Collection[str] = (),
 ) -> dict[str, object]:
     """The plan's inputs from what a caller gave.
 
     With `text` the values are words of a command line, turned into the declared type; without, they must
-    already fit. A secret input that is not given is looked up in `secrets` by its name, also in upper case.
-    Raises `InputError` with every problem.
+    already fit. A secret input that is not given is looked up in `secrets` by its name, also in upper case. Those that
+    are `left` are bound by whoever drives the run. Raises `InputError` with every problem.
     """
     problems: list[str] = []
     missing: list[str] = []
@@ -42,6 +47,8 @@ def bind_inputs(
             )
             hints.append(did_you_mean(name, plan.inputs))
     for name, declared in plan.inputs.items():
+        if name in left:
+            continue
         found = _looked_up(name, secrets or {}) if declared.secret else None
         if name in params or found is not None:
             given = params.get(name, found)

@@ -112,10 +112,15 @@ def bind(wiring: Wiring, plan: Plan, params: Params, *, text: bool = False) -> d
     """The plan's inputs; secret ones are kept out of everything recorded from here on."""
     wants_secret = any(declared.secret for declared in plan.inputs.values())
     variables = wiring.settings.step_variables() if wants_secret else {}
-    inputs = bind_inputs(plan, params, text=text, secrets=variables)
+    left: list[str] = []
+    if wants_secret and wiring.has_workers:
+        from pflow.execution.place.able import left_to_workers  # lazy: most runs are driven at home
+
+        left = left_to_workers(plan, params)
+    inputs = bind_inputs(plan, params, text=text, secrets=variables, left=left)
     redactor = wiring.redactor
     for name, declared in plan.inputs.items():
-        if declared.secret:
+        if declared.secret and name in inputs:
             _know(redactor, name, inputs[name])
     learn_inputs(plan, inputs, redactor.keep)
     for place, literal in plan.credentials.literals:

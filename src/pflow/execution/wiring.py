@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pflow.adapters.model.models import Models
     from pflow.adapters.model.target import Choice
     from pflow.adapters.postgres.database import PostgresDatabase
+    from pflow.adapters.postgres.roster import Roster
     from pflow.adapters.sqlite_journal import SqliteJournal
     from pflow.adapters.telemetry import Telemetry
     from pflow.core.setting.place import Place
@@ -56,7 +57,7 @@ class Parts(TypedDict, total=False):
     long as it `holds` it. `on` names a place in the settings, where runs are kept instead of in the home. `staying` is
     told what a run waits for; with it, the process stays with its runs while nobody else would take them up when they
     can go on. `llm` asks language models, in place of what is configured. `lends` says that whoever starts runs answers
-    prompts for which there is no model.
+    prompts for which there is no model. `roster` tells who works at the place.
     """
 
     environ: Mapping[str, str]
@@ -80,6 +81,7 @@ class Parts(TypedDict, total=False):
     staying: Staying
     llm: LLM
     lends: bool
+    roster: Roster
 
 
 class Wiring:
@@ -165,6 +167,16 @@ class Wiring:
         from pflow.execution.place.database import open_place  # lazy: most runs are kept at home
 
         return open_place(self.place, self.settings.lookup, self.redactor)
+
+    @cached_property
+    def roster(self) -> Roster:
+        """Who works at the place. Raises `UsageError` without a place."""
+        if "roster" in self._parts:
+            return self._parts["roster"]
+        database = self.place_database  # before what follows: it says what is missing
+        from pflow.adapters.postgres.roster import Roster  # lazy: most runs are driven at home
+
+        return Roster(database)
 
     @cached_property
     def _place_journal(self) -> Journal:

@@ -62,6 +62,10 @@ class CallContext:
         `given` to the run as secret inputs, which are not kept.
         """
         context = self._context
+        if self.answered is not None and self._engine.on:
+            run_id = self.answered.run_id
+            await asyncio.to_thread(lambda: self.workspaces.open().driving.take_up(run_id))
+            raise ConflictError(f"run `{run_id}` goes on at `{self._engine.on}`")  # with the answers
         if self._brought is not None:
             begin = _resume(self._brought.run_id, given or {})
         meta = context.request_context.meta if context is not None else None
@@ -134,6 +138,8 @@ class CallContext:
 
     async def _follow(self, run: LiveRun) -> Outcome:
         """See a run through; one whose questions were answered may be under way here already: then wait for that."""
+        if self._engine.on:
+            self._engine.detached.add(run.run_id)  # it goes on if this call does not wait for it
         try:
             outcome = await self._engine.follow(run)
         except ConflictError:

@@ -46,6 +46,7 @@ def run_http(
     *,
     say: Callable[[str], None],
     toolset: str = "full",
+    on: str = "",
     remote: bool = False,
     hosts: Sequence[str] = (),
     idle: float = IDLE_SECONDS,
@@ -62,7 +63,7 @@ def run_http(
         say(f"bearer token, shown once: {token}")
     if not address.is_loopback:
         say("warning: nothing here is encrypted; put a proxy that speaks TLS in front")
-    server = PflowServer(home, toolset=toolset)
+    server = PflowServer(home, toolset=toolset, on=on)
     server.engine.workspaces.hide(TOKEN, token)
     listener = make_listener(
         server, hosts=names_of(address, hosts), token=token, idle=idle, sessions=sessions, of_a_peer=of_a_peer

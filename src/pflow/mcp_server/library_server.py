@@ -60,8 +60,8 @@ class LibraryServer(MCPServer[Any]):
     detaching: frozenset[str] = frozenset({"workflow_execute"})
     """Tools whose runs may go on by themselves."""
 
-    def __init__(self, home: Home, toolset: str) -> None:
-        self.engine = EngineThread(home)
+    def __init__(self, home: Home, toolset: str, on: str) -> None:
+        self.engine = EngineThread(home, on=on)
         self._workspace = self.engine.workspaces.open
         super().__init__(
             name="pflow",

@@ -31,14 +31,14 @@ _IDLE_SECONDS = 1.0
 _ENDLESS = "subscriptions/listen"
 
 
-def run_server(home: Home, *, toolset: str = "full") -> int:
-    """Serve until the client has gone or a signal comes; the exit code."""
+def run_server(home: Home, *, toolset: str = "full", on: str = "") -> int:
+    """Serve until the client has gone or a signal comes; the exit code. `on` names the place that runs are at."""
     logging.basicConfig(level=logging.WARNING, format="pflow: %(message)s", stream=sys.stderr)
-    return asyncio.run(_serve(home, toolset))
+    return asyncio.run(_serve(home, toolset, on))
 
 
-async def _serve(home: Home, toolset: str) -> int:
-    conversation = Conversation(home, toolset)
+async def _serve(home: Home, toolset: str, on: str) -> int:
+    conversation = Conversation(home, toolset, on)
     return await serve_until_signal(conversation.hold(), stop=conversation.stop)
 
 
@@ -48,8 +48,9 @@ class Conversation:
     What can be answered without the SDK always is; the rest waits for it, in order.
     """
 
-    def __init__(self, home: Home, toolset: str) -> None:
+    def __init__(self, home: Home, toolset: str, on: str) -> None:
         self._home = home
+        self._on = on
         self._toolset = toolset
         self._input, self._output = take_stdio()
         self._greeter = Greeter(toolset)
@@ -133,7 +134,7 @@ class Conversation:
             from pflow.mcp_server.sdk_stream import Incoming, Outgoing  # lazy: as in `_import_sdk`
             from pflow.mcp_server.tool_server import PflowServer  # lazy: as in `_import_sdk`
 
-            self._server = PflowServer(self._home, toolset=self._toolset)
+            self._server = PflowServer(self._home, toolset=self._toolset, on=self._on)
         finally:
             self._loaded.set()
         await self._server.converse(Incoming(self._queue), Outgoing(self._send))

@@ -32,10 +32,10 @@ _logger = logging.getLogger("pflow")
 
 
 class PflowServer(LibraryServer):
-    """The tools of one toolset over one home."""
+    """The tools of one toolset over one home, with runs there or `on` a place."""
 
-    def __init__(self, home: Home, *, toolset: str = "full") -> None:
-        super().__init__(home, toolset)
+    def __init__(self, home: Home, *, toolset: str = "full", on: str = "") -> None:
+        super().__init__(home, toolset, on)
         self._specs = {spec.name: spec for spec in TOOLSETS[toolset]()}
         self._tools = [Tool.model_validate(spec.definition()) for spec in self._specs.values()]
         self._checks: dict[str, ArgumentCheck] = {}
@@ -92,7 +92,7 @@ class PflowServer(LibraryServer):
     async def serve(self, serving: Awaitable[object]) -> None:
         """Wait for the end of `serving`, then end whatever still runs. Meanwhile, runs that are due are taken up."""
         cleaning = asyncio.get_running_loop().run_in_executor(None, self._clean_drafts)
-        driving = asyncio.create_task(drive_beside(self.engine.workspaces, say=_logger.info, warn=_logger.warning))
+        driving = asyncio.create_task(self._drive())
         try:
             await serving
         finally:
@@ -100,6 +100,11 @@ class PflowServer(LibraryServer):
         await asyncio.wait([driving])
         cleaning.cancel()
         await self.engine.close()
+
+    async def _drive(self) -> None:
+        """Take up runs of the home that are due; those of a place have workers."""
+        if not self.engine.on:
+            await drive_beside(self.engine.workspaces, say=_logger.info, warn=_logger.warning)
 
     def _clean_drafts(self) -> None:
         """Delete old drafts. No client waits for it or hears of it."""

@@ -57,6 +57,8 @@ class WarmWorkspaces:
             "limits": self._limits,
             "registry": self._load_registry,
         }
+        if self._fixed.get("on"):
+            kept["roster"] = self._wiring.roster
         kept.update(parts)
         return Workspace(self.home, project=self._project, observer=observer, **kept)
 

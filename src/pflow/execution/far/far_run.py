@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 from pflow.core.errors import NotFoundError
 from pflow.core.event import Event
 from pflow.engine.again.settle import doubt_error
-from pflow.engine.binding import unstored_secrets
 from pflow.engine.codec import decode_event
 from pflow.engine.history import fold_history, in_doubt
-from pflow.engine.ports import Unrecorded
+from pflow.engine.plan import Plan
+from pflow.engine.ports import Observer, Unrecorded
 from pflow.engine.result import RunResult
 from pflow.engine.value import ValueTable
 from pflow.execution.conclusion import conclude
 from pflow.execution.far.ended import Ending
 from pflow.execution.live_run import LiveRun
 from pflow.execution.outcome import Outcome
+from pflow.execution.place.able import check_able
+from pflow.execution.wiring import Wiring
 
 _LOOK_SECONDS = 0.05
 
@@ -29,15 +30,13 @@ class FarRun(LiveRun):
         """Have it driven, and follow it until it ends or waits."""
         before = await asyncio.to_thread(self._count_events)
         await asyncio.to_thread(lambda: self._wiring.dispatch.submit(self.run_id, self.record()))
-        result = await asyncio.to_thread(self._follow, before)
+        result = await self._follow(before)
         return conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
 
     def record(self) -> Unrecorded:
-        """Record it, unless it could not be submitted then. Raises `StorageError` if the place cannot be reached."""
-        from pflow.adapters.temporal.dispatch import refuse_secrets  # lazy: the client of the service is an extra
-
-        refuse_secrets(unstored_secrets(self.plan, self._inputs, self._wiring.settings.stored()))
-        self._wiring.dispatch.is_driven()
+        """Only record that it begins or goes on. Raises, before that, `NoWorkerError` if nobody could drive it."""
+        self._wiring.dispatch.is_driven()  # raises if it could not be submitted afterwards
+        check_able(self._wiring, self.plan)
         return super().record()
 
     def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = False) -> None:
@@ -51,32 +50,49 @@ class FarRun(LiveRun):
         except NotFoundError:
             return 0
 
-    def _follow(self, before: int) -> RunResult:
-        """Tell the observer what happens, until the run has ended or waits."""
-        journal, run_id = self._wiring.journal, self.run_id
-        values = ValueTable(self._wiring.redactor, lambda digest: journal.value(run_id, digest))
-        ending, following, version = Ending(run_id, before), 0, ""
-        events: list[Event] = []
+    async def _follow(self, before: int) -> RunResult:
+        """Look until the run has ended or waits. Between looks no thread is held: a server follows many runs."""
+        look = _Look(self._wiring, self.plan, self.run_id, self._observer, before)
         while True:
-            seen = journal.version()
-            if seen != version:
-                version = seen
-                records = journal.read(run_id, following)
-                following += len(records)
-                for event in (decode_event(record, values) for record in records):
-                    events.append(event)
-                    ending.take(event)
-                    if self._observer is not None:
-                        self._observer.notify(run_id, event)
-                if ending.is_doubtful:
-                    raise doubt_error(run_id, in_doubt(self.plan, fold_history(events, values.know_parts)))
-                if ending.result is not None:
-                    return ending.result
+            found = await asyncio.to_thread(look.take)
+            if found is not None:
+                return found
             if self._stopped:
                 return self._leave()
-            time.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_LOOK_SECONDS)
 
     def _leave(self) -> RunResult:
         place = self._wiring.place
         message = f"run `{self.run_id}` goes on at `{place.name if place is not None else ''}`"
         return RunResult(run_id=self.run_id, status="running", error={"type": "interrupted", "message": message})
+
+
+class _Look:
+    """What was seen of a run so far."""
+
+    def __init__(self, wiring: Wiring, plan: Plan, run_id: str, observer: Observer | None, before: int) -> None:
+        self._journal = journal = wiring.journal
+        self._plan = plan
+        self._run_id = run_id
+        self._observer = observer
+        self._values = ValueTable(wiring.redactor, lambda digest: journal.value(run_id, digest))
+        self._ending = Ending(run_id, before)
+        self._events: list[Event] = []
+        self._version = ""
+
+    def take(self) -> RunResult | None:
+        """Tell the observer what is new; how the run ended, if it has, or what it waits for."""
+        seen = self._journal.version()
+        if seen == self._version:
+            return None
+        self._version = seen
+        for record in self._journal.read(self._run_id, len(self._events)):
+            event = decode_event(record, self._values)
+            self._events.append(event)
+            self._ending.take(event)
+            if self._observer is not None:
+                self._observer.notify(self._run_id, event)
+        if self._ending.is_doubtful:
+            history = fold_history(self._events, self._values.know_parts)
+            raise doubt_error(self._run_id, in_doubt(self._plan, history))
+        return self._ending.result

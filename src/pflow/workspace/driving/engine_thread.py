@@ -32,6 +32,7 @@ class EngineThread:
 
     def __init__(self, home: Home, *, driven: bool = False, on: str = "") -> None:
         self.workspaces = WarmWorkspaces(home, project=current_directory(), driven=driven, on=on)
+        self.on = on
         self.detached: set[str] = set()
         """Runs that were begun here and left to others."""
 

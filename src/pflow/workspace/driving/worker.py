@@ -27,6 +27,7 @@ from pflow.engine.ports import RunInfo
 from pflow.execution.place.queue import find_queue
 from pflow.execution.wiring import Wiring
 from pflow.workspace.driving.engine_thread import EngineThread
+from pflow.workspace.driving.presence import Presence
 from pflow.workspace.driving.until_signal import serve_until_signal
 
 BEATS_PER_LEASE = 3
@@ -60,6 +61,7 @@ def run_worker(home: Home, place: str, *, queue: str = "", slots: int, say: Say)
 async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> int:
     client = await connect(queue)
     turns = Turns(engine, queue, say)
+    presence = Presence(lambda: engine.workspaces.open().place_workers, client.identity, queue, slots)
     stopping = asyncio.Event()
 
     def stop() -> None:
@@ -68,15 +70,27 @@ async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> in
 
     async def work() -> None:
         async with _worker(client, queue, turns, slots):
+            differing = await asyncio.to_thread(presence.enter)
+            if differing:
+                say(f"other node types than here are at {', '.join(differing)}: runs may fail to be taken up by some")
             say(f"driving runs of queue `{queue.name}` at `{queue.address}`, up to {slots} at once")
-            finding = asyncio.create_task(turns.find_lost(client))
+            beside = [asyncio.create_task(turns.find_lost(client)), asyncio.create_task(presence.keep(say))]
             await stopping.wait()
-            finding.cancel()
+            for task in beside:
+                task.cancel()
             turns.drain()
+            await _part(presence, say)
             await turns.ended()
         await engine.close(patient=True)
 
     return await serve_until_signal(work(), stop=stop)
+
+
+async def _part(presence: Presence, say: Say) -> None:
+    try:
+        await asyncio.to_thread(presence.leave)
+    except PflowError as error:
+        say(f"its place does not hear that this worker ends: {error.message}")
 
 
 def _worker(client: Client, queue: Queue, turns: Turns, slots: int) -> Worker:

@@ -8,6 +8,7 @@ from pflow.execution.wiring import Wiring
 
 if TYPE_CHECKING:
     from pflow.workspace.place.journal import PlaceJournal
+    from pflow.workspace.place.workers import PlaceWorkers
 
 
 class Placing:
@@ -25,3 +26,11 @@ class Placing:
         from pflow.workspace.place.journal import PlaceJournal  # lazy: most runs are kept at home
 
         return PlaceJournal(self._wiring)
+
+    @property
+    def place_workers(self) -> PlaceWorkers:
+        """The workers of the place that this workspace is opened `on`."""
+        self._wiring.roster  # noqa: B018 - before what follows: it says what is missing
+        from pflow.workspace.place.workers import PlaceWorkers  # lazy: most runs are driven at home
+
+        return PlaceWorkers(self._wiring)

@@ -1,0 +1,71 @@
+"""`pflow serve mcp --on PLACE`: the same tools, with runs that the workers of the place drive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.far.conftest import Far
+from tests.mcp_server.client import Client
+from tests.mcp_server.conftest import start
+
+__all__ = ["start"]
+
+pytestmark = pytest.mark.needs("postgres", "temporal")
+
+HELLO = {
+    "inputs": {"name": {"type": "string", "required": True}},
+    "nodes": [{"id": "greet", "type": "echo", "params": {"text": "hello ${name}"}}],
+    "outputs": {"greeting": {"source": "${greet.text}"}},
+}
+ASKS = {
+    "nodes": [
+        {"id": "ok", "type": "ask", "params": {"prompt": "Go on?", "choices": ["yes", "no"], "who": "agent"}},
+        {"id": "after", "type": "echo", "params": {"text": "${ok.answer}"}},
+    ],
+    "outputs": {"said": {"source": "${after.text}"}},
+}
+HOLDS = {"nodes": [{"id": "hold", "type": "wait", "params": {"message": "never"}}]}
+
+
+@pytest.fixture
+def client(far: Far, start: Callable[..., Client]) -> Client:
+    """A client of a server whose runs are at the place."""
+    return start("--on", "dev", home=far.home, **far.cluster.environment(far.home))
+
+
+def execute(client: Client, **arguments: Any) -> Any:
+    return client.call("workflow_execute", **arguments)
+
+
+def test_runs_of_agents_are_driven_by_workers(far: Far, client: Client) -> None:
+    refused = execute(client, workflow=HELLO, parameters={"name": "Ada"})
+    assert refused.error["type"] == "no_worker"
+    worker = far.worker()
+    done = execute(client, workflow=HELLO, parameters={"name": "Ada"}).data
+    assert done["outputs"] == {"greeting": "hello Ada"}
+    assert f"{done['run_id']}: completed" in worker.said
+    trace = client.call("trace_read", trace_file=done["run_id"]).data
+    assert trace["status"] == "completed"
+    detached = execute(client, workflow=HELLO, parameters={"name": "Bo"}, detach=True).data["run_id"]
+    far.until_state(detached, "completed")
+
+
+def test_questions_are_answered_and_runs_are_cancelled_there(far: Far, client: Client) -> None:
+    far.worker()
+    waiting = execute(client, workflow=ASKS).data
+    assert waiting["status"] == "waiting"
+    done = execute(client, resume=waiting["run_id"], answers={"ok": "yes"}).data
+    assert done["outputs"] == {"said": "yes"}
+    held = execute(client, workflow=HOLDS, detach=True).data["run_id"]
+    far.until_state(held, "waiting")
+    assert execute(client, cancel=held).data["status"] == "cancelled"
+    assert far.state(held) == "cancelled"
+
+
+def test_a_place_that_is_not_there_is_named_before_a_client_comes(far: Far) -> None:
+    said = far.pflow("serve", "mcp", "--on", "nowhere")
+    assert said.code == 2
+    assert "there is no place `nowhere`" in said.err

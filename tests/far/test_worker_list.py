@@ -1,0 +1,132 @@
+"""Who works at a place, and runs that nobody there could drive: refused before anything is recorded."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Said
+from tests.far.conftest import Far
+from tests.robust.world import until
+
+pytestmark = pytest.mark.needs("postgres", "temporal")
+
+NODE = '''
+from pocketflow import Node
+
+class Own(Node):
+    """Do {what}.
+
+    Interface:
+    - Writes: shared["done"]: str
+    """
+    name = "own"
+
+    def post(self, shared, prep_res, exec_res):
+        shared["done"] = "{what}"
+        return "default"
+'''
+HELLO = {"nodes": [{"id": "a", "type": "echo", "params": {"said": "hello"}}]}
+OWN = {"nodes": [{"id": "a", "type": "own", "params": {}}], "outputs": {"done": {"source": "${a.done}"}}}
+SECRET = {
+    "inputs": {"key_word": {"type": "string", "secret": True, "required": True}},
+    "nodes": [{"id": "a", "type": "code", "params": {"code": "result = len(w)", "inputs": {"w": "${key_word}"}}}],
+    "outputs": {"length": {"source": "${a.result}"}},
+}
+
+
+def write(folder: Path, document: dict[str, Any]) -> str:
+    """A document as a file."""
+    (folder / "document.json").write_text(json.dumps(document))
+    return "document.json"
+
+
+def refused(far: Far, document: str, *words: str) -> dict[str, Any]:
+    """What a submit is refused with; nothing is recorded, whether or not it is detached."""
+    with far.workspace() as workspace:
+        before = workspace.driving.version()
+        for detach in ([], ["--detach"]):
+            said: Said = far.pflow("run", document, *words, "--on", "dev", "--json", *detach)
+            assert said.code == 1, said
+        assert workspace.driving.version() == before
+    found: dict[str, Any] = said.json["error"]
+    return found
+
+
+def write_node(home: Path, what: str) -> None:
+    """Give a home a node type of its own."""
+    (home / "nodes").mkdir(mode=0o700, exist_ok=True)
+    (home / "nodes" / "own.py").write_text(NODE.format(what=what))
+
+
+def listed(far: Far) -> list[dict[str, Any]]:
+    """The workers of the test's queue."""
+    queue = far.pflow("settings", "get", "on.dev.queue").out.strip()
+    found = far.pflow("workers", "--on", "dev", "--json").json["data"]["workers"]
+    return [one for one in found if one["queue"] == queue]
+
+
+def test_workers_are_listed_from_their_start_to_their_end(far: Far) -> None:
+    assert listed(far) == []
+    worker = far.worker("--slots", "7")
+    [found] = listed(far)
+    assert (found["slots"], found["as_here"], found["is_gone"]) == (7, True, False)
+    text = far.pflow("workers", "--on", "dev").out
+    assert found["name"] in text and found["registry"] in text
+    worker.end(signal.SIGTERM)
+    assert listed(far) == []
+
+
+def test_a_worker_that_was_killed_is_shown_as_gone_after_some_leases(far: Far) -> None:
+    far.pflow("settings", "set", "on.dev.lease", "1")
+    far.worker().end(signal.SIGKILL)
+    until(lambda: listed(far)[0]["is_gone"], "the worker counts as gone")
+    assert ", gone" in far.pflow("workers", "--on", "dev").out
+
+
+def test_a_run_is_refused_while_nobody_works_there(far: Far, tmp_path: Path) -> None:
+    document = write(tmp_path, HELLO)
+    error = refused(far, document)
+    assert error["type"] == "no_worker"
+    assert "pflow worker --on dev" in error["suggestions"][0]
+    far.worker("--queue", "another")
+    assert "`another`" in refused(far, document)["message"]
+    far.worker()
+    assert far.pflow("run", document, "--on", "dev").code == 0
+
+
+def test_a_run_is_refused_that_needs_a_node_type_which_no_worker_has(far: Far, tmp_path: Path) -> None:
+    document = write(tmp_path, OWN)
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    (other / "settings.json").write_bytes((far.home / "settings.json").read_bytes())
+    (other / "settings.json").chmod(0o600)
+    write_node(far.home, "this")
+    worker = far.worker(home=other)
+    error = refused(far, document)
+    assert (error["type"], error["details"]["missing"]) == ("no_worker", ["own"])
+    [found] = listed(far)
+    assert not found["as_here"]
+    assert found["name"] in error["details"]["workers"]
+    write_node(other, "that")
+    until(lambda: listed(far)[0]["registry"] != found["registry"], "the worker tells of its new node")
+    assert f"another one is at {found['name']}" in refused(far, document)["message"]
+    write_node(other, "this")
+    until(lambda: listed(far)[0]["as_here"], "the worker has what is here")
+    assert far.pflow("run", document, "--on", "dev").out == "this\n", worker.said
+
+
+def test_a_secret_input_is_looked_up_by_workers_and_refused_if_none_has_it(far: Far, tmp_path: Path) -> None:
+    document = write(tmp_path, SECRET)
+    far.pflow("settings", "set", "on.dev.lease", "2")
+    far.worker()
+    error = refused(far, document)
+    assert error["details"]["missing"] == ["key_word"]
+    assert "pflow settings set KEY_WORD" in error["suggestions"][0]
+    assert refused(far, document, "key_word=much-too-open")["type"] == "execution"
+    assert far.pflow("settings", "set", "KEY_WORD", stdin="0123456789").code == 0
+    until(lambda: far.pflow("run", document, "--on", "dev").out == "10\n", "the worker tells of its new credential")
