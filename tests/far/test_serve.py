@@ -23,7 +23,7 @@ HELLO = {
 ASKS = {
     "nodes": [
         {"id": "ok", "type": "ask", "params": {"prompt": "Go on?", "choices": ["yes", "no"], "who": "agent"}},
-        {"id": "after", "type": "echo", "params": {"text": "${ok.answer}"}},
+        {"id": "after", "type": "echo", "params": {"text": "${ok.choice}"}},
     ],
     "outputs": {"said": {"source": "${after.text}"}},
 }
