@@ -130,7 +130,8 @@ def weigh_words(database: sqlite3.Connection, query: str, kinds: Collection[Kind
         shares={row: min(share, 1.0) for row, share in shares.items()},
         keys=keys,
         match=" OR ".join(dict.fromkeys(match for term in terms for match in term.matches)),
-        unknown=tuple(term.word for term in terms if keys.keys().isdisjoint(term.rows)),
+        # Where there is nothing to search, that says nothing about the words.
+        unknown=tuple(term.word for term in terms if (keys.keys().isdisjoint(term.rows) if keys else not term.rows)),
         called=tuple(key for key in _called(query, kinds) if _exists(database, key)),
     )
 
