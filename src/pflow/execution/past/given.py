@@ -34,8 +34,10 @@ class GivenParams:
         self._redact = wiring.redactor.value
         self._run_id = run_id
         self._history: History = read_history(wiring, run_id, {})
-        self._inputs = {name: _known(name, value) for name, value in self._history.inputs.items()}
         self._plan: Plan = check_again(wiring, run_id, self._history).shown_plan()
+        inputs = {name: _known(name, value) for name, value in self._history.inputs.items()}
+        secret = {name: f"${{{name}}}" for name, declared in self._plan.inputs.items() if declared.secret}
+        self._inputs = {**secret, **inputs}
 
     def of(self, names: Iterable[str]) -> dict[str, JsonView]:
         """The params of steps and items, by name, without what is inside of a sub-workflow or cannot be told.
