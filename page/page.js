@@ -57,7 +57,7 @@
       const box = svg.getBBox(); // the page says the heading itself, so the picture is cut to its graph
       if (box.width) { const all = [box.x - 12, box.y - 12, box.width + 24, box.height + 24]; svg.setAttribute("viewBox", all.join(" ")); svg.setAttribute("width", all[2]); svg.setAttribute("height", all[3]); }
     }
-    if (data && (!drawn || data.steps)) pflow.paint(svg, data.steps, ui.selected, kind === "run" ? pickNode : null);
+    if (data && (!drawn || data.steps)) pflow.paint(svg, data.steps, ui.selected, kind === "run" ? pickNode : null, data.graph);
     drawn = true;
   }
 
@@ -172,7 +172,10 @@
     try {
       const item = file && Object.values(embedded.items).flat().find((i) => i.step === step);
       const found = file ? embedded.details[step] || item || { step, status: "" } : await ask(api(`/step?step=${enc(step)}`));
-      if (ui.selected === step) ui.detail = { ...found, step };
+      if (ui.selected !== step) return;
+      const known = ui.detail && ui.detail.step === step ? ui.detail.params : null;
+      ui.detail = { params: known, ...found, step };
+      if (!file && !found.params && !step.includes("/")) ask(api(`/params?step=${enc(step)}`)).then((params) => { if (ui.detail && ui.detail.step === step) { ui.detail.params = params; draw(); } }, () => {});
     } catch (error) { if (ui.selected === step) ui.detailError = error; }
     draw();
   }

@@ -27,6 +27,7 @@ const pflow = (() => {
     const s = Math.max(0, now - at);
     return s < 60 ? "just now" : s < 3600 ? `${Math.floor(s / 60)} min ago` : s < 86400 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86400)} d ago`;
   };
+  const money = (usd) => `$${usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
   const worded = (status) => String(status).replace("_", " ");
 
   const glyph = (look) => html`<span class="glyph" aria-hidden="true">${GLYPHS[look]}</span>`;
@@ -193,14 +194,16 @@ const pflow = (() => {
     return out;
   }
 
+  const brief = (v) => (v == null ? "" : JSON.stringify(v, (_, one) => (isRef(one) ? size(one.size || 0) : one)).slice(0, 160));
+
   function line(row, i, ui, scale, act) {
     if (row.more) return html`<div class="row more" role="row" aria-rowindex=${i + 1}><div role="gridcell">${button(`${count(row.count, "more item")}`, () => act("items", { step: row.more }), { kind: "link" })}</div></div>`;
     const depth = row.step.split("/").length - 1 + (row.isItem ? 1 : 0), ms = row.isItem ? null : worked(row, ui.now), name = row.isItem ? `[${row.item}]` : row.step.slice(row.step.lastIndexOf("/") + 1);
     const fold = row.items && !row.isItem;
     return html`<div class="row ${row.look} ${ui.selected === row.step ? "selected" : ""}" role="row" id=${`row-${i}`} aria-rowindex=${i + 1} aria-selected=${ui.selected === row.step} @click=${() => act("select", { step: row.step })}>
       <div class="name" role="gridcell" title=${row.step} .style=${`padding-left:${8 + 14 * Math.min(depth, 6)}px`}>${fold ? html`<button class="fold" tabindex="-1" aria-label=${`${ui.unfolded.has(row.step) ? "Hide" : "Show"} the items of ${row.step}`} aria-expanded=${ui.unfolded.has(row.step)} @click=${(e) => { e.stopPropagation(); act("unfold", { step: row.step }); }}>${ui.unfolded.has(row.step) ? "▾" : "▸"}</button>` : nothing}${glyph(row.look)}<span class="hidden">${worded(row.status)}</span><bdi>${name}</bdi>${row.section ? html`<span class="tag">${row.section}</span>` : nothing}${row.items && !row.isItem ? html`<span class="tag">${num(row.items.completed || 0)}/${num(row.items.count)}${row.items.failed ? html` <b class="bad" title="failed">✕${row.items.failed}</b>` : nothing}</span>` : nothing}</div>
-      <div class="took" role="gridcell">${ms == null ? (row.isItem ? worded(row.status) : row.look === "done" ? "" : row.look) : duration(ms)}${row.bars.length > 1 ? html`<span class="tries" title=${count(row.bars.length, "attempt")}>×${row.bars.length}</span>` : nothing}</div>
-      <div class="track" role="gridcell">${row.isItem ? html`<bdi class="soft">${row.error ? row.error.message : ""}</bdi>` : track(row, scale, ui.now)}</div></div>`;
+      <div class="took" role="gridcell">${ms == null ? (row.isItem || row.look === "done" ? "" : row.look) : duration(ms)}${row.attempt > 1 ? html`<span class="tries" title=${count(row.attempt, "attempt")}>×${row.attempt}</span>` : nothing}${row.bars.length > 1 ? html`<span class="tries" title=${count(row.bars.length, "attempt")}>×${row.bars.length}</span>` : nothing}</div>
+      <div class="track" role="gridcell">${row.isItem ? html`<bdi class="soft">${row.error ? row.error.message : brief(row.outputs)}</bdi>` : track(row, scale, ui.now)}</div></div>`;
   }
 
   function timeline(data, ui, act) {
@@ -225,12 +228,12 @@ const pflow = (() => {
     const row = data.steps.find((r) => r.step === ui.selected);
     if (!ui.selected) return html`<aside class="inspector" aria-label="Run">${runValues(data, ui, act)}</aside>`;
     const full = ui.detail && ui.detail.step === ui.selected ? ui.detail : null, node = row ? row.node : ui.selected.replace(/\[\d+\]$/, "");
-    const outputs = full && full.outputs, params = full && (full.params || full.written);
+    const outputs = full && full.outputs, params = full && full.params;
     const plain = outputs && !isRef(outputs) ? Object.fromEntries(Object.entries(outputs).filter(([k, v]) => !(["stdout", "stderr"].includes(k) && typeof v === "string" && v))) : outputs;
     const streams = outputs && !isRef(outputs) ? ["stdout", "stderr"].filter((k) => typeof outputs[k] === "string" && outputs[k]) : [];
     const canFork = row && !ui.file && !row.step.includes("/") && !row.step.includes("#");
     return html`<aside class="inspector" aria-label="Step"><header><h2 tabindex="-1" id="step-title"><bdi>${ui.selected}</bdi></h2>${button("×", () => act("select", { step: "" }), { kind: "close", title: "Close (Esc)" })}</header>
-      <p class="facts">${row ? pill(row.status, row.look) : full ? pill(full.status) : nothing} ${row && worked(row, ui.now) != null ? html`<span>${duration(worked(row, ui.now))}</span>` : nothing}${row && row.source ? html`<span>${{ cache: "from the cache", reuse: "kept from before", settled: "settled by a person", skipped: "its condition was false" }[row.source] || row.source}</span>` : nothing}${row && row.action && row.action !== "default" ? html`<span>→ ${row.action}</span>` : nothing}</p>
+      <p class="facts">${row ? pill(row.status, row.look) : full ? pill(full.status) : nothing} ${row && worked(row, ui.now) != null ? html`<span>${duration(worked(row, ui.now))}</span>` : nothing}${row && row.tokens ? html`<span>${count(row.tokens, "token")}${row.cost ? `, ${money(row.cost)}` : ""}</span>` : nothing}${row && row.source ? html`<span>${{ cache: "from the cache", reuse: "kept from before", settled: "settled by a person", skipped: "its condition was false" }[row.source] || row.source}</span>` : nothing}${row && row.action && row.action !== "default" ? html`<span>→ ${row.action}</span>` : nothing}</p>
       ${canFork ? html`<p>${button("Rerun from here", () => act("fork", { step: row.step }), { disabled: ui.busy === "fork", title: "A new run keeps what came before this step; this run is untouched" })}
         ${ui.failed.fork ? html`<span role="alert">${problem(ui.failed.fork, act, ui)}${ui.failed.fork.type === "in_doubt" ? button("Rerun, also what may have happened", () => act("fork", { step: row.step, rerun: true }), { kind: "danger" }) : nothing}</span>` : nothing}</p>` : nothing}
       ${ui.detailError ? problem(ui.detailError, act, ui) : !full ? html`<p class="soft">loading …</p>` : html`
@@ -257,12 +260,12 @@ const pflow = (() => {
   function graph(data, ui, act) {
     if (ui.graphError) return html`<p class="graph soft">There is no graph: ${ui.graphError}</p>`;
     return html`<details class="graph" ?open=${ui.graphOpen} @toggle=${(e) => act("graph", { open: e.target.open })}><summary><h2>Graph</h2></summary>
-      ${ui.graphLarge ? html`<p>The graph is too large to take in at a glance. ${button("Draw it all the same", () => act("drawAll"))}</p>` : nothing}<div class="canvas" id="graph" tabindex="0"></div></details>`;
+      ${ui.graphLarge ? html`<p>The graph is too large to take in at a glance${data.steps ? "; search the steps instead" : ""}. ${button("Draw it all the same", () => act("drawAll"))}</p>` : nothing}<div class="canvas" id="graph" tabindex="0"></div></details>`;
   }
 
   function runPage(data, ui, act) {
     const over = ["completed", "cancelled", "failed", "stopped", "interrupted", "damaged"].includes(data.status), n = data.steps.length;
-    const facts = [["started", moment(data.started_at)], ["worked", duration(data.status === "running" && data.alive ? (ui.now - data.started_at) * 1000 : data.duration_ms)], ["steps", num(n)], data.tokens ? ["tokens", num(data.tokens)] : null, data.cost ? ["cost", `$${data.cost.toFixed(4)}`] : null, data.kept_bytes ? ["kept here", size(data.kept_bytes)] : null];
+    const facts = [["started", moment(data.started_at)], ["worked", duration(data.status === "running" && data.alive ? (ui.now - data.started_at) * 1000 : data.duration_ms)], ["steps", num(n)], data.tokens ? ["tokens", num(data.tokens)] : null, data.cost ? ["cost", money(data.cost)] : null, data.kept_bytes ? ["kept here", size(data.kept_bytes)] : null];
     return frame(ui, act, html`${ui.file ? html`<span dir="auto">${data.workflow}</span>` : html`<a href=${`/workflows/${enc(data.workflow)}`} dir="auto">${data.workflow || "workflow"}</a>`}<code class="id">${data.run_id}</code>`,
       html`<h1 class="hidden">Run ${data.run_id} of ${data.workflow}</h1>
       <div class="head">${pill(data.status)}<dl>${facts.filter(Boolean).map(([k, v]) => html`<div title=${k === "kept here" ? "Bytes that steps gave and that stayed here, out of any model's context" : nothing}><dt>${k}</dt><dd>${v}</dd></div>`)}${data.forked_from ? html`<div><dt>forked from</dt><dd>${ui.file ? data.forked_from : html`<a href=${`/runs/${data.forked_from}`}>${data.forked_from}</a>`}${data.forked_at ? html` at ${data.forked_at}` : nothing}</dd></div>` : nothing}</dl>
@@ -323,20 +326,20 @@ const pflow = (() => {
   const loadingPage = (ui, act) => frame(ui, act, "", html`<p class="soft">loading …</p>`);
 
   /** Colour a graph that was drawn by the server: boxes by how their steps stand, lines by whether they were taken. */
-  function paint(root, rows, selected, pick) {
+  function paint(root, rows, selected, pick, news) {
     if (!rows) { for (const g of root.querySelectorAll("[data-node]")) g.setAttribute("class", "node plain"); return; }
-    const by = new Map(), took = new Map();
-    for (const row of rows) if (!row.step.includes("/")) { by.set(row.node, row); if (row.action) took.set(row.node, (took.get(row.node) || new Set()).add(row.action)); }
+    const by = new Map(), taken = news && new Set(news.taken);
+    for (const row of rows) if (!row.step.includes("/")) by.set(row.node, row);
     for (const g of root.querySelectorAll("[data-node]")) {
-      const id = g.getAttribute("data-node"), row = by.get(id);
-      g.setAttribute("class", `node ${row ? row.look : "pending"}${row && row.step === selected ? " selected" : ""}`);
-      g.setAttribute("aria-label", `${id}: ${row ? worded(row.status) : "pending"}`);
+      const id = g.dataset.node, row = by.get(id), look = (g.dataset.look = (news && news.looks[id]) || g.dataset.look || g.getAttribute("class") || "pending"), label = `${id}: ${look.replace("-", " ")}`, title = g.querySelector("title");
+      g.setAttribute("class", `node ${look}${row && row.step === selected ? " selected" : ""}`);
+      g.setAttribute("aria-label", label);
+      if (title && title.textContent !== label) title.textContent = label;
       if (pick && !g.onclick) { g.setAttribute("role", "button"); g.setAttribute("tabindex", "0"); g.onclick = () => pick(id); g.onkeydown = (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); pick(id); } }; }
     }
     for (const g of root.querySelectorAll("[data-edge]")) {
-      const name = g.getAttribute("data-edge"), from = name.slice(0, name.indexOf(">")), to = name.slice(name.indexOf(">") + 1, name.lastIndexOf(":")), labels = name.slice(name.lastIndexOf(":") + 1).split(",");
-      const known = took.get(from), taken = known && by.has(to) && by.get(to).look !== "skipped" && labels.some((l) => known.has(l) || / /.test(l));
-      g.setAttribute("class", taken ? "edge taken" : "edge");
+      const name = g.dataset.edge, pair = name.slice(0, name.indexOf(":", name.indexOf(">")));
+      g.setAttribute("class", (taken ? taken.has(pair) : g.classList.contains("taken")) ? "edge taken" : "edge");
     }
   }
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from pflow.core.document.document import Input, Retry
 from pflow.core.template.template import compile_value
-from pflow.drawing.happened import NODE_STATES, fold_happened
+from pflow.drawing.happened import fold_happened
 from pflow.drawing.svg import draw_svg, stylesheet
 from pflow.drawing.text import draw_mermaid, draw_text
+from pflow.engine.ending.look import LOOKS
 from pflow.engine.plan import Plan, PlanBatch, PlanNode
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -236,7 +237,7 @@ def test_a_picture_of_a_run_tells_what_became_of_each_node_and_edge() -> None:
 
 
 def test_every_state_of_a_node_has_its_colours() -> None:
-    assert [state for state in NODE_STATES if f".{state}" not in stylesheet()] == []
+    assert [state for state in LOOKS if f".{state}" not in stylesheet()] == []
 
 
 def boxes(picture: str) -> list[tuple[float, float, float, float]]:

@@ -65,11 +65,11 @@ class Served:
         finally:
             connection.close()
 
-    def do(self, work: Callable[[Workspace], T]) -> T:
+    def do(self, work: Callable[[Workspace], T], **parts: Any) -> T:
         """Something with the workspace, on a thread of its own: one with a browser in it has an event loop already."""
 
         def inside() -> T:
-            with Workspace(self.home) as workspace:
+            with Workspace(self.home, **parts) as workspace:
                 return work(workspace)
 
         with ThreadPoolExecutor(1) as threads:

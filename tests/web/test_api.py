@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from pflow.testing import ScriptedLLM
 from pflow.web.data import MOST_DRAWN, PAGE_RUNS
 from pflow.web.feed import MOST_CLIENTS
+from pflow.workspace import Workspace
 from tests.web.serving import TOKEN, Served, serve
 
 TWO = {"name": "two", "nodes": [{"id": n, "type": "echo", "params": {"text": n}} for n in ("a", "b")]}
@@ -97,13 +99,16 @@ def test_parameters_are_told_as_the_node_got_them_without_secrets(page: Served) 
     document = {
         "name": "keyed",
         "inputs": {"key": {"type": "string", "secret": True}, "who": {"type": "string"}},
-        "nodes": [{"id": "a", "type": "echo", "params": {"text": "${who} has ${key}", "all": "${run.id}"}}],
+        "nodes": [
+            {"id": "a", "type": "echo", "params": {"text": "${who} is", "all": "${run.id}"}},
+            {"id": "b", "type": "echo", "params": {"text": "${who} has ${key}"}},
+        ],
     }
     run = page.run(document, key="s3cret-s3cret", who="Ada")
-    answer = page.ask(f"/api/runs/{run}/step?step=a")
-    assert answer.json["data"]["params"]["text"].startswith("Ada has ")
-    assert answer.json["data"]["params"]["all"] == run
-    assert b"s3cret" not in answer.body + page.ask(f"/api/runs/{run}").body
+    answer = page.ask(f"/api/runs/{run}/params?step=a")
+    assert answer.json["data"] == {"text": "Ada is", "all": run}
+    assert page.ask(f"/api/runs/{run}/params?step=b").json["data"] == {"text": "Ada has ${key}"}
+    assert b"s3cret" not in page.ask(f"/api/runs/{run}").body
 
 
 def test_items_of_a_batch_are_told_one_by_one(page: Served) -> None:
@@ -211,3 +216,14 @@ def test_an_answer_that_does_not_fit_says_what_would(page: Served) -> None:
         assert page.ask(f"/api/runs/{run}/answer", method="POST", body=body).status == 400
     assert page.ask(f"/api/runs/{run}/answer", method="POST", body={"choice": "yes"}).status == 200
     assert page.ask(f"/api/runs/{run}/answer", method="POST", body={"choice": "yes"}).status in (400, 404, 409)
+
+
+def test_tokens_and_cost_are_told_of_the_step_and_of_the_run(page: Served) -> None:
+    def ask(workspace: Workspace) -> str:
+        return workspace.run({"name": "asks", "nodes": [{"id": "m", "type": "llm", "params": {"prompt": "hi"}}]}).run_id
+
+    run = page.do(ask, llm=ScriptedLLM(["hello"]))
+    data = page.ask(f"/api/runs/{run}").json["data"]
+    trace = page.do(lambda workspace: workspace.show_run(run))
+    assert data["tokens"] == data["steps"][0]["tokens"] == trace["tokens"]
+    assert data["tokens"] > 0

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, get_args
 
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import JsonView, objects_in
 from pflow.engine.again.name import node_of
+from pflow.engine.ending.look import Look, look_of
 from pflow.engine.plan import Plan, PlanNode
 
-NodeState = Literal["pending", "running", "done", "failed", "skipped", "asked", "reused", "cached", "in-doubt"]
-"""How far a node came; a class of its box in a picture."""
-
-NODE_STATES: tuple[NodeState, ...] = get_args(NodeState)
-
-_STATES: Mapping[object, NodeState] = {
-    "running": "running",
-    "retrying": "running",
-    "not_yet": "running",
-    "completed": "done",
-    "skipped": "skipped",
-    "failed": "failed",
-    "handled": "failed",
-    "waiting": "asked",
-    "in_doubt": "in-doubt",
-}
-_SOURCES: Mapping[object, NodeState] = {"cache": "cached", "reuse": "reused"}
 _LEFT = frozenset({"completed", "skipped", "handled"})
 """How a step is when the edges of its action are taken."""
 
@@ -34,14 +17,14 @@ _LEFT = frozenset({"completed", "skipped", "handled"})
 class Happened(Frozen):
     """The state of each node by its id, and the pairs of nodes, by number, between which a run passed."""
 
-    states: Mapping[str, NodeState]
+    states: Mapping[str, Look]
     taken: frozenset[tuple[int, int]]
 
 
 def fold_happened(plan: Plan, trace: JsonView) -> Happened:
     """What the run with this trace did in `plan`, the plan of its document."""
     is_running = trace.get("status") == "running"
-    states: dict[str, NodeState] = {}
+    states: dict[str, Look] = {}
     last: dict[str, JsonView] = {}
     left: list[tuple[PlanNode, str]] = []
     for entry in objects_in(trace.get("steps")):
@@ -52,18 +35,16 @@ def fold_happened(plan: Plan, trace: JsonView) -> Happened:
         states[node.id] = _state(entry, is_running=is_running)
         if entry.get("status") in _LEFT:
             left.append((node, str(entry.get("action"))))
-    rest: NodeState = "skipped" if trace.get("status") == "completed" else "pending"
+    rest: Look = "skipped" if trace.get("status") == "completed" else "pending"
     return Happened(
         states={node.id: states.get(node.id, rest) for node in plan.nodes if node.choice is None},
         taken=frozenset(pair for node, action in left for pair in _passed(plan, node, action, last)),
     )
 
 
-def _state(entry: JsonView, *, is_running: bool) -> NodeState:
-    found = _STATES.get(entry.get("status"), "pending")
-    if found == "running" and not is_running:
-        return "pending"  # the next attempt was to come when the run ended
-    return _SOURCES.get(entry.get("source"), found) if found == "done" else found
+def _state(entry: JsonView, *, is_running: bool) -> Look:
+    found = look_of(entry.get("status"), entry.get("source"))
+    return "pending" if found == "running" and not is_running else found  # the next attempt was to come
 
 
 def _passed(plan: Plan, node: PlanNode, action: str, last: Mapping[str, JsonView]) -> Iterator[tuple[int, int]]:

@@ -38,7 +38,7 @@ from pflow.engine.again.name import top_of
 from pflow.engine.codec import decode_event
 from pflow.engine.ending.worked import Worked
 from pflow.engine.history import scope_of
-from pflow.engine.ports import Journal, Record
+from pflow.engine.ports import Journal, Record, RunInfo
 from pflow.engine.value import ShownValues
 from pflow.execution.again.item_count import ITEM_KINDS, CountedItems
 from pflow.execution.past.attempt import Attempts
@@ -67,7 +67,12 @@ _EVERY_TRACES = 64
 def read_trace(journal: Journal, run_id: str) -> dict[str, object]:
     """The trace of a run as it stands now."""
     info = journal.info(run_id)
-    trace = build_trace(run_id, journal.read(run_id), alive=info.alive)
+    return trace_of(run_id, journal.read(run_id), info)
+
+
+def trace_of(run_id: str, records: Sequence[Record], info: RunInfo) -> dict[str, object]:
+    """The trace that records of a run give; `info` was looked up before them, or tells no more than they do."""
+    trace = build_trace(run_id, records, alive=info.alive)
     if trace["status"] == "running" or info.status == "damaged":  # else its end is newer than what was looked up first
         trace["status"] = info.state
     return trace

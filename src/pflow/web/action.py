@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pflow.core.errors import InputError, UsageError
 from pflow.core.library.reference import is_path
+from pflow.workspace.asking.who import user_name
 
 if TYPE_CHECKING:
     from pflow.workspace import Workspace
@@ -53,7 +53,7 @@ def answer_run(workspace: Workspace, run_id: str, body: Body) -> dict[str, objec
     """Answer a question of a run, or send it a message; somebody takes it up then."""
     step, choice, message = (body.get(name) for name in ("step", "choice", "message"))
     if isinstance(message, str):
-        answered = workspace.send(run_id, message, _texts(body, "fields"), by=_user_name(), via="page")
+        answered = workspace.send(run_id, message, _texts(body, "fields"), by=user_name(), via="page")
     else:
         answered = workspace.answer(
             run_id,
@@ -61,7 +61,7 @@ def answer_run(workspace: Workspace, run_id: str, body: Body) -> dict[str, objec
             choice if isinstance(choice, str) else None,
             _texts(body, "fields"),
             declined=body.get("declined") is True,
-            by=_user_name(),
+            by=user_name(),
             via="page",
             text=True,
         )
@@ -85,10 +85,3 @@ def _texts(body: Body, name: str) -> dict[str, object]:
     if not isinstance(found, Mapping) or not all(isinstance(value, str) for value in found.values()):
         raise InputError(f"`{name}` is an object of texts")
     return {str(key): value for key, value in found.items()}
-
-
-def _user_name() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return ""

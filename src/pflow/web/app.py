@@ -69,6 +69,7 @@ class Pages:
             ("/api/runs/{run}/events", self._run_events),
             ("/api/runs/{run}/questions", self._questions),
             ("/api/runs/{run}/step", self._step),
+            ("/api/runs/{run}/params", self._params),
             ("/api/runs/{run}/items", self._items),
             ("/api/runs/{run}/graph.svg", self._graph),
             ("/api/runs/{run}/values/{digest}", self._value),
@@ -168,6 +169,10 @@ class Pages:
     async def _step(self, request: Request) -> Response:
         run, step = request.path_params["run"], request.query_params.get("step", "")
         return reply(await self._backend.read(lambda workspace: workspace.viewing.step(run, step)))
+
+    async def _params(self, request: Request) -> Response:
+        run, step = request.path_params["run"], request.query_params.get("step", "")
+        return reply(await self._backend.act(lambda workspace: workspace.params(run, [step]).get(step)))
 
     async def _items(self, request: Request) -> Response:
         run, step = request.path_params["run"], request.query_params.get("step", "")

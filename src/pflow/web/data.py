@@ -78,13 +78,27 @@ def open_questions(workspace: Workspace, run_id: str, status: str) -> list[dict[
 
 def run_graph(workspace: Workspace, reference: str, *, draw_all: bool = False) -> str:
     """The graph of a run's document, or nothing if it is too large to be of use."""
-    return _draw(workspace.viewing.plan(reference), draw_all)
+    # lazy: the page is served sooner without it
+    from pflow.drawing.happened import fold_happened
+    from pflow.drawing.svg import draw_svg
+
+    plan, trace = workspace.graph(reference)
+    return draw_svg(plan, fold_happened(plan, trace), style=False) if draw_all or is_drawn(plan) else ""
 
 
-def _draw(plan: Plan, draw_all: bool) -> str:
-    from pflow.drawing.svg import draw_svg  # lazy: the page is served sooner without it
+def is_drawn(plan: Plan) -> bool:
+    """Whether a graph is drawn without being asked for."""
+    return len(plan.drawn.nodes) <= MOST_DRAWN
 
-    return "" if len(plan.drawn.nodes) > MOST_DRAWN and not draw_all else draw_svg(plan, style=False)
+
+def happened_data(plan: Plan, run: Mapping[str, object]) -> dict[str, object]:
+    """What a run made of its graph: the look of each node, and the edges that it took, as pictures name them."""
+    from pflow.drawing.happened import fold_happened  # lazy: the page is served sooner without it
+
+    happened = fold_happened(plan, run)
+    names = [node.id for node in plan.nodes]
+    taken = sorted(f"{names[source]}>{names[target]}" for source, target in happened.taken)
+    return {"looks": happened.states, "taken": taken}
 
 
 def workflow_data(workspace: Workspace, name: str) -> dict[str, object]:
@@ -107,7 +121,10 @@ def workflow_data(workspace: Workspace, name: str) -> dict[str, object]:
 
 def workflow_graph(workspace: Workspace, name: str, *, draw_all: bool = False) -> str:
     """The graph of a saved workflow, or nothing if it is too large to be of use."""
-    return _draw(workspace.check(_saved(name)).shown_plan(), draw_all)
+    from pflow.drawing.svg import draw_svg  # lazy: the page is served sooner without it
+
+    plan = workspace.check(_saved(name)).shown_plan()
+    return draw_svg(plan, style=False) if draw_all or is_drawn(plan) else ""
 
 
 def workflows_data(workspace: Workspace) -> dict[str, object]:

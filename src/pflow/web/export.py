@@ -49,8 +49,10 @@ def export_run(workspace: Workspace, reference: str) -> str:
 def _details(workspace: Workspace, run_id: str) -> tuple[dict[str, object], bool]:
     kept: dict[str, object] = {}
     room = _MOST_BYTES
-    found = workspace.viewing.steps(run_id, lambda _: True)
-    for step, entry in found.items():
+    found = {str(entry.get("step")): entry for entry in objects_in(workspace.show_run(run_id).get("steps"))}
+    given = workspace.params(run_id, found)
+    for step, told in found.items():
+        entry = {"params": given[step], **told} if step in given else told
         room -= len(orjson.dumps(entry, default=str))
         if room < 0:
             break

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import orjson
 
 from pflow.core.errors import NotFoundError, PflowError
+from pflow.web.data import happened_data, is_drawn
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from pflow.web.backend import Backend
-    from pflow.workspace import Workspace
+    from pflow.workspace import Plan, Workspace
     from pflow.workspace.viewing.viewing import Following
 
 MOST_CLIENTS = 32
@@ -63,6 +64,8 @@ class Feed:
         with self._client():
             yield _RETRY
             following = await self._backend.read(lambda workspace: _begin(workspace, run_id, after))
+            plan: Plan | None = None
+            is_planned = False
             told = time.monotonic()
             while True:
                 changed = self._changed  # before it is read: what is stored meanwhile must not be missed
@@ -75,6 +78,10 @@ class Feed:
                     yield _event("problem", str(following.view.seq), {"message": error.message})
                     return
                 if news is not None:
+                    if not is_planned:
+                        is_planned, plan = True, await self._backend.act(lambda workspace: _plan(workspace, run_id))
+                    if plan is not None:
+                        news["graph"] = happened_data(plan, following.told())
                     yield _event("run", str(following.view.seq), news)
                     told = time.monotonic()
                 elif time.monotonic() - told >= _BEAT_SECONDS:
@@ -128,6 +135,15 @@ def _begin(workspace: Workspace, run_id: str, after: int) -> Following:
     following = workspace.viewing.follow(run_id)
     following.skip(after)
     return following
+
+
+def _plan(workspace: Workspace, run_id: str) -> Plan | None:
+    """The plan of a run whose graph is drawn."""
+    try:
+        plan = workspace.plan_of(run_id)
+    except PflowError:
+        return None  # a document of another version, or of a program
+    return plan if is_drawn(plan) else None
 
 
 def _event(kind: str, number: str, data: object) -> bytes:

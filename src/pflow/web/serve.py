@@ -10,6 +10,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Callable, Generator
+from pathlib import Path
 from urllib.parse import quote
 
 import orjson
@@ -47,10 +48,15 @@ def path_of(run_id: str) -> str:
     return f"/runs/{quote(run_id, safe='')}" if run_id else "/"
 
 
-def find_served(home: Home) -> Place | None:
-    """The page of this home that is served already, if it answers."""
+def served_file(home: Home, on: str = "") -> Path:
+    """Where it is noted that the page of this home, or of the place `on`, is served."""
+    return home.page.with_name(f"page-{on}.json") if on else home.page
+
+
+def find_served(home: Home, on: str = "") -> Place | None:
+    """The page of this home, or of the place `on`, that is served already, if it answers."""
     try:
-        found = orjson.loads(read_private(home.page, _MOST_BYTES))
+        found = orjson.loads(read_private(served_file(home, on), _MOST_BYTES))
         place = Place(port=int(found["port"]), token=str(found["token"]))
     except (PflowError, OSError, ValueError, KeyError, TypeError):
         return None
@@ -83,21 +89,24 @@ def bind(port: int | None) -> socket.socket:
         ) from None
 
 
-def run_page(home: Home, open_workspace: Open, bound: socket.socket, ready: Callable[[Place], None]) -> int:
-    """Serve until a signal comes; the exit code. `ready` is told where, once requests are answered."""
+def run_page(noted: Path, open_workspace: Open, bound: socket.socket, ready: Callable[[Place], None]) -> int:
+    """Serve until a signal comes; the exit code. `ready` is told where, once requests are answered.
+
+    It is also `noted` in a file, see `served_file`.
+    """
     place = Place(port=bound.getsockname()[1], token=secrets.token_urlsafe(32))
     listener = make_listener(open_workspace, place, lambda: ready(place))
-    write_atomic(home.page, orjson.dumps({"port": place.port, "token": place.token}), durable=False)
+    write_atomic(noted, orjson.dumps({"port": place.port, "token": place.token}), durable=False)
     try:
         return asyncio.run(_serve(listener, bound))
     finally:
-        _forget(home, place)
+        _forget(noted, place)
 
 
-def _forget(home: Home, place: Place) -> None:
+def _forget(noted: Path, place: Place) -> None:
     with contextlib.suppress(PflowError, OSError, ValueError):
-        if orjson.loads(read_private(home.page, _MOST_BYTES)).get("token") == place.token:
-            home.page.unlink()
+        if orjson.loads(read_private(noted, _MOST_BYTES)).get("token") == place.token:
+            noted.unlink()
 
 
 def make_listener(open_workspace: Open, place: Place, ready: Callable[[], None]) -> Listener:

@@ -11,8 +11,8 @@ import pytest
 
 from pflow.core.file.home import Home
 from pflow.core.json_type import objects_in
+from pflow.engine.ending.look import LOOKS
 from pflow.execution.view.items import DONE, FAILED, RUNNING, Items
-from pflow.execution.view.row import LOOKS
 from pflow.workspace import Workspace
 from pflow.workspace.viewing.viewing import Following
 

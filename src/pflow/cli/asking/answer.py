@@ -133,6 +133,6 @@ def _go_on(console: Console, answered: Answered, said: str, *, resume: bool) -> 
 
 
 def _user_name() -> str:
-    from pflow.cli.asking.terminal_asker import user_name  # lazy: completion needs no names
+    from pflow.workspace.asking.who import user_name  # lazy: completion needs no names
 
     return user_name()

@@ -14,6 +14,7 @@ from pflow.core.errors import InputError
 from pflow.core.event import StepAsked
 from pflow.core.printable import escape, shorten
 from pflow.workspace.asking.question import Given, Reply, Waiting, is_optional, read_reply, show_waiting
+from pflow.workspace.asking.who import user_name
 
 if TYPE_CHECKING:
     from pflow.cli.console import Console
@@ -114,16 +115,6 @@ class TerminalAsker:
         if line is None:
             self._console.say("")  # ends the line of the prompt
         return line
-
-
-def user_name() -> str:
-    """Who is at the terminal, as the system knows them."""
-    import getpass  # lazy: only for those who answer
-
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return ""
 
 
 def _lines(prompt: str) -> str:

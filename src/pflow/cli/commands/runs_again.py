@@ -146,10 +146,6 @@ def _read_outputs(console: Console, word: str) -> dict[str, object]:
 
 
 def _who() -> str:
-    """The name of the person at this machine, if it is known."""
-    import getpass  # lazy: only for what is recorded with a name
+    from pflow.workspace.asking.who import user_name  # lazy: only for what is recorded with a name
 
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return ""
+    return user_name()

@@ -5,7 +5,8 @@ Steps inside of sub-workflows are left out: what their workflow was given is wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from pflow.core.errors import PflowError
@@ -18,40 +19,57 @@ from pflow.engine.history import History
 from pflow.engine.name_lookup import Names, StepLookup
 from pflow.engine.plan import Plan, PlanNode
 from pflow.engine.state import ScopeState
+from pflow.engine.value import Withheld
 from pflow.execution.begin import check_again, read_history
 from pflow.execution.wiring import Wiring
 
 
 class GivenParams:
-    """Renders the params of steps and items of one run, without secrets. Raises `PflowError` where it cannot."""
+    """Renders the params of steps and items of one run, without secrets.
+
+    Raises `PflowError` if its document cannot be read.
+    """
 
     def __init__(self, wiring: Wiring, run_id: str) -> None:
         self._redact = wiring.redactor.value
         self._run_id = run_id
         self._history: History = read_history(wiring, run_id, {})
         self._plan: Plan = check_again(wiring, run_id, self._history).shown_plan()
+        inputs = {name: _known(name, value) for name, value in self._history.inputs.items()}
+        secret = {name: f"${{{name}}}" for name, declared in self._plan.inputs.items() if declared.secret}
+        self._inputs = {**secret, **inputs}
 
-    def of(self, name: str) -> JsonView | None:
-        """The params of a step or an item; None for what is inside of a sub-workflow, or is not known."""
+    def of(self, names: Iterable[str]) -> dict[str, JsonView]:
+        """The params of steps and items, by name, without what is inside of a sub-workflow or cannot be told.
+
+        All are told in one walk through what happened.
+        """
+        events: list[Event] = list(self._history.steps.get("", ()))
+        begun = {event.step: at for at, event in enumerate(events) if isinstance(event, StepStarted)}
+        places = sorted((begun.get(split_item(name)[0], len(events)), name) for name in names)
+        state = ScopeState(self._plan, "", self._history.real)
+        found: dict[str, JsonView] = {}
+        done = 0
+        for place, name in places:
+            for event in events[done:place]:
+                state.apply(event)
+            done = place
+            with suppress(PflowError):
+                if (params := self._render(name, state)) is not None:
+                    found[name] = params
+        return found
+
+    def _render(self, name: str, state: ScopeState) -> JsonView | None:
+        """The params of one step or item, which begins where the state is."""
         step, item = split_item(name)
         node = self._plan.by_id.get(node_of(step) or "")
         if node is None or node.choice is not None:
             return None
-        state = ScopeState(self._plan, "", self._history.real)
-        for event in self._before(step):
-            state.apply(event)
         about = {"id": self._run_id, "name": self._history.workflow, **_moment(self._history)}
-        names = Names(state, self._history.inputs, None, about, self._history.kept.seen_by(self._plan))
+        names = Names(state, self._inputs, None, about, self._history.kept.seen_by(self._plan))
         visit = int(step.partition("#")[2] or 1)
-        found = _render(node, StepLookup(names, node.number, visit), names, visit, item)
-        shown = self._redact(found)
+        shown = self._redact(_render(node, StepLookup(names, node.number, visit), names, visit, item))
         return shown if isinstance(shown, Mapping) else None
-
-    def _before(self, step: str) -> list[Event]:
-        """The events up to the last start of a step."""
-        events: list[Event] = list(self._history.steps.get("", ()))
-        starts = [at for at, event in enumerate(events) if isinstance(event, StepStarted) and event.step == step]
-        return events[: starts[-1]] if starts else events
 
 
 def _render(node: PlanNode, lookup: StepLookup, names: Names, visit: int, item: int | None) -> dict[str, object]:
@@ -75,9 +93,6 @@ def _moment(history: History) -> dict[str, object]:
     return {"started_at": started, "date": history.date or started[:10]}
 
 
-def params_or_none(given: GivenParams | None, name: str) -> JsonView | None:
-    """The params of a step, if they can be rendered again."""
-    try:
-        return None if given is None else given.of(name)
-    except PflowError:
-        return None
+def _known(name: str, value: object) -> object:
+    """An input; one that is secret and not known now stays the template that names it."""
+    return f"${{{name}}}" if isinstance(value, Withheld) else value

@@ -5,24 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pflow.core.event import StepCompleted, StepFailed, StepNotYet, StepStarted
+from pflow.engine.ending.look import Look, look_of
+from pflow.engine.model.spending import Spent
 from pflow.execution.view.items import Items
 
-LOOKS = ("pending", "running", "done", "failed", "skipped", "asked", "reused", "cached", "in-doubt")
-"""How nodes, rows and bars can look."""
-
-_LOOK_OF = {
-    "running": "running",
-    "retrying": "running",
-    "not_yet": "running",
-    "waiting": "asked",
-    "completed": "done",
-    "skipped": "skipped",
-    "failed": "failed",
-    "handled": "failed",
-    "in_doubt": "in-doubt",
-    "interrupted": "pending",
-}
-_LOOK_OF_SOURCE = {"cache": "cached", "reuse": "reused"}
 _UNDER_WAY = ("running", "retrying", "not_yet")
 _MOST_MESSAGE = 300
 
@@ -36,7 +22,7 @@ class Bar:
         self.number = number
         self.at = at
         self.end: float | None = None
-        self.look = "running"
+        self.look: Look = "running"
 
     def as_data(self) -> list[object]:
         """As a page gets it."""
@@ -60,6 +46,7 @@ class Row:
         self.bars: list[Bar] = []
         self.waits: list[tuple[float, float | None]] = []
         self.items: Items | None = None
+        self.spent: Spent | None = None
         self._since = 0.0
 
     @property
@@ -123,13 +110,13 @@ class Row:
             self.items.cut_off()
 
     @property
-    def look(self) -> str:
+    def look(self) -> Look:
         """The class that it is drawn with."""
-        return _LOOK_OF_SOURCE.get(self.source) or _LOOK_OF.get(self.status, "pending")
+        return look_of(self.status, self.source)
 
     def as_data(self, status: str) -> dict[str, object]:
         """As a page gets it, with the status that it has for somebody who knows whether its process is alive."""
-        look = self.look if status == self.status else _LOOK_OF.get(status, "pending")
+        look = look_of(status, self.source)
         data: dict[str, object] = {
             "step": self.step,
             "node": self.node,
@@ -147,6 +134,8 @@ class Row:
             "action": self.action,
             "message": self.message,
             "section": self.section,
+            "tokens": self.spent and self.spent.tokens,
+            "cost": self.spent and self.spent.cost,
             "items": self.items.as_data() if self.items is not None and len(self.items) else None,
         }
         data.update({name: value for name, value in facts.items() if value})

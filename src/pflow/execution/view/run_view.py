@@ -10,6 +10,7 @@ from pflow.core.event import (
     Event,
     ItemFailed,
     ItemStarted,
+    ModelUsed,
     RunCancelled,
     RunCompleted,
     RunEnding,
@@ -29,6 +30,7 @@ from pflow.engine.again.name import top_of
 from pflow.engine.codec import decode_event, item_of
 from pflow.engine.ending.worked import Worked
 from pflow.engine.history import scope_of
+from pflow.engine.model.spending import Spending
 from pflow.engine.ports import Record, RunInfo
 from pflow.engine.value import ShownValues
 from pflow.execution.again.item_count import ITEM_KINDS
@@ -56,7 +58,7 @@ class RunView:
         self._sections: dict[str, str] = {}
         self._last = 0.0
         self._kept_bytes = 0
-        self._usage = {"tokens": 0, "cost": 0.0}
+        self._spending = Spending()
         self._shown_as: dict[str, str] = {}
 
     def note(self, records: Sequence[Record]) -> None:
@@ -88,6 +90,9 @@ class RunView:
                     self._weigh(record, event)
             case StepAsked() | StepAnswered():
                 self._note_wait(event)
+            case ModelUsed():
+                self._spending.note(event)
+                self._row(event.step).spent = self._spending.by_step[event.step]
             case _:
                 self._note_run(event)
 
@@ -170,12 +175,6 @@ class RunView:
             value.get("size", 0) for value in event.writes.values() if isinstance(value, Mapping) and "$value" in value
         )
         self._kept_bytes += len(record.data) + sum(size for size in large if isinstance(size, int))
-        usage, cost = event.writes.get("usage"), event.writes.get("cost")
-        if isinstance(usage, Mapping) and event.source == "run":
-            self._usage["tokens"] += sum(
-                count for name, count in usage.items() if name in ("input", "output") and isinstance(count, int)
-            )
-            self._usage["cost"] += cost if isinstance(cost, int | float) else 0.0
 
     def _row(self, step: str) -> Row:
         if step not in self._rows:
@@ -197,8 +196,8 @@ class RunView:
         head["status"] = info.state if status == "running" or info.status == "damaged" else status
         head["last_at"] = self._last
         head["kept_bytes"] = self._kept_bytes
-        if self._usage["tokens"]:
-            head.update(self._usage)
+        if self._spending.by_step:
+            head.update(tokens=self._spending.total.tokens, cost=self._spending.total.cost)
         if self.is_damaged:
             head["damaged"] = f"the journal of run `{self.run_id}` cannot be read to its end"
         return head
@@ -208,6 +207,20 @@ class RunView:
         self._changed.clear()
         self._shown_as = {row.step: self._status(row, info) for row in self._rows.values()}
         return [row.as_data(self._shown_as[row.step]) for row in self._rows.values() if not self._is_mere_copy(row)]
+
+    def told(self) -> dict[str, object]:
+        """How the run and its steps stood when they were last given, as a trace tells it."""
+        steps = [
+            {
+                "step": row.step,
+                "status": self._shown_as.get(row.step, row.status),
+                "action": row.action,
+                "source": row.source,
+            }
+            for row in self._rows.values()
+            if not self._is_mere_copy(row)
+        ]
+        return {"status": self._head["status"], "steps": steps}
 
     def forget_changes(self) -> None:
         """Take all that has ended as given already."""

@@ -62,14 +62,12 @@ class Looking(Answering):
 
     def params(self, run: str, steps: Iterable[str]) -> dict[str, JsonView]:
         """What steps and items of a run were given, without secrets, as far as it can be told afterwards."""
-        from pflow.execution.past.given import GivenParams, params_or_none  # lazy: only to look at runs
+        from pflow.execution.past.given import GivenParams  # lazy: only to look at runs
 
         try:
-            given = GivenParams(self._wiring, self.find_run(run))
+            return GivenParams(self._wiring, self.find_run(run)).of(steps)
         except PflowError:
             return {}  # its document cannot be read here: a program's own nodes, or a secret that is not known
-        found = ((step, params_or_none(given, step)) for step in steps)
-        return {step: params for step, params in found if params is not None}
 
     def follow(self, run: str) -> Iterator[Heard]:
         """The events of a run from its first, and what its steps say, until it ends; whichever process drives it."""
@@ -98,9 +96,13 @@ class Looking(Answering):
 
     def graph(self, run: str) -> tuple[Plan, JsonView]:
         """The plan of a run's document, to be looked at, and the run's trace. Raises `PflowError`."""
+        run_id = self.find_run(run)
+        return self.plan_of(run_id), read_trace(self._wiring.journal, run_id)
+
+    def plan_of(self, run: str) -> Plan:
+        """The plan of a run's document, to be looked at. Raises `PflowError`."""
         # lazy: only to look at runs
         from pflow.execution.begin import check_again, read_history
 
         run_id = self.find_run(run)
-        history = read_history(self._wiring, run_id, {})
-        return check_again(self._wiring, run_id, history).shown_plan(), read_trace(self._wiring.journal, run_id)
+        return check_again(self._wiring, run_id, read_history(self._wiring, run_id, {})).shown_plan()

@@ -8,12 +8,11 @@ import orjson
 
 from pflow.core.document.position import show_path
 from pflow.core.errors import NotFoundError, UsageError
-from pflow.core.json_type import JsonView, objects_in
+from pflow.core.json_type import JsonView
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.template import references_of
-from pflow.engine.again.name import split_item
 from pflow.engine.ports import Journal
-from pflow.execution.past.item import find_item
+from pflow.execution.past.about import find_entry
 from pflow.execution.past.whole import WholeValues
 
 PAGE_CHARACTERS = 20_000
@@ -31,7 +30,7 @@ def select(
     """The chosen part of a trace."""
     run_id = str(trace.get("run_id", ""))
     values = WholeValues(journal, run_id)
-    entry: JsonView | None = None if step is None else _step(trace, step, values)
+    entry: JsonView | None = None if step is None else find_entry(trace, step, lambda: values.records)
     value: object = trace if entry is None else entry
     if field is None:
         return value
@@ -58,19 +57,6 @@ def _enter(value: object, key: str | int, place: str) -> object:
         raise NotFoundError(f"{place} has no `{key}`", details={"it has": names}, suggestions=[hint] if hint else [])
     kind = f"an array of {len(value)}" if isinstance(value, list) else "a single value"
     raise NotFoundError(f"{place} is {kind} and has no `{key}`")
-
-
-def _step(trace: JsonView, name: str, values: WholeValues) -> JsonView:
-    """What the trace tells of a step, or of an item of a batch, such as `b[17]`."""
-    entries = {str(entry.get("step")): entry for entry in objects_in(trace.get("steps"))}
-    if name in entries:
-        return entries[name]
-    batch, item = split_item(name)
-    if item is not None and batch in entries:
-        return find_item(values.records, entries[batch], item)
-    names = list(entries)
-    hint = did_you_mean(name, names)
-    raise NotFoundError(f"the run has no step `{name}`", details={"steps": names}, suggestions=[hint] if hint else [])
 
 
 def _page(value: object, offset: int, limit: int | None) -> object:

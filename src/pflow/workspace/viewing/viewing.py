@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import orjson
 
 from pflow.core.errors import NotFoundError, UsageError
-from pflow.core.json_type import JsonView, objects_in
+from pflow.core.json_type import JsonView
 from pflow.core.setting.redactor import show_markers
 from pflow.core.suggest import nearest
-from pflow.engine.codec import decode_event, item_of
-from pflow.engine.plan import Plan
 from pflow.engine.ports import STATUSES, RunInfo, RunQuery
-from pflow.engine.value import ShownValues, check_value
-from pflow.execution.begin import check_again, read_history
+from pflow.engine.value import check_value
+from pflow.execution.past.about import find_entry, trace_about
+from pflow.execution.past.item import read_items
 from pflow.execution.run_lookup import find_run
-from pflow.execution.trace import read_trace
 from pflow.execution.view.run_view import RunView
-from pflow.execution.view.step_params import fill_in, params_of
 from pflow.execution.wiring import Wiring
 
 MOST_PAGE = 200_000
 """Characters of a value that are given at once."""
 
 _MOST_ITEMS = 500
-_SHOWN = ShownValues()
 
 
 class Following:
@@ -61,6 +55,10 @@ class Following:
             return None
         return {**head, "steps": rows}
 
+    def told(self) -> dict[str, object]:
+        """The status of the run and of its steps, as far as it was read."""
+        return self.view.told()
+
 
 class Viewing:
     """The runs of a home, for those who look at them."""
@@ -94,54 +92,24 @@ class Viewing:
         """A run to look at. Raises `NotFoundError`."""
         return Following(self._wiring, find_run(self._wiring.journal, reference))
 
-    def plan(self, reference: str) -> Plan:
-        """The plan of a run, to be drawn. Raises `PflowError` where its document does not make one here and now."""
+    def step(self, reference: str, step: str) -> JsonView:
+        """All that is recorded of one step or one item (`fetch[17]`). Only the records about it are read."""
         run_id = find_run(self._wiring.journal, reference)
-        return check_again(self._wiring, run_id, read_history(self._wiring, run_id, {})).shown_plan()
+        trace, records = trace_about(self._wiring.journal, run_id, step)
+        return find_entry(trace, step, lambda: records)
 
-    def step(self, reference: str, step: str) -> dict[str, object]:
-        """All that is recorded of one step or one item (`fetch[17]`), with its parameters as its node got them."""
-        run_id = find_run(self._wiring.journal, reference)
-        return self.steps(run_id, lambda name: name == step, item=step).get(step) or self._no_step(run_id, step)
-
-    def steps(self, run_id: str, is_wanted: Callable[[str], bool], *, item: str = "") -> dict[str, dict[str, object]]:
-        """The same of several steps, by name."""
-        trace = read_trace(self._wiring.journal, run_id)
-        document = self._document(run_id)
-        found = {}
-        for entry in objects_in(trace.get("steps")):
-            name = str(entry.get("step"))
-            if is_wanted(name):
-                found[name] = self._in_full(trace, entry, document)
-        if not found and item.endswith("]"):
-            step, _, number = item[:-1].rpartition("[")
-            if number.isdecimal():
-                found = dict(zip([item], self.items(run_id, step, int(number), 1), strict=False))
-        return found
-
-    def items(self, reference: str, step: str, offset: int, limit: int) -> list[dict[str, object]]:
+    def items(self, reference: str, step: str, offset: int, limit: int) -> list[JsonView]:
         """What became of some items of a batch: their outputs, or their errors."""
         run_id = find_run(self._wiring.journal, reference)
-        following = self.follow(run_id)
-        following.read()
-        items = following.view.items_of(step)
-        if items is None:
+        trace, records = trace_about(self._wiring.journal, run_id, step)
+        entry = find_entry(trace, step, lambda: records)
+        begun = read_items(records, entry)
+        announced = entry.get("items")
+        count = max(announced if isinstance(announced, int) else 0, max(begun, default=-1) + 1)
+        if not count:
             raise NotFoundError(f"the step `{step}` of run `{run_id}` has no items")
-        wanted = range(offset, min(offset + min(limit, _MOST_ITEMS), len(items)))
-        found: dict[int, dict[str, object]] = {
-            item: {"step": f"{step}[{item}]", "item": item, "status": items.word(item)} for item in wanted
-        }
-        for record in self._wiring.journal.read(run_id):
-            if record.kind not in ("ItemCompleted", "ItemFailed"):
-                continue
-            name, item = item_of(record)
-            if name == step and item in found:
-                event = decode_event(record, _SHOWN)._asdict()
-                facts = {"outputs": event["writes"]} if "writes" in event else {"error": event.get("error")}
-                found[item] = {
-                    name: part for name, part in found[item].items() if name not in ("outputs", "error")
-                } | facts
-        return list(found.values())
+        wanted = range(offset, min(offset + min(limit, _MOST_ITEMS), count))
+        return [begun.get(item, {"step": f"{step}[{item}]", "item": item, "status": "pending"}) for item in wanted]
 
     def value(self, reference: str, digest: str, offset: int, limit: int) -> dict[str, object]:
         """A part of a large value, as text or as JSON that can be read."""
@@ -156,32 +124,3 @@ class Viewing:
             "next": end if end < len(text) else None,
             "size": len(text),
         }
-
-    def documents(self, reference: str) -> object:
-        """The document that a run began with, or the one that it was edited to, without secrets."""
-        return self._document(find_run(self._wiring.journal, reference))
-
-    def _in_full(self, trace: JsonView, entry: JsonView, document: object) -> dict[str, object]:
-        full = dict(entry)
-        written = params_of(document, str(entry.get("node"))) if "/" not in str(entry.get("step")) else {}
-        if written:
-            full["written"] = written
-            if "params" not in full:
-                full["params"] = fill_in(written, trace, entry)
-                full["filled_in"] = True
-        return full
-
-    def _document(self, run_id: str) -> object:
-        """What is recorded of the document itself; that of its children is beside it."""
-        found: object = None
-        for record in self._wiring.journal.read(run_id):
-            if record.kind in ("RunStarted", "RunResumed"):
-                event = decode_event(record, _SHOWN)._asdict()
-                found = event.get("document") or found
-        while isinstance(found, Mapping) and "$value" in found:
-            digest = str(found["$value"])
-            found = show_markers(orjson.loads(check_value(self._wiring.journal.value(run_id, digest), digest)))
-        return found.get("document", found) if isinstance(found, Mapping) else found
-
-    def _no_step(self, run_id: str, step: str) -> dict[str, object]:
-        raise NotFoundError(f"run `{run_id}` has no step `{step}`")
