@@ -30,7 +30,7 @@ def offered(pflow: Pflow, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
 def test_commands_workflows_and_nodes_at_the_first_word(offered: Callable[..., Any], pflow: Pflow) -> None:
     pflow("workflow", "save", "echo --a=1 >> echo", "ready")
     assert offered("re") == ["registry", "ready", "read-file"]
-    assert offered("wor") == ["workflow"]
+    assert offered("workf") == ["workflow"]
 
 
 def test_commands_of_a_group(offered: Callable[..., Any]) -> None:

@@ -127,7 +127,7 @@ def test_the_error_of_a_document_shows_its_issues() -> None:
     error = DocumentError("the document has an issue", issues=parsed.issues, suggestions=["see the docs"])
     assert render_error(error, parsed.places, source="a.json") == snapshot("""\
 error: the document has no field `nam`
-  it has: ir_version, name, description, metadata, requires, inputs, outputs, nodes, edges, state, start_node, on_failure, finally, timeout, mappings
+  it has: ir_version, name, description, metadata, requires, inputs, outputs, nodes, edges, state, start_node, on_failure, finally, timeout, budget, mappings
   at: nam = "x" (a.json:1:26)
   1 | {"nodes": [{"id": "a"}], "nam": "x"}
     |                          ^

@@ -281,7 +281,7 @@ def test_every_provider_of_language_models_is_listed_as_the_data_has_it() -> Non
     assert listed == [[one.name, one.wire, one.base_url, one.key] for one in providers().values()]
 
 
-FAMILY_TABLES = {"llm.models": ("models.md", "model settings")}
+FAMILY_TABLES = {"llm.models": ("models.md", "model settings"), "on": ("cluster.md", "places")}
 
 
 @pytest.mark.parametrize("prefix", FAMILIES)

@@ -164,7 +164,7 @@ def test_a_person_sees_what_was_lost(pflow: Pflow, write: Any) -> None:
     ran = pflow("run", path)
     assert ran.code == 0
     assert "warning: 1 of 3 items of `each` failed; `pflow trace " in ran.err
-    assert "1 of 3 items failed; 2 items done" in pflow("runs", "show", "latest").out
+    assert "1 of 3 items failed; 2 of 3 items done" in pflow("runs", "show", "latest").out
     data = json.loads(pflow("run", path, "--json").out)["data"]
     assert data["failed_items"] == [{"step": "each", "failed": 1, "items": 3}]
     whole = write("whole.json", divide([4]), AFTER)

@@ -226,7 +226,7 @@ class Console:
         """Text in which commands that name a run say where it is."""
         if not self.on:
             return text
-        from pflow.cli.place.option import name_places  # lazy: most runs are at home
+        from pflow.cli.place.naming import name_places  # lazy: most runs are at home
 
         return name_places(text, self.on)
 

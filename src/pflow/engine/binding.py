@@ -169,3 +169,8 @@ def _number(value: str, *, whole: bool) -> float:
     if whole or not math.isfinite(number):
         raise ValueError(value)
     return number
+
+
+def recordable(plan: Plan, inputs: Mapping[str, object]) -> dict[str, object]:
+    """The inputs without those that are secret, which no journal holds."""
+    return {name: value for name, value in inputs.items() if not (name in plan.inputs and plan.inputs[name].secret)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pflow.core import clock
 from pflow.core.advice import Advice
-from pflow.core.errors import CorruptError, PflowError, RunError, StorageError
+from pflow.core.errors import CorruptError, PflowError, StorageError
 from pflow.core.event import (
     HANDED_OVER,
     RunCancelled,
@@ -24,8 +24,10 @@ from pflow.core.event import (
 from pflow.core.printable import is_text
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.attempt.turn import Limits, Turns
+from pflow.engine.binding import recordable
 from pflow.engine.commit import Commits
 from pflow.engine.ending.parts import describe_outputs, end_of, is_halted
+from pflow.engine.ending.reopening import check_open
 from pflow.engine.history import History, in_doubt, withheld_need
 from pflow.engine.plan import Plan
 from pflow.engine.ports import AT_ONCE, Asker, Cache, Journal, Observer, Services, Staying
@@ -121,7 +123,7 @@ class Executor:
         """
         run = Run(run_id or new_run_id(), self._shared)
         now = time.time()
-        recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
+        recorded = recordable(plan, inputs)
         date = time.strftime("%Y-%m-%d", time.localtime(now))
         started = RunStarted(
             workflow=plan.name, document=plan.raw, inputs=recorded, at=now, date=date, directory=_directory()
@@ -184,7 +186,7 @@ class Executor:
     ) -> RunResult:
         history = self.history(run_id)
         starts_over = edited or bool(again)
-        _check_open(history, run_id, starts_over)
+        check_open(history, run_id, starts_over)
         if not starts_over and (need := withheld_need(plan, history)):
             raise withheld_error(f"`{need[0]}`", need[1])
         run = Run(run_id, self._shared)
@@ -192,13 +194,13 @@ class Executor:
         try:
             run.history = run.recall()
             run.history.waited |= self._driven  # what had failed runs again only if somebody resumes the run
-            _check_open(run.history, run_id, starts_over)  # another process may have ended it since
+            check_open(run.history, run_id, starts_over)  # another process may have ended it since
             doubts = in_doubt(plan, run.history)
             if doubts and not rerun_in_doubt:
                 from pflow.engine.again.settle import doubt_error  # lazy: only for this error
 
                 raise doubt_error(run_id, doubts)
-            recorded = {name: value for name, value in inputs.items() if not _is_secret(plan, name)}
+            recorded = recordable(plan, inputs)
             resumed = RunResumed(
                 at=time.time(),
                 document=plan.raw if edited else None,
@@ -394,17 +396,6 @@ def _complete(run: Run, scope: Scope, outputs: Mapping[str, object], at: float) 
     complete(run, scope, outputs, at)
 
 
-def _check_open(history: History, run_id: str, edited: bool) -> None:
-    """Refuse to resume a run that has ended for good."""
-    if history.cancelled:
-        raise RunError(f"run `{run_id}` was cancelled, for good", suggestions=["start the workflow again"])
-    if history.finished and not edited:
-        raise RunError(
-            f"run `{run_id}` is complete; there is nothing to resume",
-            suggestions=[Advice("{resume_edited}   to continue with an edited document", run=run_id)],
-        )
-
-
 def _own_secret() -> Secret:
     """A secret for as long as this process lives."""
     secret = os.urandom(32)
@@ -424,8 +415,3 @@ def _directory() -> str:
     except OSError:
         return ""
     return found if is_text(found) else ""
-
-
-def _is_secret(plan: Plan, name: str) -> bool:
-    declared = plan.inputs.get(name)
-    return declared is not None and declared.secret

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pflow.adapters.driving_process import DrivingProcesses
     from pflow.adapters.live_output import LiveOutput
     from pflow.adapters.model.models import Models
-    from pflow.adapters.model.target import Choice
     from pflow.adapters.postgres.database import PostgresDatabase
     from pflow.adapters.postgres.roster import Roster
     from pflow.adapters.sqlite_journal import SqliteJournal
@@ -298,29 +297,9 @@ class Wiring:
     @cached_property
     def models(self) -> Models:
         """The language models of the settings and the environment."""
-        # lazy: few documents ask a model
-        from pflow.adapters.model.memory import LevelMemory
-        from pflow.adapters.model.models import Models
+        from pflow.execution.model.configured import open_models  # lazy: few documents ask a model
 
-        return Models(
-            self.model_choice,
-            LevelMemory(self.home),
-            limits=self.limits,
-            hide=lambda text: str(self.redactor.text(text)),
-            learn=lambda name, key: self.redactor.add(name, key),
-        )
-
-    def model_choice(self) -> Choice:
-        """What the settings and the environment say about language models now."""
-        from pflow.adapters.model.target import Choice  # lazy: few documents ask a model
-
-        settings = Settings.load(self.home, environ=self.environ)  # a model can be configured while a process lives on
-        return Choice(
-            models=settings.family("llm.models"),
-            default=str(settings.option("llm.default")),
-            agents=str(settings.option("llm.agents")),
-            variables=settings.variables(),
-        )
+        return open_models(self)
 
     @cached_property
     def _workers(self) -> Workers | None:

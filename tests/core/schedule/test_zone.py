@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zoneinfo
 from collections.abc import Iterator
 from datetime import UTC
@@ -36,7 +37,8 @@ def test_an_unknown_zone_is_refused_with_the_nearest(name: str, hint: str) -> No
 
 
 @pytest.fixture
-def no_database(tmp_path: Path) -> Iterator[None]:
+def no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(sys.modules, "tzdata", None)  # the package, which the system's files make unnecessary
     zoneinfo.reset_tzpath([tmp_path])
     zoneinfo.ZoneInfo.clear_cache()
     yield

@@ -214,7 +214,7 @@ def test_lists_show_a_summary_and_search_looks_into_the_whole_text(pflow: Pflow,
     }
     assert len(found["description"]) <= 500
     assert pflow("registry", "discover", "penguins").out.startswith("mcp-ed-edit ")
-    [match, *_] = pflow("registry", "discover", "uuid of a database", "--json").json["data"]["matches"]
+    [match, *_] = pflow("registry", "discover", "uuid", "--json").json["data"]["matches"]
     assert match["name"] == "mcp-ed-edit"
 
 

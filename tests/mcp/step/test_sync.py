@@ -293,7 +293,7 @@ def test_a_person_sees_everything_before_agreeing(edited: Server, home: Path) ->
         f"  args: {arguments} → {arguments} $'\\x1b[2J\\n--evil'\n"
     )
     assert code == 3
-    assert "error: a: server `a` was not agreed to" in shown
+    assert "error:\x1b[0m a: server `a` was not agreed to" in shown
     assert edited.pids == []
     code, shown = ask(home, b"y\n", "mcp", "sync", "a")
     assert code == 0

@@ -13,6 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from pflow.adapters.temporal.connection import Connection, Queue
 from pflow.adapters.temporal.run_workflow import RUN, WAKE
+from pflow.core.advice import Advice
 from pflow.core.errors import RunError
 from pflow.engine.ports import ALL_RECORDED, Journal, Unrecorded
 
@@ -76,7 +77,9 @@ def refuse_secrets(names: Iterable[str]) -> None:
     if listed:
         raise RunError(
             f"secret inputs do not leave this machine: {listed}",
-            suggestions=["set them where the workers are, with `pflow settings set NAME`, and leave them out here"],
+            suggestions=[
+                Advice("store them where the workers are, with `{store_secret}`, and leave them out here", name="NAME")
+            ],
         )
 
 

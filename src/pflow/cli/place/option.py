@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -10,9 +9,6 @@ import click
 
 from pflow.cli.completion import complete_place
 from pflow.cli.console import Console
-
-_COMMAND = re.compile(r"\bpflow (?:answer|send|trace|runs [a-z]+) \d{8}-\d{6}-[0-9a-f]{16}\b(?! --on )")
-"""A command as messages show it, with the id of a run."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,8 +30,3 @@ def place_option(*, required: bool = False) -> Callable[[Callable[P, R]], Callab
         shell_complete=complete_place,
         help="The place whose runs are meant, instead of those of this home.",
     )
-
-
-def name_places(text: str, place: str) -> str:
-    """A message about runs of a place: every command that names a run also names the place."""
-    return _COMMAND.sub(lambda command: f"{command[0]} --on {place}", text)

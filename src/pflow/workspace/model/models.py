@@ -14,6 +14,7 @@ from pflow.core.setting.option import is_member_name
 from pflow.core.setting.settings import Settings, is_credential
 from pflow.core.suggest import did_you_mean
 from pflow.engine.model.llm import NO_USAGE, Prompt, Report, Usage
+from pflow.execution.model.configured import model_choice
 from pflow.execution.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ class ModelBook:
         from pflow.adapters.model.agent import is_installed
         from pflow.adapters.model.provider import agents, providers
 
-        choice = self._wiring.model_choice()
+        choice = model_choice(self._wiring)
         return ModelList(
             models=tuple(map(self._view, choice.models)),
             providers=tuple(
@@ -207,7 +208,7 @@ class ModelBook:
 
         Raises `NoModelError` if nobody is configured.
         """
-        target = self._wiring.model_choice().find(name)
+        target = model_choice(self._wiring).find(name)
         plain = Prompt(text="Say hello, in one short sentence.", model=name, max_tokens=_MOST_TOKENS)
         formed = Prompt(
             text="Which color has the sky on a sunny day?", model=name, schema=_SCHEMA, max_tokens=_MOST_TOKENS
@@ -258,7 +259,7 @@ class ModelBook:
         )
 
     def _view(self, name: str) -> ModelView:
-        choice = self._wiring.model_choice()
+        choice = model_choice(self._wiring)
         try:
             target = choice.configured(name)
         except PflowError as error:
@@ -283,7 +284,7 @@ class ModelBook:
         )
 
     def _unknown(self, name: str) -> NotFoundError:
-        known = self._wiring.model_choice().models
+        known = model_choice(self._wiring).models
         hint = did_you_mean(name, known) or Advice("`{list_models}` shows what is configured")
         return NotFoundError(f"there is no configured model `{show(name)}`", suggestions=[hint])
 
