@@ -17,7 +17,7 @@ def app_document() -> str:
         for tag, names in (("style", _STYLES), ("script", _SCRIPTS))
     )
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>pflow run</title>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A run</title>'
         f'{styles}</head><body><div id="app"></div>{scripts}</body></html>'
     )
 
