@@ -126,6 +126,46 @@ def browser() -> Need:
     )
 
 
+APPS = ROOT / ".cache" / "apps"
+"""The official host side of MCP Apps as one script, and the schema of its messages: for tests of the page in chats."""
+
+APPS_PACKAGES = (
+    "@modelcontextprotocol/ext-apps@2.0.4",
+    *(f"@modelcontextprotocol/{name}@2.4.0" for name in ("client", "core", "server")),
+    "zod@4.6.7",
+    "esbuild@0.28.2",
+)
+APPS_SCHEMA = (
+    APPS / "node_modules" / "@modelcontextprotocol" / "ext-apps" / "dist" / "src" / "generated" / "schema.json"
+)
+APPS_ENTRY = 'export { AppBridge, PostMessageTransport } from "@modelcontextprotocol/ext-apps/app-bridge";\n'
+
+
+def apps_are_there() -> bool:
+    """Whether the script was made, of these versions."""
+    stamp = APPS / "installed"
+    return stamp.exists() and stamp.read_text() == " ".join(APPS_PACKAGES)
+
+
+def install_apps() -> None:
+    """Install the packages with npm, and make one script of them."""
+    npm = shutil.which("npm")
+    if npm is None:
+        raise SetupError("there is no npm here; install Node.js 20 or newer")
+    shutil.rmtree(APPS, ignore_errors=True)
+    APPS.mkdir(parents=True)
+    (APPS / "package.json").write_text("{}")
+    (APPS / "entry.js").write_text(APPS_ENTRY)
+    common = ["--prefix", str(APPS), "--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps"]
+    esbuild = str(APPS / "node_modules" / ".bin" / "esbuild")
+    bundle = ["--bundle", "--format=iife", "--global-name=apps", f"--outfile={APPS / 'bridge.js'}"]
+    for line in ([npm, "install", *common, *APPS_PACKAGES], [esbuild, str(APPS / "entry.js"), *bundle]):
+        done = quietly(line)
+        if done.returncode:
+            raise SetupError("the host side of MCP Apps could not be made\n" + report(line, done))
+    (APPS / "installed").write_text(" ".join(APPS_PACKAGES))
+
+
 NEEDS = {
     need.name: need
     for need in (
@@ -136,6 +176,7 @@ NEEDS = {
         environment("semantic", SEMANTIC, *SEMANTIC_PACKAGES),
         environment("telemetry", TELEMETRY, *TELEMETRY_PACKAGES),
         browser(),
+        Need("apps", apps_are_there, install_apps),
         Need("postgres", lambda: dev_cluster.postgres_programs() is not None, lambda: apt("postgresql")),
         Need("temporal", dev_cluster.temporal_is_there, dev_cluster.install_temporal),
         program("bash"),

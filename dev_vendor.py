@@ -16,7 +16,7 @@ PACKAGES = ("lit-html@3.3.3", "esbuild@0.28.2")
 FOLDER = ROOT / ".cache" / "vendor"
 SOURCE = ROOT / "page"
 TARGET = ROOT / "src" / "pflow" / "web" / "static"
-OWN = ("view.js", "page.js", "page.css")
+OWN = ("view.js", "page.js", "page.css", "app.js", "app.css")
 
 LIT_SHA256 = "5433e1ff1ba8161ff73f2ae11c90f9c1de9d29577e3323eb00643fdc33192554"
 """Of the script that these packages give. Whoever changes a version changes this, and reads the difference."""

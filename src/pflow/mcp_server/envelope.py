@@ -62,6 +62,8 @@ class ToolReply(Frozen):
     text: str
     is_discreet: bool = False
     waiting: tuple[Waiting, ...] = ()
+    view: Mapping[str, object] | None = None
+    """What the page in the chat shows, if the tool has found it already. No model reads it."""
 
     @property
     def is_error(self) -> bool:

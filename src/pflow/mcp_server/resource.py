@@ -16,6 +16,8 @@ from pflow.core.file.home import Home
 from pflow.core.json_type import objects_in
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.printable import escape, shorten
+from pflow.mcp_server.app.binding import ABOUT, MIME_TYPE, URI
+from pflow.mcp_server.app.document import app_document
 from pflow.mcp_server.fit_list import pick
 from pflow.workspace import Workspace
 from pflow.workspace.guide import TOPICS, guide_page
@@ -83,6 +85,15 @@ def list_resources(home: Home, cursor: str | None) -> ListResourcesResult:
                 mime_type="text/markdown",
             )
         )
+        listed.append(
+            Resource(
+                uri=URI,
+                name="run-view",
+                title="A run in the chat",
+                mime_type=MIME_TYPE,
+                _meta=ABOUT,
+            )
+        )
     for name in names:
         try:
             about = shorten(manager.describe(name).description, _DESCRIPTION_CHARACTERS)
@@ -97,6 +108,8 @@ def read_resource(workspace: Workspace, uri: str) -> ReadResourceContents:
     if uri == GUIDE or uri.startswith(f"{GUIDE}/"):
         page = guide_page(unquote(uri.removeprefix(GUIDE).removeprefix("/")))
         return ReadResourceContents(content=page, mime_type="text/markdown")
+    if uri == URI:
+        return ReadResourceContents(content=app_document(), mime_type=MIME_TYPE, meta=ABOUT)
     for prefix, read in ((WORKFLOWS, _read_workflow), (RUNS, _read_run)):
         if uri.startswith(prefix):
             return ReadResourceContents(content=read(workspace, unquote(uri[len(prefix) :])), mime_type=_JSON)

@@ -15,6 +15,8 @@ from mcp_types import INVALID_PARAMS, CallToolResult, InputRequiredResult, TextC
 from pflow.core.errors import ConflictError, DocumentError, PflowError
 from pflow.core.file.home import Home
 from pflow.core.suggest import did_you_mean
+from pflow.mcp_server.app.binding import STATE
+from pflow.mcp_server.app.state import run_of, view_of
 from pflow.mcp_server.asking.caller import Caller, asks_persons, caller_of
 from pflow.mcp_server.asking.input_round import Round, ask_back, take_round
 from pflow.mcp_server.call_context import CallContext
@@ -70,11 +72,23 @@ class PflowServer(LibraryServer):
             questions = [one for one in reply.waiting if caller.can_ask(one, persons=persons)]
             if questions:
                 return ask_back(questions, caller)
-        return CallToolResult(
+        result = CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
             structured_content={**spec.always, **reply.envelope},
             is_error=reply.is_error,
         )
+        view = await asyncio.to_thread(self._view, reply) if caller.shows_apps and spec.meta else None
+        return result if view is None else result.model_copy(update={"meta": {STATE: view}})
+
+    def _view(self, reply: ToolReply) -> Mapping[str, object] | None:
+        """What the page in the chat shows beside an answer about a run; of anything else there is nothing to show."""
+        run_id = run_of(reply.envelope)
+        if reply.view is not None or not run_id:
+            return reply.view
+        try:
+            return view_of(self._workspace(), run_id)
+        except PflowError:
+            return None  # the run is kept elsewhere, or its journal cannot be read: the answer itself stands
 
     async def _take_round(self, context: Context[Any, Any] | None, caller: Caller) -> Round | None:
         """Take the answers to what an earlier call asked for, if this one brings any."""

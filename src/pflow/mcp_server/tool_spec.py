@@ -31,16 +31,19 @@ class ToolSpec(Frozen):
     annotations: Mapping[str, bool]
     handler: Handler
     always: Mapping[str, object] = {}
+    meta: Mapping[str, object] = {}
+    """What its definition says to hosts."""
 
     def definition(self) -> Schema:
         """What clients are told of it."""
-        return {
+        definition: Schema = {
             "name": self.name,
             "description": self.description,
             "inputSchema": self.input_schema,
             "outputSchema": self.output_schema,
             "annotations": dict(self.annotations),
         }
+        return {**definition, "_meta": dict(self.meta)} if self.meta else definition
 
 
 def reads(*, open_world: bool = False) -> dict[str, bool]:

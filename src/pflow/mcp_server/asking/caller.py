@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pflow.core.frozen import Frozen
 from pflow.core.printable import shorten
+from pflow.mcp_server.app.binding import EXTENSION, MIME_TYPE
 from pflow.mcp_server.asking.elicitation_form import fits_form
 from pflow.workspace import Workspace
 from pflow.workspace.asking.question import Waiting
@@ -19,12 +20,15 @@ _NAME_CHARACTERS = 60
 
 
 class Caller(Frozen):
-    """The client behind one request. `takes_forms` says that it can have a person fill in a form."""
+    """The client behind one request. `takes_forms` says that it can have a person fill in a form.
+
+    `shows_apps` says that it shows pages beside answers."""
 
     name: str = ""
     version: str = ""
     protocol: str = ""
     takes_forms: bool = False
+    shows_apps: bool = False
 
     @property
     def by(self) -> str:
@@ -56,8 +60,15 @@ def caller_of(ctx: ServerRequestContext[Any, Any] | None) -> Caller:
         version=shorten(about.version, _NAME_CHARACTERS) if about is not None else "",
         protocol=ctx.protocol_version,
         # Before there were modes, there were only forms.
+        shows_apps=_shows_apps(capabilities.extensions if capabilities is not None else None),
         takes_forms=forms is not None and (forms.form is not None or forms.url is None) and not _is_alone(ctx.meta),
     )
+
+
+def _shows_apps(extensions: Mapping[str, Any] | None) -> bool:
+    about = extensions.get(EXTENSION) if extensions else None
+    kinds = about.get("mimeTypes") if isinstance(about, Mapping) else None
+    return isinstance(kinds, list | tuple) and MIME_TYPE in kinds
 
 
 def _is_alone(meta: Mapping[str, object] | None) -> bool:

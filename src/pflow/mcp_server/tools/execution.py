@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.errors import UsageError
+from pflow.mcp_server.app.binding import BOUND
 from pflow.mcp_server.asking.given_answers import VIA, read_answers
 from pflow.mcp_server.call_context import CallContext
 from pflow.mcp_server.envelope import ToolReply, end_of, issue_lines, issue_objects, output_lines, succeed
@@ -15,7 +16,7 @@ from pflow.workspace.serving import LiveRun
 
 WORKFLOW: Schema = {
     "anyOf": [text(), OBJECT],
-    "description": "Saved name, draft name, path, or document (object, JSON or YAML text)",
+    "description": "Saved or draft name, path, or document (object, JSON or YAML text)",
 }
 
 
@@ -116,7 +117,7 @@ TOOLS = (
             {
                 "workflow": WORKFLOW,
                 "parameters": {**OBJECT, "default": {}},
-                "resume": text("run_id to continue, with `workflow` if it was edited"),
+                "resume": text("run_id to continue; with `workflow` if edited"),
                 "rerun_in_doubt": flag("Repeat steps that were cut off, too"),
                 "answers": {
                     **OBJECT,
@@ -124,16 +125,17 @@ TOOLS = (
                     "or, in doubt, {done: {OUTPUT: VALUE}}}",
                 },
                 "detach": flag("Return at once; follow with trace_read"),
-                "cancel": text("run_id to end for good, of a run started here"),
+                "cancel": text("run_id to end for good, if started here"),
             }
         ),
         output_schema=gives(_RUN, checkpoint=OPEN, trace_path=text()),
         annotations=changes(destructive=True, open_world=True),
         handler=execute,
+        meta=BOUND,
     ),
     ToolSpec(
         name="workflow_validate",
-        description="Check a workflow without running anything. Returns every error with its place and a fix.",
+        description="Check a workflow without running it. Returns every error with its place and a fix.",
         input_schema=takes({"workflow": WORKFLOW}, "workflow"),
         output_schema=gives({"valid": BOOLEAN, "errors": ARRAY, "warnings": ARRAY}),
         annotations=reads(),

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 
 import orjson
 
-from pflow.core.errors import NotFoundError
+from pflow.core.errors import NotFoundError, UsageError
 from pflow.core.json_type import Json, JsonView, objects_in
 from pflow.core.printable import escape, shorten
+from pflow.mcp_server.app.binding import BOUND
+from pflow.mcp_server.app.state import view_of
 from pflow.mcp_server.asking.paused import advice_lines, waiting_lines
 from pflow.mcp_server.envelope import ToolReply, in_tools, succeed
 from pflow.mcp_server.fit_list import fit, pick
@@ -39,6 +41,11 @@ def read(workspace: Workspace, arguments: Arguments) -> ToolReply:
     reference = str(arguments.get("trace_file") or "latest")
     if reference == "runs":
         return _runs(workspace, str(arguments.get("filter") or ""), int(arguments.get("limit", _FEW_RUNS)))
+    form = arguments.get("format")
+    if form is not None:
+        if form != "view":
+            raise UsageError(f"there is no format `{shorten(str(form))}`", suggestions=["leave it out, or give 'view'"])
+        return _view(workspace, reference, int(arguments.get("since", 0)))
     step, field = arguments.get("step"), arguments.get("field")
     offset, limit = int(arguments.get("offset", 0)), int(arguments.get("limit", workspace.output_limit))
     if field is not None:
@@ -49,6 +56,14 @@ def read(workspace: Workspace, arguments: Arguments) -> ToolReply:
         return _step(trace, limit)
     state, waits = _state(workspace, trace)
     return _summary({**trace, **state}, waits, limit)
+
+
+def _view(workspace: Workspace, reference: str, since: int) -> ToolReply:
+    """What the page in the chat asks for: the answer itself only says how the run stands."""
+    view = view_of(workspace, reference, since)
+    data = {name: view[name] for name in ("run_id", "status", "seq")}
+    said = escape(f"run {data['run_id']}: {data['status']}")
+    return ToolReply(envelope={"success": True, "data": data}, text=said, is_discreet=True, view=view)
 
 
 def _runs(workspace: Workspace, wanted: str, limit: int) -> ToolReply:
@@ -181,24 +196,27 @@ TOOLS = (
     ToolSpec(
         name="trace_read",
         description=(
-            "Read what a run did, also one that still runs: first a summary, then one `step` or item (b[17]), or one "
-            "`field` of the run or the step (outputs.report, outputs.items[0].title), paged by `offset` and `limit`. "
-            "'runs' lists the newest runs."
+            "Read what a run did or does: first a summary, then one `step` or item (b[17]), or a `field` of either "
+            "(outputs.items[0].title), paged by `offset` and `limit`."
         ),
         input_schema=takes(
             {
                 "trace_file": text(
-                    "'latest' (default), run_id, a workflow's name (its newest run; NAME~1 the one before), or 'runs'"
+                    "'latest' (default), run_id, a workflow's name (its newest run; NAME~1 the one before), "
+                    "or 'runs' for a list"
                 ),
-                "filter": text("Of 'runs': a status, words of a workflow's name or an error"),
+                "filter": text("Of 'runs': a status, or words of a name or error"),
                 "step": text(),
                 "field": text(),
                 "offset": {"type": "integer", "minimum": 0},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 100000},
+                "format": text(),
+                "since": {"type": "integer"},
             }
         ),
         output_schema=gives({"run_id": text(), "status": text(), "steps": ARRAY, "runs": ARRAY}),
         annotations=reads(),
         handler=in_thread(read),
+        meta=BOUND,
     ),
 )
