@@ -14,7 +14,7 @@ _PATH_WORDS = 2
 def is_sentence(word: str) -> bool:
     """Whether a first word is a task: several words that are no document and no file. No name has a space in it."""
     words = word.split()
-    if len(words) < _PATH_WORDS or is_text(word) or word.startswith(("~", "/", ".", "-", "{", "[")):
+    if len(words) < _PATH_WORDS or " " not in word or is_text(word) or word.startswith(("~", "/", ".", "-", "{", "[")):
         return False
     if word.lower().endswith(PATH_SUFFIXES) and len(words) == _PATH_WORDS:
         return False

@@ -59,7 +59,7 @@ def _draw(workspace: Workspace, run_id: str) -> str:
     from pflow.drawing.svg import draw_svg  # lazy: only hosts that show the page need it
 
     try:
-        plan = workspace.viewing.plan(run_id)
+        plan = workspace.plan_of(run_id)
     except PflowError:
         return ""  # a document of another version, or of a program
     return "" if len(plan.drawn.nodes) > _MOST_DRAWN else draw_svg(plan, style=False)
