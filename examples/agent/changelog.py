@@ -68,7 +68,7 @@ async def build(agent: Agent, folder: Path) -> None:
     found = await agent.call("workflow_discover", query="write a change log of the last commits of a repository")
     assert found["matches"] == []
 
-    found = await agent.call("registry_discover", task="read the git log, show each commit, write a file")
+    found = await agent.call("registry_discover", task="read the git log, show a git commit, write a file")
     params = {match["name"]: parameters(match) for match in found["matches"]}
     assert params["mcp-git-git-log"][:2] == ["repo_path", "max_count"]
     assert params["mcp-git-git-show"] == ["repo_path", "revision"]

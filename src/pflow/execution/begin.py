@@ -18,7 +18,8 @@ from pflow.engine.ports import Observer
 from pflow.engine.value import Withheld, withheld_error
 from pflow.execution.check import Checked, check_source
 from pflow.execution.compiler import PROGRAMS
-from pflow.execution.live_run import LiveRun, kind_of_run
+from pflow.execution.far.kind import kind_of_run
+from pflow.execution.live_run import LiveRun
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source, recorded_source
 

@@ -171,12 +171,3 @@ class LiveRun:
             os._exit(self._signalled)
         self._signalled = SIGNALS[name]
         self.stop(graceful=self._wiring.is_driving)
-
-
-def kind_of_run(wiring: Wiring) -> type[LiveRun]:
-    """What is begun here: a run of this process, or one that the workers of a place drive."""
-    if not wiring.has_workers:
-        return LiveRun
-    from pflow.execution.far.far_run import FarRun  # lazy: most runs are driven where they are begun
-
-    return FarRun

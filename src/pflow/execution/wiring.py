@@ -271,11 +271,8 @@ class Wiring:
             tools=self.tools,
             workers=lambda: self._workers,
             llm=lambda: self.llm,
-            live=self._live,
+            live=lambda run_id, step, stream, text: self.live_output(run_id, step, stream, text),
         )
-
-    def _live(self, run_id: str, step: str, stream: str, text: str) -> None:
-        self.live_output(run_id, step, stream, text)
 
     @cached_property
     def live_output(self) -> LiveOutput:
@@ -476,11 +473,8 @@ class Wiring:
             schedules.close()
         cache, journal = self.__dict__.pop("cache", None), self.__dict__.pop("own_journal", None)
         self.__dict__.pop("journal", None)
-        placed, database = self.__dict__.pop("_place_journal", None), self.__dict__.pop("place_database", None)
-        if placed is not None:
-            placed.close()
-        if database is not None:
-            database.close()
+        for part in filter(None, (self.__dict__.pop(name, None) for name in ("_place_journal", "place_database"))):
+            part.close()
         if cache is not None and "cache" not in self._parts:
             cache.close()
         if journal is not None:

@@ -19,7 +19,8 @@ from pflow.engine.result import RunResult
 from pflow.execution.again.file import share_files
 from pflow.execution.begin import Params, bind_again, check_again, read_history
 from pflow.execution.check import Checked
-from pflow.execution.live_run import LiveRun, kind_of_run
+from pflow.execution.far.kind import kind_of_run
+from pflow.execution.live_run import LiveRun
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Workflow
 

@@ -43,7 +43,7 @@ class _Need(Frozen):
         as_here = f", as it is here (another one is at {', '.join(others)})" if others else ""
         return f"the node type `{self.kind}`{as_here}"
 
-    def advise(self) -> Advice:
+    def advise(self) -> str:
         """What to do about it."""
         if self.secret:
             return Advice("store it where the workers are, with `{store_secret}`", name=self.secret.upper())
@@ -52,7 +52,7 @@ class _Need(Frozen):
                 "where the workers are, add the server `{server}` with `{add_server}`, or sync it with `{sync_server}`",
                 server=self.server,
             )
-        return Advice("install the node type `{kind}` where the workers are, as it is here", kind=self.kind)
+        return f"install the node type `{self.kind}` where the workers are, as it is here"
 
 
 def kinds_of(registry: Registry) -> dict[str, str]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pflow.core.advice import Advice
 from pflow.core.errors import UsageError
 from pflow.core.setting.place import Place
-from pflow.execution.wiring import Wiring
 
 if TYPE_CHECKING:
     from pflow.adapters.temporal.connection import Queue
     from pflow.adapters.temporal.dispatch import TemporalDispatch
+    from pflow.execution.wiring import Wiring
 
 
 def open_queue(wiring: Wiring) -> TemporalDispatch:
