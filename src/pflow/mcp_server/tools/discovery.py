@@ -68,7 +68,7 @@ def _telling(value: object) -> object:
 
 
 _HEAD_CHARACTERS = 200
-_MOST_NODES = 8
+_MOST_NODES = 7
 _MUTE: tuple[tuple[str, object], ...] = (("description", ""), ("required", False), ("default", None))
 _BRIEF = ("name", "kind", "score", "description")
 _MATCHES = {
