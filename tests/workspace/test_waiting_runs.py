@@ -115,6 +115,8 @@ def test_steps_beside_a_question_go_on_and_the_answer_is_taken_up_by_the_process
     thread.start()
     assert log.reached.wait(60)
     with make() as other:
+        while not other.waiting("r"):  # the other step may be there first
+            threading.Event().wait(0.01)
         answered = other.answer("r", choice="go", by="bob")
         assert answered.alive
         while "after-ask" not in log.done:  # while the other step still holds
