@@ -144,6 +144,7 @@ def keep(folder: str) -> int:
     libc = ctypes.CDLL(None)
 
     def die_with_parent() -> None:
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # which shells have jobs in the background ignore
         if sys.platform == "linux":
             libc.prctl(_PDEATHSIG, signal.SIGQUIT)  # for when the keeper itself is killed
 

@@ -28,14 +28,23 @@ Finish = Callable[[str], str]
 class World:
     """A workspace whose dispatch is looked at."""
 
-    def __init__(self, workspace: Workspace, dispatch: Dispatch, scene: Scene, finish: Finish) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        dispatch: Dispatch,
+        scene: Scene,
+        finish: Finish,
+        get_ready: Callable[[], object] = lambda: None,
+    ) -> None:
         self.workspace = workspace
         self.dispatch = dispatch
         self.scene = scene
         self.finish = finish
+        self._get_ready = get_ready
 
     def begin(self, *nodes: dict[str, Any]) -> LiveRun:
         """A run of these nodes."""
+        self._get_ready()
         return self.workspace.begin({"nodes": list(nodes)})
 
 
@@ -73,7 +82,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterato
 
 
 def _far_world(cluster: Cluster, scene: Scene) -> Iterator[World]:
-    """A place whose first worker starts when somebody waits for a run: what is submitted before that is not lost."""
+    """A place whose first worker starts before the first run: what nobody could drive is not begun."""
     with Workspace(Home(scene.home)) as workspace:
         for name, value in {**cluster.settings, "on.dev.queue": scene.folder.name}.items():
             workspace.set_setting(name, value)
@@ -81,13 +90,17 @@ def _far_world(cluster: Cluster, scene: Scene) -> Iterator[World]:
     environ = {**os.environ, **cluster.environment(scene.home)}
     with Workspace(Home(scene.home), on="dev", environ=environ) as workspace:
 
-        def wait(run_id: str) -> str:
+        def start() -> None:
             workers.append(cluster.start_worker(scene.home))
+            queue = scene.folder.name
+            until(lambda: any(row.queue == queue for row in workspace.place_workers.list()), "a worker")
+
+        def wait(run_id: str) -> str:
             ended = ("completed", "failed", "cancelled")
             until(lambda: workspace.driving.info(run_id).state in ended, "the end of the run")
             return workspace.driving.info(run_id).state
 
-        yield World(workspace, workspace._wiring.dispatch, scene, wait)
+        yield World(workspace, workspace._wiring.dispatch, scene, wait, start)
     for worker in workers:
         worker.end_if_alive()
     scene.close()

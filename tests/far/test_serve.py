@@ -10,6 +10,7 @@ import pytest
 from tests.far.conftest import Far
 from tests.mcp_server.client import Client
 from tests.mcp_server.conftest import start
+from tests.robust.world import until
 
 __all__ = ["start"]
 
@@ -46,7 +47,7 @@ def test_runs_of_agents_are_driven_by_workers(far: Far, client: Client) -> None:
     worker = far.worker()
     done = execute(client, workflow=HELLO, parameters={"name": "Ada"}).data
     assert done["outputs"] == {"greeting": "hello Ada"}
-    assert f"{done['run_id']}: completed" in worker.said
+    until(lambda: f"{done['run_id']}: completed" in worker.said, "what the worker says of the run")
     trace = client.call("trace_read", trace_file=done["run_id"]).data
     assert trace["status"] == "completed"
     detached = execute(client, workflow=HELLO, parameters={"name": "Bo"}, detach=True).data["run_id"]

@@ -83,8 +83,12 @@ def test_the_guide_names_only_tools_that_exist(stocked: Client) -> None:
 
 def test_resources_are_the_guide_and_the_library(stocked: Client) -> None:
     listed = ask(stocked, "resources/list")["resources"]
-    assert [resource["uri"] for resource in listed] == ["pflow://guide", "pflow://workflows/hello"]
-    assert listed[1]["description"] == "Greet someone"
+    assert [resource["uri"] for resource in listed] == [
+        "pflow://guide",
+        "ui://pflow/run.html",
+        "pflow://workflows/hello",
+    ]
+    assert listed[2]["description"] == "Greet someone"
     templates = ask(stocked, "resources/templates/list")["resourceTemplates"]
     addresses = [template["uriTemplate"] for template in templates]
     assert addresses == ["pflow://guide/{topic}", "pflow://workflows/{name}", "pflow://runs/{id}"]
@@ -225,7 +229,7 @@ def test_lists_come_in_pages(start: Callable[..., Client], tmp_path: Path) -> No
         first = ask(client, method)
         second = ask(client, method, cursor=first["nextCursor"])
         assert "nextCursor" not in second
-        names = [each["name"] for each in first[key] + second[key] if each["name"] != "guide"]
+        names = [each["name"] for each in first[key] + second[key] if each["name"] not in ("guide", "run-view")]
         assert names == [f"w{index:03}" for index in range(130)]
         assert refused(client, method, cursor="../x").details["code"] == -32602
 

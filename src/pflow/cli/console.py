@@ -165,7 +165,7 @@ class Console:
             return
         from pflow.cli.looking.colour import for_terminal, without_marks  # lazy: only for what has colours
 
-        text = str(self.hide(composed))
+        text = str(self.hide(self._placed(composed)))
         text = text if text.endswith("\n") or not text else f"{text}\n"
         if self.stdout is not None and _is_terminal(self.stdout):
             lines = "\n".join(for_terminal(line) for line in text.split("\n"))

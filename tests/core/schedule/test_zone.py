@@ -38,7 +38,8 @@ def test_an_unknown_zone_is_refused_with_the_nearest(name: str, hint: str) -> No
 
 @pytest.fixture
 def no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(sys.modules, "tzdata", None)  # the package, which the system's files make unnecessary
+    for name in ("tzdata", "tzdata.zoneinfo", "tzdata.zoneinfo.Europe"):  # the package, which may be installed
+        monkeypatch.setitem(sys.modules, name, None)
     zoneinfo.reset_tzpath([tmp_path])
     zoneinfo.ZoneInfo.clear_cache()
     yield
