@@ -161,7 +161,8 @@ def test_each_state_of_a_run_is_shown(
     host.show(result)
     status = {"asked": "waiting", "done": "completed"}.get(state, state)
     see(host.app.locator(".head .pill")).to_contain_text(status)
-    see(host.app.locator(".row")).to_have_count(2 if state == "asked" else 1)
+    if state != "running" or capabilities is TOOLS:  # a view that does not refresh may be of before the first step
+        see(host.app.locator(".row")).to_have_count(2 if state == "asked" else 1)
     see(host.app.locator("#graph svg")).to_be_visible()
     see(host.app.locator("form")).to_have_count(1 if state == "asked" else 0)
     assert host.app.locator("html").get_attribute("data-theme") == theme
