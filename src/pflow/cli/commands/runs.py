@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pflow.workspace import Workspace
     from pflow.workspace.serving import LiveRun
 
-_SOURCES = {"cache": "from the cache", "reuse": "kept from before", "settled": "settled"}
-
 
 @click.group(cls=CommandGroup)
 def runs() -> None:

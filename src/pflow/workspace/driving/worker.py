@@ -114,11 +114,9 @@ class Turns:
         self._queue = queue
         self._say = say
         self._live: set[asyncio.Task[object]] = set()
-        self._draining = False
 
     def drain(self) -> None:
         """Stop every run when the steps that are running are finished. Others go on with them."""
-        self._draining = True
         self._engine.leave(graceful=True)
 
     async def ended(self) -> None:
