@@ -8,14 +8,14 @@ FORM = "seconds, or a string such as `90s`, `15m`, `2h` or `3d`"
 """What a duration looks like, for hints."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([smhd])")
+_DURATION = r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([smhd])"
 
 
 def read_duration(value: object) -> float | None:
     """The seconds that a value says; None if it does not say any."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    found = re.fullmatch(_DURATION, value.strip()) if isinstance(value, str) else None
     return float(found[1]) * _SECONDS[found[2]] if found else None
 
 

@@ -14,7 +14,6 @@ from pflow.core.json_type import describe
 from pflow.core.template.compiled import Lookup
 from pflow.engine.attempt.pause import Pauses
 from pflow.engine.attempt.turn import take_turn
-from pflow.engine.attempt.until import check_until
 from pflow.engine.credential import learn_item, learn_params
 from pflow.engine.failure import Halted, retry_wait
 from pflow.engine.history import same_work, withheld_item
@@ -201,7 +200,10 @@ class Batch:
             try:
                 writes, sets = await self._once(index)
                 learn_item(self.scope.plan, node, writes, run.shared.redactor.keep)
-                check_until(self.scope.names, node, self.launch.visit, attempt, writes, self._given(index))
+                if node.until is not None:
+                    from pflow.engine.attempt.until import check_until  # lazy: few steps have a condition to meet
+
+                    check_until(self.scope.names, node, self.launch.visit, attempt, writes, self._given(index))
                 done = ItemCompleted(step=step, item=index, writes=writes)
                 done = run.encode(done._replace(state=sets) if sets else done)
                 self._hold(writes)
@@ -220,7 +222,7 @@ class Batch:
                     run.history.forget_inside(f"{step}[{index}]")
                     again = ItemNotYet(step=step, item=index, reason=error.reason, attempt=attempt, retry_in=wait)
             await run.emit_grouped(again)
-            await run.pauses.wait(asyncio.sleep(wait))
+            await run.pauses.wait(asyncio.sleep(0 if run.shared.tape is not None else wait))
             await self._turn(index)
             attempt += 1
             await run.emit_grouped(ItemStarted(step=step, item=index, attempt=attempt))

@@ -6,28 +6,20 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pflow.core import clock
 from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, PflowError, StorageError
-from pflow.core.event import (
-    HANDED_OVER,
-    RunCancelled,
-    RunCompleted,
-    RunFailed,
-    RunResumed,
-    RunStarted,
-    RunStopped,
-)
+from pflow.core.event import HANDED_OVER, RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
 from pflow.core.printable import is_text
 from pflow.core.setting.redactor import Redactor
+from pflow.engine.attempt.tape import Tape, begin_at
 from pflow.engine.attempt.turn import Limits, Turns
 from pflow.engine.binding import recordable
 from pflow.engine.commit import Commits
 from pflow.engine.ending.parts import describe_outputs, end_of, is_halted
-from pflow.engine.ending.reopening import check_open
 from pflow.engine.history import History, in_doubt, withheld_need
 from pflow.engine.plan import Plan
 from pflow.engine.ports import AT_ONCE, Asker, Cache, Journal, Observer, Services, Staying
@@ -81,6 +73,7 @@ class Executor:
         lends: bool = False,
         ticket: int = 0,
         holds: Callable[[], bool] | None = None,
+        tape: Tape | None = None,
     ) -> None:
         self._shared = Shared(
             journal=journal,
@@ -97,6 +90,7 @@ class Executor:
             sign=partial(_sign, secret or _own_secret()),
             lends=lends,
             holds=holds,
+            tape=tape,
         )
         self._driven = driven
         self._ticket = ticket
@@ -122,9 +116,8 @@ class Executor:
         With a `trial`, its workflow has these values as state, and keeps nothing.
         """
         run = Run(run_id or new_run_id(), self._shared)
-        now = time.time()
+        now, date = begin_at(self._shared.tape)
         recorded = recordable(plan, inputs)
-        date = time.strftime("%Y-%m-%d", time.localtime(now))
         started = RunStarted(
             workflow=plan.name, document=plan.raw, inputs=recorded, at=now, date=date, directory=_directory()
         )
@@ -184,6 +177,8 @@ class Executor:
         again: Items | None = None,
         ends: bool = False,
     ) -> RunResult:
+        from pflow.engine.ending.reopening import check_open  # lazy: only for runs that go on
+
         history = self.history(run_id)
         starts_over = edited or bool(again)
         check_open(history, run_id, starts_over)
@@ -215,8 +210,11 @@ class Executor:
                 from pflow.engine.keeping.reading import go_on_with_state  # lazy: few workflows keep something
 
                 run.kept, resumed = go_on_with_state(self._shared.journal.states, plan, resumed, run.history)
-        except PflowError:
-            run.let_go()
+        except PflowError as error:
+            if self._driven and isinstance(error, StorageError) and not isinstance(error, CorruptError):
+                run.hand_over(time.time(), AT_ONCE)  # its journal could not be read just now, which says nothing of it
+            else:
+                run.let_go()
             raise
         run.introduce(plan.name, run.history.started_at, run.history.date)
         if ends:
@@ -280,12 +278,14 @@ class Executor:
 
     async def _drive(self, run: Run, scope: Scope) -> RunResult:
         if self._records_only:
+            from pflow.core import clock  # lazy: only for runs that others drive
+
             run.hand_over(time.time(), clock.now() + HANDOVER_SECONDS)
             return RunResult(run_id=run.run_id, status=HANDED_OVER)
         loop = asyncio.get_running_loop()
         begin = time.perf_counter()
         tools = self._shared.services.tools
-        if tools is not None and scope.plan.servers:
+        if tools is not None and scope.plan.servers and self._shared.tape is None:
             tools.prepare(scope.plan.servers)
         task = asyncio.create_task(scope.execute())
         self._active[run.run_id] = (run, task)
@@ -320,13 +320,14 @@ class Executor:
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Check at intervals whether another process asked to cancel one of our runs, or has something for it."""
-        for asked in self._shared.journal.cancel_requests(self._active):
-            self.cancel(asked)
-        for run, _ in self._chosen(None):
-            if run.waits is not None:
-                run.waits.collect()
-                run.waits.tick()
         self._watcher = loop.call_later(_POLL_SECONDS, self._watch, loop)
+        with suppress(StorageError):  # it may be back at the next look; whoever has to record something notices
+            for asked in self._shared.journal.cancel_requests(self._active):
+                self.cancel(asked)
+            for run, _ in self._chosen(None):
+                if run.waits is not None:
+                    run.waits.collect()
+                    run.waits.tick()
 
     def _conclude(self, run: Run, scope: Scope, task: asyncio.Task[None], ms: float) -> RunResult:
         state, now = scope.state, time.time()

@@ -30,7 +30,6 @@ from pflow.core.event import (
     StepStarted,
 )
 from pflow.core.json_type import JsonView
-from pflow.engine.again.name import outer_steps
 from pflow.engine.ending.worked import Worked
 from pflow.engine.graph import reached_from
 from pflow.engine.keeping.snapshot import NOTHING, Snapshot, is_conflict
@@ -288,6 +287,8 @@ def fold_history(events: Iterable[Event], know_parts: Callable[[object], None]) 
 
 def _made_real(history: History) -> Iterator[str]:
     """The steps and items whose state becomes real with an end of the run: not those in something that failed."""
+    from pflow.engine.again.name import outer_steps  # lazy: only for runs that go on
+
     for step, past in history.past.items():
         if past.completed is None or not past.completed.state:
             continue

@@ -27,6 +27,7 @@ from pflow.core.event import (
 from pflow.core.frozen import Frozen
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.attempt.pause import Pauses
+from pflow.engine.attempt.tape import Tape
 from pflow.engine.attempt.turn import Turns
 from pflow.engine.codec import decode_event, encode_event
 from pflow.engine.commit import Commits
@@ -66,6 +67,7 @@ class Shared(Frozen):
     sign: Sign
     lends: bool = False
     holds: Callable[[], bool] | None = None
+    tape: Tape | None = None
 
 
 class Run:

@@ -13,17 +13,12 @@ from pocketflow import AsyncNode
 
 from pflow.core.errors import PflowError, StepError, StepTimeout
 from pflow.core.event import Event, StepCompleted, StepFailed, StepStarted
-from pflow.engine.again.reuse import find_known, remember
 from pflow.engine.attempt.trial import only_reads, since, try_step
-from pflow.engine.attempt.until import check_until
 from pflow.engine.batch import batch_items, count_lost, items_apart, recall_items, run_batch
 from pflow.engine.credential import learn_outputs, learn_params
-from pflow.engine.declared_output import check_outputs
-from pflow.engine.ending.child import child_inputs, child_outputs
 from pflow.engine.ending.limit import TimeLimit, limit_of
 from pflow.engine.ending.parts import Hold, end_all, number_on, see_through, wait_idle
 from pflow.engine.failure import pick_edge, shown_params, within, within_countdown
-from pflow.engine.keeping.step import record_sets, take_sets
 from pflow.engine.launch import Launch
 from pflow.engine.name_lookup import Names, StepLookup
 from pflow.engine.plan import Plan, PlanNode
@@ -183,6 +178,8 @@ class Scope:
             if node.only_reads is not None:
                 launch.repeatable = only_reads(self.names, launch)
             if node.purity == "pure" or self.run.history.past:
+                from pflow.engine.again.reuse import find_known  # lazy: only for what can be known
+
                 known = find_known(self, launch)
         except PflowError as error:
             known = self.failure(launch, error, 0.0)
@@ -293,14 +290,20 @@ class Scope:
                 suggestions=[f"add an edge with action `{action}` from `{node.id}`"],
             )
         if launch.cache_key and not reads.keys() - set(node.reads):
+            from pflow.engine.again.reuse import remember  # lazy: only for what is cached
+
             remember(self.run, launch, action, writes)
         learn_outputs(self.plan, node, writes, self.run.shared.redactor.keep)
         if node.until is not None and node.batch is None:
+            from pflow.engine.attempt.until import check_until  # lazy: few steps have a condition to meet
+
             check_until(self.names, node, launch.visit, launch.attempt, writes)
         done = StepCompleted(step=launch.step, action=action, writes=writes, ms=since(begin), reads=reads)
         done = count_lost(self.run, node, done)
         if sets:
             done = done._replace(state=sets)
+            from pflow.engine.keeping.step import record_sets  # lazy: few workflows keep something
+
             launch.is_recorded = record_sets(self, node, done)
         self.run.steps += 1
         return done if launch.is_recorded else self.run.encode(done, done if node.batch is None else items_apart(done))
@@ -325,6 +328,9 @@ class Scope:
         """Wait until somebody agrees to a step; raises `DeclinedError` or `StepTimeout`."""
         from pflow.engine.asking.approval import ask_approval  # lazy: few steps have to be approved
 
+        if self.run.shared.tape is not None:
+            self.run.shared.tape.approve(launch.node, launch.params, launch.step)
+            return
         node, seat = launch.node, self._take_seat(launch.step)
         lookup = StepLookup(self.names, node.number, launch.visit)
         await ask_approval(self.run, node, launch.step, launch.params, lookup, seat)
@@ -353,6 +359,12 @@ class Scope:
     async def run_node(self, node: PlanNode, params: dict[str, Any], step: str) -> Result:
         """One execution of a node's code, as a transaction."""
         run = self.run
+        if run.shared.tape is not None:
+            from pflow.engine.attempt.tape import play_step  # lazy: most runs are not played again
+
+            played = play_step(self, node, params, step)
+            if played is not None:
+                return played
         instance = run.instance(node)
         defaults = {} if node.trusted else own_defaults(instance, params)
         instance.set_params({**defaults, **params} if defaults else params)
@@ -373,12 +385,16 @@ class Scope:
             action = await run.shared.threads.call(instance._run, shared)
         writes = store.commit()
         if node.sets_state:
+            from pflow.engine.keeping.step import take_sets  # lazy: few workflows keep something
+
             return "default", {}, {}, take_sets(self, writes)
         if node.mapping is not None:
             for name, key in node.mapping.output_mappings.items():
                 if key in writes:
                     writes[name] = writes[key]
         if node.outputs:
+            from pflow.engine.declared_output import check_outputs  # lazy: few nodes declare their outputs
+
             check_outputs(node.id, node.outputs, writes)
         reads = {}
         if store.reads:
@@ -387,6 +403,8 @@ class Scope:
 
     async def run_child(self, node: PlanNode, params: Mapping[str, Any], step: str, what: str) -> Result:
         """One execution of a sub-workflow, journalled inside this run; `what` it is for a message about its time."""
+        from pflow.engine.ending.child import child_inputs, child_outputs  # lazy: few workflows have others inside
+
         assert node.child is not None
         inputs = child_inputs(self, node.child, params)
         make = partial(Scope, self.run, node.child, inputs, prefix=step + "/", depth=self.depth + 1)

@@ -147,7 +147,7 @@ class ValueTable:
             plain = orjson.dumps(value, None, EXACT)
         except TypeError:
             try:
-                plain = orjson.dumps(value, _tag, EXACT)
+                plain = orjson.dumps(value, tag, EXACT)
                 tagged = True
             except TypeError:
                 return _opaque(value)
@@ -180,7 +180,7 @@ class ValueTable:
 
     def know_parts(self, value: object) -> None:
         """Identify the results of a batch, which its item events hold: by their digest, however small they are."""
-        data = orjson.dumps(value, _tag, EXACT)
+        data = orjson.dumps(value, tag, EXACT)
         self._in_parts[id(value)] = value, digest(data).encode(), len(data)
 
     def key(self, value: object) -> bytes:
@@ -196,7 +196,7 @@ class ValueTable:
         if whole is not None and whole[0] is value:
             return whole[1], whole[2]
         try:
-            data = orjson.dumps(value, _tag, EXACT)
+            data = orjson.dumps(value, tag, EXACT)
         except TypeError:
             return b"opaque:%d" % id(value), 0
         if len(data) <= INLINE_BYTES:
@@ -231,7 +231,7 @@ class ValueTable:
         if "items" in encoded:
             return ITEMS
         if "sha" not in encoded:
-            return _untag(self.unseal(encoded["tagged"]) if marked else encoded["tagged"])
+            return untag(self.unseal(encoded["tagged"]) if marked else encoded["tagged"])
         sha = str(encoded["sha"])
         if sha not in self._decoded:
             data = check_value(self._load(sha), sha)
@@ -241,7 +241,7 @@ class ValueTable:
                 value = self.unseal(value)
                 key = sha if isinstance(value, Withheld) else digest(orjson.dumps(value))
             if encoded.get("tagged"):
-                value = _untag(value)
+                value = untag(value)
             self._decoded[sha] = value
             self._stored.add(sha)
             self._large[id(value)] = (value, Encoded(orjson.dumps(encoded), key.encode(), len(data)))
@@ -272,7 +272,8 @@ class ShownValues:
         return {f"${key}": value for key, value in encoded.items()}
 
 
-def _tag(item: object) -> object:
+def tag(item: object) -> object:
+    """How bytes are written as JSON; raises `TypeError` for anything else."""
     if isinstance(item, bytes | bytearray):
         return {"$bytes": base64.b64encode(item).decode()}
     raise TypeError
@@ -285,13 +286,14 @@ def _opaque(value: object) -> Encoded:
     return Encoded(orjson.dumps({"opaque": kind}), b"opaque:%d" % id(value))
 
 
-def _untag(value: object) -> object:
+def untag(value: object) -> object:
+    """A value with the bytes in it as they were."""
     if isinstance(value, dict):
         if len(value) == 1 and isinstance(value.get("$bytes"), str):
             return base64.b64decode(value["$bytes"])
-        return {key: _untag(item) for key, item in value.items()}
+        return {key: untag(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_untag(item) for item in value]
+        return [untag(item) for item in value]
     return value
 
 

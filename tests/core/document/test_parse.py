@@ -344,3 +344,16 @@ def test_a_syntax_error_has_its_place(text: str, line: int, column: int) -> None
 )
 def test_common_mistakes_in_json_are_named(text: str, hint: str) -> None:
     assert issue(text).hint == hint
+
+
+@pytest.mark.parametrize(("written", "seconds"), [(0, 0.0), (1.5, 1.5), ("90s", 90.0), ("15m", 900.0), ("0s", 0.0)])
+def test_the_wait_before_another_attempt_is_a_duration(written: object, seconds: float) -> None:
+    found = document({"nodes": [{"id": "a", "retry": {"attempts": 2, "wait": written}}]})
+    assert found.nodes[0].retry == Retry(attempts=2, wait=seconds)
+
+
+@pytest.mark.parametrize(
+    ("written", "code"), [("soon", "wrong-type"), (-1, "out-of-range"), ("2d", "out-of-range"), (True, "wrong-type")]
+)
+def test_a_wait_that_is_no_duration_of_at_most_a_day_is_refused(written: object, code: str) -> None:
+    assert issue({"nodes": [{"id": "a", "retry": {"attempts": 2, "wait": written}}]}).code == code

@@ -307,12 +307,12 @@ def _read_retry(node: Fields) -> Retry | None:
     until = read_condition(retry, "until")
     read = Retry(
         attempts=retry.integer("attempts", 1, 1, _MOST_POLLS if until else 100),
-        wait=retry.number("wait", 0.0, 0, 86_400),
+        wait=retry.duration("wait", 86_400, or_zero=True) or 0.0,
         backoff=retry.number("backoff", 1.0, 1, 100),
         until=until,
     )
     if until and read.attempts == 1:
-        hint = 'add "attempts", the number of times to look, and "wait", the seconds in between'
+        hint = 'add "attempts", the number of times to look, and "wait", the time in between'
         node.issues.add("missing-field", "`until` needs more than one attempt", retry.path, hint=hint)
     return read
 

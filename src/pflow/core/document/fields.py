@@ -7,20 +7,22 @@ from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from pflow.core.document.position import Issues, Path, show_path
-from pflow.core.duration import FORM, read_duration, show_duration
 from pflow.core.json_type import describe
-from pflow.core.other_words import FIELD_HINTS, field_meant
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean, nearest
 
 D = TypeVar("D")
 T = TypeVar("T")
 
-is_name = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}").fullmatch
-"""Whether a string can be the id of a node or the name of an input."""
+_LONGEST_NAME = 64
 
 _CARRIED = frozenset({"nodes", "edges", "inputs", "id", "type", "params", "from", "to", "items"})
 """Fields that other checks need: if they were not guessed, one typing mistake would cause many issues."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a string can be the id of a node or the name of an input."""
+    return len(text) <= _LONGEST_NAME and text.isascii() and text.replace("-", "0").isidentifier()
 
 
 def show_value(value: object) -> str:
@@ -88,6 +90,8 @@ class Fields:
 
     def _unknown(self, name: str, known: Mapping[str, None], what: str) -> None:
         """Report a field; if other checks need it, read it as the one that was likely meant."""
+        from pflow.core.other_words import FIELD_HINTS  # lazy: only for this message
+
         meant = ""
         if not self.issues.full:
             meant = _guess(name, [field for field in known if self.values.get(field) is None])
@@ -137,16 +141,18 @@ class Fields:
         value = self._ranged(name, (int, float), "a number", low, high, above=above)
         return default if value is None else float(value)
 
-    def duration(self, name: str, high: float) -> float | None:
-        """Seconds, above 0 and up to `high`, as a number or with a unit."""
+    def duration(self, name: str, high: float, *, or_zero: bool = False) -> float | None:
+        """Seconds, above 0 `or_zero` and up to `high`, as a number or with a unit."""
         value = self.values.get(name)
         if value is None:
             return None
+        from pflow.core.duration import FORM, read_duration, show_duration  # lazy: many documents have none
+
         seconds = read_duration(value)
         if seconds is None:
             wrong_type(self.issues, (*self.path, name), "a duration", value, f"write {FORM}")
-        elif not 0 < seconds <= high:
-            span = f"more than 0 and at most {show_duration(high)}"
+        elif not 0 <= seconds <= high or not (seconds or or_zero):
+            span = f"{'0 to' if or_zero else 'more than 0 and at most'} {show_duration(high)}"
             self.issues.add("out-of-range", f"`{name}` must be {span}, not {show_value(value)}", (*self.path, name))
         else:
             return seconds
@@ -190,6 +196,8 @@ class Fields:
 
 def _guess(name: str, known: Collection[str]) -> str:
     """The field that a name was likely meant to be; "" if there is none."""
+    from pflow.core.other_words import FIELD_HINTS, field_meant  # lazy: only for what is wrong
+
     meant = field_meant(name, known)
     if meant or name.lower() in FIELD_HINTS:
         return meant

@@ -48,7 +48,6 @@ from pflow.core.document.issue import Issue
 from pflow.core.document.json_text import load_json, scan_json
 from pflow.core.document.plain_copy import MAX_SIZE, TOO_LARGE, TOO_LARGE_HINT, is_plain, take_snapshot
 from pflow.core.document.position import Issues, Places
-from pflow.core.document.yaml_text import load_yaml
 from pflow.core.errors import NotFoundError, StorageError
 from pflow.core.file.os_call import open_at_once, read_up_to
 from pflow.core.frozen import Frozen
@@ -78,6 +77,8 @@ def parse_text(text: bytes | str, *, suffix: str = "") -> Parsed:
     is_json = plain == ".json" or (plain not in (".yaml", ".yml") and content.lstrip()[:1] in ("{", "["))
     issues = Issues(Places(content, scan_json if is_json else None))
     if not is_json:
+        from pflow.core.document.yaml_text import load_yaml  # lazy: not for JSON
+
         return _finish(load_yaml(content, issues), issues)
     value = load_json(content, issues)
     return _build(value, issues) if is_plain(value) else _finish(value, issues)

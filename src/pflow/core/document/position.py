@@ -13,7 +13,7 @@ from pflow.core.printable import cut
 
 Path = tuple[str | int, ...]
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_PLAIN = r"[A-Za-z_][A-Za-z0-9_-]*"
 _LONGEST_KEY = 120
 """Characters of a key that are shown."""
 
@@ -24,7 +24,7 @@ def show_path(path: Sequence[str | int]) -> str:
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif _PLAIN.fullmatch(part) and len(part) <= _LONGEST_KEY:
+        elif re.fullmatch(_PLAIN, part) and len(part) <= _LONGEST_KEY:
             text += f".{part}" if text else part
         else:
             text += f"[{json.dumps(cut(part, _LONGEST_KEY + 1), ensure_ascii=False)}]"

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pflow.core.template.compiled import Reference
 from pflow.engine.plan import Plan, PlanNode
 
-_PART = re.compile(r"([^#\[/]+)(?:#[0-9]+)?(?:\[([0-9]{1,9})\])?")
-_STEP = re.compile(r"([^#\[/]+)(?:#[0-9]{1,9})?")
+_PART = r"([^#\[/]+)(?:#[0-9]+)?(?:\[([0-9]{1,9})\])?"
+_STEP = r"([^#\[/]+)(?:#[0-9]{1,9})?"
 
 
 def top_of(name: str) -> str:
@@ -22,13 +22,13 @@ def top_of(name: str) -> str:
 
 def node_of(step: str) -> str | None:
     """The node of a step of the run itself; None for a name of something else."""
-    found = _STEP.fullmatch(step)
+    found = re.fullmatch(_STEP, step)
     return None if found is None else found[1]
 
 
 def split_item(name: str) -> tuple[str, int | None]:
     """The step and the item that a name means; the item is None for a step."""
-    found = _PART.fullmatch(name.rpartition("/")[2])
+    found = re.fullmatch(_PART, name.rpartition("/")[2])
     if found is None or found[2] is None:
         return name, None
     return name.rpartition("[")[0], int(found[2])
@@ -53,7 +53,7 @@ def find_node(plan: Plan, name: str) -> tuple[Plan, PlanNode] | None:
     inner: Plan | None = plan
     found: tuple[Plan, PlanNode] | None = None
     for part in name.split("/"):
-        match = _PART.fullmatch(part)
+        match = re.fullmatch(_PART, part)
         node = inner.by_id.get(match[1]) if match is not None and inner is not None else None
         if inner is None or node is None:
             return None

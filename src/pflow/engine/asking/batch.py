@@ -62,7 +62,11 @@ class _WaitingBatch(Batch):
             return None
         run, step = self.scope.run, f"{self.launch.step}[{index}]"
         try:
-            await ask_approval(run, self.node, step, self.params(index), self.lookup(index), self._group.seat(index))
+            if run.shared.tape is not None:
+                run.shared.tape.approve(self.node, self.params(index), step)
+            else:
+                seat = self._group.seat(index)
+                await ask_approval(run, self.node, step, self.params(index), self.lookup(index), seat)
         except PflowError as error:
             self._taken += 1
             unapproved = isinstance(error, DeclinedError | StepTimeout)

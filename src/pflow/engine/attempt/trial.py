@@ -41,7 +41,7 @@ async def try_step(scope: Scope, launch: Launch) -> StepCompleted | StepFailed |
                     return failed
                 again = _again(scope, launch, failed, error, wait)
             await run.emit_grouped(again)
-            await run.pauses.wait(asyncio.sleep(wait))
+            await run.pauses.wait(asyncio.sleep(0 if run.shared.tape is not None else wait))
             launch.attempt += 1
             await _begin(scope, launch)
     except Halted:

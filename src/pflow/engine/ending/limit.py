@@ -7,7 +7,6 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, TypeVar
 
 from pflow.core.advice import Advice
-from pflow.core.duration import show_duration
 from pflow.core.errors import StepTimeout
 
 if TYPE_CHECKING:
@@ -88,4 +87,6 @@ class TimeLimit:
 
     def _message(self) -> str:
         what = "the run" if self._run_id else "the sub-workflow"
+        from pflow.core.duration import show_duration  # lazy: only for this message
+
         return f"{what} took longer than {show_duration(self._seconds)}, the `timeout` of its document"

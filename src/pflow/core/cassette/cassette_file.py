@@ -1,0 +1,143 @@
+"""Cassettes as text: a header, then a line for each call; large values are files in a folder beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pflow.core.cassette.cassette import FORMAT, Cassette, Recorded
+from pflow.core.errors import SecurityError, UsageError
+from pflow.core.file.atomic import make_folder, write_atomic
+from pflow.core.setting.token_shape import has_token
+
+_LARGE_BYTES = 64 << 10
+_SORTED = orjson.OPT_SORT_KEYS
+_HEADER = ("workflow", "inputs", "at", "pflow", "run_id", "tools", "definitions", "date", "state")
+
+
+def values_folder(path: Path) -> Path:
+    """Where the large values of a cassette are."""
+    return path.with_name(path.name.removesuffix(".jsonl"))
+
+
+def write_cassette(path: Path, cassette: Cassette, names_in: Callable[[str], tuple[str, ...]]) -> None:
+    """Write a cassette, all or nothing. Raises `SecurityError` if it would hold a secret.
+
+    `names_in` finds those that are known.
+    """
+    header = {"cassette": FORMAT, **{name: getattr(cassette, name) for name in _HEADER if getattr(cassette, name)}}
+    values: dict[str, bytes] = {}
+    lines = [orjson.dumps(header, option=_SORTED), *(_line(call, values) for call in cassette.calls)]
+    for data in (*lines, *values.values()):
+        _check_secrets(data.decode(), names_in)
+    if values:
+        make_folder(values_folder(path))
+    for digest, data in values.items():
+        write_atomic(values_folder(path) / f"{digest}.json", data)
+    write_atomic(path, b"\n".join(lines) + b"\n")
+
+
+def read_cassette(path: Path) -> Cassette:
+    """A cassette from its file. Raises `UsageError` for one that is damaged, or of another version."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(
+            f"the cassette `{path}` cannot be read: {error.strerror}",
+            suggestions=["record the run again"],
+        ) from None
+    header = _parse(path, 1, lines[0] if lines else b"")
+    if header.get("cassette") != FORMAT:
+        raise UsageError(
+            f"`{path}` is a cassette of version `{header.get('cassette')}`; this release reads version {FORMAT}",
+            suggestions=["record it again"],
+        )
+    calls: list[Recorded] = []
+    for number, line in enumerate(lines[1:], 2):
+        data = _parse(path, number, line)
+        try:
+            fields: dict[str, Any] = {name: _whole(path, value) for name, value in data.items() if name != "key"}
+            call = Recorded(**fields)
+        except TypeError:
+            raise UsageError(f"line {number} of `{path}` is not a recorded call") from None
+        if data.get("key") != call.key:
+            raise UsageError(
+                f"line {number} of `{path}` was changed: its key is not that of its params",
+                suggestions=["record it again, or delete the `key` of the line and let `stub` answer the step"],
+            )
+        calls.append(call)
+    return Cassette(calls=tuple(calls), **{name: header[name] for name in _HEADER if name in header})
+
+
+def _line(call: Recorded, values: dict[str, bytes]) -> bytes:
+    kept = {name: value for name, value in call._asdict().items() if value not in (None, {}, 0.0) or name == "params"}
+    if call.outputs is not None:
+        kept["outputs"] = dict(call.outputs)
+    if call.action == "default":
+        kept.pop("action")
+    small = {name: _apart(value, values) for name, value in kept.items()}
+    return orjson.dumps({"key": call.key, **small}, option=_SORTED)
+
+
+def _apart(value: object, values: dict[str, bytes]) -> object:
+    """A value of a line; the large parts of an object stand in files of their own."""
+    if isinstance(value, Mapping):
+        return {name: _reference(part, values) for name, part in value.items()}
+    return value
+
+
+def _reference(part: object, values: dict[str, bytes]) -> object:
+    data = orjson.dumps(part, option=_SORTED)
+    if len(data) <= _LARGE_BYTES:
+        return part
+    digest = sha256(data).hexdigest()[:40]
+    values[digest] = data
+    return {"$value": digest}
+
+
+def _whole(path: Path, value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    return {name: _load(path, part) for name, part in value.items()}
+
+
+def _load(path: Path, part: object) -> object:
+    if not (isinstance(part, dict) and set(part) == {"$value"}):
+        return part
+    file = values_folder(path) / f"{part['$value']}.json"
+    try:
+        data = file.read_bytes()
+    except OSError:
+        data = b""
+    if sha256(data).hexdigest()[:40] != part["$value"]:
+        raise UsageError(
+            f"the value `{file}` of the cassette is missing or was changed",
+            suggestions=["keep the folder of a cassette beside it, or record it again"],
+        )
+    loaded: object = orjson.loads(data)
+    return loaded
+
+
+def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict):
+        raise UsageError(f"line {number} of `{path}` is not a JSON object", suggestions=["record the cassette again"])
+    return found
+
+
+def _check_secrets(text: str, names_in: Callable[[str], tuple[str, ...]]) -> None:
+    names = names_in(text)
+    step = 2048
+    if names or any(has_token(text[at : at + 2 * step]) for at in range(0, len(text), step)):
+        what = f"the value of `{names[0]}`" if names else "what looks like a credential"
+        raise SecurityError(
+            f"the cassette would hold {what}, so that it was not written",
+            suggestions=["declare the value as a secret input, or let `stub` answer the step that gives it"],
+        )

@@ -1,0 +1,1 @@
+"""Recording runs as cassettes, and playing them again."""

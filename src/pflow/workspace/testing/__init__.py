@@ -1,0 +1,1 @@
+"""Cassettes as use cases: made from runs, and played again."""
