@@ -156,6 +156,15 @@ class Servers:
         server = expand(config, variables).server
         asyncio.run(login(server, home=self._wiring.home, variables=variables, say=say))
 
+    def record(self, name: str, command: Sequence[str] = (), *, say: Callable[[str], None]) -> int:
+        """Stand between a client on stdin and stdout and a server, and record its calls as a session; the exit code.
+
+        Without a `command`, the server is the one that is configured under this name. Raises `PflowError`.
+        """
+        from pflow.workspace.driving.record_server import record_server  # lazy: most uses talk to no server
+
+        return record_server(self._wiring, self._states, name, command, redactor=self._redactor(), say=say)
+
     def log_out(self, name: str) -> bool:
         """Forget the tokens of a server; whether there were any."""
         from pflow.mcp.server.token_store import forget  # lazy: most uses talk to no server

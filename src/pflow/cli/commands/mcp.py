@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
-from pflow.cli.command_group import CommandGroup, with_console
+from pflow.cli.command_group import CommandGroup, pass_console, with_console
 from pflow.cli.commands.mcp_install import HOST_HELP, install, uninstall
 from pflow.cli.commands.mcp_sync import COMPARE_HELP, asking, doctor, say_none, say_notes, sync
 from pflow.cli.commands.serve import serve_mcp
@@ -123,6 +124,19 @@ def login(console: Console, name: str) -> None:
     """Log in to the server NAME in a browser. The tokens stay on this machine, for you alone."""
     console.workspace().servers.log_in(name, say=lambda text: console.say(escape(text)))
     console.reply({"name": name, "logged_in": True}, f"logged in to server `{escape(name)}`")
+
+
+@mcp.command()
+@click.argument("server", shell_complete=complete_server)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND [ARG]...]")
+@pass_console
+def record(console: Console, server: str, words: tuple[str, ...]) -> int:
+    """Stand between a client and SERVER over stdin and stdout, and record the calls of its tools.
+
+    SERVER is configured, or the name of what COMMAND starts. Give this command to the client in place of the server's.
+    """
+    code = console.workspace().servers.record(server, words, say=lambda text: console.say(escape(text)))
+    os._exit(code)  # a thread that waits for the client must not keep the process
 
 
 @mcp.command()

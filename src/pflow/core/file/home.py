@@ -69,6 +69,9 @@ class Home:
         self.page = root / "page.json"
         """Where the page is served, if it is, and the token that opens it."""
 
+        self.sessions = root / "sessions"
+        """Recorded sessions of agents."""
+
         self.key = root / "runs.key"
         """The key to credentials that runs came by, which the journal holds only encrypted."""
 
