@@ -1,0 +1,140 @@
+"""A call of a session as a step would make it: a node type, its params, its outputs."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Mapping
+
+from pflow.core.frozen import Frozen
+from pflow.core.session.call import Call
+from pflow.planning.learning.shell_reading import only_reads, split_directory, words_of
+
+
+class Tool(Frozen):
+    """A tool of an MCP server as a node type. `field` is the one text field that its results have, if that is so."""
+
+    type: str
+    reads: bool = False
+    has_schema: bool = False
+    field: str = ""
+
+
+FindTool = Callable[[str, str], Tool | None]
+"""Gives the node type of a server's tool; None for one that is not known here."""
+
+
+class Act(Frozen):
+    """What a call did. `main` is the output that holds its result; `lacks` says why no step can do the same."""
+
+    number: int
+    type: str
+    label: str
+    params: Mapping[str, object] = {}
+    outputs: Mapping[str, object] = {}
+    main: str = "result"
+    effects: bool = True
+    ok: bool = True
+    is_cut: bool = False
+    said: str = ""
+    looks: bool = False
+    lacks: str = ""
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What calls have in common that may be turns of one loop."""
+        command = self.params.get("command")
+        words = (command[0], len(command)) if isinstance(command, list) else ()
+        return (self.type, tuple(sorted(self.params)), words)
+
+
+def act_of(call: Call, find: FindTool) -> Act:
+    """A call as a step."""
+    about = Act(
+        number=call.number, type="", label=call.tool, ok=call.ok, is_cut=call.is_cut, said=call.said, looks=False
+    )
+    given = call.arguments
+    match call.kind:
+        case "shell":
+            return _shell(about, call)
+        case "read-file":
+            path = _absolute(str(given.get("path", "")), call.directory)
+            content = call.result if isinstance(call.result, str) else ""
+            outputs = {"content": content, "path": path, "size": len(content.encode())}
+            return about._replace(
+                type="read-file", params={"path": path}, outputs=outputs, main="content", effects=False
+            )
+        case "write-file":
+            path, text = _absolute(str(given.get("path", "")), call.directory), given.get("content", "")
+            size = len(text.encode()) if isinstance(text, str) else 0
+            return about._replace(
+                type="write-file",
+                params={"path": path, "content": text},
+                outputs={"path": path, "size": size},
+                main="path",
+            )
+        case "http":
+            reads = str(given.get("method", "GET")).upper() in ("GET", "HEAD")
+            return about._replace(
+                type="http",
+                params=given,
+                outputs={"response": call.result, "status_code": 200},
+                main="response",
+                effects=not reads,
+            )
+        case "mcp":
+            return _tool(about, call, find(call.server, call.tool))
+        case "look":
+            return about._replace(looks=True, effects=False)
+        case _:
+            return about._replace(lacks=f"`{call.tool}` has no step that does the same")
+
+
+def _shell(about: Act, call: Call) -> Act:
+    directory, command = split_directory(str(call.arguments.get("command", "")))
+    directory = _absolute(directory, call.directory) if directory else call.directory
+    words = words_of(command)
+    params: dict[str, object] = {"command": command if words is None else words}
+    if directory:
+        params["cwd"] = directory
+    result = call.result if isinstance(call.result, Mapping) else {"stdout": call.result}
+    stdout, stderr = (str(result.get(name) or "").rstrip("\n") for name in ("stdout", "stderr"))
+    label = words[0] if words else command.split()[0] if command.split() else "shell"
+    return about._replace(
+        type="shell",
+        label=label.rpartition("/")[2],
+        params=params,
+        outputs={"stdout": stdout, "stderr": stderr, "exit_code": result.get("exit_code") or 0},
+        main="stdout",
+        effects=not only_reads(command),
+    )
+
+
+def _tool(about: Act, call: Call, tool: Tool | None) -> Act:
+    if tool is None:
+        return about._replace(
+            type=f"mcp-{call.server}-{call.tool}".replace("_", "-").lower(),
+            params=call.arguments,
+            outputs={"result": call.result},
+            lacks=f"server `{call.server}` is not known here, or has no tool `{call.tool}`; "
+            "import the servers of that program first, then sync their tools",
+        )
+    result = call.result
+    if isinstance(result, str) and tool.field:
+        result = {tool.field: result}  # the host has kept the text only
+    outputs: dict[str, object] = {}
+    if tool.has_schema and isinstance(result, Mapping):
+        outputs.update(result)
+    if isinstance(result, Mapping) and result.keys() == {"result"}:
+        result = result["result"]
+    outputs["result"] = result
+    return about._replace(
+        type=tool.type,
+        params=call.arguments,
+        outputs=outputs,
+        main=tool.field or "result",
+        effects=not tool.reads,
+    )
+
+
+def _absolute(path: str, directory: str) -> str:
+    return path if not directory or path.startswith(("/", "~")) else posixpath.normpath(f"{directory}/{path}")

@@ -1,0 +1,130 @@
+"""Which calls of a session are the work: the rest failed, was repeated, or only explored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
+
+from pflow.core.frozen import Frozen
+from pflow.core.session.call import Session
+from pflow.planning.learning.act import Act
+from pflow.planning.learning.leaf import leaves, says_enough, telling_words
+
+LONG_CHARACTERS = 120
+"""From this length on, text that equals no result is taken to be written, not chosen."""
+
+
+class Chosen(Frozen):
+    """The calls that become steps, those that do not, and what a person should look at."""
+
+    kept: tuple[Act, ...] = ()
+    explored: tuple[int, ...] = ()
+    questions: tuple[str, ...] = ()
+
+
+def task_range(session: Session) -> tuple[int, int]:
+    """The first and last call of the last task that took any."""
+    last = max((call.number for call in session.calls), default=0)
+    starts = [prompt.before for prompt in session.prompts if prompt.before <= last]
+    return max(starts, default=1), last
+
+
+def task_words(session: Session, first: int, last: int) -> str:
+    """What the user wrote that led to these calls."""
+    before = [prompt for prompt in session.prompts if prompt.before <= last]
+    inside = [prompt.text for prompt in before if prompt.before >= first]
+    return "\n".join(inside or [prompt.text for prompt in before[-1:]])
+
+
+def choose(acts: Sequence[Act], answer: str, *, keep_all: bool = False) -> Chosen:
+    """Keep what has effects and what those needed; `keep_all` keeps everything that succeeded."""
+    questions = [*_failures(acts), *(f"call {act.number}: {act.lacks}" for act in acts if act.ok and act.lacks)]
+    usable = [act for act in acts if act.ok and not act.looks and act.type]
+    if not keep_all:
+        usable = list(_without_repeats(usable))
+    needed = {act.number for act in usable} if keep_all else _needed(usable, answer)
+    kept = tuple(act for act in usable if act.number in needed)
+    explored = tuple(act.number for act in acts if act.ok and act.number not in needed)
+    return Chosen(kept=kept, explored=explored, questions=tuple(questions))
+
+
+def is_written(value: object) -> bool:
+    """Whether a value is text that somebody wrote rather than chose."""
+    return isinstance(value, str) and (len(value) >= LONG_CHARACTERS or value.count("\n") >= 2)
+
+
+def shares(text: str, act: Act) -> bool:
+    """Whether text holds words that hardly come from anywhere but the result of a call."""
+    found = "\n".join(str(value) for _, value in leaves(act.outputs))
+    return any(word in found for word in telling_words(text))
+
+
+def _failures(acts: Sequence[Act]) -> Iterator[str]:
+    for position, act in enumerate(acts):
+        same = [other for other in acts[position + 1 :] if other.label == act.label]
+        if not act.ok and not any(other.ok for other in same):
+            yield f"call {act.number} (`{act.label}`) failed, and none like it succeeded later; what was it for?"
+
+
+def _without_repeats(acts: Sequence[Act]) -> Iterator[Act]:
+    seen: list[Act] = []
+    for act in acts:
+        twin = any(
+            (act.type, act.params, act.outputs) == (other.type, other.params, other.outputs)
+            for other in seen
+            if other.shape == act.shape
+        )
+        if not (twin and not act.effects):
+            yield act
+        seen.append(act)
+
+
+def _needed(acts: Sequence[Act], answer: str) -> set[int]:
+    needed = {act.number for act in acts if act.effects}
+    if not needed:
+        quoted = {act.number for act in acts if shares(answer, act)}
+        needed = quoted or {act.number for act in acts[-1:]}
+    grew = True
+    while grew:
+        before = len(needed)
+        for position, act in enumerate(acts):
+            if act.number in needed:
+                needed |= _sources(act, [one for one in acts[:position] if not one.effects], needed)
+        needed |= _whole_runs(acts, needed)
+        grew = len(needed) > before
+    return needed
+
+
+def _sources(act: Act, reads: Sequence[Act], needed: Collection[int]) -> set[int]:
+    found: set[int] = set()
+    written = ""
+    for path, value in leaves(act.params):
+        if path[0] == "cwd" or not says_enough(value):
+            continue
+        text = str(value)
+        found |= {one.number for one in reads if _gives(one, text)}
+        if is_written(value) and path[0] != "command":
+            written += text
+    if written and not found:
+        found = {one.number for one in reads if one.number not in needed}
+    return found
+
+
+def _gives(act: Act, text: str) -> bool:
+    words = telling_words(text)
+    for _, value in leaves(act.outputs):
+        if isinstance(value, str) and (text in value or any(word in value for word in words)):
+            return True
+        if value == text:
+            return True
+    return False
+
+
+def _whole_runs(acts: Sequence[Act], needed: Collection[int]) -> set[int]:
+    """All turns of what looks like a loop, if several of them are needed."""
+    found: set[int] = set()
+    for _, run in groupby(acts, lambda act: act.shape):
+        turns = list(run)
+        if len(turns) >= 3 and sum(act.number in needed for act in turns) >= 2:
+            found |= {act.number for act in turns}
+    return found
