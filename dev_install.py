@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
+CACHE = (ROOT / ".cache").resolve()
+"""What is installed for tests and tools. A checkout may share it by a link: what it holds is tied to its true path."""
 SCRIPTS = "Scripts" if os.name == "nt" else "bin"
 EXE = ".exe" if os.name == "nt" else ""
 
@@ -84,7 +86,7 @@ def exclusive(what: str) -> Iterator[None]:
         return
     import fcntl  # lazy: absent on Windows
 
-    lock = ROOT / ".cache" / f"{what}.lock"
+    lock = CACHE / f"{what}.lock"
     lock.parent.mkdir(exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

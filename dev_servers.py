@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from dev_install import (
+    CACHE,
     EXE,
-    ROOT,
     SCRIPTS,
     SetupError,
     create,
@@ -23,7 +23,7 @@ from dev_install import (
     say,
 )
 
-FOLDER = ROOT / ".cache" / "servers"
+FOLDER = CACHE / "servers"
 STAMP = "installed"
 
 NODE_SCOPE = "@modelcontextprotocol"

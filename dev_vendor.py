@@ -10,10 +10,10 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from dev_install import ROOT, SetupError, exclusive, quietly, report, say
+from dev_install import CACHE, ROOT, SetupError, exclusive, quietly, report, say
 
 PACKAGES = ("lit-html@3.3.3", "esbuild@0.28.2")
-FOLDER = ROOT / ".cache" / "vendor"
+FOLDER = CACHE / "vendor"
 SOURCE = ROOT / "page"
 TARGET = ROOT / "src" / "pflow" / "web" / "static"
 OWN = ("view.js", "page.js", "page.css", "app.js", "app.css")

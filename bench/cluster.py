@@ -1,4 +1,4 @@
-"""Steps whose journal is in Postgres: what each costs beside one bare insert, on a server that waits for the disk."""
+"""Many machines: what a step costs whose journal is in Postgres, beside one bare insert, and what workers do."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from pg8000.native import Connection
 
 import dev_cluster
+from bench import workers
 from bench.floor import EVENT
 from bench.flow import Bench, chain
 from bench.row import Row
@@ -60,6 +61,7 @@ def rows() -> list[Row]:
             limit=3,
             note=note,
         ),
+        *workers.rows(),
     ]
 
 

@@ -96,6 +96,7 @@ def no_workflow(name: object) -> tuple[Parsed, Load]:
     raise NotFoundError(f"there is no workflow `{name}`")
 
 
-def chain(kind: str, count: int, params: Mapping[str, object] | None = None) -> dict[str, object]:
+def chain(kind: str, count: int, params: Mapping[str, object] | None = None, **fields: object) -> dict[str, object]:
     """One step after another."""
-    return {"nodes": [{"id": f"s{index}", "type": kind, "params": dict(params or {})} for index in range(count)]}
+    node = {"type": kind, "params": dict(params or {}), **fields}
+    return {"nodes": [{"id": f"s{index}", **node} for index in range(count)]}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Rule = Literal["ratio", "least ratio", "most", "least"]
-Unit = Literal["s", "B", "items/s", "modules", "packages", "processes", "of the queries", "rows"]
+Unit = Literal["s", "B", "items/s", "runs/s", "steps/s", "modules", "packages", "processes", "of the queries", "rows"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

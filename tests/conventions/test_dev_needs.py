@@ -107,6 +107,15 @@ def test_servers_are_installed_once(checkout: Checkout) -> None:
     assert checkout.install()[0] == []
 
 
+def test_checkouts_that_share_a_cache_by_links_share_what_is_in_it(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    first, second = Checkout(tmp_path / "one"), Checkout(tmp_path / "two")
+    assert first.install()[0] == ALL
+    (second.root / ".cache").symlink_to(first.root / ".cache")
+    assert (second.install()[0], first.install()[0]) == ([], [])
+
+
 def test_another_version_is_installed_alone(checkout: Checkout) -> None:
     checkout.install()
     text = (checkout.root / "dev_servers.py").read_text()

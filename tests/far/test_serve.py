@@ -10,6 +10,8 @@ import pytest
 from tests.far.conftest import Far
 from tests.mcp_server.client import Client
 from tests.mcp_server.conftest import start
+from tests.mcp_server.http.served import Client as HttpClient
+from tests.mcp_server.http.served import Served
 from tests.robust.world import until
 
 __all__ = ["start"]
@@ -70,3 +72,31 @@ def test_a_place_that_is_not_there_is_named_before_a_client_comes(far: Far) -> N
     said = far.pflow("serve", "mcp", "--on", "nowhere")
     assert said.code == 2
     assert "there is no place `nowhere`" in said.err
+
+
+def test_agents_that_connect_over_http_have_the_same(far: Far) -> None:
+    worker = far.worker()
+    served = Served(far.home, "--on", "dev", bounds=None, **far.cluster.environment(far.home))
+    client = HttpClient(served, "modern")
+    try:
+        done = over_http(client, workflow=HELLO, parameters={"name": "Ada"})
+        assert done["outputs"] == {"greeting": "hello Ada"}
+        trace = client.call("trace_read", trace_file=done["run_id"])["data"]
+        assert trace["status"] == "completed"
+        waiting = over_http(client, workflow=ASKS, detach=True)["run_id"]
+        far.until_state(waiting, "waiting")
+        assert over_http(client, resume=waiting, answers={"ok": "no"})["outputs"] == {"said": "no"}
+        held = over_http(client, workflow=HOLDS, detach=True)["run_id"]
+        far.until_state(held, "waiting")
+        assert over_http(client, cancel=held)["status"] == "cancelled"
+    finally:
+        client.close()
+        served.end()
+    for run_id in (done["run_id"], waiting, held):
+        assert f"{run_id}: taken up" in worker.said
+
+
+def over_http(client: HttpClient, **arguments: Any) -> Any:
+    answer = client.call("workflow_execute", **arguments)
+    assert answer["success"], answer
+    return answer["data"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pflow.workspace.driving.engine_thread import MOST_RUNS
 from tests.cli.conftest import Said
 from tests.far.conftest import Far
 from tests.robust.world import until
@@ -37,6 +38,8 @@ SECRET = {
     "nodes": [{"id": "a", "type": "code", "params": {"code": "result = len(w)", "inputs": {"w": "${key_word}"}}}],
     "outputs": {"length": {"source": "${a.result}"}},
 }
+
+SEALED = {"nodes": [{"id": "a", "type": "echo", "params": {"api_key": "sk-much-too-open-0123456789"}}]}
 
 
 def write(folder: Path, document: dict[str, Any]) -> str:
@@ -130,3 +133,37 @@ def test_a_secret_input_is_looked_up_by_workers_and_refused_if_none_has_it(far: 
     assert refused(far, document, "key_word=much-too-open")["type"] == "execution"
     assert far.pflow("settings", "set", "KEY_WORD", stdin="0123456789").code == 0
     until(lambda: far.pflow("run", document, "--on", "dev").out == "10\n", "the worker tells of its new credential")
+
+
+def test_a_worker_takes_no_more_slots_than_a_process_has(far: Far) -> None:
+    refused = far.pflow("worker", "--on", "dev", "--slots", str(MOST_RUNS + 1))
+    assert refused.code == 2, refused
+    assert f"at most {MOST_RUNS} runs at once" in refused.err
+
+
+def test_a_run_with_a_credential_is_refused_by_workers_that_could_not_open_its_seal(far: Far, tmp_path: Path) -> None:
+    document = write(tmp_path, SEALED)
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    copy_settings(far.home, other)
+    worker = far.worker(home=other)
+    error = refused(far, document)
+    assert (error["type"], error["details"]["missing"]) == ("no_worker", ["key"])
+    assert "pflow settings set on.dev.key" in error["suggestions"][0]
+    assert "0123456789" not in json.dumps(error)
+    worker.end(signal.SIGTERM)
+    assert far.pflow("settings", "set", "on.dev.key", "PLACE_KEY").code == 0
+    unset = far.pflow("worker", "--on", "dev")
+    assert unset.code == 2, unset
+    assert "`on.dev.key` names `PLACE_KEY`" in unset.err
+    assert far.pflow("settings", "set", "PLACE_KEY", stdin="one key for all of us").code == 0
+    copy_settings(far.home, other)
+    worker = far.worker(home=other)
+    done = far.pflow("run", document, "--on", "dev")
+    assert done.code == 0, (done, worker.said)
+
+
+def copy_settings(home: Path, other: Path) -> None:
+    """Give another home the same settings."""
+    (other / "settings.json").write_bytes((home / "settings.json").read_bytes())
+    (other / "settings.json").chmod(0o600)

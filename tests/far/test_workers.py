@@ -27,6 +27,7 @@ def test_a_worker_that_is_told_to_stop_finishes_its_steps_and_another_goes_on(fa
     far.until_state(run_id, "completed")
     assert far.scene.did() == ["a", "b", "c"]
     assert run_id in second.said
+    assert "cannot be driven here" not in first.said  # it no longer asks for runs when it gives its own back
 
 
 def test_what_a_killed_worker_did_is_asked_about_and_settled(far: Far) -> None:

@@ -145,6 +145,10 @@ class MemoryJournal:
         """The run's records from `start` on."""
         return self._find(run_id).records[max(start, 0) :]
 
+    def read_sound(self, run_id: str) -> Sequence[Record]:
+        """All records: memory is not damaged."""
+        return self.read(run_id)
+
     def value(self, run_id: str, digest: str) -> bytes:
         """A large value of the run."""
         try:

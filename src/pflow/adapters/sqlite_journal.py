@@ -30,6 +30,7 @@ from pflow.adapters.sqlite_row import (
     read_mail,
     run_info,
     select_runs,
+    sound_records,
     taken_over,
     transaction,
 )
@@ -172,6 +173,15 @@ class SqliteJournal:
                 self._mark_damaged(key)
                 raise _damaged(run_id)
             return [Record(kind, data) for _, kind, data in rows]
+
+    def read_sound(self, run_id: str) -> Sequence[Record]:
+        """The records before the first that cannot be read."""
+        found: list[Record] = []
+        with self.database.reading() as database:
+            records = sound_records(database, find_run(database, run_id)[0])
+            while (record := unless_broken(lambda: next(records, None), None)) is not None:
+                found.append(record)
+        return found
 
     def value(self, run_id: str, digest: str) -> bytes:
         """A large value of the run."""

@@ -195,6 +195,16 @@ def event_ids(key: int, start: int) -> tuple[int, int]:
     return key << _SEQ_BITS | max(start, 0), key << _SEQ_BITS | _LAST_SEQ
 
 
+def sound_records(database: sqlite3.Connection, key: int) -> Iterator[Record]:
+    """The records of a run before the first that is missing or is not one."""
+    first, last = event_ids(key, 0)
+    statement = "SELECT id, kind, data FROM events WHERE id BETWEEN ? AND ? ORDER BY id"
+    for expected, (event_id, kind, data) in enumerate(database.execute(statement, (first, last)), first):
+        if event_id != expected or not isinstance(kind, str) or not isinstance(data, bytes):
+            return
+        yield Record(kind, data)
+
+
 def count_events(database: sqlite3.Connection, key: int) -> int:
     """How many events a run has, which is the number of the next one."""
     last = database.execute("SELECT max(id) FROM events WHERE id BETWEEN ? AND ?", event_ids(key, 0)).fetchone()[0]

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 
 from pflow.adapters.postgres import row as rows
 from pflow.adapters.postgres.database import PostgresDatabase
@@ -147,6 +147,15 @@ class PostgresJournal:
         if [row[1] for row in events] != list(range(start, following)):
             raise _damaged(run_id)
         return [rows.read_record(kind, data) for _, _, kind, data in events]
+
+    def read_sound(self, run_id: str) -> Sequence[Record]:
+        """The records before the first that cannot be read."""
+        with self._using() as session:
+            found = self._named(session, rows.READ, run_id, 0)
+        if not found:
+            raise _missing(run_id)
+        sound = takewhile(lambda numbered: numbered[1][1] == numbered[0], enumerate(found))
+        return [rows.read_record(kind, data) for _, (_, _, kind, data) in sound]
 
     def value(self, run_id: str, digest: str) -> bytes:
         """A large value of the run."""

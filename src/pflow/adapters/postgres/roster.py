@@ -35,11 +35,16 @@ FROM pflow.workers ORDER BY queue, started_at, worker
 """
 
 
+_SEAL = ""
+"""Under which name the seal stands among the variables: none of them has it."""
+
+
 class WorkerRow(Frozen):
     """A worker as it told about itself.
 
     `digest` stands for its `kinds`, the node types that it has with the hash of each definition ("" for what is built
-    in). `variables` are the names of what it has for secret inputs. `beat_seconds` is how long ago it was heard of, by
+    in). `variables` are the names of what it has for secret inputs, `seal` stands for its key.
+    `beat_seconds` is how long ago it was heard of, by
     the clock of the database.
     """
 
@@ -52,6 +57,7 @@ class WorkerRow(Frozen):
     digest: str
     kinds: Mapping[str, str]
     variables: Sequence[str]
+    seal: str = ""
     started_at: float = 0.0
     beat_seconds: float = 0.0
 
@@ -69,7 +75,7 @@ class Roster:
 
     def beat(self, row: WorkerRow) -> None:
         """Say that a worker lives, and what it has, if that changed."""
-        variables = to_stored(orjson.dumps(dict.fromkeys(row.variables, "")).decode())
+        variables = to_stored(orjson.dumps({**dict.fromkeys(row.variables, ""), _SEAL: row.seal}).decode())
         with self._database.using() as session:
             if session.rows(_BEAT, row.worker, row.digest, variables):
                 return
@@ -113,6 +119,8 @@ def _worker(row: Row) -> WorkerRow:
             float(started_at),
             float(beat_seconds),
         ]:
+            has = _strings(variables)
+            seal = has.pop(_SEAL, "")
             return WorkerRow(
                 worker=worker,
                 name=from_stored(name),
@@ -122,7 +130,8 @@ def _worker(row: Row) -> WorkerRow:
                 lease_seconds=lease,
                 digest=digest,
                 kinds=_strings(kinds),
-                variables=list(_strings(variables)),
+                variables=list(has),
+                seal=seal,
                 started_at=started_at,
                 beat_seconds=beat_seconds,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
@@ -18,6 +19,9 @@ from pflow.core.errors import RunError
 from pflow.engine.ports import ALL_RECORDED, Journal, Unrecorded
 
 _FIRST_TURN = 1
+
+_LONGEST_TASK_SECONDS = 10.0
+"""What Temporal waits for a workflow to decide: milliseconds, but a worker that dies meanwhile delays a run by it."""
 
 
 class TemporalDispatch:
@@ -90,6 +94,7 @@ async def start_run(client: Client, queue: Queue, run_id: str) -> None:
         args=[queue.lease_seconds, _FIRST_TURN],
         id=run_id,
         task_queue=queue.name,
+        task_timeout=timedelta(seconds=min(queue.lease_seconds, _LONGEST_TASK_SECONDS)),
         id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
         start_signal=WAKE,

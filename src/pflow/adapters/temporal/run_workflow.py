@@ -22,7 +22,8 @@ WAKE = "wake"
 _LONGEST = timedelta(days=3650)
 """A run takes as long as it takes; a worker that is gone is noticed by its missing beats."""
 
-_AGAIN = RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=30))
+_RETRIES_PER_LEASE = 3
+"""How often at least a turn is tried again that nobody could drive: what it lacked may be back at any time."""
 
 
 class Stand(TypedDict, total=False):
@@ -60,7 +61,7 @@ class RunWorkflow:
                 args=[workflow.info().workflow_id, turn],
                 heartbeat_timeout=timedelta(seconds=lease_seconds),
                 start_to_close_timeout=_LONGEST,
-                retry_policy=_AGAIN,
+                retry_policy=_again(lease_seconds),
                 result_type=Stand,
             )
             turn = max(turn, stand.get("late", 0)) + 1
@@ -75,3 +76,8 @@ class RunWorkflow:
 
     def _is_woken(self, seen: int) -> bool:
         return self._wakes > seen
+
+
+def _again(lease_seconds: float) -> RetryPolicy:
+    longest = timedelta(seconds=lease_seconds / _RETRIES_PER_LEASE)
+    return RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum_interval=longest)

@@ -10,6 +10,7 @@ import orjson
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.completion import complete_state_key, complete_workflow
 from pflow.cli.console import Console
+from pflow.cli.place.option import place_option
 from pflow.cli.text import ago
 from pflow.core.errors import UsageError
 from pflow.core.printable import columns, escape, shorten
@@ -27,6 +28,7 @@ def state() -> None:
 
 @state.command("list")
 @click.argument("workflow", required=False, shell_complete=complete_workflow)
+@place_option()
 @with_console
 def list_state(console: Console, workflow: str | None) -> None:
     """What WORKFLOW keeps; without one, every workflow that keeps something."""
@@ -47,6 +49,7 @@ def list_state(console: Console, workflow: str | None) -> None:
 @state.command("get")
 @click.argument("workflow", shell_complete=complete_workflow)
 @click.argument("key", shell_complete=complete_state_key)
+@place_option()
 @with_console
 def get_state(console: Console, workflow: str, key: str) -> None:
     """Print the value that WORKFLOW keeps as KEY."""
@@ -58,6 +61,7 @@ def get_state(console: Console, workflow: str, key: str) -> None:
 @click.argument("workflow", shell_complete=complete_workflow)
 @click.argument("key", shell_complete=complete_state_key)
 @click.argument("value")
+@place_option()
 @with_console
 def set_state(console: Console, workflow: str, key: str, value: str) -> None:
     """Let WORKFLOW keep VALUE as KEY: text, or JSON where the type is not text."""
@@ -69,6 +73,7 @@ def set_state(console: Console, workflow: str, key: str, value: str) -> None:
 @click.argument("workflow", shell_complete=complete_workflow)
 @click.argument("key", required=False, shell_complete=complete_state_key)
 @click.option("--all", "everything", is_flag=True, help="Delete all that it keeps, earlier versions included.")
+@place_option()
 @with_console
 def unset_state(console: Console, workflow: str, key: str | None, everything: bool) -> None:
     """Let KEY have its default again."""
@@ -86,6 +91,7 @@ def unset_state(console: Console, workflow: str, key: str | None, everything: bo
 @state.command("history")
 @click.argument("workflow", shell_complete=complete_workflow)
 @click.argument("key", required=False, shell_complete=complete_state_key)
+@place_option()
 @with_console
 def state_history(console: Console, workflow: str, key: str | None) -> None:
     """The last versions of KEY, or of everything that WORKFLOW keeps, newest first."""

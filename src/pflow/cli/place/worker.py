@@ -17,9 +17,7 @@ _SLOTS = 50
 @click.command(short_help="Drive the runs of a place.")
 @place_option(required=True)
 @click.option("--queue", metavar="NAME", default="", help="Take runs from this queue of the place.")
-@click.option(
-    "--slots", metavar="N", type=click.IntRange(1, 1000), default=_SLOTS, show_default=True, help="Runs at once."
-)
+@click.option("--slots", metavar="N", type=click.IntRange(1), default=_SLOTS, show_default=True, help="Runs at once.")
 @with_console
 def worker(console: Console, queue: str, slots: int) -> int:
     """Drive the runs of PLACE, beside any number of other workers.

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pflow.core.setting.secret_name import is_secret_name
 from pflow.core.setting.secret_search import MIN_SECRET
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORD = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 _PARTS = ("token", "secret", "password", "passwd", "passphrase", "credential", "cookie", "auth")
 _KEYS = ("access", "account", "api", "auth", "client", "encryption", "master", "private", "secret", "service", "sign")
 """What a `key` is called that opens something; others only name things."""
@@ -36,8 +36,10 @@ _MAX_ITEMS = 64
 @lru_cache(maxsize=4096)
 def is_credential_name(name: str) -> bool:
     """Whether a param of this name carries a credential: `auth`, `X-Api-Key`; not `key`, `token_url` or `pageToken`."""
-    words = [word.lower() for word in _WORD.findall(name)]
-    if not is_secret_name(name) or not words or words[-1] in _ABOUT or not _PAGING.isdisjoint(words):
+    if not is_secret_name(name):
+        return False
+    words = [word.lower() for word in re.findall(_WORD, name)]
+    if not words or words[-1] in _ABOUT or not _PAGING.isdisjoint(words):
         return False
     has_kind = any(word.startswith(_KEYS) for word in words)
     return any(_is_secret_word(word, has_kind=has_kind) for word in words)

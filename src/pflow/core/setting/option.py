@@ -120,6 +120,7 @@ FAMILIES: Mapping[str, Mapping[str, Option]] = {
         "temporal_api_key": Option("", "the credential or environment variable with its API key", policy=True),
         "queue": Option("pflow", "the queue that workers take runs from", policy=True),
         "lease": Option(15, "seconds after which a worker that is not heard of loses its runs", policy=True),
+        "key": Option("", "the credential or environment variable whose value seals credentials there", policy=True),
     },
 }
 """Options of things that a person names: `llm.models.NAME.FIELD`, `on.NAME.FIELD`."""

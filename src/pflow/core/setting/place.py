@@ -58,7 +58,7 @@ class EngineAddress(Frozen):
 class Place(Frozen):
     """A named place. Its parts are None where no setting names them.
 
-    `journal_password` and `temporal_api_key` are names of credentials, never the credentials themselves.
+    `journal_password`, `temporal_api_key` and `key` are names of credentials, never the credentials themselves.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Place(Frozen):
     temporal_api_key: str
     queue: str
     lease_seconds: int
+    key: str = ""
 
 
 def read_place(name: str, places: Mapping[str, Mapping[str, str | int | bool]]) -> Place:
@@ -96,6 +97,7 @@ def read_place(name: str, places: Mapping[str, Mapping[str, str | int | bool]]) 
         temporal_api_key=words["temporal_api_key"],
         queue=words["queue"],
         lease_seconds=max(int(fields["lease"]), 1),
+        key=words["key"],
     )
 
 

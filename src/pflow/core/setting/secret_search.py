@@ -16,8 +16,6 @@ from urllib.parse import unquote_to_bytes
 
 import orjson
 
-from pflow.core.setting.secret_encoding import encodings, loose_forms
-
 MIN_SECRET = 8
 """Characters; a shorter secret is only replaced where it is a whole string."""
 
@@ -71,11 +69,15 @@ class Secret:
         """Names of forms by the text that the secret has in each."""
         if self.is_short:
             return {self.value: ""}
+        from pflow.core.setting.secret_encoding import encodings  # lazy: many homes have no secrets
+
         return {text: form for form, text in encodings(self.value)}
 
     @cached_property
     def forms(self) -> tuple[Form, ...]:
         """What is looked for, beside escapes of URLs and HTML."""
+        from pflow.core.setting.secret_encoding import loose_forms  # lazy: many homes have no secrets
+
         found = [Form(squeeze(_encoded(core)), (), core, reading) for core, reading in loose_forms(self.value)]
         exact: dict[str, list[str]] = {}
         for text, form in self.texts.items():

@@ -176,7 +176,7 @@ class Settings:
 
     def _place_credentials(self) -> frozenset[str]:
         """The names of credentials that places have."""
-        fields = ("journal_password", "temporal_api_key")
+        fields = ("journal_password", "temporal_api_key", "key")
         return frozenset(
             str(place[field]) for place in self.family("on").values() for field in fields if field in place
         )

@@ -36,7 +36,7 @@ class FarRun(LiveRun):
     def record(self) -> Unrecorded:
         """Only record that it begins or goes on. Raises, before that, `NoWorkerError` if nobody could drive it."""
         self._wiring.dispatch.is_driven()  # raises if it could not be submitted afterwards
-        check_able(self._wiring, self.plan)
+        check_able(self._wiring, self.plan, self._inputs)
         return super().record()
 
     def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = False) -> None:

@@ -11,6 +11,7 @@ import orjson
 from pflow.core.advice import Advice
 from pflow.core.errors import NoWorkerError, RunError, UsageError
 from pflow.core.frozen import Frozen
+from pflow.engine.credential import learn_inputs
 from pflow.engine.plan import Plan
 from pflow.execution.wiring import Wiring
 from pflow.registry.entry import Entry
@@ -23,20 +24,26 @@ _DIGEST_CHARACTERS = 16
 
 
 class _Need(Frozen):
-    """Something that a worker must have: a node type with this definition, or a value for a secret input."""
+    """Something that a worker must have: a node type with this definition, a value for a secret input, or a key."""
 
     kind: str = ""
     definition: str = ""
     server: str = ""
     secret: str = ""
+    seal: str = ""
+    place: str = ""
 
     def is_met(self, row: WorkerRow) -> bool:
+        if self.seal:
+            return row.seal == self.seal
         if self.secret:
             return self.secret in row.variables or self.secret.upper() in row.variables
         return row.kinds.get(self.kind) == self.definition
 
     def describe(self, rows: Iterable[WorkerRow]) -> str:
         """What is missing."""
+        if self.seal:
+            return "the key of this home, with which credentials in this run are sealed"
         if self.secret:
             return f"a value for the secret input `{self.secret}`"
         others = [row.name for row in rows if self.kind in row.kinds]
@@ -45,6 +52,12 @@ class _Need(Frozen):
 
     def advise(self) -> str:
         """What to do about it."""
+        if self.seal:
+            return Advice(
+                "give every machine of the place one key: store it as a credential, and name that with `{set_option}`",
+                name=f"on.{self.place}.key",
+                value="PLACE_KEY",
+            )
         if self.secret:
             return Advice("store it where the workers are, with `{store_secret}`", name=self.secret.upper())
         if self.server:
@@ -82,8 +95,20 @@ def left_to_workers(plan: Plan, params: Mapping[str, object]) -> list[str]:
     return secret
 
 
-def check_able(wiring: Wiring, plan: Plan) -> None:
-    """Raise `NoWorkerError` if no worker lives that could run the plan, with what is missing."""
+def seal_of(wiring: Wiring) -> str:
+    """Stands for the key with which credentials are sealed here, and does not give it away."""
+    return wiring.derive_key("seal of a worker").hex()[:_DIGEST_CHARACTERS]
+
+
+def _is_sealed(plan: Plan, inputs: Mapping[str, object]) -> bool:
+    """Whether the document or the inputs hold credentials, which are recorded under seal."""
+    found: list[str] = []
+    learn_inputs(plan, inputs, lambda name, _: found.append(name))
+    return bool(found or plan.credentials.literals)
+
+
+def check_able(wiring: Wiring, plan: Plan, inputs: Mapping[str, object] | None = None) -> None:
+    """Raise `NoWorkerError` if no worker lives that could run the plan with these inputs, with what is missing."""
     place = wiring.place
     if place is None:
         raise UsageError("say at which place, with `--on PLACE`")
@@ -99,6 +124,8 @@ def check_able(wiring: Wiring, plan: Plan) -> None:
             suggestions=[Advice("start one with `{start_worker}`", place=place.name), listing],
         )
     needs = list(_needs(wiring.registry, plan))
+    if _is_sealed(plan, inputs or {}):
+        needs.append(_Need(seal=seal_of(wiring), place=place.name))
     if any(all(need.is_met(row) for need in needs) for row in ours):
         return
     missing = [need for need in needs if not any(need.is_met(row) for row in ours)]
@@ -111,7 +138,7 @@ def check_able(wiring: Wiring, plan: Plan) -> None:
         details={
             "place": place.name,
             "queue": place.queue,
-            "missing": [need.secret or need.kind for need in missing],
+            "missing": [need.secret or need.kind or "key" for need in missing],
             "workers": [row.name for row in ours],
         },
         suggestions=[*dict.fromkeys(need.advise() for need in missing), listing],

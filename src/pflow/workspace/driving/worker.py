@@ -21,12 +21,12 @@ from pflow.adapters.temporal.connection import Queue, connect
 from pflow.adapters.temporal.dispatch import start_run
 from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
 from pflow.core.clock import now
-from pflow.core.errors import ConflictError, InDoubtError, PflowError
+from pflow.core.errors import ConflictError, InDoubtError, PflowError, UsageError
 from pflow.core.file.home import Home
 from pflow.engine.ports import RunInfo
 from pflow.execution.place.queue import find_queue
 from pflow.execution.wiring import Wiring
-from pflow.workspace.driving.engine_thread import EngineThread
+from pflow.workspace.driving.engine_thread import MOST_RUNS, EngineThread
 from pflow.workspace.driving.presence import Presence
 from pflow.workspace.driving.until_signal import serve_until_signal
 
@@ -38,8 +38,11 @@ Say = Callable[[str], None]
 _SURE = 0.9
 """The part of a lease after which somebody else may have a run: beats take time to arrive."""
 
-_LOST_SECONDS = 30.0
-"""How often a worker looks for runs that should go on and do not."""
+_HELD_BACK = 0.03
+"""The part of a lease for which a beat may be held back before it is sent; less than what `_SURE` leaves."""
+
+_PATIENCE = timedelta(days=365)
+"""How long a worker that is told to end waits for the steps that are running."""
 
 _OVER = ("completed", "cancelled", "failed", "stopped", "damaged")
 
@@ -47,8 +50,13 @@ _OVER = ("completed", "cancelled", "failed", "stopped", "damaged")
 def run_worker(home: Home, place: str, *, queue: str = "", slots: int, say: Say) -> int:
     """Drive runs of a place until a signal comes; the exit code.
 
-    Raises `UsageError` for a place without workers, and `StorageError` if a part of it cannot be reached.
+    Raises `UsageError` for a place without workers and for too many slots, and `StorageError` if a part of it cannot be
+    reached.
     """
+    if slots > MOST_RUNS:
+        raise UsageError(
+            f"a worker drives at most {MOST_RUNS} runs at once, not {slots}", suggestions=["start several workers"]
+        )
     found = find_queue(Wiring(home, on=place), queue)
     engine = EngineThread(home, driven=True, on=place)
     try:
@@ -64,12 +72,8 @@ async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> in
     presence = Presence(lambda: engine.workspaces.open().place_workers, client.identity, queue, slots)
     stopping = asyncio.Event()
 
-    def stop() -> None:
-        say("stopping: steps that are running are finished first")
-        stopping.set()
-
     async def work() -> None:
-        async with _worker(client, queue, turns, slots):
+        async with _worker(client, queue, turns, slots) as polling:
             differing = await asyncio.to_thread(presence.enter)
             if differing:
                 say(f"other node types than here are at {', '.join(differing)}: runs may fail to be taken up by some")
@@ -78,12 +82,15 @@ async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> in
             await stopping.wait()
             for task in beside:
                 task.cancel()
+            ending = asyncio.create_task(polling.shutdown())  # first: what is given back must not come back here
             turns.drain()
+            say("stopping: steps that are running are finished first")
             await _part(presence, say)
             await turns.ended()
+            await ending
         await engine.close(patient=True)
 
-    return await serve_until_signal(work(), stop=stop)
+    return await serve_until_signal(work(), stop=stopping.set)
 
 
 async def _part(presence: Presence, say: Say) -> None:
@@ -102,7 +109,8 @@ def _worker(client: Client, queue: Queue, turns: Turns, slots: int) -> Worker:
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_concurrent_activities=slots,
         max_cached_workflows=0,  # a workflow that is kept here has to wait for us for ten seconds if we are gone
-        max_heartbeat_throttle_interval=timedelta(seconds=queue.lease_seconds / BEATS_PER_LEASE),
+        graceful_shutdown_timeout=_PATIENCE,
+        max_heartbeat_throttle_interval=timedelta(seconds=queue.lease_seconds * _HELD_BACK),
     )
 
 
@@ -128,7 +136,7 @@ class Turns:
         """Start runs that are due and that nobody has moved for a while: whoever submitted them may be gone."""
         before: dict[str, int] = {}
         while True:
-            await asyncio.sleep(_LOST_SECONDS)
+            await asyncio.sleep(self._queue.lease_seconds)
             try:
                 due = await asyncio.to_thread(lambda: self._engine.workspaces.open().driving.due(now()))
                 for info in due:
@@ -163,7 +171,9 @@ class Turns:
     async def _drive(self, run_id: str, turn: int, ticket: int, lease: _Lease) -> Stand:
         await self._end_earlier(run_id)
         info = await self._info(run_id)
-        if info.ticket >> ATTEMPT_BITS > turn:
+        if (
+            info.ticket > ticket
+        ):  # of an earlier workflow, perhaps with more attempts: a turn above it may claim the run
             return {"late": info.ticket >> ATTEMPT_BITS}
         if info.status in _OVER:
             return {"status": info.status}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pflow import __version__
 from pflow.adapters.postgres.roster import WorkerRow
 from pflow.core.frozen import Frozen
-from pflow.execution.place.able import digest_kinds, kinds_of
+from pflow.execution.place.able import digest_kinds, kinds_of, seal_of
 from pflow.execution.wiring import Wiring
 
 
@@ -65,6 +65,7 @@ class PlaceWorkers:
                 digest=digest_kinds(kinds),
                 kinds=kinds,
                 variables=sorted(self._wiring.settings.step_variables()),
+                seal=seal_of(self._wiring),
             )
         )
 

@@ -1,0 +1,159 @@
+"""Does to a place what a plan says, while people have their work done there, and tells what came of it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from chaos.document import tell
+from chaos.ground import PATIENCE_SECONDS, Ground, Machine, until
+from chaos.judge import Verdict, judge, read
+from chaos.people import People
+from chaos.plan import DOUBLE, KILL, POSTGRES, TEMPORAL, Fault, Size
+from dev_install import SetupError
+
+Say = Callable[[str], None]
+
+_TOLD_SECONDS = 60.0
+"""How often it is said how far things are."""
+
+
+class Chapter(NamedTuple):
+    """What came of one kind of fault. `recoveries` are in leases: from a kill to the next effect of a run it hit."""
+
+    kind: str
+    faults: int
+    planned: int
+    verdict: Verdict
+    asked: int
+    recoveries: tuple[float, ...]
+    seconds: float
+
+    @property
+    def median(self) -> float | None:
+        """The middle one of the recoveries."""
+        return statistics.median(self.recoveries) if self.recoveries else None
+
+
+class Hit(NamedTuple):
+    """Runs that were driven by a worker when it was killed."""
+
+    at: float
+    runs: frozenset[str]
+
+
+class Campaign:
+    """All kinds of faults, one after the other."""
+
+    def __init__(self, ground: Ground, people: People, size: Size, say: Say) -> None:
+        self._ground = ground
+        self._people = people
+        self._size = size
+        self._say = say
+        self._hits: list[Hit] = []
+
+    def chapter(self, kind: str, faults: list[Fault], latest: float) -> Chapter:
+        """Do all faults of a kind until `latest`, and wait until all runs that were begun meanwhile have ended."""
+        began, said = time.monotonic(), time.monotonic()
+        self._hits = []
+        self._people.feed(kind)
+        done = 0
+        for fault in faults:
+            if time.monotonic() > latest:
+                break
+            self._do(fault)
+            done += 1
+            if time.monotonic() - said > _TOLD_SECONDS:
+                said = time.monotonic()
+                self._say(f"  {kind}: {done} of {len(faults)}, {len(self._people.expected[kind])} runs")
+        self._people.drain()
+        self._wait_for_end()
+        lines = read(self._ground.effects.read_text())
+        verdict = judge(lines, self._people.expected[kind], self._people.yeses)
+        return Chapter(
+            kind,
+            done,
+            len(faults),
+            verdict,
+            self._people.asked[kind],
+            tuple(self._recoveries()),
+            time.monotonic() - began,
+        )
+
+    def check_state(self) -> str:
+        """What is wrong with what the runs kept; "" if nothing is."""
+        with self._ground.open() as workspace:
+            workspace.run(tell(), {"token": "state", "file": str(self._ground.effects)})
+        lines = read(self._ground.effects.read_text())
+        tokens = {token for token, sample in self._people.samples.items() if sample.name == "keeping"}
+        kept = len({line.token for line in lines if line.token in tokens and line.step == "done"})
+        told = next((line.step for line in lines if line.token == "state"), "nothing")
+        return "" if told == f"total={kept}" else f"{kept} runs kept that they were there, but the state says {told}"
+
+    def _wait_for_end(self) -> None:
+        """Until no run lives. Those that never end are lost, which the effects show."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while self._people.live and time.monotonic() < end and self._people.is_alive():
+            time.sleep(0.1)
+
+    def _do(self, fault: Fault) -> None:
+        until(lambda: sum(one.is_ready() for one in self._ground.machines) >= min(2, self._size.workers), "workers")
+        until(lambda: self._people.live, "runs")
+        time.sleep(fault.delay)
+        machine = self._ground.machines[fault.victim % len(self._ground.machines)]
+        match fault.kind:
+            case kind if kind == KILL:
+                self._kill(machine)
+            case kind if kind == DOUBLE:
+                self._freeze(machine)
+            case kind if kind == TEMPORAL:
+                self._ground.cluster.temporal.kill()
+                time.sleep(fault.away)
+                self._hit(frozenset(self._people.live))
+                self._ground.cluster.temporal.start()
+            case kind if kind == POSTGRES:
+                self._ground.cluster.postgres.stop_at_once()
+                time.sleep(fault.away)
+                self._hit(frozenset(self._people.live))
+                self._ground.cluster.postgres.start()
+
+    def _kill(self, machine: Machine) -> None:
+        runs = frozenset(machine.has())
+        machine.kill()
+        self._hit(runs)
+
+    def _freeze(self, machine: Machine) -> None:
+        """Let a worker stand still until another has taken over what it drove; wake it, and kill the other."""
+        until(lambda: machine.is_ready() and machine.has(), "a run of the worker that is to stand still")
+        machine.freeze()
+        runs = machine.has()
+        others = [one for one in self._ground.machines if one is not machine]
+        before = {id(one): len(one.took()) for one in others}
+        over = time.monotonic() + 10 * self._ground.lease
+        heir: Machine | None = None
+        while heir is None and time.monotonic() < over:
+            time.sleep(0.02)
+            heir = next((one for one in others if runs & set(one.took()[before[id(one)] :])), None)
+        machine.wake()
+        if heir is None:
+            raise SetupError(f"never happened: somebody takes over {', '.join(runs)}")
+        self._kill(heir)
+
+    def _hit(self, runs: frozenset[str]) -> None:
+        self._hits.append(Hit(time.time(), runs))
+
+    def _recoveries(self) -> list[float]:
+        """How long each run stood still after a kill, unless somebody was asked about it."""
+        tokens = self._people.tokens
+        times: dict[str, list[float]] = {}
+        for line in read(self._ground.effects.read_text()):
+            times.setdefault(line.token, []).append(line.at)
+        found = []
+        for hit in self._hits:
+            for run_id in hit.runs - self._people.doubted:
+                after = [at for at in times.get(tokens.get(run_id, ""), ()) if at > hit.at]
+                if after:
+                    found.append((min(after) - hit.at) / self._ground.lease)
+        return found

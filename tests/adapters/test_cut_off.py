@@ -1,0 +1,56 @@
+"""A driver whose database is cut off while it takes up a run leaves that run to others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pflow.adapters.postgres.journal import PostgresJournal
+from pflow.core.errors import StorageError
+from pflow.core.file.home import Home
+from pflow.core.setting.place import Place
+from pflow.workspace import Workspace
+from tests.adapters.relay import Relay
+from tests.cluster import Server
+
+pytestmark = pytest.mark.needs("postgres")
+
+DOCUMENT = {
+    "nodes": [
+        {"id": "ok", "type": "ask", "params": {"prompt": "go on?", "choices": ["yes", "no"]}},
+        {"id": "last", "type": "echo", "params": {"said": "done"}},
+    ]
+}
+
+
+class CutAfterClaim(PostgresJournal):
+    """A journal whose connection is cut, once, after the next claim."""
+
+    relay: Relay | None = None
+
+    def claim(self, run_id: str, ticket: int = 0) -> int:
+        following = super().claim(run_id, ticket)
+        if self.relay is not None:
+            self.relay.cut, self.relay = "request", None
+        return following
+
+
+def test_a_run_whose_journal_is_cut_off_after_the_claim_still_waits_for_a_driver(
+    postgres: Server, a_place: Place, home: Path
+) -> None:
+    assert a_place.journal is not None
+    with Relay(postgres.postgres.port) as relay:
+        place = a_place._replace(journal=a_place.journal._replace(port=relay.port))
+        journal = CutAfterClaim(postgres.database(place))
+        with Workspace(Home(home), journal=journal, driven=True) as workspace:
+            asked = workspace.run(DOCUMENT)
+            workspace.answer(asked.run_id, asked.open_waits[0].place, "yes")
+            journal.relay = relay
+            with pytest.raises(StorageError):
+                workspace.resume(asked.run_id)
+            assert relay.cuts == 1
+            assert workspace.driving.info(asked.run_id).status == "waiting"
+            assert [info.run_id for info in workspace.driving.due(0.0)] == [asked.run_id]
+            assert workspace.resume(asked.run_id).status == "completed"
+        journal.close()
