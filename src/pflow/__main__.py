@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -26,7 +27,23 @@ def main() -> None:
         code = run_program(words)
     except KeyboardInterrupt:
         code = 130
-    gc.freeze()  # the end of the process frees everything; going through it all first takes longer than a short run
+    _leave(code)
+
+
+def _leave(code: int) -> None:
+    """End the process without freeing its objects one by one, which takes longer than a short run."""
+    import threading  # lazy: `--version` does without it, and it is loaded by now
+
+    gc.freeze()
+    if threading.active_count() == 1:
+        atexit._run_exitfuncs()
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:  # whoever started us may have closed it
+                    stream.flush()
+        except (OSError, ValueError):
+            sys.exit(code)  # the interpreter knows what to say about it
+        os._exit(code)
     sys.exit(code)
 
 

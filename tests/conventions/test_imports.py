@@ -11,6 +11,37 @@ import pytest
 from tests.conventions.source import ROOT
 
 FORBIDDEN = {"mcp", "pydantic", "rich", "starlette", "httpx2", "numpy", "pg8000", "temporalio", "genai_prices"}
+UNUSED = {
+    "cli.text",
+    "core.clock",
+    "core.document.declared",
+    "core.document.yaml_text",
+    "core.error_text",
+    "core.other_words",
+    "core.setting.secret_encoding",
+    "core.text_hint",
+    "engine.attempt.until",
+    "engine.ending.child",
+    "engine.ending.reopening",
+    "engine.keeping.step",
+    "execution.parsed",
+    "execution.run_lookup",
+    "pipeline.flag",
+    "registry.search",
+    "workspace.one_step",
+}
+"""Modules for what a short run of a JSON document does not do: fail, go on, wait, keep, or have workflows inside."""
+NOT_FOR_A_PAGE = (
+    "workspace",
+    "execution",
+    "engine",
+    "registry",
+    "adapters",
+    "drawing",
+    "core.document",
+    "core.library",
+)
+"""Rooms that the page needs only once somebody looks at it."""
 NOT_FOR_VERSION = FORBIDDEN | {"asyncio", "sqlite3", "yaml", "jsonschema_rs", "orjson", "click", "subprocess"}
 
 
@@ -72,3 +103,42 @@ def test_a_run_without_a_model_loads_nothing_about_models(home: Path) -> None:
     names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     door = {"pflow.workspace.model", "pflow.workspace.model.modelling"}  # which loads the rest when it is opened
     assert {name for name in names if name.startswith("pflow.") and ".model" in name} - door == set()
+
+
+def test_a_short_run_loads_nothing_that_it_does_not_use(home: Path) -> None:
+    words = ("-X", "importtime", "-m", "pflow", "run", "examples/hello.json", "name=Ada", "--no-cache")
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=ROOT,
+        env={**os.environ, "PFLOW_HOME": str(home)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert {f"pflow.{name}" for name in UNUSED} & names == set()
+
+
+def test_the_page_is_served_before_anything_about_runs_is_loaded(home: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "pflow", "ui", "--no-open", "--port", "0"],
+        cwd=ROOT,
+        env={**os.environ, "PFLOW_HOME": str(home)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+    names = {line.rpartition("|")[2].strip() for line in errors.splitlines() if line.startswith("import time:")}
+    assert "pflow.web.serve" in names
+    rooms = tuple(f"pflow.{room}" for room in NOT_FOR_A_PAGE)
+    assert {name for name in names if name.startswith(rooms)} == set()
+    assert {"sqlite3", "yaml", "jsonschema_rs", "importlib.resources"} & names == set()

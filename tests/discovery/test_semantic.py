@@ -168,10 +168,8 @@ def test_weights_of_another_size_are_not_used(place: Home, tmp_path: Path, monke
 @pytest.mark.needs("semantic")
 def test_numpy_is_loaded_only_to_compare_meanings(place: Home) -> None:
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from pflow.__main__ import main\n"
-        "sys.argv[:] = ['pflow', *sys.argv[2:]]\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
+        "import sys; sys.path.insert(0, sys.argv[1]); from pflow.cli.main import run_program\n"
+        "run_program(sys.argv[2:])\n"
         "print('numpy' in sys.modules, file=sys.stderr)"
     )
     for command, expected in (

@@ -5,7 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from pflow.workspace import Workspace
 from tests.web.serving import TOKEN, Served, serve
 
 TWO = {"name": "two", "nodes": [{"id": n, "type": "echo", "params": {"text": n}} for n in ("a", "b")]}
+
+KEY_OF = "(SELECT key FROM runs WHERE run_id = '{}')"
 
 
 class News:
@@ -190,20 +194,66 @@ def test_homes_of_earlier_versions_are_shown(tmp_path: Path) -> None:
                 assert page.ask(f"/api/runs/{one['run_id']}/step?step={row['step']}").status == 200
 
 
-def test_of_a_damaged_journal_what_can_be_read_is_shown(page: Served) -> None:
-    run = page.run(TWO)
+def tamper(page: Served, statement: str) -> None:
+    """Change the journal behind the back of whoever reads it."""
+    with closing(sqlite3.connect(page.home.journal)) as database, database:
+        assert database.execute(statement).rowcount == 1
 
-    def damage(workspace: Any) -> None:
-        with workspace._wiring.journal.database.writing() as database:
-            database.execute("UPDATE events SET data = 'x' WHERE id = (SELECT max(id) FROM events) - 1")
 
-    page.do(damage)
-    answer = page.ask(f"/api/runs/{run}")
-    assert answer.status in (200, 500)
-    if answer.status == 200:
-        assert "cannot be read to its end" in answer.json["data"]["damaged"]
-    else:
-        assert answer.json["error"]["type"] == "damaged"
+@pytest.mark.parametrize(
+    ("statement", "status"),
+    [
+        ("UPDATE events SET data = x'7b' WHERE id = (SELECT max(id) FROM events) - 1", "completed"),
+        ("UPDATE events SET data = 'x' WHERE id = (SELECT max(id) FROM events) - 1", "damaged"),
+        ("UPDATE events SET kind = x'ff' WHERE id = (SELECT max(id) FROM events) - 1", "damaged"),
+        ("DELETE FROM events WHERE id = (SELECT max(id) FROM events) - 1", "damaged"),
+    ],
+    ids=["no-json", "no-bytes", "no-kind", "missing"],
+)
+def test_of_a_damaged_journal_what_can_be_read_is_shown(page: Served, statement: str, status: str) -> None:
+    run, other = page.run(TWO), page.run(TWO)
+    tamper(page, statement.replace("FROM events)", f"FROM events WHERE id >> 32 = {KEY_OF.format(run)})"))
+    for _ in range(2):
+        answer = page.ask(f"/api/runs/{run}")
+        assert answer.status == 200
+        data = answer.json["data"]
+        assert data["damaged"] == f"the journal of run `{run}` cannot be read to its end"
+        assert data["status"] == status
+        assert [row["step"] for row in data["steps"]][0] == "a"
+        assert data["steps"][0]["status"] == "completed"
+    assert page.ask(f"/api/runs/{run}/step?step=a").json["data"]["outputs"] == {"text": "a"}
+    assert "damaged" not in page.ask(f"/api/runs/{other}").json["data"]
+
+
+def test_a_page_of_the_journal_that_was_overwritten_leaves_what_is_before_it(page: Served) -> None:
+    nodes = [{"id": f"n{number:03}", "type": "echo", "params": {"text": f"{number:03}" * 300}} for number in range(60)]
+    run = page.run({"name": "long", "nodes": nodes})
+    with closing(sqlite3.connect(page.home.journal)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        query = "SELECT data FROM events WHERE kind = 'StepCompleted' AND instr(data, CAST('n045' AS BLOB))"
+        [(data,)] = database.execute(query).fetchall()
+    place = page.home.journal.read_bytes().index(data) // 8192 * 8192
+    with page.home.journal.open("r+b") as file:
+        file.seek(place)
+        file.write(b"\xff" * 8192)
+    told = page.ask(f"/api/runs/{run}").json["data"]
+    assert "cannot be read to its end" in told["damaged"]
+    shown = [row["step"] for row in told["steps"]]
+    assert shown == [node["id"] for node in nodes][: len(shown)]
+    assert 10 < len(shown) < 50
+
+
+def test_a_value_that_is_missing_or_changed_is_said_to_be(page: Served) -> None:
+    run = page.run({"name": "large", "nodes": [{"id": "a", "type": "echo", "params": {"text": "x" * 100_000}}]})
+    [row] = page.ask(f"/api/runs/{run}").json["data"]["steps"]
+    digest = page.ask(f"/api/runs/{run}/step?step=a").json["data"]["outputs"]["text"]["$value"]
+    tamper(page, f"UPDATE run_values SET data = x'2232' WHERE digest = '{digest}'")
+    answer = page.ask(f"/api/runs/{run}/values/{digest}")
+    assert (answer.status, answer.json["error"]["type"]) == (500, "damaged")
+    tamper(page, f"DELETE FROM run_values WHERE digest = '{digest}'")
+    answer = page.ask(f"/api/runs/{run}/values/{digest}")
+    assert answer.status == 404 and digest in answer.json["error"]["message"]
+    assert page.ask(f"/api/runs/{run}").json["data"]["steps"] == [row]
 
 
 def test_an_answer_that_does_not_fit_says_what_would(page: Served) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
-from pflow.core.error_text import render_error, render_issues
 from pflow.core.errors import DocumentError, InputError, PflowError, StorageError
 from pflow.core.printable import escape
 
@@ -183,6 +182,8 @@ class Console:
 
     def fail(self, error: PflowError) -> None:
         """Say why the command failed; a document's issues where they stand in its text."""
+        from pflow.core.error_text import render_error  # lazy: most commands succeed
+
         with suppress(PflowError):
             self.workspace()  # it knows the secrets that a wrong word may hold
         if self.json and not self._deaf:
@@ -205,6 +206,8 @@ class Console:
 
     def warn(self, issues: Sequence[Issue]) -> None:
         """Say what is probably wrong with a document that can run all the same, where it stands in its text."""
+        from pflow.core.error_text import render_issues  # lazy: most documents are fine
+
         self.say(render_issues(issues, self.places, source=self.source))
 
     def say(self, text: str) -> None:

@@ -10,7 +10,6 @@ from pflow.core.errors import UsageError
 from pflow.core.printable import is_text, shorten
 from pflow.core.setting.settings import is_credential
 from pflow.core.suggest import did_you_mean
-from pflow.pipeline.flag import flag_name
 
 _METAVARS = {"string": "TEXT", "integer": "INTEGER", "number": "NUMBER", "object": "JSON"}
 
@@ -61,14 +60,14 @@ def read_words(
 
 def flag_of(name: str) -> str:
     """An input as a flag: `max_results` is `--max-results`."""
-    return f"--{flag_name(name)}"
+    return f"--{_flag_name(name)}"
 
 
 def write_input(name: str, declared: Input, options: Collection[str]) -> str:
     """How an input is written on a command line, for a reader; pflow's own `options` keep their names."""
     flag = flag_of(name)
     if declared.type == "boolean":
-        off = f"--no-{flag_name(name)}"
+        off = f"--no-{_flag_name(name)}"
         return f"{name}=true|false" if {flag, off} & {*options} else f"{flag} / {off}"
     metavar = _METAVARS.get(declared.type, "VALUE")
     return f"{name}={metavar}" if flag in options else f"{flag} {metavar}"
@@ -89,12 +88,18 @@ def find_input(inputs: Mapping[str, Input], flag: str) -> tuple[str, bool] | Non
         if name == written:
             return name, False
     for name in inputs:
-        if flag_name(name) == flag_name(written):
+        if _flag_name(name) == _flag_name(written):
             return name, False
     for name, declared in inputs.items():
-        if declared.type == "boolean" and f"no-{flag_name(name)}" == flag_name(written):
+        if declared.type == "boolean" and f"no-{_flag_name(name)}" == _flag_name(written):
             return name, True
     return None
+
+
+def _flag_name(name: str) -> str:
+    from pflow.pipeline.flag import flag_name  # lazy: many inputs are given as `name=value`
+
+    return flag_name(name)
 
 
 def _refuse(inputs: Mapping[str, Input], flag: str, workflow: str, options: Collection[str]) -> tuple[str, bool]:

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from pflow.cli.argument import read_params
 from pflow.cli.console import Console
-from pflow.cli.text import quote, render_failure, show_ms, show_spent
 from pflow.core.errors import DocumentError, InputError
 from pflow.core.interface import Field
 from pflow.core.printable import escape
-from pflow.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from pflow.workspace import Entry, Outcome, Plan, Workspace
@@ -33,6 +31,8 @@ def run_watched(console: Console, begin: Callable[[Workspace], LiveRun]) -> Outc
     with console.progress as progress:
         outcome = workspace.wait(run, signals=True)
     if progress.shown and outcome.success:
+        from pflow.cli.text import show_ms, show_spent  # lazy: only on a terminal
+
         steps = f"{outcome.steps} step{'s' * (outcome.steps != 1)}"
         spent = f", {show_spent(outcome.spent.tokens, outcome.spent.cost)}" if outcome.spent is not None else ""
         console.say(f"{steps} in {show_ms(outcome.duration_ms)}{spent}, run {outcome.run_id}")
@@ -70,6 +70,8 @@ def show_outcome(console: Console, outcome: Outcome) -> int:
 
         console.say("\n".join(render_waits(outcome.open_waits)))
     else:
+        from pflow.cli.text import render_failure  # lazy: only for runs that fail
+
         console.say(render_failure(outcome))
     return outcome.exit_code
 
@@ -118,6 +120,8 @@ def explain_inputs(error: InputError, plan: Plan, command: Sequence[str], given:
     if missing and len(problems) == 1:
         words = [_shown_word(plan, name, value) for name, value in given.items()]
         words += [f"{name}=…" for name in missing if not plan.inputs[name].secret]
+        from pflow.cli.text import quote  # lazy: only for this error
+
         works = [" ".join(["pflow", *map(quote, command), *words])]
     return InputError(
         "; ".join(problems),
@@ -129,6 +133,8 @@ def explain_inputs(error: InputError, plan: Plan, command: Sequence[str], given:
 def _shown_word(plan: Plan, name: str, value: object) -> str:
     """An input as a word that a shell takes; of a secret or long one only its name."""
     import orjson  # lazy: only for this error
+
+    from pflow.cli.text import quote
 
     word = f"{name}={value if isinstance(value, str) else orjson.dumps(value).decode()}"
     is_secret = name in plan.inputs and plan.inputs[name].secret
@@ -175,6 +181,9 @@ def _explain_refused(entry: Entry, given: Mapping[str, str], error: DocumentErro
 
 def _check_params(entry: Entry, given: Mapping[str, str], command: Sequence[str]) -> None:
     """Raise `InputError` with everything that is wrong; `command` is the line without what is missing."""
+    from pflow.cli.text import quote  # lazy: only for single nodes
+    from pflow.core.suggest import did_you_mean
+
     fields = {field.name: field for field in (*entry.interface.params, *entry.interface.reads)}
     missing = [field.name for field in required(entry) if field.name not in given]
     unknown = [] if entry.interface.open_params else [name for name in given if name not in fields]

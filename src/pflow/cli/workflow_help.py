@@ -9,18 +9,19 @@ import click
 
 from pflow.cli.console import Console
 from pflow.cli.input_flag import setting_of, write_input
-from pflow.cli.text import quote
-from pflow.core.document.declared import Declared, read_declared
 from pflow.core.document.document import Input
 from pflow.core.document.inputs_outputs import describe_input
 from pflow.core.printable import escape
 
 if TYPE_CHECKING:
+    from pflow.core.document.declared import Declared
     from pflow.workspace import Checked
 
 
 def show_workflow_help(console: Console, ctx: click.Context, checked: Checked, call: str) -> None:
     """Print how a workflow is called; `call` is the beginning of its command line."""
+    from pflow.core.document.declared import read_declared  # lazy: only for help
+
     declared = read_declared(checked.source.parsed)
     if not declared.description and checked.source.library and checked.source.parsed.document is not None:
         known = console.workspace().describe(checked).statistics
@@ -108,4 +109,6 @@ def _line(text: str) -> str:
 
 def start_of_call(workflow: str, *, short: bool) -> str:
     """The words that run a workflow."""
+    from pflow.cli.text import quote  # lazy: only for help
+
     return f"pflow {'' if short else 'run '}{escape(quote(workflow))}"

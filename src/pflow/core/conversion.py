@@ -13,8 +13,8 @@ import orjson
 
 from pflow.core.json_type import type_of
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?")
-_WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
+_NUMBER = r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?"
+_WHOLE = r"[+-]?[0-9]{1,20}"
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 """Integers beyond these are not JSON that others can read."""
 
@@ -60,10 +60,10 @@ def _as(value: object, kind: str, wanted: str) -> object:
 def _read(text: str, wanted: str) -> object:
     if wanted == "boolean":
         return _WORDS.get(text)
-    if wanted in ("integer", "number") and _WHOLE.fullmatch(text):
+    if wanted in ("integer", "number") and re.fullmatch(_WHOLE, text):
         whole = int(text)
         return whole if _LEAST <= whole <= _MOST else None
-    if wanted == "number" and _NUMBER.fullmatch(text):
+    if wanted == "number" and re.fullmatch(_NUMBER, text):
         number = float(text)
         return number if math.isfinite(number) else None
     return None

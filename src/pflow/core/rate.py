@@ -12,7 +12,7 @@ FORM = "`10/s`, `100/m` or `5/h`"
 MOST_PER_SECOND = 1000
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
-_RATE = re.compile(r"(-?[0-9]{1,12})\s*/\s*([smh])")
+_RATE = r"(-?[0-9]{1,12})\s*/\s*([smh])"
 
 
 class Rate(Frozen):
@@ -34,7 +34,7 @@ class Rate(Frozen):
 
 def read_rate(text: str) -> Rate | str:
     """The rate that a string says, or how a sentence that begins with its name goes on: what is wrong with it."""
-    found = _RATE.fullmatch(text.strip())
+    found = re.fullmatch(_RATE, text.strip())
     if found is None:
         return "is a number per second, minute or hour"
     count, unit = int(found[1]), found[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_PLAIN = re.compile(r"[\w.\[\]]+", re.ASCII)
+_PLAIN = r"[A-Za-z0-9_.\[\]]+"
 """A path that templates and expressions write in the same way."""
 
 
@@ -15,4 +15,4 @@ def parse_hint(template: str) -> str:
 
 def parse_path_hint(path: str) -> str:
     """The hint for the text at a path of an expression; "" where a template is written differently."""
-    return parse_hint(f"${{{path}}}") if _PLAIN.fullmatch(path) else ""
+    return parse_hint(f"${{{path}}}") if re.fullmatch(_PLAIN, path) else ""

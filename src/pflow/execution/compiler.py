@@ -34,7 +34,6 @@ from pflow.execution.keeping.document import check_state, included_name, prepare
 from pflow.execution.lint.document_lint import lint_document
 from pflow.execution.node_check import CheckedNode, check_actions, check_child_inputs, check_constant, report_unknown
 from pflow.execution.node_param import NodeParams, find_entry, read_json, tool_params
-from pflow.execution.parsed import check_pattern
 from pflow.execution.plan_edges import plan_edges
 from pflow.execution.reference import References, check_node
 from pflow.execution.repeat.purity import check_repeats, purity_of, reads_when_known
@@ -314,6 +313,8 @@ class _Compiler:
                 warn_of_foreign(value, self.names, path, self._report)
         check_child_inputs(node, self._report)
         if node.is_built_in("parse"):
+            from pflow.execution.parsed import check_pattern  # lazy: only for `parse`
+
             check_pattern(spec, self._report, ("nodes", node.index, "params"))
         return compiled
 

@@ -11,12 +11,10 @@ from pflow.core.document.position import Path
 from pflow.core.event import Section
 from pflow.core.interface import ERROR_ACTIONS, MODEL_ERROR_ACTIONS, Field, Interface
 from pflow.core.json_type import fits, type_of
-from pflow.core.other_words import field_meant
 from pflow.core.suggest import did_you_mean
 from pflow.core.template.compiled import Compiled
 from pflow.core.value_type import ValueType
 from pflow.engine.plan import DONE, Approve, Plan, PlanBatch
-from pflow.execution.parsed import parsed_value
 
 if TYPE_CHECKING:
     from pflow.registry.entry import Entry
@@ -164,6 +162,8 @@ class CheckedNode:
             elif self.interface.echo_params:
                 outputs = tuple(Field(name=name) for name in self.spec.params)
             elif self.is_built_in("parse"):
+                from pflow.execution.parsed import parsed_value  # lazy: only for `parse`
+
                 outputs = (parsed_value(self.spec.params),)
             elif self.is_built_in("llm"):
                 outputs = self._answered(outputs)
@@ -205,6 +205,8 @@ def report_unknown(spec: NodeSpec, interface: Interface, name: str, path: Path, 
 
 
 def _meant_param(name: str, known: list[str]) -> str:
+    from pflow.core.other_words import field_meant  # lazy: only for this message
+
     meant = field_meant(name, known)
     return f"did you mean `{meant}`?" if meant else did_you_mean(name, known)
 

@@ -13,7 +13,6 @@ from pflow.core.json_type import overlaps
 from pflow.core.schema_path import DeadEnd, count_calls, follow
 from pflow.core.suggest import did_you_mean, nearest
 from pflow.core.template.compiled import OWN_NAMES, RUN_FIELDS, STATE, Reference, spell
-from pflow.core.text_hint import parse_hint
 from pflow.engine.plan import DONE
 from pflow.execution.foreign_syntax import other_reference
 from pflow.execution.node_check import CheckedNode
@@ -231,6 +230,8 @@ class References:
         wanted = f"[{end.wanted}]" if isinstance(end.wanted, int) else f"`{end.wanted}`"
         hint = f"did you mean `{near[0]}`?" if near else ""
         if end.kind == "string" and not near:
+            from pflow.core.text_hint import parse_hint  # lazy: only for this message
+
             hint = parse_hint(f"${{{spell(reference, into + len(end.at))}}}")
         elif end.seen and not near:
             hint = Advice(

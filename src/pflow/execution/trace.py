@@ -42,7 +42,6 @@ from pflow.engine.ports import Journal, Record, RunInfo
 from pflow.engine.value import ShownValues
 from pflow.execution.again.item_count import ITEM_KINDS, CountedItems
 from pflow.execution.past.attempt import Attempts
-from pflow.execution.run_lookup import find_run
 
 Steps = dict[str, dict[str, object]]
 """What is told of each step, by its name."""
@@ -318,6 +317,8 @@ def prune_traces(folder: Path, *, keep_days: float, max_mb: float, keep: str, no
 def find_trace(folder: Path, reference: str, journal: Journal) -> dict[str, object]:
     """The trace that `reference` means: a run, see `find_run`, or a path inside the trace directory."""
     if not (re.search(r"[/\\]|^[~.]", reference) or (reference.startswith(_PREFIX) and reference.endswith(".json"))):
+        from pflow.execution.run_lookup import find_run  # lazy: a run that ends is not looked up
+
         return read_trace(journal, find_run(journal, reference))
     name = Path(reference).expanduser()
     if folder / name.name != (name if name.is_absolute() else folder / name):

@@ -314,15 +314,13 @@ class Wiring:
         from pflow.engine.attempt.turn import Turns  # lazy: asyncio costs 20 ms, only to run
         from pflow.engine.executor import Executor  # lazy: asyncio and the engine cost 30 ms, only to run
 
-        cache = self.cache if use_cache else None
-        turns = Turns(self.limits, self._server_rate)
         return Executor(
             self.journal,
             self.services,
             observer=observer,
             redactor=self.redactor,
-            cache=cache,
-            turns=turns,
+            cache=self.cache if use_cache else None,
+            turns=Turns(self.limits, self._server_rate),
             asker=self._parts.get("asker"),
             patience=self._patience,
             staying=self._parts.get("staying"),
@@ -422,7 +420,11 @@ class Wiring:
         return project_nodes(projects)
 
     def _key(self) -> bytes:
-        """The home's key to what its journal holds encrypted; made when it is first needed."""
+        """The key to what the journal holds encrypted: of the place, else of the home, made when first needed."""
+        if self.place is not None and self.place.key:
+            from pflow.execution.place.key import place_key  # lazy: most runs are kept at home
+
+            return place_key(self.place, self.settings.lookup)
         # lazy: few runs come by a credential
         from pflow.core.file.atomic import locked, read_private, write_atomic
 

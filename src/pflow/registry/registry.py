@@ -15,12 +15,10 @@ from pflow.core.file.atomic import JSON_LIMIT, write_atomic
 from pflow.core.file.home import Home
 from pflow.core.file.state_file import Damage, StateFile
 from pflow.core.json_type import Json, object_in
-from pflow.core.other_words import advise_type
 from pflow.core.schema_path import Schema
 from pflow.registry.entry import VIRTUAL, Entry
 from pflow.registry.node_file import builtin_stamp, fingerprints, own_fingerprints, why_unused
 from pflow.registry.package import PACKAGE, file_stamps, folder_stamps
-from pflow.registry.search import search_names
 
 if TYPE_CHECKING:
     from pflow.registry.observed import Observed
@@ -102,7 +100,7 @@ class Registry:
         """Read all source files again. Virtual entries stay; a file that cannot be used becomes a notice."""
         from pflow.registry.name_order import FIRST_BUILT_IN, NameOrder  # lazy: most loads read no source
         from pflow.registry.package_scan import scan_packages  # lazy: most loads read no source
-        from pflow.registry.scan import scan_file  # lazy: parsing Python costs 10 ms of imports
+        from pflow.registry.scan import scan_built_in, scan_file  # lazy: parsing Python costs 10 ms of imports
 
         sources = fingerprints(self._folder)
         later: Nodes = {}
@@ -111,7 +109,8 @@ class Registry:
             if reason := why_unused(fingerprint):
                 order.notices.append(f"`{Path(path).name}` {reason}; its nodes are left out")
                 continue
-            scan = scan_file(Path(path), str(fingerprint[0]) or None)
+            module = str(fingerprint[0])
+            scan = scan_built_in(Path(path), module, tuple(fingerprint)) if module else scan_file(Path(path), None)
             order.notices.extend(scan.notices)
             if fingerprint[0]:
                 later |= {name: scan.entries.pop(name) for name in scan.entries.keys() - FIRST_BUILT_IN}
@@ -177,6 +176,8 @@ class Registry:
             return self._brought[name]
         if name not in self:
             self._check_shared(name)
+            from pflow.core.other_words import advise_type  # lazy: only for this error
+
             near, hint = advise_type(name, self.names())
             raise NotFoundError(f"there is no node type `{name}`", details={"similar": near}, suggestions=[hint])
         if name not in self._entries:
@@ -206,6 +207,8 @@ class Registry:
 
     def search(self, query: str) -> list[Entry]:
         """Node types that match the words of `query`, best first; an empty query lists all."""
+        from pflow.registry.search import search_names  # lazy: runs search for nothing
+
         return [self.get(name) for name in search_names(self._all(), query)]
 
     def set_entry(self, name: str, data: Mapping[str, object]) -> None:

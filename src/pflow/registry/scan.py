@@ -7,6 +7,7 @@ import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import orjson
@@ -75,6 +76,18 @@ def scan_file(path: Path, module: str | None) -> Scan:
     if tree is None:
         return Scan(notices=[f"`{path.name}`{problem}; its nodes are left out"])
     return scan_source(SourceModule(tree), source, {"module": module or "", "file_path": str(path)})
+
+
+@cache
+def _scan_once(path: Path, module: str, stamp: tuple[str | int, ...]) -> tuple[bytes, tuple[str, ...]]:
+    scan = scan_file(path, module)
+    return orjson.dumps(scan.entries), tuple(scan.notices)
+
+
+def scan_built_in(path: Path, module: str, stamp: tuple[str | int, ...]) -> Scan:
+    """The nodes of a file of pflow itself, which a process reads once as long as its `stamp` is the same."""
+    entries, notices = _scan_once(path, module, stamp)
+    return Scan(orjson.loads(entries), list(notices))
 
 
 def scan_text(source: bytes, path: Path) -> Scan:

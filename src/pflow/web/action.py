@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pflow.core.errors import InputError, UsageError
-from pflow.core.library.reference import is_path
-from pflow.workspace.asking.who import user_name
 
 if TYPE_CHECKING:
     from pflow.workspace import Workspace
@@ -18,6 +16,8 @@ Body = Mapping[str, object]
 
 def run_workflow(workspace: Workspace, name: str, body: Body) -> dict[str, object]:
     """Begin a run of a saved workflow; the inputs are text, as on a command line."""
+    from pflow.core.library.reference import is_path  # lazy: the page is served sooner without it
+
     if is_path(name):
         raise UsageError("the page runs saved workflows; a path is not the name of one")
     return _detach(workspace, workspace.begin(name, _texts(body, "inputs"), text=True))
@@ -51,6 +51,8 @@ def cancel_run(workspace: Workspace, run_id: str, body: Body) -> dict[str, objec
 
 def answer_run(workspace: Workspace, run_id: str, body: Body) -> dict[str, object]:
     """Answer a question of a run, or send it a message; somebody takes it up then."""
+    from pflow.workspace.asking.who import user_name  # lazy: the page is served sooner without a workspace
+
     step, choice, message = (body.get(name) for name in ("step", "choice", "message"))
     if isinstance(message, str):
         answered = workspace.send(run_id, message, _texts(body, "fields"), by=user_name(), via="page")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pflow.core.errors import NotFoundError
-from pflow.core.library.reference import is_path
 
 if TYPE_CHECKING:
     from pflow.workspace import Plan, RunInfo, Workspace
@@ -138,6 +137,8 @@ def compare_data(workspace: Workspace, one: str, other: str) -> object:
 
 
 def _saved(name: str) -> str:
+    from pflow.core.library.reference import is_path  # lazy: the page is served sooner without it
+
     if is_path(name):
         raise NotFoundError("pages show saved workflows; a path is not the name of one")
     return name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 STATIC = {
     "lit.js": "text/javascript",
     "view.js": "text/javascript",
@@ -16,4 +14,6 @@ STATIC = {
 
 def read_static(name: str) -> bytes:
     """The content of one of them."""
+    from importlib.resources import files  # lazy: the page is served sooner without it
+
     return files("pflow.web").joinpath("static", name).read_bytes()

@@ -60,8 +60,8 @@ def _document_fields(node: Json) -> Json:
     }
 
 
-def _duration() -> Json:
-    return {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+ ?[smhd]$"}]}
+def _duration(least: str = "exclusiveMinimum") -> Json:
+    return {"anyOf": [{"type": "number", least: 0}, {"type": "string", "pattern": "^[0-9.]+ ?[smhd]$"}]}
 
 
 def _budget() -> Json:
@@ -155,7 +155,7 @@ def _node_fields() -> Json:
     retry = _object(
         {
             "attempts": _said({"type": "integer", "minimum": 1}, "How often it is tried in all"),
-            "wait": _said({"type": "number", "minimum": 0}, "Seconds"),
+            "wait": _said(_duration("minimum"), "How long before the second attempt: seconds, or such as 90s, 15m"),
             "backoff": _said({"type": "number", "minimum": 1}, "A factor for each further wait"),
             "until": _said(_CONDITION, "Tries it again also when it succeeds, until this condition holds"),
         }

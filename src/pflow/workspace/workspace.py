@@ -24,9 +24,9 @@ from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
 from pflow.workspace.looking.looking import Looking
 from pflow.workspace.model.modelling import Modelling
-from pflow.workspace.one_step import one_step
 from pflow.workspace.place.placing import Placing
 from pflow.workspace.planning.planning import Planning
+from pflow.workspace.testing.testing import Testing
 
 if TYPE_CHECKING:
     from pflow.execution.describe import Description
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Looking, Modelling, Planning, Placing):
+class Workspace(Looking, Modelling, Planning, Placing, Testing):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
@@ -444,6 +444,8 @@ class Workspace(Looking, Modelling, Planning, Placing):
 
     def one_step(self, name: str, params: Mapping[str, object], *, text: bool = False) -> dict[str, object]:
         """A workflow that runs one node on its own; with `text` the params are words of a command line."""
+        from pflow.workspace.one_step import one_step  # lazy: runs of documents need none
+
         return one_step(self.node_type(name), params, text=text)
 
     def output_paths(self, name: str, outputs: Mapping[str, object]) -> list[str]:

@@ -231,7 +231,14 @@ def test_an_answer_that_is_refused_says_why_and_can_be_given_again(chat: Open, s
     host.show(asked)
     host.app.get_by_role("button", name="post", exact=True).click()
     see(host.app.locator("form [role=alert]")).to_contain_text("is for a person")
-    assert key != "forged"
+    see(host.app.locator(".head .pill")).to_contain_text("waiting")
+    view_of(asked)["questions"][0]["key"] = key
+    host.show(asked)
+    host.app.get_by_role("button", name="post", exact=True).click()
+    see(host.app.locator(".head .pill")).to_contain_text("completed")
+    see(host.app.locator("form")).to_have_count(0)
+    sent = [call["arguments"]["answers"]["approve"] for call in host.calls if call["name"] == "workflow_execute"]
+    assert [(one["choice"], one["key"]) for one in sent] == [("post", "forged"), ("post", key)]
 
 
 def test_an_unknown_run_shows_what_the_tool_says(chat: Open, speaker: Speaker) -> None:

@@ -20,7 +20,12 @@ from tests.mcp_server.asking.host import CLAUDE, CODEX, GEMINI, OLDER_CLAUDE, OP
 from tests.nodes.model.scripted import ScriptedModel, asks, document, workspace_of
 from tests.robust.world import until
 
-PROFILES = [CLAUDE, OLDER_CLAUDE, CODEX, OPENCODE, GEMINI]
+PROFILES = [
+    CLAUDE,
+    CODEX,
+    *(pytest.param(profile, marks=pytest.mark.slow) for profile in (OLDER_CLAUDE, OPENCODE, GEMINI)),
+]
+"""One of each era, and the others."""
 
 PERSON: Json = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 SCHEMA: Json = {"title": {"type": "string"}, "people": {"type": "array", "items": PERSON}}

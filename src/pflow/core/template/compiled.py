@@ -13,7 +13,6 @@ from pflow.core.interface import MISSING
 from pflow.core.json_type import type_of
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
-from pflow.core.text_hint import parse_hint
 
 ValuePath = tuple[str | int, ...]
 """Where something stands inside a value."""
@@ -267,6 +266,8 @@ def _unresolved(value: object, reference: Reference, depth: int) -> UnresolvedEr
     else:
         there = f"`{at}` is {type_of(value)}"
         if isinstance(value, str):
+            from pflow.core.text_hint import parse_hint  # lazy: only for this error
+
             hint = parse_hint(f"${{{at}}}")
     return UnresolvedError(
         f"template `{reference.text}` not resolved: {there}, and has no `{key}`",

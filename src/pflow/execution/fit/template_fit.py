@@ -14,7 +14,6 @@ from pflow.core.json_type import type_of
 from pflow.core.printable import shorten
 from pflow.core.schema_path import count_calls
 from pflow.core.template.compiled import Compiled, Parts, Reference
-from pflow.core.text_hint import parse_hint
 from pflow.core.value_type import ValueType, of_kinds
 from pflow.execution.fit.given import Given, GivenTypes
 from pflow.execution.fit.taken import ITEMS, read_default
@@ -192,6 +191,8 @@ def _advise(reference: Reference, given: Given, place: Place) -> str:
         return f"declare input `{given.declared}` as `array`"
     if "string" in kinds and scalar:
         formats = ", with `as: lines` for its lines" if "array" in wanted else ""
+        from pflow.core.text_hint import parse_hint  # lazy: only for this message
+
         return f"{parse_hint(_longer(reference, ''))}{formats}"
     if given.type.is_array:
         if "string" in wanted and place.taken is not ITEMS:

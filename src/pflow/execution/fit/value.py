@@ -8,7 +8,6 @@ from pflow.core.document.document import KeyMapping, NodeSpec
 from pflow.core.document.position import Path
 from pflow.core.interface import EXPRESSION_SLOTS, Slot
 from pflow.core.template.compiled import Compiled, Problem
-from pflow.core.template.shell_policy import check_strict
 from pflow.core.template.template import compile_value
 from pflow.engine.plan import Approve, PlanBatch
 from pflow.execution.node_check import CheckedNode, Report
@@ -76,6 +75,8 @@ class Values:
 
     def _command(self, command: object, spec: NodeSpec) -> tuple[Compiled, list[Problem]]:
         """A command, checked with the variables and the input that it gets."""
+        from pflow.core.template.shell_policy import check_strict  # lazy: many documents have no commands
+
         beside = params_beside(spec, self._mappings.get(spec.id))
         compiled, problems = compile_value(command, "shell", beside=beside)
         found = check_strict(command, beside)

@@ -1,17 +1,22 @@
-"""What a run's journal tells of one of its steps, without reading all that it tells of the others."""
+"""What a run's journal tells of one of its steps, without reading all that it tells of the others.
+
+Of a damaged journal it is what stands before the damage.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 import orjson
 
-from pflow.core.errors import NotFoundError
+from pflow.core.errors import DamagedError, NotFoundError
 from pflow.core.json_type import JsonView, objects_in
 from pflow.core.suggest import did_you_mean
 from pflow.engine.again.name import split_item, top_of
 from pflow.engine.ports import Journal, Record
 from pflow.execution.past.item import find_item
+from pflow.execution.past.sound import is_sound, read_sound
 from pflow.execution.trace import trace_of
 
 _OF_STEPS = ("Step", "Item", "Model")
@@ -23,8 +28,12 @@ def trace_about(journal: Journal, run_id: str, name: str) -> tuple[JsonView, Seq
     step = split_item(name)[0]
     needles = {_quoted(name), _quoted(step), _quoted(top_of(step))}
     info = journal.info(run_id)  # before its records: what ends it is among them
-    records = [record for record in journal.read(run_id) if _is_about(record, needles)]
-    return trace_of(run_id, records, info), records
+    records = [record for record in read_sound(journal, run_id)[0] if _is_about(record, needles)]
+    try:
+        return trace_of(run_id, records, info), records
+    except DamagedError:
+        records = list(takewhile(is_sound, records))
+        return trace_of(run_id, records, info), records
 
 
 def find_entry(trace: JsonView, name: str, records: Callable[[], Sequence[Record]]) -> JsonView:

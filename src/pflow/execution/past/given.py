@@ -25,7 +25,7 @@ from pflow.execution.wiring import Wiring
 
 
 class GivenParams:
-    """Renders the params of steps and items of one run, without secrets.
+    """Renders the params of steps and items of one run, without secrets; `plan` is that of its document.
 
     Raises `PflowError` if its document cannot be read.
     """
@@ -34,9 +34,9 @@ class GivenParams:
         self._redact = wiring.redactor.value
         self._run_id = run_id
         self._history: History = read_history(wiring, run_id, {})
-        self._plan: Plan = check_again(wiring, run_id, self._history).shown_plan()
+        self.plan: Plan = check_again(wiring, run_id, self._history).shown_plan()
         inputs = {name: _known(name, value) for name, value in self._history.inputs.items()}
-        secret = {name: f"${{{name}}}" for name, declared in self._plan.inputs.items() if declared.secret}
+        secret = {name: f"${{{name}}}" for name, declared in self.plan.inputs.items() if declared.secret}
         self._inputs = {**secret, **inputs}
 
     def of(self, names: Iterable[str]) -> dict[str, JsonView]:
@@ -47,7 +47,7 @@ class GivenParams:
         events: list[Event] = list(self._history.steps.get("", ()))
         begun = {event.step: at for at, event in enumerate(events) if isinstance(event, StepStarted)}
         places = sorted((begun.get(split_item(name)[0], len(events)), name) for name in names)
-        state = ScopeState(self._plan, "", self._history.real)
+        state = ScopeState(self.plan, "", self._history.real)
         found: dict[str, JsonView] = {}
         done = 0
         for place, name in places:
@@ -62,11 +62,11 @@ class GivenParams:
     def _render(self, name: str, state: ScopeState) -> JsonView | None:
         """The params of one step or item, which begins where the state is."""
         step, item = split_item(name)
-        node = self._plan.by_id.get(node_of(step) or "")
+        node = self.plan.by_id.get(node_of(step) or "")
         if node is None or node.choice is not None:
             return None
         about = {"id": self._run_id, "name": self._history.workflow, **_moment(self._history)}
-        names = Names(state, self._inputs, None, about, self._history.kept.seen_by(self._plan))
+        names = Names(state, self._inputs, None, about, self._history.kept.seen_by(self.plan))
         visit = int(step.partition("#")[2] or 1)
         shown = self._redact(_render(node, StepLookup(names, node.number, visit), names, visit, item))
         return shown if isinstance(shown, Mapping) else None

@@ -44,22 +44,20 @@ class Elicitor:
     async def ask(self, run_id: str, asked: StepAsked) -> Given | None:
         """What the person says; None if nobody decides."""
         waiting = show_waiting(run_id, asked, _as_it_is)
-        if self._is_over or not self._caller.can_ask(waiting, persons=await asyncio.to_thread(self._persons)):
-            return None
-        asking = asyncio.run_coroutine_threadsafe(self._elicit(waiting), self._loop)
-        reply = await asyncio.wrap_future(asking)
+        async with self._turn:  # in the order in which steps ask, not in that in which threads find out about persons
+            if self._is_over or not self._caller.can_ask(waiting, persons=await asyncio.to_thread(self._persons)):
+                return None
+            asking = asyncio.run_coroutine_threadsafe(self._elicit(waiting), self._loop)
+            reply = await asyncio.wrap_future(asking)
         return None if reply is None else Given(reply=reply, by=self._caller.by, via=VIA)
 
     async def _elicit(self, waiting: Waiting) -> Reply | None:
-        async with self._turn:
-            if self._is_over:
-                return None
-            response: Mapping[str, object] = {}
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._hold):
-                    response = await self._show(message_of(waiting), schema_of(waiting, self._caller.protocol))
-            form = read_filled(response)
-            self._is_over = form is None
+        response: Mapping[str, object] = {}
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._hold):
+                response = await self._show(message_of(waiting), schema_of(waiting, self._caller.protocol))
+        form = read_filled(response)
+        self._is_over = form is None
         return None if form is None else form.reply(waiting)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pflow.execution.run_lookup import find_run
 from pflow.execution.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -19,6 +18,8 @@ class Answering:
 
     def find_run(self, reference: str) -> str:
         """The one run that `reference` means: `latest`, an id, or the beginning of one."""
+        from pflow.execution.run_lookup import find_run  # lazy: a run that begins is not looked up
+
         return find_run(self._wiring.journal, reference)
 
     @property

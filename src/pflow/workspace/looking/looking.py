@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pflow.core.errors import PflowError
@@ -14,6 +14,7 @@ from pflow.execution.trace import read_trace
 from pflow.workspace.asking.answering import Answering
 
 if TYPE_CHECKING:
+    from pflow.core.session.call import Session
     from pflow.execution.compare.comparison import Comparison
     from pflow.execution.past.follow import Ending, Heard
     from pflow.workspace.viewing.viewing import Viewing
@@ -68,6 +69,12 @@ class Looking(Answering):
             return GivenParams(self._wiring, self.find_run(run)).of(steps)
         except PflowError:
             return {}  # its document cannot be read here: a program's own nodes, or a secret that is not known
+
+    def session_of(self, runs: Sequence[str]) -> Session:
+        """What steps of runs did, as the calls of a session. Raises `PflowError` if a document cannot be read."""
+        from pflow.execution.past.run_session import session_of_runs  # lazy: only to learn from runs
+
+        return session_of_runs(self._wiring, [self.find_run(run) for run in runs])
 
     def follow(self, run: str) -> Iterator[Heard]:
         """The events of a run from its first, and what its steps say, until it ends; whichever process drives it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pflow.execution.run_lookup import find_run
 from pflow.execution.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ class Planning:
 
         The model sees the document, the error and the shapes of what the steps gave, never the values.
         """
+        from pflow.execution.run_lookup import find_run  # lazy: most runs need no repair
         from pflow.workspace.planning.repairer import Repairer  # lazy: most runs need none
 
         return Repairer(self._wiring).propose(find_run(self._wiring.journal, run_id), model=model, report=report)

@@ -12,6 +12,7 @@ from pflow.engine.ports import STATUSES, RunInfo, RunQuery
 from pflow.engine.value import check_value
 from pflow.execution.past.about import find_entry, trace_about
 from pflow.execution.past.item import read_items
+from pflow.execution.past.sound import read_sound
 from pflow.execution.run_lookup import find_run
 from pflow.execution.view.run_view import RunView
 from pflow.execution.wiring import Wiring
@@ -31,8 +32,9 @@ class Following:
 
     def read(self, until: int | None = None) -> RunInfo:
         """Take up what was recorded since; with `until`, only the records before that number."""
-        records = self._journal.read(self.view.run_id, self.view.seq)
+        records, is_damaged = read_sound(self._journal, self.view.run_id, self.view.seq)
         self.view.note(records if until is None else records[: max(until - self.view.seq, 0)])
+        self.view.is_damaged |= is_damaged
         return self._journal.info(self.view.run_id)
 
     def whole(self) -> dict[str, object]:
