@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -147,9 +148,21 @@ def gated(gate: Path) -> dict[str, Any]:
     return {"name": "gated", "nodes": [{"id": "wait", "type": "shell", "params": {"command": command}}]}
 
 
-@pytest.mark.parametrize("capabilities", [TOOLS, NO_TOOLS], ids=["tools", "no-tools"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("state", ["running", "failed", "asked", "done"])
+def every_way() -> Iterator[Any]:
+    """Each state in each way to show it; one way of each is enough for a quick look."""
+    quick = {
+        ("running", "light", "tools"),
+        ("failed", "dark", "no-tools"),
+        ("asked", "dark", "tools"),
+        ("done", "light", "no-tools"),
+    }
+    for way in product(("running", "failed", "asked", "done"), ("light", "dark"), ("tools", "no-tools")):
+        state, theme, tools = way
+        marks = () if way in quick else (pytest.mark.slow,)
+        yield pytest.param(state, theme, TOOLS if tools == "tools" else NO_TOOLS, id="-".join(way), marks=marks)
+
+
+@pytest.mark.parametrize(("state", "theme", "capabilities"), list(every_way()))
 def test_each_state_of_a_run_is_shown(
     chat: Open, speaker: Speaker, tmp_path: Path, state: str, theme: Literal["light", "dark"], capabilities: Any
 ) -> None:
