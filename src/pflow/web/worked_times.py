@@ -16,7 +16,7 @@ _MOST_KEPT = 10_000
 
 
 class WorkedTimes:
-    """Milliseconds by run. Where there was no time to read a very long run, it is the time from its start to its end."""
+    """Milliseconds by run. Where there was no time to read a very long run, it is the time from start to end."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, float], float] = {}
@@ -32,6 +32,6 @@ class WorkedTimes:
                 continue
             key = info.run_id, info.ended_at
             if key not in self._known and time.monotonic() < until:
-                self._known |= {key: seconds for seconds in workspace.worked([info]).values()}
+                self._known[key] = workspace.worked([info]).get(info.run_id, info.ended_at - info.started_at)
             found[info.run_id] = round(self._known.get(key, info.ended_at - info.started_at) * 1000, 3)
         return found

@@ -64,7 +64,7 @@ def _letter(group: bytearray) -> str:
 
 
 def bars_of(item: JsonView) -> list[list[object]]:
-    """The attempts at one item on the time axis, like those of a step; none if the version that ran it noted no times."""
+    """The attempts at one item on the time axis, like those of a step; none if no times were noted."""
     last = {"attempt": item.get("attempt"), **{name: item.get(name) for name in ("started_at", "ms", "status")}}
     tries = objects_in(item.get("attempts"))
     if not tries or tries[-1].get("attempt") != last["attempt"]:
