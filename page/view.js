@@ -45,6 +45,7 @@ const pflow = (() => {
 
   function large(v, ui, act) {
     const got = ui.values[v.$value];
+    if (got && got.busy && !got.size) return html`<span class="soft">loading …</span>`;
     if (!got) return html`<span class="large">${size(v.size || 0)} ${ui.file ? html`<em>not in this file</em>` : button("show", () => act("value", { digest: v.$value }), { kind: "link" })}</span>`;
     return html`<pre class="text" tabindex="0">${got.text}</pre><div class="paging">${num(got.text.length)} of ${num(got.size)} characters
       ${got.next == null ? nothing : button("more", () => act("value", { digest: v.$value }), { kind: "link", disabled: got.busy })}</div>`;
