@@ -178,11 +178,12 @@ class StepNotYet(Frozen):
 
 
 class ItemStarted(Frozen):
-    """A batch item is about to take effect."""
+    """A batch item is about to take effect. Of items, `at` is 0 where a version that did not note it recorded them."""
 
     step: str
     item: int
     attempt: int = 1
+    at: float = 0.0
 
 
 class ItemCompleted(Frozen):
@@ -192,6 +193,7 @@ class ItemCompleted(Frozen):
     item: int
     writes: Mapping[str, object]
     state: Mapping[str, JsonView] = {}
+    at: float = 0.0
 
 
 class ItemFailed(Frozen):
@@ -201,6 +203,7 @@ class ItemFailed(Frozen):
     item: int
     error: JsonView
     final: bool = True
+    at: float = 0.0
 
 
 class ItemNotYet(Frozen):
@@ -211,6 +214,7 @@ class ItemNotYet(Frozen):
     reason: str
     attempt: int
     retry_in: float
+    at: float = 0.0
 
 
 class StepAsked(Frozen):

@@ -192,6 +192,20 @@ def test_each_state_of_a_run_is_shown(
         assert host.calls == []
 
 
+def test_a_first_call_is_shown_before_it_has_answered(chat: Open, speaker: Speaker, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    host = chat()
+    host.begin("light", TOOLS)
+    host.page.evaluate("workflow => window.bridge.sendToolInput({arguments: {workflow}})", gated(gate))
+    see(host.app.locator("body")).to_contain_text("running gated …")
+    result = speaker.call("workflow_execute", workflow=gated(gate), detach=True)
+    see(host.app.locator(".head .pill")).to_contain_text("running")
+    see(host.app.locator(".row")).to_have_count(1)
+    see(host.app.locator(".head .id")).to_contain_text(result["structuredContent"]["data"]["run_id"])
+    gate.touch()
+    see(host.app.locator(".head .pill")).to_contain_text("completed")
+
+
 def test_an_answer_is_given_after_a_restart_and_the_model_hears_of_it(chat: Open, speaker: Speaker) -> None:
     asked = speaker.call("workflow_execute", workflow=ASKING)
     host = chat()
