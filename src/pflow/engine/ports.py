@@ -299,8 +299,8 @@ class Tick(Frozen):
     alive: bool = False
 
 
-class Schedules(Protocol):
-    """Durable storage of schedules, and of what became of their due times. Calls are short and block."""
+class Timetable(Protocol):
+    """Durable storage of schedules by name. Calls are short and block."""
 
     def add(self, name: str, data: bytes) -> None:
         """Store a schedule under a new name. Raises `ExistsError`."""
@@ -313,6 +313,10 @@ class Schedules(Protocol):
 
     def remove(self, name: str) -> None:
         """Forget a schedule and its due times. Raises `NotFoundError`."""
+
+
+class Schedules(Timetable, Protocol):
+    """Schedules, and what became of their due times, where a process of ours looks for what is due."""
 
     def together(self) -> AbstractContextManager[None]:
         """Store what is stored inside all at once, or nothing of it; nobody else stores anything meanwhile."""
