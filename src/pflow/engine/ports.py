@@ -246,8 +246,8 @@ class Dispatch(Protocol):
     """Has runs driven by somebody other than the caller: the journal makes them safe, the dispatch makes them live.
 
     Claims and appends are fenced, so whatever a dispatch does twice happens once, and one that forgets loses no run: it
-    still waits in the journal. Schedules are a port of their own on one machine (`Schedules`); an implementation for
-    many machines holds them as well.
+    still waits in the journal. Schedules are kept in a `Timetable`; on one machine a process looks at them, and at a
+    place whoever dispatches runs fires them as well.
     """
 
     def submit(self, run_id: str, unrecorded: Unrecorded = ALL_RECORDED) -> None:
@@ -261,6 +261,12 @@ class Dispatch(Protocol):
 
     def cancel(self, run_id: str) -> None:
         """Tell whoever drives the run that the journal holds a request to cancel it."""
+
+    def end(self, run_id: str) -> bool:
+        """Have a run that waits cancelled by those who drive, with the steps that its document wants at its end.
+
+        False if that is left to the caller.
+        """
 
     def is_driven(self) -> bool:
         """Whether somebody takes up the runs of this journal that are due. Cheap enough to ask before each run."""

@@ -22,12 +22,14 @@ DUE = "pflow-due-1"
 BEGIN = "pflow-begin-1"
 END = "pflow-end-1"
 LOOK = "pflow-look-1"
+CANCEL = "pflow-cancel-1"
 
 _SCHEDULED_AT = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 _BEGINNING = timedelta(seconds=60)
 """How long recording a run may take; the database may be slow."""
 
 _LOOK_SECONDS = 5.0
+_LONGEST = timedelta(days=3650)
 
 
 class Order(TypedDict, total=False):
@@ -108,13 +110,30 @@ async def _see_through(run_id: str, lease: float) -> str:
     try:
         return await asyncio.shield(ending)
     except asyncio.CancelledError:
-        await workflow.execute_activity(
-            END,
-            run_id,
-            start_to_close_timeout=_BEGINNING,
-            cancellation_type=ActivityCancellationType.ABANDON,
-        )
+        await _end(run_id, lease)
         return await asyncio.shield(ending)
+
+
+async def _end(run_id: str, lease: float) -> None:
+    """Have a worker cancel a run, and see the steps through that come last."""
+    await workflow.execute_activity(
+        END,
+        run_id,
+        start_to_close_timeout=_LONGEST,
+        heartbeat_timeout=timedelta(seconds=lease),
+        retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=5)),
+        cancellation_type=ActivityCancellationType.ABANDON,
+    )
+
+
+@workflow.defn(name=CANCEL, sandboxed=False)
+class CancelWorkflow:
+    """Has a run that waits cancelled where it can be driven."""
+
+    @workflow.run
+    async def run(self, run_id: str, lease: float) -> None:
+        """See it through."""
+        await _end(run_id, lease)
 
 
 async def _ended(run_id: str, lease: float) -> str:

@@ -33,7 +33,7 @@ def check_abroad(schedule: Schedule) -> None:
     assert isinstance(timing, Cron)
     days, weekday = timing.fields.split()[2], timing.fields.split()[4]
     for field, marks in ((days, "LW"), (weekday, "L#")):
-        if any(mark in field.upper() for mark in marks) and not field[:3].isalpha():
+        if any(mark in field.upper() for mark in marks):
             raise UsageError(
                 f"`{field}` cannot be had at a place: its schedules know no last days of a month, and no second Monday",
                 suggestions=["name the days, or have the workflow look at the date"],

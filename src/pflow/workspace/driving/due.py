@@ -13,6 +13,15 @@ from pflow.adapters.temporal.due_workflow import BEGIN, END, LOOK, Due
 from pflow.core.errors import PflowError, UsageError
 from pflow.workspace.workspace import Workspace
 
+_BEAT_SECONDS = 0.5
+
+
+async def _beat() -> None:
+    """Tell Temporal that somebody is at it."""
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(_BEAT_SECONDS)
+
 
 class DueTimes:
     """The activities of due times. Each is short, and does nothing if it is done again."""
@@ -32,9 +41,16 @@ class DueTimes:
 
     @activity.defn(name=END)
     async def end(self, run_id: str) -> None:
-        """Cancel a run, because the next one of its schedule is due."""
-        with suppress(UsageError):  # it has ended meanwhile
-            await asyncio.to_thread(lambda: self._open().cancel(run_id))
+        """Cancel a run, and do what its document wants at its end; if a worker dies over that, others go on with it."""
+        beating = asyncio.create_task(_beat())
+        try:
+            if activity.info().attempt == 1:
+                with suppress(UsageError):  # it has ended meanwhile
+                    await asyncio.to_thread(lambda: self._open().cancel(run_id))
+            else:
+                await asyncio.to_thread(lambda: self._open().driving.go_on(run_id))
+        finally:
+            beating.cancel()
 
     @activity.defn(name=LOOK)
     async def look(self, run_id: str) -> str:

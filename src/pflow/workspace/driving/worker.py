@@ -19,7 +19,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from pflow.adapters.temporal.connection import Queue, connect
 from pflow.adapters.temporal.dispatch import start_run
-from pflow.adapters.temporal.due_workflow import DueWorkflow
+from pflow.adapters.temporal.due_workflow import CancelWorkflow, DueWorkflow
 from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
 from pflow.core.clock import now
 from pflow.core.errors import ConflictError, InDoubtError, PflowError, UsageError
@@ -107,7 +107,7 @@ def _worker(client: Client, queue: Queue, turns: Turns, due: DueTimes, slots: in
     return Worker(
         client,
         task_queue=queue.name,
-        workflows=[RunWorkflow, DueWorkflow],
+        workflows=[RunWorkflow, DueWorkflow, CancelWorkflow],
         activities=[turns.drive, due.begin, due.end, due.look],
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_concurrent_activities=slots,
