@@ -51,6 +51,9 @@ class RunStarted(Frozen):
     `forked_from` is the run whose steps it begins with: see `RunForked`. `state` is what its workflow and those in it
     had kept, each under its scope, `state_versions` which versions of it, and `state_scope` the scope of the run's own.
     With `is_trial` the run keeps nothing. With `lends`, whoever started it answers prompts for which there is no model.
+
+    `schedule` is the schedule of a place that started it, `parent` the item of a batch of another run whose work it is,
+    such as `20261118-170000-0123456789abcdef/deploy[3]`. It is stopped once it was worked on for `time_limit` seconds.
     """
 
     workflow: str
@@ -65,6 +68,9 @@ class RunStarted(Frozen):
     state_scope: str = ""
     is_trial: bool = False
     lends: bool = False
+    schedule: str = ""
+    parent: str = ""
+    time_limit: float | None = None
 
 
 class RunForked(Frozen):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pflow.engine.again.origin import Origin
     from pflow.engine.again.settle import Verdict
     from pflow.engine.asking.waits import Patience
+    from pflow.engine.cause import Cause
 
 Secret = Callable[[], bytes]
 """Gives the secret of a home, with which the keys of questions are made."""
@@ -110,6 +111,7 @@ class Executor:
         seed: Mapping[str, object] | None = None,
         origin: Origin | None = None,
         trial: Mapping[str, object] | None = None,
+        cause: Cause | None = None,
     ) -> RunResult:
         """Begin a run and see it through, or until it only waits. `origin` is what it begins with of another one.
 
@@ -125,6 +127,8 @@ class Executor:
             started = started._replace(forked_from=origin.run_id)
         if self._shared.lends and plan.asks_models:
             started = started._replace(lends=True)
+        if cause is not None:
+            started = started._replace(**cause._asdict())
         if plan.keeps:
             from pflow.engine.keeping.reading import begin_with_state  # lazy: few workflows keep something
 
@@ -241,14 +245,14 @@ class Executor:
         *,
         graceful: bool = False,
         reason: str = "interrupted",
-        hand_over: bool = False,
+        hand_over: bool | None = None,
     ) -> None:
         """Stop one run, or all of them, resumable. `graceful` lets running steps finish and be recorded.
 
-        With `hand_over`, and always where runs are driven for others, whoever drives next goes on with it.
+        With `hand_over`, whoever drives next goes on with it: by default, where runs are driven for others.
         """
         self._stop_reason = reason
-        self._hands_over = self._driven or hand_over
+        self._hands_over = self._driven if hand_over is None else hand_over
         for run, task in self._chosen(run_id):
             run.stop()
             if not graceful:

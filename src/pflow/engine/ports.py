@@ -246,8 +246,8 @@ class Dispatch(Protocol):
     """Has runs driven by somebody other than the caller: the journal makes them safe, the dispatch makes them live.
 
     Claims and appends are fenced, so whatever a dispatch does twice happens once, and one that forgets loses no run: it
-    still waits in the journal. Schedules are a port of their own on one machine (`Schedules`); an implementation for
-    many machines holds them as well.
+    still waits in the journal. Schedules are kept in a `Timetable`; on one machine a process looks at them, and at a
+    place whoever dispatches runs fires them as well.
     """
 
     def submit(self, run_id: str, unrecorded: Unrecorded = ALL_RECORDED) -> None:
@@ -261,6 +261,12 @@ class Dispatch(Protocol):
 
     def cancel(self, run_id: str) -> None:
         """Tell whoever drives the run that the journal holds a request to cancel it."""
+
+    def end(self, run_id: str) -> bool:
+        """Have a run that waits cancelled by those who drive, with the steps that its document wants at its end.
+
+        False if that is left to the caller.
+        """
 
     def is_driven(self) -> bool:
         """Whether somebody takes up the runs of this journal that are due. Cheap enough to ask before each run."""
@@ -299,8 +305,8 @@ class Tick(Frozen):
     alive: bool = False
 
 
-class Schedules(Protocol):
-    """Durable storage of schedules, and of what became of their due times. Calls are short and block."""
+class Timetable(Protocol):
+    """Durable storage of schedules by name. Calls are short and block."""
 
     def add(self, name: str, data: bytes) -> None:
         """Store a schedule under a new name. Raises `ExistsError`."""
@@ -313,6 +319,10 @@ class Schedules(Protocol):
 
     def remove(self, name: str) -> None:
         """Forget a schedule and its due times. Raises `NotFoundError`."""
+
+
+class Schedules(Timetable, Protocol):
+    """Schedules, and what became of their due times, where a process of ours looks for what is due."""
 
     def together(self) -> AbstractContextManager[None]:
         """Store what is stored inside all at once, or nothing of it; nobody else stores anything meanwhile."""

@@ -13,6 +13,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from pflow.adapters.temporal.connection import Connection, Queue
+from pflow.adapters.temporal.due_workflow import CANCEL
 from pflow.adapters.temporal.run_workflow import RUN, WAKE
 from pflow.core.advice import Advice
 from pflow.core.errors import RunError
@@ -46,12 +47,28 @@ class TemporalDispatch:
         """Wake a workflow that waits, so that it sees the end of its run. The driver of a run looks by itself."""
         self._connection.call(self._wake(run_id))
 
+    def end(self, run_id: str) -> bool:
+        """Start the workflow that has a worker end the run."""
+        self._connection.call(self._end(run_id))
+        return True
+
     def is_driven(self) -> bool:
         """Whether a worker asks for work."""
         return self._connection.call(self._count_pollers()) > 0
 
     async def _start(self, run_id: str) -> None:
         await start_run(await self._connection.client(), self._connection.queue, run_id)
+
+    async def _end(self, run_id: str) -> None:
+        client = await self._connection.client()
+        queue = self._connection.queue
+        await client.start_workflow(
+            CANCEL,
+            args=[run_id, queue.lease_seconds],
+            id=f"pflow-cancel/{run_id}",
+            task_queue=queue.name,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        )
 
     async def _wake(self, run_id: str) -> None:
         client = await self._connection.client()

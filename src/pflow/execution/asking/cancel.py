@@ -21,8 +21,13 @@ def cancel_run(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> str:
         raise UsageError(f"run `{run_id}` is {info.status} already")
     if not info.alive:
         try:
+            waits_far = info.status == "waiting" and wiring.has_workers
+            if waits_far and _has_last_steps(wiring, run_id) and wiring.dispatch.end(run_id):
+                return "requested"
             if info.status != "waiting" or not _end_waiting(wiring, run_id, say):
                 wiring.executor(None).cancel_orphan(run_id)
+            if wiring.place is not None:
+                wiring.dispatch.cancel(run_id)  # so that whoever waits with it sees that it has ended
             return "cancelled"
         except ConflictError:
             pass  # somebody has just taken it up
@@ -55,6 +60,14 @@ def _last_steps(wiring: Wiring, run_id: str) -> LiveRun | None:
     if not _has_finally(plan):
         return None
     return LiveRun(wiring, plan, run_id, lambda executor: executor.end_waiting(run_id, plan, inputs))
+
+
+def _has_last_steps(wiring: Wiring, run_id: str) -> bool:
+    """Whether a run that waits has something to do at its end."""
+    try:
+        return _last_steps(wiring, run_id) is not None
+    except PflowError:
+        return False
 
 
 def _has_finally(plan: Plan) -> bool:

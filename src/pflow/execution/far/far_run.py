@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from pflow.core.errors import NotFoundError
 from pflow.core.event import Event
@@ -24,14 +25,26 @@ _LOOK_SECONDS = 0.05
 
 
 class FarRun(LiveRun):
-    """A run of a place with workers. Stopping to look at it does not stop it."""
+    """A run of a place with workers. Stopping to look at it does not stop it.
+
+    `have_driven` starts it once it is recorded, where that is not for the dispatch.
+    """
+
+    have_driven: Callable[[], None] | None = None
 
     async def finish(self) -> Outcome:
         """Have it driven, and follow it until it ends or waits."""
         before = await asyncio.to_thread(self._count_events)
-        await asyncio.to_thread(lambda: self._wiring.dispatch.submit(self.run_id, self.record()))
+        await asyncio.to_thread(self._submit)
         result = await self._follow(before)
         return conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
+
+    def _submit(self) -> None:
+        unrecorded = self.record()
+        if self.have_driven is None:
+            self._wiring.dispatch.submit(self.run_id, unrecorded)
+        else:
+            self.have_driven()
 
     def record(self) -> Unrecorded:
         """Only record that it begins or goes on. Raises, before that, `NoWorkerError` if nobody could drive it."""
@@ -39,7 +52,7 @@ class FarRun(LiveRun):
         check_able(self._wiring, self.plan, self._inputs)
         return super().record()
 
-    def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = False) -> None:
+    def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool | None = None) -> None:
         """Look no longer. The run goes on."""
         self._stopped = True
 

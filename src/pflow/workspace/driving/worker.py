@@ -19,6 +19,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from pflow.adapters.temporal.connection import Queue, connect
 from pflow.adapters.temporal.dispatch import start_run
+from pflow.adapters.temporal.due_workflow import CancelWorkflow, DueWorkflow
 from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
 from pflow.core.clock import now
 from pflow.core.errors import ConflictError, InDoubtError, PflowError, UsageError
@@ -26,6 +27,7 @@ from pflow.core.file.home import Home
 from pflow.engine.ports import RunInfo
 from pflow.execution.place.queue import find_queue
 from pflow.execution.wiring import Wiring
+from pflow.workspace.driving.due import DueTimes
 from pflow.workspace.driving.engine_thread import MOST_RUNS, EngineThread
 from pflow.workspace.driving.presence import Presence
 from pflow.workspace.driving.until_signal import serve_until_signal
@@ -69,11 +71,12 @@ def run_worker(home: Home, place: str, *, queue: str = "", slots: int, say: Say)
 async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> int:
     client = await connect(queue)
     turns = Turns(engine, queue, say)
+    due = DueTimes(lambda: engine.workspaces.open(), say)
     presence = Presence(lambda: engine.workspaces.open().place_workers, client.identity, queue, slots)
     stopping = asyncio.Event()
 
     async def work() -> None:
-        async with _worker(client, queue, turns, slots) as polling:
+        async with _worker(client, queue, turns, due, slots) as polling:
             differing = await asyncio.to_thread(presence.enter)
             if differing:
                 say(f"other node types than here are at {', '.join(differing)}: runs may fail to be taken up by some")
@@ -100,12 +103,12 @@ async def _part(presence: Presence, say: Say) -> None:
         say(f"its place does not hear that this worker ends: {error.message}")
 
 
-def _worker(client: Client, queue: Queue, turns: Turns, slots: int) -> Worker:
+def _worker(client: Client, queue: Queue, turns: Turns, due: DueTimes, slots: int) -> Worker:
     return Worker(
         client,
         task_queue=queue.name,
-        workflows=[RunWorkflow],
-        activities=[turns.drive],
+        workflows=[RunWorkflow, DueWorkflow, CancelWorkflow],
+        activities=[turns.drive, due.begin, due.end, due.look],
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_concurrent_activities=slots,
         max_cached_workflows=0,  # a workflow that is kept here has to wait for us for ten seconds if we are gone
@@ -180,8 +183,11 @@ class Turns:
         workspaces = self._engine.workspaces
         run = await asyncio.to_thread(lambda: workspaces.open(ticket=ticket, holds=lease.is_held).begin_resume(run_id))
         self._say(f"{run_id}: taken up")
+        live = self._engine.launch(run)
+        if run.limit is not None:
+            self._engine.stop_after(run, run.limit)
         try:
-            outcome = await asyncio.shield(asyncio.wrap_future(self._engine.launch(run)))
+            outcome = await asyncio.shield(asyncio.wrap_future(live))
         except asyncio.CancelledError:
             await self._end_earlier(run_id)
             raise
