@@ -100,6 +100,7 @@ class Campaign:
         until(lambda: self._people.live, "runs")
         time.sleep(fault.delay)
         machine = self._ground.machines[fault.victim % len(self._ground.machines)]
+        live = frozenset(self._people.live)
         match fault.kind:
             case kind if kind == KILL:
                 self._kill(machine)
@@ -108,12 +109,12 @@ class Campaign:
             case kind if kind == TEMPORAL:
                 self._ground.cluster.temporal.kill()
                 time.sleep(fault.away)
-                self._hit(frozenset(self._people.live))
+                self._hit(live)
                 self._ground.cluster.temporal.start()
             case kind if kind == POSTGRES:
                 self._ground.cluster.postgres.stop_at_once()
                 time.sleep(fault.away)
-                self._hit(frozenset(self._people.live))
+                self._hit(live)
                 self._ground.cluster.postgres.start()
 
     def _kill(self, machine: Machine) -> None:
@@ -123,21 +124,30 @@ class Campaign:
 
     def _freeze(self, machine: Machine, pause: float) -> None:
         """Let a worker stand still until another has taken over what it drove; wake it, and soon kill the other."""
-        until(lambda: machine.is_ready() and machine.has(), "a run of the worker that is to stand still")
-        machine.freeze()
-        runs = machine.has()
-        others = [one for one in self._ground.machines if one is not machine]
-        before = {id(one): len(one.took()) for one in others}
-        over = time.monotonic() + 10 * self._ground.lease
         heir: Machine | None = None
-        while heir is None and time.monotonic() < over:
-            time.sleep(0.02)
-            heir = next((one for one in others if runs & set(one.took()[before[id(one)] :])), None)
-        machine.wake()
-        if heir is None:
-            raise SetupError(f"never happened: somebody takes over {', '.join(runs)}")
+        while heir is None:  # what it drove may have ended at that very moment
+            until(lambda: machine.is_ready() and machine.has(), "a run of the worker that is to stand still")
+            machine.freeze()
+            heir = self._find_heir(machine)
+            machine.wake()
         time.sleep(pause)
         self._kill(heir)
+
+    def _find_heir(self, machine: Machine) -> Machine | None:
+        """The worker that takes over a run of one that stands still; none if its runs are over."""
+        others = [one for one in self._ground.machines if one is not machine]
+        before = {id(one): len(one.took()) for one in others}
+        runs = machine.has()
+        over = time.monotonic() + PATIENCE_SECONDS
+        while not runs.isdisjoint(self._people.live):
+            if time.monotonic() > over:
+                machine.wake()
+                raise SetupError(f"never happened: somebody takes over {', '.join(runs)}")
+            time.sleep(0.02)
+            for one in others:
+                if not runs.isdisjoint(one.took()[before[id(one)] :]):
+                    return one
+        return None
 
     def _hit(self, runs: frozenset[str]) -> None:
         self._hits.append(Hit(time.time(), runs))
