@@ -71,12 +71,21 @@ class Far:
 
 
 @pytest.fixture
-def far(cluster: Cluster, pflow: Pflow, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Far]:
+def lease() -> int:
+    """Seconds after which workers lose their runs: more than a busy machine takes, where no test waits for that."""
+    return 60
+
+
+@pytest.fixture
+def far(
+    cluster: Cluster, pflow: Pflow, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, lease: int
+) -> Iterator[Far]:
     """A home that knows the place, with a queue of its own and no worker yet."""
     for name, value in cluster.environment(home).items():
         monkeypatch.setenv(name, value)
     with Workspace(Home(home)) as workspace:
-        for name, value in {**cluster.settings, "on.dev.queue": f"queue-{next(_QUEUES)}"}.items():
+        own = {"on.dev.queue": f"queue-{next(_QUEUES)}", "on.dev.lease": str(lease)}
+        for name, value in {**cluster.settings, **own}.items():
             workspace.set_setting(name, value)
     made = Far(cluster, Scene(tmp_path, home), pflow)
     yield made

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from temporalio import activity
 from temporalio.client import Client
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
@@ -25,6 +25,7 @@ from pflow.core.clock import now
 from pflow.core.errors import ConflictError, InDoubtError, PflowError, UsageError
 from pflow.core.file.home import Home
 from pflow.engine.ports import RunInfo
+from pflow.execution.outcome import Outcome
 from pflow.execution.place.queue import find_queue
 from pflow.execution.wiring import Wiring
 from pflow.workspace.driving.due import DueTimes
@@ -165,9 +166,10 @@ class Turns:
             self._say(f"{run_id}: in doubt: {error.message}")
             return {"status": "in_doubt"}
         except PflowError as error:  # another worker, or this one later, may be able to
-            if not isinstance(error, ConflictError):
-                self._say(f"{run_id}: cannot be driven here: {error.message}")
-            raise ApplicationError(error.message, type=error.code) from error
+            what = "let go" if isinstance(error, ConflictError) else "cannot be driven here"
+            self._say(f"{run_id}: {what}: {error.message}")
+            # benign: it was said above, and needs no trace of calls
+            raise ApplicationError(error.message, type=error.code, category=ApplicationErrorCategory.BENIGN) from error
         finally:
             beating.cancel()
 
@@ -183,13 +185,15 @@ class Turns:
         workspaces = self._engine.workspaces
         run = await asyncio.to_thread(lambda: workspaces.open(ticket=ticket, holds=lease.is_held).begin_resume(run_id))
         self._say(f"{run_id}: taken up")
-        live = self._engine.launch(run)
+        driven = asyncio.wrap_future(self._engine.launch(run))
         if run.limit is not None:
             self._engine.stop_after(run, run.limit)
         try:
-            outcome = await asyncio.shield(asyncio.wrap_future(live))
+            outcome = await asyncio.shield(driven)
         except asyncio.CancelledError:
+            driven.add_done_callback(_take_note)
             await self._end_earlier(run_id)
+            self._say(f"{run_id}: let go: its lease is over")
             raise
         self._say(f"{run_id}: {outcome.status}")
         return _stand(await self._info(run_id))
@@ -202,7 +206,15 @@ class Turns:
         live = self._engine.find_live(run_id)
         if live is not None:
             self._engine.halt(run_id)
-            await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(live))])
+            ending = asyncio.wrap_future(live)
+            ending.add_done_callback(_take_note)
+            await asyncio.wait([ending])
+
+
+def _take_note(ended: asyncio.Future[Outcome]) -> None:
+    """Nobody is interested any more in what a turn gave, or why it failed."""
+    if not ended.cancelled():
+        ended.exception()
 
 
 class _Lease:
