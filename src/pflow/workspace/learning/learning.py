@@ -105,6 +105,7 @@ class Learning:
         bindings: Mapping[tuple[int, str], str] | None = None,
         name: str = "",
         file: Path | None = None,
+        is_draft: bool = False,
         description: str = "",
     ) -> Lesson:
         """A workflow that does what was done in a session, proven by a replay and kept with a test.
@@ -116,9 +117,9 @@ class Learning:
         """
         selection = _Selection(first=first, last=last, numbers=frozenset(numbers), keep_all=keep_all)
         lesson = self._study(session, selection, Wishes(llm=llm, bindings=bindings or {}), description)
-        if name and self._workspace_has(name):
+        if name and not is_draft and self._workspace_has(name):
             raise ExistsError(f"a workflow `{name}` exists already", suggestions=["choose another `--name`"])
-        return _Keeper(self._workspace, self._wiring).keep(lesson, name, file)
+        return _Keeper(self._workspace, self._wiring).keep(lesson, name, file, is_draft=is_draft)
 
     def _study(self, session: Session, selection: _Selection, wishes: Wishes, description: str = "") -> _Studied:
         """The same, with nothing kept."""
@@ -249,13 +250,13 @@ class _Keeper:
         self._workspace = workspace
         self._wiring = wiring
 
-    def keep(self, studied: _Studied, name: str, file: Path | None) -> Lesson:
+    def keep(self, studied: _Studied, name: str, file: Path | None, *, is_draft: bool) -> Lesson:
         lesson = studied.lesson()
         if file is not None:
             write_atomic(file, studied.text.encode())
             return self._with_test(studied, lesson._replace(path=file), file.parent, file.stem)
         parsed = self._workspace.parse(studied.text, suffix=".yaml")
-        if name and lesson.is_proven:
+        if name and lesson.is_proven and not is_draft:
             path = self._workspace.save(parsed, name, str(studied.document["description"]))
         else:
             name = name or str(studied.document["name"])

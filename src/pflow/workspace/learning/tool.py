@@ -20,6 +20,8 @@ def tool_finder(registry: Registry) -> FindTool:
     }
 
     def find(server: str, tool: str) -> Tool | None:
+        if not server:  # a step of a run is of a node type already
+            return Tool(type=tool) if tool in registry else None
         entry = known.get((_plain(server), _plain(tool)))
         return None if entry is None else _tool(entry)
 
