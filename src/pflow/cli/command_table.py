@@ -6,6 +6,7 @@ COMMANDS = {
     "run": ("pflow.cli.commands.run:run", "Run a workflow."),
     "validate": ("pflow.cli.commands.run:validate", "Check a workflow without running it."),
     "plan": ("pflow.cli.planning.plan:plan", "Plan a task in words, show the plan, ask, run it."),
+    "learn": ("pflow.cli.learning.learn:learn", "Make a workflow of what an agent did in a session."),
     "fmt": ("pflow.cli.commands.fmt:fmt", "Write documents in their canonical form."),
     "describe": ("pflow.cli.commands.workflow:describe", "Show what a workflow takes, gives and does."),
     "workflow": ("pflow.cli.commands.workflow:workflow", "Save, list, describe, edit and compare workflows."),

@@ -34,6 +34,7 @@ COMMANDS = {
     "fork_in_doubt": "pflow runs fork {run} --from {step} --rerun-in-doubt",
     "forget_state": "pflow state unset {workflow} --all",
     "get_setting": "pflow settings get {name}",
+    "learn_list": "pflow learn --list",
     "list_models": "pflow llm list",
     "list_nodes": "pflow registry list",
     "list_runs": "pflow runs list",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pflow.workspace.finder import Finder
     from pflow.workspace.formatting import Formatted
     from pflow.workspace.keeping.state import KeptState
+    from pflow.workspace.learning.learning import Learning
     from pflow.workspace.library import Library
     from pflow.workspace.place.schedules import PlaceSchedules
     from pflow.workspace.project import ProjectFolders
@@ -279,6 +280,13 @@ class Workspace(Looking, Modelling, Planning, Placing, Testing):
         from pflow.workspace.place.schedules import PlaceSchedules  # lazy: most runs are not scheduled
 
         return PlaceSchedules(self, self._wiring, timetable, calendar, self._observer)
+
+    @property
+    def learning(self) -> Learning:
+        """Sessions of agents, and workflows that are made of them."""
+        from pflow.workspace.learning.learning import Learning  # lazy: most workflows are written
+
+        return Learning(self, self._wiring)
 
     # Runs and traces
 

@@ -9,7 +9,9 @@ import pytest
 from pflow.core.file.home import Home
 from pflow.core.session.call import Call, Session
 from pflow.planning.learning.act import act_of
-from pflow.planning.learning.learner import Learned, learn_document
+from pflow.planning.learning.hide import hide_secrets
+from pflow.planning.learning.learner import Learned, Wishes, learn_document
+from pflow.planning.learning.literal import Task
 from pflow.planning.learning.select import choose
 from pflow.workspace.workspace import Workspace
 
@@ -20,9 +22,9 @@ def shell(number: int, command: str, stdout: str, *, ok: bool = True) -> Call:
 
 
 def learned(*calls: Call, llm: bool = True) -> Learned:
-    session = Session(host="claude", id="1", calls=calls)
+    session = hide_secrets(Session(host="claude", id="1", calls=calls), lambda value: value)
     chosen = choose([act_of(call, lambda server, tool: None) for call in session.calls], session.answer)
-    return learn_document(chosen.kept, folder="/work/task", llm=llm)
+    return learn_document(chosen.kept, Task(folder="/work/task"), wishes=Wishes(llm=llm))
 
 
 def session_of_a_loop() -> list[Call]:
@@ -43,7 +45,7 @@ def test_a_loop_over_lines_becomes_a_batch_and_written_text_a_gap(tmp_path: Path
     found = learned(*session_of_a_loop(), llm=llm)
     nodes = {node["id"]: node for node in found.document["nodes"]}  # type: ignore[attr-defined]
     assert nodes["wc"]["batch"]["as"] == "item"
-    assert found.calls["wc"] == (2, 3, 4)
+    assert [act.number for step in found.steps for act in step.acts if step.id == "wc"] == [2, 3, 4]
     assert [node["type"] for node in nodes.values()].count("llm" if llm else "ask") == 1
     assert nodes["write"]["params"]["path"] == "${folder}/report.md"
     with Workspace(Home(tmp_path / "home")) as workspace:
@@ -54,7 +56,7 @@ def test_failed_calls_are_never_steps_and_are_asked_about() -> None:
     calls = [shell(1, "make release", "", ok=False), shell(2, "touch done.txt", "")]
     chosen = choose([act_of(call, lambda server, tool: None) for call in calls], "")
     assert [act.number for act in chosen.kept] == [2]
-    assert "call 1 (`make`) failed" in chosen.questions[0]
+    assert "call 1 (`make`) failed" in chosen.questions[0][1]
 
 
 def test_what_was_only_looked_at_is_not_needed() -> None:
@@ -67,7 +69,9 @@ def test_a_token_becomes_a_secret_input_without_a_default() -> None:
     token = "ghp_" + "a1B2" * 9
     found = learned(shell(1, f"curl -X POST -H 'Authorization: Bearer {token}' https://api.example.com/x", "{}"))
     assert token not in str(found.document)
-    assert found.document["inputs"] == {"secret": {"type": "string", "secret": True}}
+    assert found.document["inputs"] == {
+        "secret": {"type": "string", "secret": True, "description": "A secret of the session"}
+    }
 
 
 def test_a_loop_over_what_stands_inside_of_lines_takes_it_out_with_a_pattern(tmp_path: Path) -> None:
@@ -77,7 +81,7 @@ def test_a_loop_over_what_stands_inside_of_lines_takes_it_out_with_a_pattern(tmp
     found = learned(shell(1, "git log", log), *shows, shell(9, "touch 77b0e4d1bb.done 3f2a91c0aa c01d5e92cc", ""))
     nodes = list(found.document["nodes"])  # type: ignore[call-overload]
     assert [node["type"] for node in nodes] == ["shell", "parse", "shell", "shell"]
-    assert nodes[2]["params"]["command"] == ["git", "show", "${item.command}"]
+    assert nodes[2]["params"]["command"] == ["git", "show", "${item.value}"]
     assert nodes[1]["params"]["pattern"].startswith("^Commit:")
     with Workspace(Home(tmp_path / "home")) as workspace:
         assert not workspace.check(found.document).errors
@@ -90,6 +94,6 @@ def test_names_that_were_sorted_before_their_turn_are_sorted_again(tmp_path: Pat
     found = learned(listing, *reads, shell(9, "touch ticket-001.json ticket-002.json", ""))
     nodes = {node["id"]: node for node in found.document["nodes"]}  # type: ignore[attr-defined]
     assert [node["type"] for node in nodes.values()] == ["shell", "parse", "let", "shell", "shell"]
-    assert nodes["cat"]["params"]["command"] == ["cat", "tickets/${item.command}"]
+    assert nodes["cat"]["params"]["command"] == ["cat", "tickets/${item.value}"]
     with Workspace(Home(tmp_path / "home")) as workspace:
         assert not workspace.check(found.document).errors

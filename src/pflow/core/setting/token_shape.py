@@ -29,6 +29,14 @@ def without_tokens(text: str, instead: str) -> str:
     return re.sub(_TOKEN, lambda _: instead, text)
 
 
+def tokens_in(text: str) -> list[str]:
+    """Everything in text, however long, that looks like a token or a private key."""
+    if not any(start in text for start in (*_STARTS, _JWT, _KEY_START)):
+        return []
+    found = [match[0] for match in re.finditer(_TOKEN, text)]
+    return found + [match[0] for match in re.finditer(rf"{_KEY}(?s:.{{1,10000}}?)-----END [A-Z0-9 ]*-----", text)]
+
+
 def has_certain_token(text: str) -> bool:
     """The same for text that a person wrote, where a word may begin like a token: it must be long and have digits."""
     found = _find_token(text[:_LOOKED_AT])

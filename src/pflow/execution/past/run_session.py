@@ -109,7 +109,7 @@ class _Run:
             known = outputs or object_in(error, "details")
             result = {name: known.get(name) for name in ("stdout", "stderr", "exit_code")}
             directory = str(given.get("cwd") or directory)
-            given = {"command": _command(given)}
+            given = {"command": command_of(given)}
         else:
             result = outputs.get(_MAIN[node.type][1]) if node.type in _MAIN else outputs
         ok = entry.get("status") == "completed" and not error
@@ -135,7 +135,7 @@ class _Run:
         return tool.tool if tool else node_type
 
 
-def _command(given: JsonView) -> str:
+def command_of(given: JsonView) -> str:
     """A command as one types it, with the values that it was given in place of its templates."""
     command, values = given.get("command"), object_in(given, "values")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from pflow.adapters.memory_journal import MemoryJournal
@@ -55,13 +55,17 @@ def replay_checked(
     *,
     stubs: Mapping[str, JsonView] | None = None,
     real: Collection[str] = (),
+    make: Callable[[Cassette, Redactor], Player] | None = None,
 ) -> Replayed:
-    """Run a checked workflow with the answers of a cassette. Raises `DocumentError` and `InputError`."""
+    """Run a checked workflow with the answers of a cassette, or of the player that `make` makes of it.
+
+    Raises `DocumentError` and `InputError`.
+    """
     if in_event_loop():
         raise UsageError("a cassette cannot be played inside a running event loop")
     plan = checked.ready()
     redactor = Redactor(wiring.settings.secrets(), key=_throw_away())
-    player = Player(cassette, redactor, stubs=stubs, real=real)
+    player = make(cassette, redactor) if make else Player(cassette, redactor, stubs=stubs, real=real)
     bound = _bind(plan, {**{name: value for name, value in cassette.inputs.items() if name in plan.inputs}, **inputs})
     journal = MemoryJournal()
     run_id = cassette.run_id or new_run_id()

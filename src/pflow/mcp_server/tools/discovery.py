@@ -83,9 +83,9 @@ TOOLS = (
         name="workflow_discover",
         description=(
             "Find saved workflows for a task. Always run first: one that matches with a score of 0.8 or more is likely "
-            "what to execute instead of building anew. Each match has score, reason, inputs and outputs."
+            "what to execute instead of building anew."
         ),
-        input_schema=takes({"query": text("Task description")}, "query"),
+        input_schema=takes({"query": text("Task")}, "query"),
         output_schema=gives(_MATCHES),
         annotations=reads(),
         handler=in_thread(discover_workflows),
@@ -96,9 +96,7 @@ TOOLS = (
             "Find nodes to build a workflow with, MCP tools among them: what each takes (`?` is optional) and gives. "
             "registry_describe has whole interfaces."
         ),
-        input_schema=takes(
-            {"task": text("What needs to be built"), "limit": {"type": "integer", "minimum": 1, "maximum": 50}}, "task"
-        ),
+        input_schema=takes({"task": text("Task"), "limit": {"type": "integer", "minimum": 1, "maximum": 50}}, "task"),
         output_schema=gives(_MATCHES),
         annotations=reads(),
         handler=in_thread(discover_nodes),

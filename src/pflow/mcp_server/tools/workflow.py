@@ -14,6 +14,7 @@ from pflow.mcp_server.fit_list import list_reply, pick
 from pflow.mcp_server.schema import ARRAY, BOOLEAN, gives, takes, text
 from pflow.mcp_server.tool_spec import Arguments, ToolSpec, changes, in_thread, reads
 from pflow.mcp_server.tools.execution import WORKFLOW
+from pflow.mcp_server.tools.learning import save_learnt
 from pflow.mcp_server.tools.workflow_text import compare, read_text
 from pflow.mcp_server.utils.resolver import read_workflow
 from pflow.mcp_server.utils.secret_marker import put_secrets_back
@@ -28,6 +29,8 @@ def save(workspace: Workspace, arguments: Arguments) -> ToolReply:
     name, description = str(arguments["name"]), str(arguments.get("description", ""))
     if "rename" in arguments:
         return _rename(workspace, str(arguments["rename"]), name, arguments)
+    if "from_runs" in arguments:
+        return save_learnt(workspace, name, description, arguments)
     replaces = arguments.get("replaces")
     if arguments.get("is_temp") and replaces is not None:
         raise UsageError("a draft has no versions", suggestions=["leave out `replaces`: saving a draft replaces it"])
@@ -144,10 +147,15 @@ TOOLS = (
                 "workflow": WORKFLOW,
                 "workflow_file": text("Same as `workflow`"),
                 "name": text("lowercase-with-hyphens"),
-                "description": text("What it is for, in a sentence"),
+                "description": text("What it is for"),
                 "is_temp": {**BOOLEAN, "default": False},
                 "replaces": _NUMBER,
-                "rename": text("Present name of a saved workflow, which becomes `name`; no `workflow` then"),
+                "from_runs": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "No `workflow`: learn it from these run_ids of registry_run",
+                },
+                "rename": text("Saved workflow that becomes `name`"),
             },
             "name",
         ),

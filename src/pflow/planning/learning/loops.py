@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 from pflow.core.frozen import Frozen
 from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
-from pflow.planning.learning.leaf import at, leaves, named, says_enough
+from pflow.planning.learning.leaf import at, leaves, named, says_enough, spell_path
 from pflow.planning.learning.source import Column, Produced, columns, found_by_pattern, readings
 
 _EDGES = "/ =:,"
@@ -26,6 +27,19 @@ class Loop(Frozen):
         return self.used == tuple(range(len(self.column.values)))
 
     @property
+    def condition(self) -> str:
+        """An expression over `item` that is true of the elements that have a turn, and of no other; "" if none is.
+
+        Their turns must be in the order of the array.
+        """
+        return _condition(self.column, self.used) if list(self.used) == sorted(set(self.used)) else ""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the first elements have their turns, in the order of the array."""
+        return self.used == tuple(range(len(self.used)))
+
+    @property
     def is_sorted(self) -> bool:
         """Whether every element has its turn, in the order of the values."""
         values = self.column.values
@@ -34,10 +48,10 @@ class Loop(Frozen):
 
 def find_loop(acts: Sequence[Act], before: Sequence[Produced]) -> Loop | None:
     """How the differing arguments of calls come from an array of an earlier step, nearest first."""
-    varying = _varying(acts)
-    if not varying or len({str(sorted(act.params.items(), key=str)) for act in acts}) != len(acts):
+    differing = varying(acts)
+    if not differing or len({str(sorted(act.params.items(), key=str)) for act in acts}) != len(acts):
         return None
-    (path, texts), *others = varying.items()
+    (path, texts), *others = differing.items()
     best: Loop | None = None
     for produced in reversed(before):
         for column in _candidates(produced, path, texts):
@@ -46,20 +60,67 @@ def find_loop(acts: Sequence[Act], before: Sequence[Produced]) -> Loop | None:
                 continue
             if found.is_whole or found.is_sorted:
                 return found
-            best = best or found
+            is_better = best is None or (bool(found.condition) and not best.condition)
+            best = found if is_better else best
     return best
+
+
+def _condition(column: Column, used: Sequence[int]) -> str:
+    elements = at(column.source.outputs, column.array)
+    if not isinstance(elements, Sequence) or isinstance(elements, str):
+        return ""
+    fields = {field for element in elements[:3] for field, _ in leaves(element)}
+    for field in sorted(fields, key=lambda one: (len(one), str(one))):
+        values = [at(element, field) for element in elements]
+        inside = [value for index, value in enumerate(values) if index in set(used)]
+        outside = [value for index, value in enumerate(values) if index not in set(used)]
+        name = f"item{spell_path(field)}"
+        found = _equality(name, inside, outside) or _comparison(name, inside, outside) or _ending(name, inside, outside)
+        if found:
+            return found
+    return ""
+
+
+def _equality(name: str, inside: Sequence[object], outside: Sequence[object]) -> str:
+    first = inside[0]
+    if not isinstance(first, str | int) or any(value != first or type(value) is not type(first) for value in inside):
+        return ""
+    if first in outside:
+        return ""
+    if isinstance(first, bool):
+        return name if first else f"!{name}"
+    return f"{name} == {json.dumps(first)}"
+
+
+def _comparison(name: str, inside: Sequence[object], outside: Sequence[object]) -> str:
+    numbers = [value for value in (*inside, *outside) if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(numbers) != len(inside) + len(outside) or not outside:
+        return ""
+    own, other = numbers[: len(inside)], numbers[len(inside) :]
+    if min(own) > max(other):
+        return f"{name} >= {min(own)}"
+    return f"{name} <= {max(own)}" if max(own) < min(other) else ""
+
+
+def _ending(name: str, inside: Sequence[object], outside: Sequence[object]) -> str:
+    """Names of files by the end of their name."""
+    ends = {str(value)[str(value).rfind(".") :] if "." in str(value) else "" for value in inside}
+    if not all(isinstance(value, str) for value in (*inside, *outside)) or len(ends) != 1 or ends == {""}:
+        return ""
+    end = ends.pop()
+    return "" if any(str(value).endswith(end) for value in outside) else f"{name}.endsWith({json.dumps(end)})"
 
 
 def _candidates(produced: Produced, path: ValuePath, texts: Sequence[object]) -> Iterator[Column]:
     yield from columns(produced)
     for reading in readings(produced):
         yield from columns(reading)
-    name = named(path) or "value"
+    name = "value" if named(path) in ("command", "") else named(path)
     for cores in _cores([str(text) for text in texts]):
         yield from found_by_pattern(produced, cores, name)
 
 
-def _varying(acts: Sequence[Act]) -> dict[ValuePath, list[object]]:
+def varying(acts: Sequence[Act]) -> dict[ValuePath, list[object]]:
     """The arguments that differ, each with its value in every call."""
     paths = [path for path, _ in leaves(acts[0].params)]
     found = {path: [at(act.params, path) for act in acts] for path in paths}

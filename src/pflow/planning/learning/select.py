@@ -15,11 +15,12 @@ LONG_CHARACTERS = 120
 
 
 class Chosen(Frozen):
-    """The calls that become steps, those that do not, and what a person should look at."""
+    """The calls that become steps, those that do not, and what a person should look at: its kind, and a sentence."""
 
     kept: tuple[Act, ...] = ()
     explored: tuple[int, ...] = ()
-    questions: tuple[str, ...] = ()
+    failed: int = 0
+    questions: tuple[tuple[str, str], ...] = ()
 
 
 def task_range(session: Session) -> tuple[int, int]:
@@ -38,14 +39,17 @@ def task_words(session: Session, first: int, last: int) -> str:
 
 def choose(acts: Sequence[Act], answer: str, *, keep_all: bool = False) -> Chosen:
     """Keep what has effects and what those needed; `keep_all` keeps everything that succeeded."""
-    questions = [*_failures(acts), *(f"call {act.number}: {act.lacks}" for act in acts if act.ok and act.lacks)]
+    lacking = {act.lacks: act for act in reversed(acts) if act.ok and act.lacks}
+    questions = [("failed", text) for text in _failures(acts)]
+    questions += [("lacks", f"call {act.number}: {act.lacks}") for act in reversed(lacking.values())]
     usable = [act for act in acts if act.ok and not act.looks and act.type]
     if not keep_all:
         usable = list(_without_repeats(usable))
     needed = {act.number for act in usable} if keep_all else _needed(usable, answer)
     kept = tuple(act for act in usable if act.number in needed)
     explored = tuple(act.number for act in acts if act.ok and act.number not in needed)
-    return Chosen(kept=kept, explored=explored, questions=tuple(questions))
+    failed = sum(not act.ok for act in acts)
+    return Chosen(kept=kept, explored=explored, failed=failed, questions=tuple(questions))
 
 
 def is_written(value: object) -> bool:

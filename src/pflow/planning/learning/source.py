@@ -24,6 +24,8 @@ class Produced(Frozen):
     type: str = ""
     parse: Mapping[str, object] | None = None
     is_loop: bool = False
+    origin: str = ""
+    """The step whose text `parse` takes apart."""
 
 
 class Column(Frozen):
@@ -43,7 +45,9 @@ def readings(produced: Produced) -> Iterator[Produced]:
         reference = f"${{{produced.id}{''.join(f'.{key}' for key in path)}}}"
         for form, value in _parsed(text):
             parse = {"text": reference, "as": form}
-            yield Produced(id=f"{produced.id}-{form}", outputs={"value": value}, type="parse", parse=parse)
+            yield Produced(
+                id=f"{produced.id}-{form}", outputs={"value": value}, type="parse", parse=parse, origin=produced.id
+            )
 
 
 def columns(produced: Produced) -> Iterator[Column]:
@@ -69,6 +73,7 @@ def found_by_pattern(produced: Produced, wanted: Sequence[str], name: str) -> It
             outputs={"value": found},
             type="parse",
             parse={"text": reference, "as": "regex", "pattern": pattern},
+            origin=produced.id,
         )
         yield Column(source=source, array=("value",), field=(name,), values=[each[name] for each in found])
 

@@ -1,0 +1,1 @@
+"""Learning on the command line: sessions listed, and what came of one as text."""

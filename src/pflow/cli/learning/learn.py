@@ -1,0 +1,129 @@
+"""`pflow learn`."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pflow.cli.command_group import with_console
+from pflow.cli.console import Console
+from pflow.cli.learning.lesson_text import render_lesson
+from pflow.core.errors import UsageError
+from pflow.core.project.search import current_directory
+
+if TYPE_CHECKING:
+    from pflow.core.session.find import Found
+
+EXAMPLE = """\b
+Examples:
+  pflow learn                      the newest session of this directory, as a draft
+  pflow learn claude --name triage
+  pflow learn session.jsonl -o triage.yaml --calls 3,5-9
+  pflow learn --list
+
+\b
+Exit codes: 0 the replay gave what the session did, 1 it differs, 2 there is nothing to learn from.
+"""
+_MOST_NUMBERS = 10_000
+
+
+@click.command(short_help="Make a workflow of what an agent did in a session.", epilog=EXAMPLE)
+@click.argument("session", default="latest")
+@click.option("--list", "is_list", is_flag=True, help="List the newest sessions of this directory.")
+@click.option("--from", "first", type=click.IntRange(min=1), metavar="N", help="The first call to learn from.")
+@click.option("--to", "last", type=click.IntRange(min=1), metavar="N", help="The last one.")
+@click.option("--calls", default="", metavar="LIST", help="Exactly these calls, such as `3,5-9`.")
+@click.option("--name", default="", metavar="NAME", help="Save the workflow in the library under NAME.")
+@click.option("-o", "--output", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write it to a file.")
+@click.option("--keep-all", is_flag=True, help="Keep every call that succeeded, also those that only looked around.")
+@click.option("--no-llm", is_flag=True, help="Ask a person for what the agent wrote itself, not a model.")
+@click.option(
+    "--bind", "bindings", multiple=True, metavar="N.ARG=STEP.PATH", help="Bind an argument of a call by hand."
+)
+@with_console
+def learn(
+    console: Console,
+    session: str,
+    is_list: bool,
+    first: int | None,
+    last: int | None,
+    calls: str,
+    name: str,
+    file: Path | None,
+    keep_all: bool,
+    no_llm: bool,
+    bindings: tuple[str, ...],
+) -> int:
+    """Make a workflow of the last task in SESSION, prove it by a replay, and keep it with a test.
+
+    SESSION is a file, the beginning of an id, `latest`, or a host whose newest session in this directory is meant:
+    claude, codex, gemini, opencode, cursor, or pflow for what `pflow mcp record` has recorded. No model takes part.
+    """
+    directory = current_directory() or Path.home()
+    learning = console.workspace().learning
+    if is_list:
+        return _list(console, learning.sessions(directory), directory)
+    if name and file:
+        raise UsageError("`--name` and `-o` exclude each other", suggestions=["give one of them"])
+    numbers = _numbers(calls)
+    if numbers and (first or last):
+        raise UsageError("`--calls` does not go with `--from` and `--to`", suggestions=["give one or the other"])
+    found = learning.read(session, directory)
+    lesson = learning.learn(
+        found,
+        first=first,
+        last=last,
+        numbers=numbers,
+        keep_all=keep_all,
+        llm=not no_llm,
+        bindings=_bindings(bindings),
+        name=name,
+        file=file,
+    )
+    console.reply({"lesson": lesson.as_dict()}, render_lesson(lesson))
+    return 0 if lesson.is_proven else 1
+
+
+def _list(console: Console, found: list[Found], directory: Path) -> int:
+    rows: list[dict[str, object]] = [
+        {"host": one.host, "id": one.id, "changed_at": one.changed_at, "prompt": one.prompt, "path": str(one.path)}
+        for one in found
+    ]
+    counted = [console.workspace().learning.count_calls(one) for one in found]
+    for row, count in zip(rows, counted, strict=True):
+        row["calls"] = count
+    lines = [
+        f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(one.changed_at))}  {one.host:<8}  {one.id[:8]:<8}  "
+        f"{count:>5} calls  {one.prompt[:70]}"
+        for one, count in zip(found, counted, strict=True)
+    ]
+    console.reply({"sessions": rows}, "\n".join(lines) or f"no agent had a session in `{directory}`")
+    return 0
+
+
+def _numbers(text: str) -> frozenset[int]:
+    found: set[int] = set()
+    for part in filter(None, text.replace(" ", "").split(",")):
+        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part)
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not 0 < low <= high or high - low > _MOST_NUMBERS:
+            raise UsageError(f"`{part}` is not a call or a range of calls", suggestions=["write `--calls 3,5-9`"])
+        found.update(range(low, high + 1))
+    return frozenset(found)
+
+
+def _bindings(words: tuple[str, ...]) -> dict[tuple[int, str], str]:
+    found: dict[tuple[int, str], str] = {}
+    for word in words:
+        match = re.fullmatch(r"(\d{1,6})\.([^=]+)=(.*)", word)
+        if match is None:
+            raise UsageError(
+                f"`{word}` does not bind an argument",
+                suggestions=["write `--bind 4.path=list-files.files[0].name`; nothing after `=` keeps the value"],
+            )
+        found[int(match[1]), match[2]] = match[3].removeprefix("${").removesuffix("}")
+    return found

@@ -1,0 +1,85 @@
+"""What was learnt from a session, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pflow.core.printable import escape, shorten
+
+if TYPE_CHECKING:
+    from pflow.workspace.learning import Lesson
+
+_RANK = ("low", "medium", "high")
+_WIDEST = 60
+
+
+def render_lesson(lesson: Lesson) -> str:
+    """Calls and steps, bindings, inputs, what is open, the replay, and where everything is."""
+    facts = lesson.as_dict()
+    lines = [f"calls {lesson.calls} → steps {len(lesson.steps)}"]
+    if lesson.explored:
+        lines.append(f"explored, not needed: {_spans(lesson.explored)}")
+    lines += ["", *_table(facts["steps"])]
+    lines += _section("inputs", [_input(name, one) for name, one in _objects(facts["inputs"]).items()])
+    questions = [f"{one.text}{f'   [{one.settle}]' if one.settle else ''}" for one in lesson.questions]
+    lines += _section("open questions", [escape(text) for text in questions])
+    lines += _section("notes", [escape(note) for note in lesson.notes])
+    lines += ["", *_proof(lesson)]
+    kept = f"draft {lesson.name}" if lesson.is_draft else f"saved as {lesson.name}" if lesson.name else "written"
+    lines += ["", f"{kept}: {lesson.path}"]
+    lines += [f"test: {lesson.test}"] if lesson.test else []
+    return "\n".join(lines)
+
+
+def _table(steps: object) -> list[str]:
+    rows = [("step", "calls", "binding", "confidence")]
+    for step in steps if isinstance(steps, list) else ():
+        bindings = step["bindings"]
+        shown = ", ".join(f"{one['argument']} ← {one['source']}" for one in bindings)
+        sure = min((one["confidence"] for one in bindings), key=_RANK.index, default="")
+        rows.append((step["id"], _spans(step["calls"]) or "–", escape(shorten(shown, _WIDEST)), sure))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, (*widths, 0), strict=True)).rstrip() for row in rows
+    ]
+
+
+def _input(name: str, declared: object) -> str:
+    facts = _objects(declared)
+    if facts.get("secret"):
+        return f"{name} (secret): {facts.get('description', '')}"
+    return f"{name} = {escape(shorten(str(facts.get('default', '')), _WIDEST))}   {facts.get('description', '')}"
+
+
+def _proof(lesson: Lesson) -> list[str]:
+    proof = lesson.proof
+    lines = [f"replay: {proof.equal} of {proof.total} equal"]
+    if proof.error:
+        lines.append(f"  {escape(proof.error)}")
+    lines += [f"  not asked for: {escape(name)}" for name in proof.differing[:10]]
+    if proof.mutated:
+        changed = ", ".join(proof.changed) or "nothing"
+        verdict = "exactly what depends on it" if proof.is_sound else f"expected: {', '.join(proof.dependent)}"
+        lines.append(f"mutation: {escape(proof.mutated)} changed → {changed} ({verdict})")
+    elif proof.is_equal:
+        lines.append("mutation: no step takes a value of another one")
+    return lines
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return ["", f"{title}:", *(f"  {line}" for line in lines)] if lines else []
+
+
+def _objects(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(f"{first}-{last}" if first != last else f"{first}" for first, last in spans)

@@ -1,0 +1,334 @@
+"""Learning as use cases: find a session, make a workflow of it, prove it, keep it with a test."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pflow import __version__
+from pflow.core.advice import Advice
+from pflow.core.cassette.cassette import Cassette, Recorded
+from pflow.core.cassette.cassette_file import write_cassette
+from pflow.core.errors import ExistsError, NotFoundError, PflowError, UsageError
+from pflow.core.file.atomic import make_folder, write_atomic
+from pflow.core.file.file_name import is_name
+from pflow.core.frozen import Frozen
+from pflow.core.json_type import Json
+from pflow.core.session.call import Session
+from pflow.core.session.find import HOSTS, Found, find_sessions, read_session
+from pflow.execution.check import Checked
+from pflow.execution.replay.replay import replay_checked
+from pflow.execution.replay.rule import plain
+from pflow.planning.learning.act import act_of
+from pflow.planning.learning.document_text import write_yaml
+from pflow.planning.learning.hide import hide_secrets
+from pflow.planning.learning.learner import Learned, Question, Wishes, learn_document
+from pflow.planning.learning.literal import Task
+from pflow.planning.learning.select import Chosen, choose, task_range, task_words
+from pflow.workspace.learning.lesson import Lesson, Proof
+from pflow.workspace.learning.proof import prove
+from pflow.workspace.learning.test_text import test_text
+from pflow.workspace.learning.tool import tool_finder
+
+if TYPE_CHECKING:
+    from pflow.execution.wiring import Wiring
+    from pflow.workspace.workspace import Workspace
+
+LATEST = "latest"
+_ROUNDS = 4
+_NAME_WORDS = 5
+
+
+class _Selection(Frozen):
+    """Which calls of a session to learn from: `first` to `last`, or `numbers`; without any, the last task."""
+
+    first: int | None = None
+    last: int | None = None
+    numbers: frozenset[int] = frozenset()
+    keep_all: bool = False
+
+
+class Learning:
+    """Sessions of agents on this machine, and workflows made of them."""
+
+    def __init__(self, workspace: Workspace, wiring: Wiring, environ: Mapping[str, str] | None = None) -> None:
+        self._workspace = workspace
+        self._wiring = wiring
+        self._environ = os.environ if environ is None else environ
+
+    def sessions(self, directory: Path | None, *, host: str = "", limit: int = 20) -> list[Found]:
+        """The newest sessions that agents had in a directory, or in any."""
+        return find_sessions(self._environ, directory=directory, host=host, limit=limit)
+
+    def read(self, reference: str, directory: Path) -> Session:
+        """The session that a path, a host's name, `latest`, or the beginning of an id means.
+
+        Raises `NotFoundError`, which says what was looked for.
+        """
+        if reference in ("", LATEST, *HOSTS):
+            host = "" if reference in ("", LATEST) else reference
+            found = self.sessions(directory, host=host, limit=1)
+            if not found:
+                raise _no_session(host, directory)
+            return read_session(found[0].path, found[0].id)
+        path = Path(reference).expanduser()
+        if path.exists() or os.sep in reference or path.suffix:
+            return read_session(path)
+        fitting = [one for one in self.sessions(None, limit=400) if one.id.startswith(reference)]
+        if not fitting:
+            raise NotFoundError(
+                f"there is no session `{reference}`", suggestions=[Advice("run `{learn_list}` to see which there are")]
+            )
+        return read_session(fitting[0].path, fitting[0].id)
+
+    def count_calls(self, found: Found) -> int:
+        """How many calls a session has; 0 for one that cannot be read."""
+        try:
+            return len(read_session(found.path, found.id).calls)
+        except PflowError:
+            return 0
+
+    def learn(
+        self,
+        session: Session,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        numbers: Collection[int] = (),
+        keep_all: bool = False,
+        llm: bool = True,
+        bindings: Mapping[tuple[int, str], str] | None = None,
+        name: str = "",
+        file: Path | None = None,
+        is_draft: bool = False,
+        description: str = "",
+    ) -> Lesson:
+        """A workflow that does what was done in a session, proven by a replay and kept with a test.
+
+        Of the calls, those from `first` to `last` count, or those with these `numbers`; else those of the last task.
+        `bindings` say by number and argument of a call what it takes; "" keeps its value. The workflow goes to `file`,
+        into the library under `name`, or is a draft; what is not proven is a draft, unless it goes to a file. Raises
+        `UsageError` if there is nothing to learn from.
+        """
+        selection = _Selection(first=first, last=last, numbers=frozenset(numbers), keep_all=keep_all)
+        lesson = self._study(session, selection, Wishes(llm=llm, bindings=bindings or {}), description)
+        if name and not is_draft and self._workspace_has(name):
+            raise ExistsError(f"a workflow `{name}` exists already", suggestions=["choose another `--name`"])
+        return _Keeper(self._workspace, self._wiring).keep(lesson, name, file, is_draft=is_draft)
+
+    def _study(self, session: Session, selection: _Selection, wishes: Wishes, description: str = "") -> _Studied:
+        """The same, with nothing kept."""
+        session = hide_secrets(session, self._workspace.redact)
+        first, last = _range(session, selection)
+        calls = [call for call in session.calls if _is_wanted(call.number, first, last, selection.numbers)]
+        if not session.calls:
+            raise UsageError(
+                f"the session `{session.id}` has no calls of tools: {len(session.prompts)} prompts were found",
+                suggestions=["name another session", *session.notes],
+            )
+        find = tool_finder(self._wiring.registry)
+        acts = [act_of(call, find) for call in calls]
+        chosen = choose(acts, session.answer, keep_all=selection.keep_all or bool(selection.numbers))
+        if not chosen.kept:
+            raise UsageError(
+                f"none of the {len(calls)} calls {first} to {last} of the session can be a step",
+                suggestions=[*(one.text for one in _questions(chosen, session.host))][:5],
+            )
+        words = task_words(session, first, last)
+        task = Task(folder=session.directory, words=words, at=session.started_at)
+        answer = session.answer if last >= len(session.calls) else ""
+        about = description or _first_line(words) or f"What was done in a session of {session.host}"
+        return self._proven(session, chosen, task, answer, wishes, about)
+
+    def _proven(
+        self, session: Session, chosen: Chosen, task: Task, answer: str, wishes: Wishes, about: str
+    ) -> _Studied:
+        """Bindings that cannot be checked, or that give other calls, are taken back, step by step."""
+        more: list[Question] = []
+        for turn in range(_ROUNDS):
+            learned = learn_document(chosen.kept, task, answer, wishes)
+            document: Json = {"name": _slug(about), "description": about, **learned.document}
+            text = write_yaml(document, f"Learnt from a session of {session.host}. Check it with `pflow test`.")
+            checked = self._workspace.check(self._workspace.parse(text, suffix=".yaml"))
+            cassette = self._cassette(learned, session, str(document["name"]))
+            proof, made, wrong = self._prove(checked, learned, cassette)
+            again = [step for step in learned.steps if step.id in wrong and step.acts]
+            numbers = {act.number for step in again for act in step.acts} - wishes.literal
+            if not numbers or turn == _ROUNDS - 1:
+                break
+            wishes = wishes._replace(literal=wishes.literal | numbers)
+            more += [
+                Question(text=f"the bindings of step `{step.id}` do not hold, so its arguments are kept as they were")
+                for step in again
+            ]
+        return _Studied(
+            session=session,
+            chosen=chosen,
+            learned=learned,
+            document=document,
+            text=text,
+            checked=checked,
+            cassette=cassette._replace(calls=made),
+            proof=proof,
+            questions=(*_questions(chosen, session.host), *learned.questions, *more),
+        )
+
+    def _prove(
+        self, checked: Checked, learned: Learned, cassette: Cassette
+    ) -> tuple[Proof, tuple[Recorded, ...], set[str]]:
+        """The proof, the recorded calls, and the steps that have to change."""
+        if checked.errors:
+            total = sum(len(step.acts) for step in learned.steps)
+            nodes = learned.document["nodes"]
+            assert isinstance(nodes, list)
+            places = [re.match(r"nodes\[(\d+)\]\.(?:params|batch)", issue.path) for issue in checked.errors]
+            wrong = {str(nodes[int(place[1])]["id"]) for place in places if place}
+            return Proof(equal=0, total=total, error=checked.errors[0].message), (), wrong
+
+        def play(found: Checked, tape: Cassette, make: object) -> object:
+            return replay_checked(self._wiring, found, tape, {}, make=make)  # type: ignore[arg-type]
+
+        proof, made = prove(play, checked, learned, cassette)  # type: ignore[arg-type]
+        wrong = {name.partition(" ")[0] for name in proof.differing[:1]} if not proof.is_equal else set()
+        return proof, made, wrong
+
+    def _cassette(self, learned: Learned, session: Session, name: str) -> Cassette:
+        registry = self._wiring.registry
+        types = sorted({step.type for step in learned.steps if step.type in registry})
+        tools = {kind: registry.get(kind).manifest_hash for kind in types if registry.get(kind).manifest_hash}
+        at = session.started_at or time.time()
+        return Cassette(
+            workflow=name,
+            inputs=plain(learned.inputs),
+            at=datetime.fromtimestamp(at, UTC).isoformat(),
+            pflow=__version__,
+            tools=tools,
+            definitions={kind: plain(dict(registry.get(kind).data)) for kind in tools},
+        )
+
+    def _workspace_has(self, name: str) -> bool:
+        return any(saved.name == name for saved in self._workspace.workflows())
+
+
+class _Studied(Frozen):
+    session: Session
+    chosen: Chosen
+    learned: Learned
+    document: Json
+    text: str
+    checked: Checked
+    cassette: Cassette
+    proof: Proof
+    questions: tuple[Question, ...]
+
+    def lesson(self) -> Lesson:
+        session, chosen = self.session, self.chosen
+        return Lesson(
+            session=session.id,
+            host=session.host,
+            calls=len(chosen.kept) + len(chosen.explored) + chosen.failed,
+            kept=len(chosen.kept),
+            explored=chosen.explored,
+            document=self.document,
+            text=self.text,
+            steps=self.learned.steps,
+            questions=self.questions,
+            notes=session.notes,
+            proof=self.proof,
+        )
+
+
+class _Keeper:
+    """Writes a workflow, its cassette and its test."""
+
+    def __init__(self, workspace: Workspace, wiring: Wiring) -> None:
+        self._workspace = workspace
+        self._wiring = wiring
+
+    def keep(self, studied: _Studied, name: str, file: Path | None, *, is_draft: bool) -> Lesson:
+        lesson = studied.lesson()
+        if file is not None:
+            write_atomic(file, studied.text.encode())
+            return self._with_test(studied, lesson._replace(path=file), file.parent, file.stem)
+        parsed = self._workspace.parse(studied.text, suffix=".yaml")
+        if name and lesson.is_proven and not is_draft:
+            path = self._workspace.save(parsed, name, str(studied.document["description"]))
+        else:
+            name = name or str(studied.document["name"])
+            path = self._workspace.drafts.save(parsed, name).path
+            lesson = lesson._replace(is_draft=True)
+        folder = self._wiring.home.tests
+        make_folder(folder)
+        return self._with_test(studied, lesson._replace(path=path, name=name), folder, name)
+
+    def _with_test(self, studied: _Studied, lesson: Lesson, folder: Path, stem: str) -> Lesson:
+        if not studied.cassette.calls or lesson.path is None:
+            return lesson
+        cassette = folder / f"{stem}.session.cassette.jsonl"
+        write_cassette(cassette, studied.cassette._replace(workflow=stem), self._wiring.redactor.names_in)
+        test = folder / f"{stem}.test.yaml"
+        workflow = os.path.relpath(lesson.path, folder)
+        write_atomic(test, test_text(workflow, cassette.name, studied.proof, studied.learned.steps).encode())
+        return lesson._replace(cassette=cassette, test=test)
+
+
+def _range(session: Session, selection: _Selection) -> tuple[int, int]:
+    first, last = task_range(session)
+    if selection.numbers:
+        unknown = [number for number in selection.numbers if not 1 <= number <= len(session.calls)]
+        if unknown:
+            raise UsageError(f"the session has no call {min(unknown)}: they are 1 to {len(session.calls)}")
+        return min(selection.numbers), max(selection.numbers)
+    if selection.first is None and selection.last is None:
+        return first, last
+    return selection.first or 1, selection.last or last
+
+
+def _is_wanted(number: int, first: int, last: int, numbers: Collection[int]) -> bool:
+    return number in numbers if numbers else first <= number <= last
+
+
+def _questions(chosen: Chosen, host: str) -> list[Question]:
+    settles = {"failed": f"--calls {_list([act.number for act in chosen.kept])}", "lacks": _import(host)}
+    return [Question(text=text, settle=settles[kind]) for kind, text in chosen.questions]
+
+
+def _import(host: str) -> str:
+    return f"pflow mcp import {host}" if host in ("claude", "codex", "cursor", "gemini") else "pflow mcp import FILE"
+
+
+def _list(numbers: Sequence[int]) -> str:
+    """Numbers as `--calls` takes them."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(f"{first}-{last}" if first != last else f"{first}" for first, last in spans) or "LIST"
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip()[:200] for line in text.splitlines() if line.strip()), "")
+
+
+def _slug(text: str) -> str:
+    words = re.findall(r"[a-z0-9]+", text.lower())[:_NAME_WORDS]
+    name = "-".join(words)[:50].strip("-")
+    return name if is_name(name) else "learnt"
+
+
+def _no_session(host: str, directory: Path) -> NotFoundError:
+    looked = host or ", ".join(HOSTS)
+    return NotFoundError(
+        f"no session of {looked} was found for the directory `{directory}`",
+        suggestions=[
+            Advice("run `{learn_list}` to see sessions of other directories"),
+            "give the path of a session's file",
+        ],
+    )
