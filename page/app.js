@@ -206,7 +206,7 @@
       const box = svg.getBBox();
       if (box.width) { const all = [box.x - 8, box.y - 8, box.width + 16, box.height + 16]; svg.setAttribute("viewBox", all.join(" ")); svg.setAttribute("width", all[2]); svg.setAttribute("height", all[3]); }
     }
-    pflow.paint(svg, data.steps, ui.selected, (node) => { const rows = data.steps.filter((r) => r.node === node && !r.step.includes("/")); if (rows.length) act("select", { step: rows[rows.length - 1].step }); });
+    pflow.paint(svg, data.steps, ui.selected, (node) => { const rows = data.steps.filter((r) => r.node === node && !r.step.includes("/")); if (rows.length) act("select", { step: rows[rows.length - 1].step }); }, data.graph);
   }
 
   // ---- beginning

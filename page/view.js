@@ -232,13 +232,13 @@ const pflow = (() => {
   // ---- one step
 
   function inspector(data, ui, act) {
-    const row = data.steps.find((r) => r.step === ui.selected);
+    const row = data.steps.find((r) => r.step === ui.selected) || (ui.rows || []).find((r) => r.step === ui.selected);
     if (!ui.selected) return html`<aside class="inspector" aria-label="Run">${runValues(data, ui, act)}</aside>`;
-    const full = ui.detail && ui.detail.step === ui.selected ? ui.detail : null, node = row ? row.node : ui.selected.replace(/\[\d+\]$/, "");
+    const full = ui.detail && ui.detail.step === ui.selected ? ui.detail : null, node = row && !row.isItem ? row.node : ui.selected.replace(/\[\d+\]$/, "");
     const outputs = full && full.outputs, params = full && full.params;
     const plain = outputs && !isRef(outputs) ? Object.fromEntries(Object.entries(outputs).filter(([k, v]) => !(["stdout", "stderr"].includes(k) && typeof v === "string" && v))) : outputs;
     const streams = outputs && !isRef(outputs) ? ["stdout", "stderr"].filter((k) => typeof outputs[k] === "string" && outputs[k]) : [];
-    const canFork = row && !ui.file && !row.step.includes("/") && !row.step.includes("#");
+    const canFork = row && !ui.file && !row.isItem && !row.step.includes("/") && !row.step.includes("#");
     return html`<aside class="inspector" aria-label="Step"><header><h2 tabindex="-1" id="step-title"><bdi>${ui.selected}</bdi></h2>${button("×", () => act("select", { step: "" }), { kind: "close", title: "Close (Esc)" })}</header>
       <p class="facts">${row ? pill(row.status, row.look) : full ? pill(full.status) : nothing} ${row && worked(row, ui.now) != null ? html`<span>${duration(worked(row, ui.now))}</span>` : nothing}${row && row.tokens ? html`<span>${count(row.tokens, "token")}${row.cost ? `, ${money(row.cost)}` : ""}</span>` : nothing}${row && row.source ? html`<span>${{ cache: "from the cache", reuse: "kept from before", settled: "settled by a person", skipped: "its condition was false" }[row.source] || row.source}</span>` : nothing}${row && row.action && row.action !== "default" ? html`<span>→ ${row.action}</span>` : nothing}</p>
       ${canFork ? html`<p>${button("Rerun from here", () => act("fork", { step: row.step }), { disabled: ui.busy === "fork", title: "A new run keeps what came before this step; this run is untouched" })}
@@ -314,7 +314,7 @@ const pflow = (() => {
 
   const changes = (all, more) => (all || []).length ? html`<ul class="plain">${all.map((d) => html`<li><code dir="auto">${d.path}</code> ${"before" in d ? html`<del dir="auto">${plainly(d.before)}</del>` : nothing} ${"after" in d ? html`<ins dir="auto">${plainly(d.after)}</ins>` : nothing}</li>`)}${more ? html`<li class="soft">and ${count(more, "more")}</li>` : nothing}</ul>` : nothing;
   const plainly = (v) => (typeof v === "string" ? v : v && v.$preview ? `${v.$preview} …` : JSON.stringify(v));
-  const delta = (ms) => (ms == null ? "" : `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`);
+  const delta = (ms) => (ms == null ? "" : Math.abs(ms) < 1 ? "0 ms" : `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`);
 
   function comparePage(data, ui, act) {
     const kinds = {}, most = ui.most || 500;

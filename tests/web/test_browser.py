@@ -237,6 +237,10 @@ def test_items_are_bars_on_the_axis_of_their_batch(page: Served, visit: Open) ->
     see(row(watched, "[1]").locator(".bar.failed")).to_have_count(1)
     see(row(watched, "[1]")).to_contain_text("exit code 3")
     see(row(watched, "[0]").locator(".took")).to_contain_text("ms")
+    row(watched, "[1]").click()
+    see(watched.page.locator(".inspector .facts")).to_contain_text("ms")
+    see(watched.page.locator(".inspector .attempts")).to_contain_text("failed")
+    see(watched.page.get_by_role("button", name="Rerun from here")).to_have_count(0)
 
 
 def test_whatever_a_run_holds_stays_text(page: Served, visit: Open) -> None:

@@ -93,16 +93,6 @@ def is_drawn(plan: Plan) -> bool:
     return len(plan.drawn.nodes) <= MOST_DRAWN
 
 
-def happened_data(plan: Plan, run: Mapping[str, object]) -> dict[str, object]:
-    """What a run made of its graph: the look of each node, and the edges that it took, as pictures name them."""
-    from pflow.drawing.happened import fold_happened  # lazy: the page is served sooner without it
-
-    happened = fold_happened(plan, run)
-    names = [node.id for node in plan.nodes]
-    taken = sorted(f"{names[source]}>{names[target]}" for source, target in happened.taken)
-    return {"looks": happened.states, "taken": taken}
-
-
 def workflow_data(workspace: Workspace, name: str, times: WorkedTimes) -> dict[str, object]:
     """What a saved workflow takes and gives, and its last runs."""
     checked = workspace.check(_saved(name))

@@ -177,6 +177,9 @@ def test_each_state_of_a_run_is_shown(
     if state != "running" or capabilities is TOOLS:  # a view that does not refresh may be of before the first step
         see(host.app.locator(".row")).to_have_count(2 if state == "asked" else 1)
     see(host.app.locator("#graph svg")).to_be_visible()
+    if state != "running":
+        look = {"asked": "asked", "failed": "failed", "done": "done"}[state]
+        see(host.app.locator(f"[data-node].{look}")).to_have_count(1)
     see(host.app.locator("form")).to_have_count(1 if state == "asked" else 0)
     assert host.app.locator("html").get_attribute("data-theme") == theme
     paper = host.app.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
@@ -201,9 +204,11 @@ def test_a_first_call_is_shown_before_it_has_answered(chat: Open, speaker: Speak
     result = speaker.call("workflow_execute", workflow=gated(gate), detach=True)
     see(host.app.locator(".head .pill")).to_contain_text("running")
     see(host.app.locator(".row")).to_have_count(1)
+    see(host.app.locator("[data-node].running")).to_have_count(1)
     see(host.app.locator(".head .id")).to_contain_text(result["structuredContent"]["data"]["run_id"])
     gate.touch()
     see(host.app.locator(".head .pill")).to_contain_text("completed")
+    see(host.app.locator("[data-node].done")).to_have_count(1)
 
 
 def test_an_answer_is_given_after_a_restart_and_the_model_hears_of_it(chat: Open, speaker: Speaker) -> None:
