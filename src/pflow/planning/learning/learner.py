@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from pflow.core.frozen import Frozen
@@ -246,6 +247,9 @@ class _Learner:
         wish = self._wishes.bindings.get((act.number, spell(path)))
         if wish is not None:
             self._bounds.append(Bound(argument=spell(path), source=wish or "as it was", confidence="high"))
+            reading = self._sources.reading(re.split(r"[.\[]", wish)[0])
+            if reading is not None:
+                self._add_parse(reading)
             return f"${{{wish}}}" if wish else self._literal(value, path)
         if act.number in self._wishes.literal:
             return self._literal(value, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from pflow.core.frozen import Frozen
 from pflow.core.session.call import Session
@@ -87,7 +87,7 @@ def _needed(acts: Sequence[Act], answer: str) -> set[int]:
     needed = {act.number for act in acts if act.effects}
     if not needed:
         quoted = {act.number for act in acts if shares(answer, act)}
-        needed = quoted or {act.number for act in acts[-1:]}
+        needed = quoted or {act.number for act in takewhile(lambda act: act.shape == acts[-1].shape, reversed(acts))}
     grew = True
     while grew:
         before = len(needed)
