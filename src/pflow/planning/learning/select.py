@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import groupby, takewhile
+from itertools import groupby
 
 from pflow.core.frozen import Frozen
 from pflow.core.session.call import Session
@@ -87,7 +87,7 @@ def _needed(acts: Sequence[Act], answer: str) -> set[int]:
     needed = {act.number for act in acts if act.effects}
     if not needed:
         quoted = {act.number for act in acts if shares(answer, act)}
-        needed = quoted or {act.number for act in takewhile(lambda act: act.shape == acts[-1].shape, reversed(acts))}
+        needed = {number for run in _runs(acts) for number in run if quoted & run} or set().union(*_runs(acts)[-1:])
     grew = True
     while grew:
         before = len(needed)
@@ -124,11 +124,11 @@ def _gives(act: Act, text: str) -> bool:
     return False
 
 
+def _runs(acts: Sequence[Act]) -> list[set[int]]:
+    """Calls of one shape that follow each other."""
+    return [{act.number for act in run} for _, run in groupby(acts, lambda act: act.shape)]
+
+
 def _whole_runs(acts: Sequence[Act], needed: Collection[int]) -> set[int]:
     """All turns of what looks like a loop, if several of them are needed."""
-    found: set[int] = set()
-    for _, run in groupby(acts, lambda act: act.shape):
-        turns = list(run)
-        if len(turns) >= 3 and sum(act.number in needed for act in turns) >= 2:
-            found |= {act.number for act in turns}
-    return found
+    return {number for turns in _runs(acts) if len(turns) >= 3 and len(turns & set(needed)) >= 2 for number in turns}
