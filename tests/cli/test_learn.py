@@ -233,3 +233,21 @@ def test_wrong_words_are_refused(pflow: Pflow, tmp_path: Path, words: list[str])
     said = pflow("learn", str(session), *words)
     assert said.code == 2
     assert said.err.startswith("error:")
+
+
+def test_two_calls_for_each_element_are_a_batch_of_a_small_workflow(learn: Learn) -> None:
+    names = ("alpha.txt", "beta.txt", "gamma.txt")
+
+    def turn(name: str) -> list[Played]:
+        key = f"key-{name[0] * 6}"
+        return [("Bash", {"command": f"cat notes/{name}"}, key), ("Bash", {"command": f"touch out/{key}.done"}, "")]
+
+    lesson = learn(ls(*names), *(call for name in names for call in turn(name)))
+    assert [one["id"] for one in lesson["document"]["nodes"]] == ["ls", "ls-lines", "each-touch"]
+    inner = node(lesson, "each-touch")["params"]["workflow"]
+    assert [one["params"]["command"] for one in inner["nodes"]] == [
+        ["cat", "notes/${item}"],
+        ["touch", "out/${cat.stdout}.done"],
+    ]
+    assert (lesson["proven"], lesson["replay"]["equal"]) == (True, 7)
+    assert lesson["replay"]["mutation"]["changed"] == ["each-touch/cat[0]"]

@@ -14,6 +14,10 @@ LONG_CHARACTERS = 120
 """From this length on, text that equals no result is taken to be written, not chosen."""
 
 
+_SHORTEST_PART = 5
+"""Characters of a result that may stand inside of an argument."""
+
+
 class Chosen(Frozen):
     """The calls that become steps, those that do not, and what a person should look at: its kind, and a sentence."""
 
@@ -118,6 +122,8 @@ def _gives(act: Act, text: str) -> bool:
     words = telling_words(text)
     for _, value in leaves(act.outputs):
         if isinstance(value, str) and (text in value or any(word in value for word in words)):
+            return True
+        if isinstance(value, str) and _SHORTEST_PART <= len(value) < len(text) and value in text:
             return True
         if value == text:
             return True
