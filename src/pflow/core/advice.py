@@ -29,6 +29,7 @@ COMMANDS = {
     "discover_nodes": "pflow registry discover",
     "discover_workflows": "pflow workflow discover",
     "edit_workflow_from": "pflow workflow edit {workflow} --from {file}",
+    "import_servers": "pflow mcp import {host}",
     "install_timer": "pflow schedule install",
     "fork": "pflow runs fork {run} --from {step}",
     "fork_in_doubt": "pflow runs fork {run} --from {step} --rerun-in-doubt",

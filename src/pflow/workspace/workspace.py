@@ -22,6 +22,7 @@ from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
+from pflow.workspace.learning.learner import Learner
 from pflow.workspace.looking.looking import Looking
 from pflow.workspace.model.modelling import Modelling
 from pflow.workspace.place.placing import Placing
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from pflow.workspace.finder import Finder
     from pflow.workspace.formatting import Formatted
     from pflow.workspace.keeping.state import KeptState
-    from pflow.workspace.learning.learning import Learning
     from pflow.workspace.library import Library
     from pflow.workspace.place.schedules import PlaceSchedules
     from pflow.workspace.project import ProjectFolders
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Looking, Modelling, Planning, Placing, Testing):
+class Workspace(Looking, Learner, Modelling, Planning, Placing, Testing):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.
@@ -280,13 +280,6 @@ class Workspace(Looking, Modelling, Planning, Placing, Testing):
         from pflow.workspace.place.schedules import PlaceSchedules  # lazy: most runs are not scheduled
 
         return PlaceSchedules(self, self._wiring, timetable, calendar, self._observer)
-
-    @property
-    def learning(self) -> Learning:
-        """Sessions of agents, and workflows that are made of them."""
-        from pflow.workspace.learning.learning import Learning  # lazy: most workflows are written
-
-        return Learning(self, self._wiring)
 
     # Runs and traces
 

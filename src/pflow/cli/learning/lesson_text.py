@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pflow.core.printable import escape, shorten
 
 if TYPE_CHECKING:
-    from pflow.workspace.learning import Lesson
+    from pflow.workspace.learning.lesson import Lesson
 
 _RANK = ("low", "medium", "high")
 _WIDEST = 60

@@ -86,9 +86,8 @@ def act_of(call: Call, find: FindTool) -> Act:
         case "look":
             return about._replace(looks=True, effects=False)
         case "other" if isinstance(call.result, Mapping) and find("", call.tool) is not None:
-            outputs = call.result
-            main = next(iter(outputs), "result")
-            return about._replace(type=call.tool, params=given, outputs=outputs, main=str(main))
+            main = str(next(iter(call.result), "result"))
+            return about._replace(type=call.tool, params=given, outputs=call.result, main=main)
         case _:
             return about._replace(lacks=f"`{call.tool}` has no step that does the same")
 

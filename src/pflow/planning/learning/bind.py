@@ -78,6 +78,10 @@ class Sources:
         self._steps.append(_Indexed(produced))
         self._read += [_Indexed(reading) for reading in readings(produced)]
 
+    def reading(self, name: str) -> Produced | None:
+        """What a text holds when it is parsed, by the name of the step that would do so."""
+        return next((one.produced for one in self._read if one.produced.id == name), None)
+
     def find(self, value: object, path: ValuePath) -> Choice:
         """The best source of a whole argument."""
         found = [*self._equal(self._steps, value, path, _EXACT), *self._equal(self._read, value, path, _READ)]

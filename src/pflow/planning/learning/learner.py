@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from pflow.core.frozen import Frozen
-from pflow.core.json_type import Json
+from pflow.core.json_type import Json, type_of
 from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
 from pflow.planning.learning.bind import Candidate, Confidence, Sources, seen_outputs
@@ -15,6 +16,7 @@ from pflow.planning.learning.loops import Loop, find_loop, varying
 from pflow.planning.learning.outcome import find_outputs
 from pflow.planning.learning.select import is_written
 from pflow.planning.learning.source import Produced
+from pflow.planning.learning.turns import find_turns, inner_workflow, segments
 
 _OUTPUT = {"llm": "response", "ask": "answer.text"}
 _MOST_PARTS = 3
@@ -71,20 +73,9 @@ def learn_document(acts: Sequence[Act], task: Task, answer: str = "", wishes: Wi
     """A document that makes the same calls; text that equals no result comes from a model, or from a person."""
     learner = _Learner(task, wishes or Wishes())
     learner.inputs.count(act.params for act in acts)
-    for run in _runs(acts):
-        learner.add(run)
+    for turns in segments(acts):
+        learner.add(turns)
     return learner.finish(answer)
-
-
-def _runs(acts: Sequence[Act]) -> list[list[Act]]:
-    """Calls of one shape that follow each other."""
-    found: list[list[Act]] = []
-    for act in acts:
-        if found and found[-1][0].shape == act.shape:
-            found[-1].append(act)
-        else:
-            found.append([act])
-    return found
 
 
 class _Learner:
@@ -99,10 +90,18 @@ class _Learner:
         self._bounds: list[Bound] = []
         self._last = ""
 
-    def add(self, acts: Sequence[Act]) -> None:
+    def add(self, turns: Sequence[Sequence[Act]]) -> None:
+        acts = [act for turn in turns for act in turn]
+        if len(turns[0]) == 1:
+            self._add_run(acts)
+        elif not self._add_turns(turns):
+            for act in acts:
+                self._add_one(act)
+
+    def _add_run(self, acts: Sequence[Act]) -> None:
         is_bindable = not any(act.is_cut or act.number in self._wishes.literal for act in acts)
         loop = find_loop(acts, self._sources.produced) if len(acts) > 1 and is_bindable else None
-        if loop is not None and (loop.is_whole or loop.is_sorted or loop.condition or loop.is_first):
+        if loop is not None and loop.has_rule:
             self._add_loop(acts, loop)
         elif len(acts) >= _LIST_TURNS and self._may_list(acts):
             self._add_list(acts)
@@ -143,6 +142,60 @@ class _Learner:
 
     def _add_loop(self, acts: Sequence[Act], loop: Loop) -> None:
         self._bounds = []
+        batch, items, source, confidence = self._batch(acts, loop)
+        bound = self._constants(acts, loop.parts)
+        for path, (left, field, right) in loop.parts.items():
+            bound[path] = f"{self.inputs.literal(left, path)}${{item{spell_path(field)}}}{_escaped(right)}"
+            values = tuple(str(at(act.params, path)).removeprefix(left).removesuffix(right) for act in acts)
+            what = f"{items}[]{spell_path(field)}"
+            self._bounds.append(
+                Bound(argument=spell(path), source=what, confidence=confidence, origin=source, values=values)
+            )
+        self._put_batch(acts, bound, batch)
+
+    def _add_turns(self, turns: Sequence[Sequence[Act]]) -> bool:
+        """A batch of a small workflow; False if the calls are no such thing."""
+        acts = [act for turn in turns for act in turn]
+        if any(act.is_cut or act.number in self._wishes.literal for act in acts):
+            return False
+        taken: list[str] = []
+        for act in turns[0]:
+            taken.append(self._free(_slug(act.label), taken))
+        found = find_turns(turns, taken, self._sources.produced)
+        if found is None:
+            return False
+        batch, items, source, confidence = self._batch(acts, found.loop)
+        name = self._free(f"each-{taken[-1]}")
+        nodes: list[Json] = []
+        for id, member, inner, origins in zip(taken, found.members, found.inner, found.origins, strict=True):
+            self._bounds = []
+            bound = {**self._constants(member, inner), **inner}
+            for path, (field, values) in origins.items():
+                self._bounds.append(
+                    Bound(
+                        argument=spell(path),
+                        source=f"{items}[]{field}",
+                        confidence=confidence,
+                        origin=source,
+                        values=values,
+                    )
+                )
+            said = _said(member[0])
+            nodes.append({"id": id, "type": member[0].type, **said, "params": replaced(member[0].params, bound)})
+            step = LearnedStep(id=f"{name}/{id}", type=member[0].type, acts=member, bounds=tuple(self._bounds))
+            self._steps.append(step)
+        main = f"{taken[-1]}.{turns[0][-1].main}"
+        element = at(found.loop.column.source.outputs, (*found.loop.column.array, 0))
+        document, given = inner_workflow(nodes, main, type_of(element))
+        params = {"workflow": document, "inputs": given}
+        self._nodes.append({"id": name, "type": "workflow", "params": params, "batch": batch})
+        self._last = f"{name}.results"
+        results = [{"result": turn[-1].outputs.get(turn[-1].main)} for turn in turns]
+        self._sources.add(Produced(id=name, outputs={"results": results}, is_loop=True))
+        return True
+
+    def _batch(self, acts: Sequence[Act], loop: Loop) -> tuple[Json, str, str, Confidence]:
+        """The batch of a loop, the array that it is over, the step that gives that, and how sure it is."""
         source = loop.column.source
         if source.parse is not None:
             source = self._add_parse(source)
@@ -162,25 +215,17 @@ class _Learner:
                 f"calls {_span(acts)} are those of `{items}` with `{loop.condition}`: is that why?", "--calls LIST"
             )
         else:
-            first = f"{place}.first({len(acts)})"
+            count = len(loop.used)
+            first = f"{place}.first({count})"
             batch["items"] = f"${{{self._add_let(source.id, 'first', first)}.items}}"
             confidence = "low"
             of = len(loop.column.values)
             self._ask(
-                f"calls {_span(acts)} are the first {len(acts)} of the {of} elements of `{items}`; "
-                f"the others have no turn unless `first({len(acts)})` goes",
+                f"calls {_span(acts)} are the first {count} of the {of} elements of `{items}`; "
+                f"the others have no turn unless `first({count})` goes",
                 "--calls LIST",
             )
-        bound = self._constants(acts, loop.parts)
-        for path, (left, field, right) in loop.parts.items():
-            bound[path] = f"{self.inputs.literal(left, path)}${{item{spell_path(field)}}}{_escaped(right)}"
-            values = tuple(str(at(act.params, path)).removeprefix(left).removesuffix(right) for act in acts)
-            what = f"{items}[]{spell_path(field)}"
-            origin = loop.column.source.origin or source.id
-            self._bounds.append(
-                Bound(argument=spell(path), source=what, confidence=confidence, origin=origin, values=values)
-            )
-        self._put_batch(acts, bound, batch)
+        return batch, items, loop.column.source.origin or source.id, confidence
 
     def _may_list(self, acts: Sequence[Act]) -> bool:
         if any(act.is_cut or act.number in self._wishes.literal for act in acts):
@@ -220,8 +265,7 @@ class _Learner:
         self._sources.add(Produced(id=name, outputs=outputs, is_loop=True))
 
     def _put(self, name: str, act: Act, params: object, acts: Sequence[Act]) -> None:
-        said = {"description": act.said.strip().splitlines()[0][:200]} if act.said.strip() else {}
-        self._nodes.append({"id": name, "type": act.type, **said, "params": params})
+        self._nodes.append({"id": name, "type": act.type, **_said(act), "params": params})
         self._steps.append(LearnedStep(id=name, type=act.type, acts=tuple(acts), bounds=tuple(self._bounds)))
         self._last = f"{name}.{act.main}"
 
@@ -246,6 +290,9 @@ class _Learner:
         wish = self._wishes.bindings.get((act.number, spell(path)))
         if wish is not None:
             self._bounds.append(Bound(argument=spell(path), source=wish or "as it was", confidence="high"))
+            reading = self._sources.reading(re.split(r"[.\[]", wish)[0])
+            if reading is not None:
+                self._add_parse(reading)
             return f"${{{wish}}}" if wish else self._literal(value, path)
         if act.number in self._wishes.literal:
             return self._literal(value, path)
@@ -336,13 +383,18 @@ class _Learner:
     def _name(self, act: Act) -> str:
         return self._free(_slug(act.label))
 
-    def _free(self, wanted: str) -> str:
-        taken = {node["id"] for node in self._nodes} | self.inputs.declared.keys()
+    def _free(self, wanted: str, others: Sequence[str] = ()) -> str:
+        taken = {node["id"] for node in self._nodes} | self.inputs.declared.keys() | set(others)
         name, number = wanted, 1
         while name in taken:
             number += 1
             name = f"{wanted}-{number}"
         return name
+
+
+def _said(act: Act) -> Json:
+    """What the agent said before a call, in a line."""
+    return {"description": act.said.strip().splitlines()[0][:200]} if act.said.strip() else {}
 
 
 def _is_ordered_by_data(nodes: Sequence[Json], steps: Sequence[LearnedStep]) -> bool:

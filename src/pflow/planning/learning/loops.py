@@ -35,6 +35,11 @@ class Loop(Frozen):
         return _condition(self.column, self.used) if list(self.used) == sorted(set(self.used)) else ""
 
     @property
+    def has_rule(self) -> bool:
+        """Whether it is known which elements have their turns."""
+        return self.is_whole or self.is_sorted or bool(self.condition) or self.is_first
+
+    @property
     def is_first(self) -> bool:
         """Whether the first elements have their turns, in the order of the array."""
         return self.used == tuple(range(len(self.used)))
@@ -161,12 +166,18 @@ def _match(path: ValuePath, texts: Sequence[object], column: Column) -> Loop | N
 def _fits_others(loop: Loop, others: Sequence[tuple[ValuePath, list[object]]]) -> bool:
     """Add what the other arguments take from the same elements; False if one of them takes nothing."""
     for path, texts in others:
-        for column in columns(loop.column.source):
-            if column.array == loop.column.array:
-                found = _match(path, texts, column)
-                if found is not None and found.used == loop.used:
-                    loop.parts.update(found.parts)
-                    break
-        else:
+        part = part_of(loop, path, texts)
+        if part is None:
             return False
+        loop.parts[path] = part
     return True
+
+
+def part_of(loop: Loop, path: ValuePath, texts: Sequence[object]) -> tuple[str, ValuePath, str] | None:
+    """What an argument takes from the elements of a loop, and what stands around it; None if it takes nothing."""
+    for column in columns(loop.column.source):
+        if column.array == loop.column.array:
+            found = _match(path, texts, column)
+            if found is not None and found.used == loop.used:
+                return found.parts[path]
+    return None

@@ -14,6 +14,10 @@ LONG_CHARACTERS = 120
 """From this length on, text that equals no result is taken to be written, not chosen."""
 
 
+_SHORTEST_PART = 5
+"""Characters of a result that may stand inside of an argument."""
+
+
 class Chosen(Frozen):
     """The calls that become steps, those that do not, and what a person should look at: its kind, and a sentence."""
 
@@ -87,7 +91,7 @@ def _needed(acts: Sequence[Act], answer: str) -> set[int]:
     needed = {act.number for act in acts if act.effects}
     if not needed:
         quoted = {act.number for act in acts if shares(answer, act)}
-        needed = quoted or {act.number for act in acts[-1:]}
+        needed = {number for run in _runs(acts) for number in run if quoted & run} or set().union(*_runs(acts)[-1:])
     grew = True
     while grew:
         before = len(needed)
@@ -119,16 +123,18 @@ def _gives(act: Act, text: str) -> bool:
     for _, value in leaves(act.outputs):
         if isinstance(value, str) and (text in value or any(word in value for word in words)):
             return True
+        if isinstance(value, str) and _SHORTEST_PART <= len(value) < len(text) and value in text:
+            return True
         if value == text:
             return True
     return False
 
 
+def _runs(acts: Sequence[Act]) -> list[set[int]]:
+    """Calls of one shape that follow each other."""
+    return [{act.number for act in run} for _, run in groupby(acts, lambda act: act.shape)]
+
+
 def _whole_runs(acts: Sequence[Act], needed: Collection[int]) -> set[int]:
     """All turns of what looks like a loop, if several of them are needed."""
-    found: set[int] = set()
-    for _, run in groupby(acts, lambda act: act.shape):
-        turns = list(run)
-        if len(turns) >= 3 and sum(act.number in needed for act in turns) >= 2:
-            found |= {act.number for act in turns}
-    return found
+    return {number for turns in _runs(acts) if len(turns) >= 3 and len(turns & set(needed)) >= 2 for number in turns}

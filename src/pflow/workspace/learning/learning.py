@@ -14,16 +14,20 @@ from pflow import __version__
 from pflow.core.advice import Advice
 from pflow.core.cassette.cassette import Cassette, Recorded
 from pflow.core.cassette.cassette_file import write_cassette
+from pflow.core.document.parse import parse_text
 from pflow.core.errors import ExistsError, NotFoundError, PflowError, UsageError
 from pflow.core.file.atomic import make_folder, write_atomic
 from pflow.core.file.file_name import is_name
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
+from pflow.core.library.workflow_manager import WorkflowManager
+from pflow.core.library.workflow_text import WorkflowText
 from pflow.core.session.call import Session
 from pflow.core.session.find import HOSTS, Found, find_sessions, read_session
-from pflow.execution.check import Checked
+from pflow.execution.check import Checked, check_source
 from pflow.execution.replay.replay import replay_checked
 from pflow.execution.replay.rule import plain
+from pflow.execution.workflow_source import find_source
 from pflow.planning.learning.act import act_of
 from pflow.planning.learning.document_text import write_yaml
 from pflow.planning.learning.hide import hide_secrets
@@ -37,9 +41,9 @@ from pflow.workspace.learning.tool import tool_finder
 
 if TYPE_CHECKING:
     from pflow.execution.wiring import Wiring
-    from pflow.workspace.workspace import Workspace
 
 LATEST = "latest"
+_IMPORTED = ("claude", "codex", "cursor", "gemini")
 _ROUNDS = 4
 _NAME_WORDS = 5
 
@@ -56,14 +60,12 @@ class _Selection(Frozen):
 class Learning:
     """Sessions of agents on this machine, and workflows made of them."""
 
-    def __init__(self, workspace: Workspace, wiring: Wiring, environ: Mapping[str, str] | None = None) -> None:
-        self._workspace = workspace
+    def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
-        self._environ = os.environ if environ is None else environ
 
     def sessions(self, directory: Path | None, *, host: str = "", limit: int = 20) -> list[Found]:
         """The newest sessions that agents had in a directory, or in any."""
-        return find_sessions(self._environ, directory=directory, host=host, limit=limit)
+        return find_sessions(directory=directory, host=host, limit=limit)
 
     def read(self, reference: str, directory: Path) -> Session:
         """The session that a path, a host's name, `latest`, or the beginning of an id means.
@@ -117,13 +119,13 @@ class Learning:
         """
         selection = _Selection(first=first, last=last, numbers=frozenset(numbers), keep_all=keep_all)
         lesson = self._study(session, selection, Wishes(llm=llm, bindings=bindings or {}), description)
-        if name and not is_draft and self._workspace_has(name):
+        if name and not is_draft and WorkflowManager(self._wiring.home).exists(name):
             raise ExistsError(f"a workflow `{name}` exists already", suggestions=["choose another `--name`"])
-        return _Keeper(self._workspace, self._wiring).keep(lesson, name, file, is_draft=is_draft)
+        return _Keeper(self._wiring).keep(lesson, name, file, is_draft=is_draft)
 
     def _study(self, session: Session, selection: _Selection, wishes: Wishes, description: str = "") -> _Studied:
         """The same, with nothing kept."""
-        session = hide_secrets(session, self._workspace.redact)
+        session = hide_secrets(session, self._wiring.find_redactor().value)
         first, last = _range(session, selection)
         calls = [call for call in session.calls if _is_wanted(call.number, first, last, selection.numbers)]
         if not session.calls:
@@ -154,7 +156,7 @@ class Learning:
             learned = learn_document(chosen.kept, task, answer, wishes)
             document: Json = {"name": _slug(about), "description": about, **learned.document}
             text = write_yaml(document, f"Learnt from a session of {session.host}. Check it with `pflow test`.")
-            checked = self._workspace.check(self._workspace.parse(text, suffix=".yaml"))
+            checked = check_document(self._wiring, text)
             cassette = self._cassette(learned, session, str(document["name"]))
             proof, made, wrong = self._prove(checked, learned, cassette)
             again = [step for step in learned.steps if step.id in wrong and step.acts]
@@ -211,9 +213,6 @@ class Learning:
             definitions={kind: plain(dict(registry.get(kind).data)) for kind in tools},
         )
 
-    def _workspace_has(self, name: str) -> bool:
-        return any(saved.name == name for saved in self._workspace.workflows())
-
 
 class _Studied(Frozen):
     session: Session
@@ -246,8 +245,7 @@ class _Studied(Frozen):
 class _Keeper:
     """Writes a workflow, its cassette and its test."""
 
-    def __init__(self, workspace: Workspace, wiring: Wiring) -> None:
-        self._workspace = workspace
+    def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
 
     def keep(self, studied: _Studied, name: str, file: Path | None, *, is_draft: bool) -> Lesson:
@@ -255,14 +253,14 @@ class _Keeper:
         if file is not None:
             write_atomic(file, studied.text.encode())
             return self._with_test(studied, lesson._replace(path=file), file.parent, file.stem)
-        parsed = self._workspace.parse(studied.text, suffix=".yaml")
-        if name and lesson.is_proven and not is_draft:
-            path = self._workspace.save(parsed, name, str(studied.document["description"]))
-        else:
-            name = name or str(studied.document["name"])
-            path = self._workspace.drafts.save(parsed, name).path
-            lesson = lesson._replace(is_draft=True)
-        folder = self._wiring.home.tests
+        home = self._wiring.home
+        is_draft = is_draft or not (name and lesson.is_proven)
+        name = name or str(studied.document["name"])
+        manager = WorkflowManager.for_drafts(home) if is_draft else WorkflowManager(home)
+        text = WorkflowText(data=studied.text.encode(), form="yaml")
+        path = manager.save(name, text, str(studied.document["description"]), overwrite=is_draft)
+        lesson = lesson._replace(is_draft=is_draft)
+        folder = home.tests
         make_folder(folder)
         return self._with_test(studied, lesson._replace(path=path, name=name), folder, name)
 
@@ -275,6 +273,11 @@ class _Keeper:
         workflow = os.path.relpath(lesson.path, folder)
         write_atomic(test, test_text(workflow, cassette.name, studied.proof, studied.learned.steps).encode())
         return lesson._replace(cassette=cassette, test=test)
+
+
+def check_document(wiring: Wiring, text: str) -> Checked:
+    """A document that was written here, checked like any other."""
+    return check_source(wiring, find_source(parse_text(text, suffix=".yaml"), wiring.home, wiring.projects))
 
 
 def _range(session: Session, selection: _Selection) -> tuple[int, int]:
@@ -299,7 +302,7 @@ def _questions(chosen: Chosen, host: str) -> list[Question]:
 
 
 def _import(host: str) -> str:
-    return f"pflow mcp import {host}" if host in ("claude", "codex", "cursor", "gemini") else "pflow mcp import FILE"
+    return Advice("{import_servers}", host=host if host in _IMPORTED else "FILE")
 
 
 def _list(numbers: Sequence[int]) -> str:
