@@ -137,9 +137,7 @@ class _Reader:
         self._matchers(outputs, (*here, "outputs"))
         count = fields.integer("count", None, 0, 1_000_000)
         action = fields.text("action") or None
-        return ExpectedStep(
-            reached=count != 0, count=count, outputs=outputs, action=action, error=self._error(fields)
-        )
+        return ExpectedStep(reached=count != 0, count=count, outputs=outputs, action=action, error=self._error(fields))
 
     def _error(self, fields: Fields) -> Mapping[str, object] | None:
         if fields.values.get("error") is None:

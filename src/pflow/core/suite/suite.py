@@ -36,7 +36,7 @@ class Expected(Frozen):
     """
 
     status: str = "completed"
-    outputs: JsonView = {}
+    outputs: Mapping[str, object] = {}
     error: JsonView | None = None
     steps: Mapping[str, ExpectedStep] = {}
     reached: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Case(Frozen):
 
     name: str
     description: str = ""
-    inputs: JsonView = {}
+    inputs: Mapping[str, object] = {}
     cassette: str = ""
     stubs: Mapping[str, JsonView] = {}
     real: tuple[str, ...] = ()
