@@ -173,7 +173,8 @@ def test_a_call_that_was_not_recorded_is_shown_with_the_nearest_one(pflow: Pflow
 def test_recordings_that_are_not_used_are_listed_and_fail_a_strict_test(pflow: Pflow, recorded: Path) -> None:
     Path("lines.yaml").write_text(DOCUMENT.replace("text.split()", "text.split()[:1]"))
     recorded.write_text(
-        "tests: {one: {cassette: lines.two-files.cassette.jsonl, expect: {outputs: {files: 1}}}}\nworkflow: lines.yaml\n"
+        "workflow: lines.yaml\n"
+        "tests: {one: {cassette: lines.two-files.cassette.jsonl, expect: {outputs: {files: 1}}}}\n"
     )
     said = pflow("test")
     assert said.code == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -40,6 +40,9 @@ def write_cassette(path: Path, cassette: Cassette, names_in: Callable[[str], tup
     lines += [orjson.dumps({"step": step, "gave": gave}, option=_SORTED) for step, gave in cassette.gave.items()]
     for data in (*lines, *values.values()):
         _check_secrets(data.decode(), names_in)
+    for text in _texts([header, *(call._asdict() for call in cassette.calls)]):  # before JSON escapes what is in them
+        if "\\" in text or '"' in text or "\n" in text:
+            _check_secrets(text, names_in)
     if _holds(path, cassette):
         return False
     if values:
@@ -49,6 +52,19 @@ def write_cassette(path: Path, cassette: Cassette, names_in: Callable[[str], tup
     write_atomic(path, b"\n".join(lines) + b"\n")
     _remove_values(path, values)
     return True
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value, keys of objects too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield str(name)
+            yield from _texts(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
 
 
 def _holds(path: Path, cassette: Cassette) -> bool:
