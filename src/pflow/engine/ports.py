@@ -412,10 +412,18 @@ Not durable. Must not block or raise, and leaves secrets out itself.
 """
 
 
+class Still(Frozen):
+    """What code finds where a run is played again: the time `at` which it began, and what chance begins with."""
+
+    at: float
+    seed: str
+
+
 class Services(Frozen):
     """What steps may use. `workers` gives child processes that are at hand, `llm` whoever asks models, if there are.
 
-    `live` takes what they say for those who follow the run.
+    `live` takes what they say for those who follow the run. Where a run is played again, code `still` has the time and
+    the chance of then, and no network.
     """
 
     home: Path
@@ -424,3 +432,4 @@ class Services(Frozen):
     workers: Callable[[], Workers | None] = staticmethod(lambda: None)
     llm: Callable[[], LLM | None] = staticmethod(lambda: None)
     live: Live | None = None
+    still: Still | None = None

@@ -118,10 +118,25 @@ def _list_waiting(console: Console, limit: int) -> None:
     shell_complete=complete_step,
     help="Only this step, or this item, such as b[17], in full; can be given several times.",
 )
+@click.option("--as-test", metavar="NAME", help="Make it a test of its workflow: a cassette, and what it gave.")
+@click.option(
+    "--file", metavar="FILE", shell_complete=complete_file, help="With --as-test: the test file, `*.test.yaml`."
+)
 @place_option()
 @with_console
-def show(console: Console, run: str, values: bool, steps: tuple[str, ...]) -> None:
+def show(
+    console: Console, run: str, values: bool, steps: tuple[str, ...], as_test: str | None, file: str | None
+) -> None:
     """Show how RUN went: its steps, its outputs or its error, and what it waits for."""
+    if file is not None and as_test is None:
+        raise UsageError(
+            "`--file` is for `--as-test NAME`", suggestions=["pflow runs show RUN --as-test NAME --file FILE"]
+        )
+    if as_test is not None:
+        from pflow.cli.testing.recording import make_test  # lazy: few runs become tests
+
+        make_test(console, run, as_test, file)
+        return
     from pflow.cli.looking.run_text import render_run  # lazy: only to look at runs
 
     workspace = console.workspace()

@@ -69,6 +69,9 @@ class Home:
         self.page = root / "page.json"
         """Where the page is served, if it is, and the token that opens it."""
 
+        self.tests = root / "tests"
+        """Tests of the library's workflows, and their cassettes."""
+
         self.sessions = root / "sessions"
         """Recorded sessions of agents."""
 
