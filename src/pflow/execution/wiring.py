@@ -18,7 +18,7 @@ from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.secret_seal import KEY_BYTES
 from pflow.core.setting.secret_search import MIN_SECRET
 from pflow.core.setting.settings import GivenOptions, Settings
-from pflow.engine.ports import Asker, Cache, Dispatch, Journal, Observer, Schedules, Services, Staying
+from pflow.engine.ports import Asker, Cache, Dispatch, Journal, Observer, Schedules, Services, Spread, Staying
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
@@ -329,7 +329,17 @@ class Wiring:
             lends=self.lends,
             ticket=self._parts.get("ticket", 0),
             holds=self._parts.get("holds"),
+            spread=self._spread,
         )
+
+    @property
+    def _spread(self) -> Spread | None:
+        """Who has items of batches driven as runs of their own: the worker of a place."""
+        if not self.is_driving or self.place is None or self.place.temporal is None:
+            return None
+        from pflow.execution.place.spread import PlaceSpread  # lazy: most runs are driven at home
+
+        return PlaceSpread(self)
 
     @property
     def has_workers(self) -> bool:
