@@ -332,6 +332,14 @@ class Wiring:
             spread=self._spread,
         )
 
+    def as_caller(self) -> Wiring:
+        """The same for somebody who has runs driven, where this process drives them."""
+        own: Parts = {"driven": False, "journal": self.journal, "dispatch": self.dispatch, "cache": self.cache}
+        parts: Parts = {**self._parts, **own}
+        parts.pop("ticket", None)
+        parts.pop("holds", None)
+        return Wiring(self.home, **parts)
+
     @property
     def _spread(self) -> Spread | None:
         """Who has items of batches driven as runs of their own: the worker of a place."""

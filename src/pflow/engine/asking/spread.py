@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import count
 from typing import TYPE_CHECKING
 
 from pflow.core.errors import StepError, StepTimeout
@@ -73,10 +74,10 @@ class _SpreadBatch(Batch):
         self._tries[index] += 1
         step = f"{self.launch.step}[{index}]"
         child = item_run(run.run_id, step, self._tries[index])
-        had_failed = self._tries[index] == 1 and isinstance(self._past.get(index), ItemFailed)
+        had_failed = isinstance(self._past.get(index), ItemFailed) or index in (self._again or ())
         run.check_hold()
         await asyncio.to_thread(self._spread.begin, child, node.child, inputs, f"{run.run_id}/{step}")
-        if had_failed:
+        if had_failed and self._tries[index] == 1:
             await asyncio.to_thread(self._spread.go_on, child)
         try:
             end = await self._ended(step, child)
@@ -97,21 +98,25 @@ class _SpreadBatch(Batch):
         async def look() -> object:
             return None if await asyncio.to_thread(self._spread.ended, child) is None else {"run": child}
 
-        question = Question(
-            kind="check",
-            form={"run": child, "interval": _LOOK_SECONDS},
-            prompt=f"run `{child}`",
-            who="any",
-            seconds=self.node.timeout,
-        )
         seat = SEAT.get()
         assert seat is not None
-        await self.scope.run.expect_waits().wait(step, question, seat, look=look)
-        end = await asyncio.to_thread(self._spread.ended, child)
-        if end is None:
-            await asyncio.to_thread(self._spread.cancel, child)
-            raise StepTimeout(f"run `{child}` took longer than the {self.node.timeout:g} s of `{self.node.id}`")
-        return end
+        for turn in count():  # a run that had ended before may go on again
+            question = Question(
+                kind="check",
+                form={"run": child, "interval": _LOOK_SECONDS},
+                prompt=f"run `{child}`",
+                who="any",
+                seconds=self.node.timeout,
+                bound=str(turn),
+            )
+            answered = await self.scope.run.expect_waits().wait(step, question, seat, look=look)
+            if answered.outcome == "timed_out":
+                await asyncio.to_thread(self._spread.cancel, child)
+                raise StepTimeout(f"run `{child}` took longer than the {self.node.timeout:g} s of `{self.node.id}`")
+            end = await asyncio.to_thread(self._spread.ended, child)
+            if end is not None:
+                return end
+        raise AssertionError
 
 
 def item_run(run_id: str, step: str, attempt: int) -> str:

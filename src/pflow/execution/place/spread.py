@@ -43,7 +43,8 @@ class PlaceSpread:
     def go_on(self, run_id: str) -> None:
         """Record that the run goes on, and have it driven."""
         if self._wiring.journal.info(run_id).status in ("failed", "stopped"):
-            self._wiring.dispatch.submit(run_id, begin_resume(self._wiring, run_id, {}).record())
+            again = begin_resume(self._wiring.as_caller(), run_id, {})  # what had failed runs again only for a caller
+            self._wiring.dispatch.submit(run_id, again.record())
 
     def ended(self, run_id: str) -> RunEnd | None:
         """How the run has ended."""
