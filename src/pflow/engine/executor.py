@@ -22,7 +22,7 @@ from pflow.engine.commit import Commits
 from pflow.engine.ending.parts import describe_outputs, end_of, is_halted
 from pflow.engine.history import History, in_doubt, withheld_need
 from pflow.engine.plan import Plan
-from pflow.engine.ports import AT_ONCE, Asker, Cache, Journal, Observer, Services, Staying
+from pflow.engine.ports import AT_ONCE, Asker, Cache, Journal, Observer, Services, Spread, Staying
 from pflow.engine.result import RunResult, lost_items
 from pflow.engine.run import Run, Shared
 from pflow.engine.scope import Scope
@@ -75,6 +75,7 @@ class Executor:
         ticket: int = 0,
         holds: Callable[[], bool] | None = None,
         tape: Tape | None = None,
+        spread: Spread | None = None,
     ) -> None:
         self._shared = Shared(
             journal=journal,
@@ -92,6 +93,7 @@ class Executor:
             lends=lends,
             holds=holds,
             tape=tape,
+            spread=spread if tape is None else None,
         )
         self._driven = driven
         self._ticket = ticket
@@ -262,6 +264,7 @@ class Executor:
         """End a run for good."""
         for run, task in self._chosen(run_id):
             self._cancelled.add(run.run_id)
+            run.is_cancelled = True
             task.cancel()
 
     def cancel_orphan(self, run_id: str) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pflow.core.schedule.policy import Outcome
     from pflow.engine.asking.form import Reply
     from pflow.engine.model.llm import LLM
+    from pflow.engine.plan import Plan
     from pflow.process.workers import Workers
 
 Status = Literal["running", "waiting", "completed", "failed", "stopped", "cancelled", "damaged"]
@@ -270,6 +271,30 @@ class Dispatch(Protocol):
 
     def is_driven(self) -> bool:
         """Whether somebody takes up the runs of this journal that are due. Cheap enough to ask before each run."""
+
+
+class RunEnd(Frozen):
+    """How a run has ended: with `outputs` if it is completed, else with an `error`."""
+
+    status: str
+    outputs: Mapping[str, object] = {}
+    error: Mapping[str, object] = {}
+
+
+class Spread(Protocol):
+    """Has items of a batch driven as runs of their own, by whoever drives runs. Calls block, and can be repeated."""
+
+    def begin(self, run_id: str, plan: Plan, inputs: Mapping[str, object], parent: str) -> None:
+        """Begin a run for the item `parent` of another, unless it has begun. Raises `PflowError`."""
+
+    def go_on(self, run_id: str) -> None:
+        """Have a run go on that had failed or was stopped. Raises `PflowError` while it cannot."""
+
+    def ended(self, run_id: str) -> RunEnd | None:
+        """How a run has ended; None while it goes on or waits."""
+
+    def cancel(self, run_id: str) -> None:
+        """End a run for good, if it has not ended."""
 
 
 class Cache(Protocol):

@@ -109,6 +109,7 @@ def begin_resume(
         cache=cache,
         warnings=checked.warnings,
     )
+    run.parent = history.parent.partition("/")[0]
     if history.time_limit is not None:
         run.limit = TimeLimit(seconds=history.time_limit, left=history.time_limit - history.worked.seconds)
     return run

@@ -68,6 +68,7 @@ class LiveRun:
         self.run_id = run_id
         self.warnings = warnings
         self.limit: TimeLimit | None = None
+        self.parent = ""
         self.plan = plan
         self._wiring = wiring
         self._work = work

@@ -18,7 +18,7 @@ from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.secret_seal import KEY_BYTES
 from pflow.core.setting.secret_search import MIN_SECRET
 from pflow.core.setting.settings import GivenOptions, Settings
-from pflow.engine.ports import Asker, Cache, Dispatch, Journal, Observer, Schedules, Services, Staying
+from pflow.engine.ports import Asker, Cache, Dispatch, Journal, Observer, Schedules, Services, Spread, Staying
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
@@ -331,7 +331,25 @@ class Wiring:
             ticket=self._parts.get("ticket", 0),
             holds=self._parts.get("holds"),
             tape=tape,
+            spread=self._spread,
         )
+
+    def as_caller(self) -> Wiring:
+        """The same for somebody who has runs driven, where this process drives them."""
+        own: Parts = {"driven": False, "journal": self.journal, "dispatch": self.dispatch, "cache": self.cache}
+        parts: Parts = {**self._parts, **own}
+        parts.pop("ticket", None)
+        parts.pop("holds", None)
+        return Wiring(self.home, **parts)
+
+    @property
+    def _spread(self) -> Spread | None:
+        """Who has items of batches driven as runs of their own: the worker of a place."""
+        if not self.is_driving or self.place is None or self.place.temporal is None:
+            return None
+        from pflow.execution.place.spread import PlaceSpread  # lazy: most runs are driven at home
+
+        return PlaceSpread(self)
 
     @property
     def has_workers(self) -> bool:

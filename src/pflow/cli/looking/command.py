@@ -44,6 +44,7 @@ def list_runs(
     workspace = console.workspace()
     found = workspace.runs(limit, text=text, state=status or "", workflow=workflow, since=_moment(since))
     schedules = workspace.scheduled(info.run_id for info in found)
+    parents = workspace.parents(info.run_id for info in found)
     worked = workspace.worked(found)
     if not found:
         is_chosen = workflow or status or text or since
@@ -57,7 +58,7 @@ def list_runs(
             escape(info.workflow),
             ago(info.started_at),
             took(worked.get(info.run_id)),
-            _by(schedules, info),
+            _by(schedules, parents, info),
         )
         for info in found
     ]
@@ -68,6 +69,7 @@ def list_runs(
             "status": info.state,
             **({"duration_ms": round(worked[info.run_id] * 1000, 3)} if info.run_id in worked else {}),
             **({"schedule": schedules[info.run_id]} if info.run_id in schedules else {}),
+            **({"parent": parents[info.run_id]} if info.run_id in parents else {}),
         }
         for info in found
     ]
@@ -247,7 +249,9 @@ def _write_page(console: Console, run: str, file: str, *, whole: bool) -> None:
     write_page(console, run, file)
 
 
-def _by(schedules: Mapping[str, str], info: RunInfo) -> str:
+def _by(schedules: Mapping[str, str], parents: Mapping[str, str], info: RunInfo) -> str:
+    if info.run_id in parents:
+        return f"for {escape(parents[info.run_id])}"
     return f"by {escape(schedules[info.run_id])}" if info.run_id in schedules else ""
 
 

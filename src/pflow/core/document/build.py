@@ -53,7 +53,7 @@ _NODE = dict.fromkeys(
         "mcp_metadata",
     )
 )
-_BATCH = dict.fromkeys(("items", "as", "where", "concurrency", "on_error", "max_failed"))
+_BATCH = dict.fromkeys(("items", "as", "where", "concurrency", "on_error", "max_failed", "spread"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff", "until"))
 _APPROVE = dict.fromkeys(("prompt", "timeout"))
 _BUDGET = dict.fromkeys(("usd", "tokens"))
@@ -274,6 +274,7 @@ def _read_batch(node: Fields) -> Batch | None:
         concurrency=batch.integer("concurrency", 1, 1, 1000),
         on_error=batch.choice("on_error", ("stop", "continue"), "stop"),
         max_failed=_read_max_failed(batch),
+        spread=batch.flag("spread", False),
     )
 
 

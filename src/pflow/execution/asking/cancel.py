@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
-from pflow.core.errors import ConflictError, PflowError, UsageError
+from pflow.core.errors import ConflictError, NotFoundError, PflowError, UsageError
 from pflow.engine.plan import Plan
 from pflow.execution.begin import bind_again, check_again, read_history
 from pflow.execution.live_run import LiveRun
@@ -28,12 +29,21 @@ def cancel_run(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> str:
                 wiring.executor(None).cancel_orphan(run_id)
             if wiring.place is not None:
                 wiring.dispatch.cancel(run_id)  # so that whoever waits with it sees that it has ended
+                _cancel_items(wiring, run_id, say)
             return "cancelled"
         except ConflictError:
             pass  # somebody has just taken it up
     wiring.journal.request_cancel(run_id)
     wiring.dispatch.cancel(run_id)
     return "requested"
+
+
+def _cancel_items(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> None:
+    """Cancel the runs of items that a run was waiting for."""
+    for asked in read_history(wiring, run_id, {}).asked.values():
+        if "run" in asked.form:
+            with suppress(NotFoundError, UsageError):  # it has ended meanwhile
+                cancel_run(wiring, str(asked.form["run"]), say)
 
 
 def _end_waiting(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> bool:

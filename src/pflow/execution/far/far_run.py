@@ -108,4 +108,11 @@ class _Look:
         if self._ending.is_doubtful:
             history = fold_history(self._events, self._values.know_parts)
             raise doubt_error(self._run_id, in_doubt(self._plan, history))
-        return self._ending.result
+        result = self._ending.result
+        return None if result is not None and self._goes_on(result) else result
+
+    def _goes_on(self, result: RunResult) -> bool:
+        """Whether a run only waits for runs of its items, of which some do not wait for anybody."""
+        children = [str(asked.form["run"]) for asked in result.waiting if "run" in asked.form]
+        found = (self._journal.info(run_id) for run_id in children)
+        return any(info.status != "waiting" or info.has_mail or info.wake_at is not None for info in found)

@@ -196,7 +196,10 @@ class Turns:
             self._say(f"{run_id}: let go: its lease is over")
             raise
         self._say(f"{run_id}: {outcome.status}")
-        return _stand(await self._info(run_id))
+        info = await self._info(run_id)
+        if run.parent and info.status in _OVER:
+            await asyncio.to_thread(lambda: workspaces.open().driving.go_on(run.parent))
+        return _stand(info)
 
     async def _info(self, run_id: str) -> RunInfo:
         return await asyncio.to_thread(lambda: self._engine.workspaces.open().driving.info(run_id))

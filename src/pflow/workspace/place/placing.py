@@ -27,6 +27,12 @@ class Placing:
         journal = self._wiring.journal
         return {run_id: cause_of(journal.read_sound(run_id)) for run_id in run_ids}
 
+    def parents(self, run_ids: Iterable[str]) -> dict[str, str]:
+        """Which of these runs are the work of an item of another run, such as `RUN/deploy[3]`."""
+        if self._wiring.place is None:
+            return {}
+        return {run_id: parent for run_id, (_, parent) in self.causes(run_ids).items() if parent}
+
     @property
     def place_journal(self) -> PlaceJournal:
         """The journal of the place that this workspace is opened `on`: its tables, and runs to copy there."""
