@@ -57,6 +57,11 @@ class Far:
         until(lambda: self.state(run_id) in states, f"run {run_id} is {' or '.join(states)}")
         return self.state(run_id)
 
+    def until_asks(self, run_id: str) -> None:
+        """Wait until a step of a run waits for somebody or something. Before a worker has it, a run waits for that."""
+        with self.workspace() as workspace:
+            until(lambda: workspace.waiting(run_id), f"run {run_id} waits at a step")
+
     def detach(self, document: str, *words: str) -> str:
         """Have a document run; the id of the run."""
         said = self.pflow("run", document, *words, "--on", "dev", "--detach")

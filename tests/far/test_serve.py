@@ -63,7 +63,7 @@ def test_questions_are_answered_and_runs_are_cancelled_there(far: Far, client: C
     done = execute(client, resume=waiting["run_id"], answers={"ok": "yes"}).data
     assert done["outputs"] == {"said": "yes"}
     held = execute(client, workflow=HOLDS, detach=True).data["run_id"]
-    far.until_state(held, "waiting")
+    far.until_asks(held)
     assert execute(client, cancel=held).data["status"] == "cancelled"
     assert far.state(held) == "cancelled"
 
@@ -84,10 +84,10 @@ def test_agents_that_connect_over_http_have_the_same(far: Far) -> None:
         trace = client.call("trace_read", trace_file=done["run_id"])["data"]
         assert trace["status"] == "completed"
         waiting = over_http(client, workflow=ASKS, detach=True)["run_id"]
-        far.until_state(waiting, "waiting")
+        far.until_asks(waiting)
         assert over_http(client, resume=waiting, answers={"ok": "no"})["outputs"] == {"said": "no"}
         held = over_http(client, workflow=HOLDS, detach=True)["run_id"]
-        far.until_state(held, "waiting")
+        far.until_asks(held)
         assert over_http(client, cancel=held)["status"] == "cancelled"
     finally:
         client.close()

@@ -8,6 +8,7 @@ from pflow.core.errors import ConflictError, PflowError, UsageError
 from pflow.engine.plan import Plan
 from pflow.execution.begin import bind_again, check_again, read_history
 from pflow.execution.live_run import LiveRun
+from pflow.execution.place.transaction import at_once
 from pflow.execution.wiring import Wiring
 
 
@@ -22,7 +23,8 @@ def cancel_run(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> str:
     if not info.alive:
         try:
             if info.status != "waiting" or not _end_waiting(wiring, run_id, say):
-                wiring.executor(None).cancel_orphan(run_id)
+                with at_once(wiring):
+                    wiring.executor(None).cancel_orphan(run_id)
             return "cancelled"
         except ConflictError:
             pass  # somebody has just taken it up
