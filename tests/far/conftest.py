@@ -31,9 +31,9 @@ class Far:
         self.home = scene.home
         self._workers: list[Worker] = []
 
-    def worker(self, *words: str, home: Path | None = None) -> Worker:
+    def worker(self, *words: str, home: Path | None = None, **env: str) -> Worker:
         """One more worker, which takes runs already."""
-        worker = self.cluster.start_worker(home or self.home, *words)
+        worker = self.cluster.start_worker(home or self.home, *words, env=env)
         self._workers.append(worker)
         until(worker.is_ready, "a worker")
         return worker

@@ -79,6 +79,23 @@ def test_a_request_that_is_sent_again_by_another_worker_carries_the_same_idempot
     assert service.keys[0] == service.keys[1] != ""
 
 
+def test_clocks_that_differ_by_hours_decide_nothing_about_who_has_a_run(far: Far) -> None:
+    clocks = [far.scene.folder / name for name in ("ahead", "behind")]
+    for clock, hours in zip(clocks, (5, -5), strict=True):
+        clock.write_text(str(far.scene.began_at + hours * 3600))
+    ahead = far.worker(PFLOW_NOW=str(clocks[0]))
+    document = far.scene.write(far.scene.mark("a"), far.scene.hold("pause", repeatable=True), far.scene.mark("b"))
+    run_id = far.detach(document)
+    far.scene.until_began("pause")
+    behind = far.worker(PFLOW_NOW=str(clocks[1]))
+    ahead.end(signal.SIGKILL)
+    far.scene.until_began("pause", times=2)
+    far.scene.release("pause")
+    far.until_state(run_id, "completed")
+    assert steps_of(far) == ["a", "b"]
+    assert f"{run_id}: taken up" in behind.said
+
+
 def test_a_worker_that_stood_still_past_its_lease_does_nothing_more(far: Far) -> None:
     frozen = far.worker()
     document = far.scene.write(
