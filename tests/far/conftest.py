@@ -31,9 +31,9 @@ class Far:
         self.home = scene.home
         self._workers: list[Worker] = []
 
-    def worker(self, *words: str, home: Path | None = None) -> Worker:
+    def worker(self, *words: str, home: Path | None = None, **env: str) -> Worker:
         """One more worker, which takes runs already."""
-        worker = self.cluster.start_worker(home or self.home, *words)
+        worker = self.cluster.start_worker(home or self.home, *words, env=env)
         self._workers.append(worker)
         until(worker.is_ready, "a worker")
         return worker
@@ -56,6 +56,11 @@ class Far:
         """Wait until a run stands like that."""
         until(lambda: self.state(run_id) in states, f"run {run_id} is {' or '.join(states)}")
         return self.state(run_id)
+
+    def until_asks(self, run_id: str) -> None:
+        """Wait until a step of a run waits for somebody or something. Before a worker has it, a run waits for that."""
+        with self.workspace() as workspace:
+            until(lambda: workspace.waiting(run_id), f"run {run_id} waits at a step")
 
     def detach(self, document: str, *words: str) -> str:
         """Have a document run; the id of the run."""

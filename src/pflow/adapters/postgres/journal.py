@@ -263,6 +263,8 @@ class PostgresJournal:
         if ticket or self._is_locked:
             return
         if self.database.place.pooler:
+            if self.database.in_transaction:  # nobody sees the run before it is at rest again
+                return
             raise UsageError(
                 f"runs on place `{self.database.place.name}` can only be driven by its workers: a pooler stands before "
                 "its database"

@@ -9,6 +9,7 @@ from pflow.core.errors import ConflictError, NotFoundError, PflowError, UsageErr
 from pflow.engine.plan import Plan
 from pflow.execution.begin import bind_again, check_again, read_history
 from pflow.execution.live_run import LiveRun
+from pflow.execution.place.transaction import at_once
 from pflow.execution.wiring import Wiring
 
 
@@ -26,7 +27,8 @@ def cancel_run(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> str:
             if waits_far and _has_last_steps(wiring, run_id) and wiring.dispatch.end(run_id):
                 return "requested"
             if info.status != "waiting" or not _end_waiting(wiring, run_id, say):
-                wiring.executor(None).cancel_orphan(run_id)
+                with at_once(wiring):
+                    wiring.executor(None).cancel_orphan(run_id)
             if wiring.place is not None:
                 wiring.dispatch.cancel(run_id)  # so that whoever waits with it sees that it has ended
                 _cancel_items(wiring, run_id, say)

@@ -19,6 +19,7 @@ from pflow.execution.far.ended import Ending
 from pflow.execution.live_run import LiveRun
 from pflow.execution.outcome import Outcome
 from pflow.execution.place.able import check_able
+from pflow.execution.place.transaction import at_once
 from pflow.execution.wiring import Wiring
 
 _LOOK_SECONDS = 0.05
@@ -50,7 +51,8 @@ class FarRun(LiveRun):
         """Only record that it begins or goes on. Raises, before that, `NoWorkerError` if nobody could drive it."""
         self._wiring.dispatch.is_driven()  # raises if it could not be submitted afterwards
         check_able(self._wiring, self.plan, self._inputs)
-        return super().record()
+        with at_once(self._wiring):
+            return super().record()
 
     def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool | None = None) -> None:
         """Look no longer. The run goes on."""

@@ -193,8 +193,10 @@ class Turns:
         except asyncio.CancelledError:
             driven.add_done_callback(_take_note)
             await self._end_earlier(run_id)
-            self._say(f"{run_id}: let go: its lease is over")
-            raise
+            details = activity.cancellation_details()
+            if details is not None and details.cancel_requested:
+                raise
+            raise ConflictError("its lease is over") from None
         self._say(f"{run_id}: {outcome.status}")
         info = await self._info(run_id)
         if run.parent and info.status in _OVER:
