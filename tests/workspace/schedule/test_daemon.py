@@ -90,7 +90,7 @@ def test_its_scheduled_runs_stop_with_it_after_their_steps_and_go_on_when_it_is_
         until(lambda: daemon.said("stopping:"), "it has told its run to stop")
         gate.open()
         [*_, last] = daemon.wait().err.splitlines()
-        assert last.endswith("waiting: it was stopped by a signal; whoever looks at schedules next goes on with it")
+        assert last.endswith("waiting: it was stopped by a signal; the next tick or the daemon goes on with it")
         until_outcomes(place, "waiting")
         assert [info.state for info in workspace.runs()] == ["waiting"]
         assert lines(tmp_path / "did") == ["done"]

@@ -55,6 +55,8 @@ _NODE = dict.fromkeys(
 )
 _BATCH = dict.fromkeys(("items", "as", "where", "concurrency", "on_error", "max_failed", "spread"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff", "until"))
+_YES = ("yes", "true", "on", "required")
+"""What is often written for `approve: true`."""
 _APPROVE = dict.fromkeys(("prompt", "timeout"))
 _BUDGET = dict.fromkeys(("usd", "tokens"))
 _MCP = dict.fromkeys(("server_id", "tool_name", "version"))
@@ -326,6 +328,8 @@ def _read_approve(node: Fields) -> Approval | None:
         return Approval()
     if not isinstance(value, dict):
         hint = f"write approve: {{prompt: {value!r}}}" if isinstance(value, str) else ""
+        if isinstance(value, str) and value.lower() in _YES:
+            hint = "write `approve: true`"
         wrong_type(node.issues, (*node.path, "approve"), "true or an object", value, hint)
         return None
     approve = Fields(node.issues, value, (*node.path, "approve"), _APPROVE, what="`approve`")
