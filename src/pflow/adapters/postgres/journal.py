@@ -131,7 +131,7 @@ class PostgresJournal:
         try:
             with self.database.transaction():
                 yield
-        except BaseException:
+        except BaseException:  # undone, and raised again
             self._owned = owned  # as it was: nothing of it is stored
             raise
 

@@ -16,7 +16,7 @@ from pflow.execution.wiring import Wiring
 def cancel_run(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> str:
     """Cancel a run; `cancelled`, or `requested` if its process was asked to do so.
 
-    Of a run that waits, the steps of `finally` run first; if they cannot, `say` is told why.
+    Of a run that waits, the steps of `finally` run first; if they cannot, or nobody runs the run, `say` is told.
     """
     info = wiring.journal.info(run_id)
     if info.status in ("completed", "cancelled"):
@@ -32,6 +32,8 @@ def cancel_run(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> str:
             if wiring.place is not None:
                 wiring.dispatch.cancel(run_id)  # so that whoever waits with it sees that it has ended
                 _cancel_items(wiring, run_id, say)
+            if info.status in ("running", "stopped") and _lacks_finally(wiring, run_id):
+                say("the steps of `finally` did not run: no process was running the run")
             return "cancelled"
         except ConflictError:
             pass  # somebody has just taken it up
@@ -80,6 +82,15 @@ def _has_last_steps(wiring: Wiring, run_id: str) -> bool:
         return _last_steps(wiring, run_id) is not None
     except PflowError:
         return False
+
+
+def _lacks_finally(wiring: Wiring, run_id: str) -> bool:
+    """Whether a run was to do something at its end, and has not begun that."""
+    try:
+        history = read_history(wiring, run_id, {})
+        return not history.ending and _has_finally(check_again(wiring, run_id, history).ready())
+    except PflowError:
+        return False  # nobody can tell any more
 
 
 def _has_finally(plan: Plan) -> bool:
