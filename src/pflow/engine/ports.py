@@ -440,7 +440,7 @@ Not durable. Must not block or raise, and leaves secrets out itself.
 class Services(Frozen):
     """What steps may use. `workers` gives child processes that are at hand, `llm` whoever asks models, if there are.
 
-    `live` takes what they say for those who follow the run.
+    `live` takes what they say for those who follow the run. `files` is where each run has its directory.
     """
 
     home: Path
@@ -449,3 +449,4 @@ class Services(Frozen):
     workers: Callable[[], Workers | None] = staticmethod(lambda: None)
     llm: Callable[[], LLM | None] = staticmethod(lambda: None)
     live: Live | None = None
+    files: Path | None = None
