@@ -63,9 +63,10 @@ def test_a_fork_goes_on_from_a_step_at_the_place(far: Far) -> None:
 def test_a_takeover_says_which_files_of_the_run_are_gone(far: Far) -> None:
     first = far.worker()
     path = str(far.scene.folder / "elsewhere" / "runs")
-    code = "import pathlib\np = pathlib.Path(folder) / run / 'report.txt'\np.parent.mkdir(parents=True)\np.touch()\nresult = str(p)"
-    made = {"id": "make", "type": "code", "params": {"code": code, "inputs": {"folder": path, "run": "${run.id}"}}}
-    run_id = far.detach(far.scene.write(made, far.scene.hold("b", repeatable=True)))
+    made = "import pathlib\np = pathlib.Path(folder) / run / 'report.txt'\n"
+    code = made + "p.parent.mkdir(parents=True)\np.touch()\nresult = str(p)"
+    make = {"id": "make", "type": "code", "params": {"code": code, "inputs": {"folder": path, "run": "${run.id}"}}}
+    run_id = far.detach(far.scene.write(make, far.scene.hold("b", repeatable=True)))
     far.scene.until_began("b")
     first.end(signal.SIGKILL)
     lost = far.scene.folder / "elsewhere" / "runs" / run_id / "report.txt"
