@@ -238,3 +238,23 @@ def test_a_run_of_a_schedule_survives_its_worker(far: Far) -> None:
     assert ended(far, 1) == ["completed"]
     assert far.scene.did().count("a") == far.scene.did().count("c") == 1
     assert len(mine(far)) == 1
+
+
+@pytest.mark.parametrize(
+    "when",
+    ["0 7 * * 1-5", "*/20 8-10 * * *", "15 0 1,15 * 1", "0 12 * JUL-SEP SUN", "30 6 * * 7", "@monthly", "every 90m"],
+)
+def test_temporal_is_due_when_we_say(far: Far, when: str) -> None:
+    far.worker()
+    save(far, {"id": "say", "type": "echo", "params": {"x": 1}})
+    add(far, when=when)
+
+    async def times() -> list[float]:
+        address, _, namespace = far.cluster.temporal.address.partition("/")
+        client = await Client.connect(address, namespace=namespace)
+        found = await client.get_schedule_handle(f"pflow-schedule/{queue_of(far)}/{name_of(far)}").describe()
+        return [moment.timestamp() for moment in found.info.next_action_times]
+
+    theirs = asyncio.run(times())
+    with far.workspace() as workspace:
+        assert list(workspace.place_schedules.next(name_of(far), len(theirs))) == theirs

@@ -96,7 +96,8 @@ class RunResumed(Frozen):
 
     `state` is what was read of the state only now: all of it where it `is_renewed`, because another run had changed it.
     Steps that depend on it run again then. `state_scope` is where an edited document keeps it. With `lends`, whoever
-    took it up answers prompts for which there is no model.
+    took it up answers prompts for which there is no model. `lost_files` are files of the run that earlier steps name
+    and that are not there any more: they are on another machine.
     """
 
     at: float
@@ -111,6 +112,7 @@ class RunResumed(Frozen):
     state_scope: str = ""
     is_renewed: bool = False
     lends: bool = False
+    lost_files: tuple[str, ...] = ()
 
 
 class DoubtSettled(Frozen):

@@ -86,6 +86,8 @@ def decode_event(record: Record, values: Reading) -> Event:
             fields["error"] = from_data(fields["error"])
         if "rerun" in fields:
             fields["rerun"] = tuple(fields["rerun"])
+        if "lost_files" in fields:
+            fields["lost_files"] = tuple(fields["lost_files"])
         if "again" in fields:
             fields["again"] = {step: tuple(items) for step, items in fields["again"].items()}
         return EVENTS[record.kind](**fields)

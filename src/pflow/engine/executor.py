@@ -159,13 +159,16 @@ class Executor:
         edited: bool = False,
         rerun_in_doubt: bool = False,
         again: Items | None = None,
+        lost_files: Sequence[str] = (),
     ) -> RunResult:
         """Continue a run: only what is missing runs, or, with an edited plan, what changed.
 
         `again` are items that batches went on without: they run, and then what their results change. Raises
         `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
         """
-        result = await self._take_up(run_id, plan, inputs, edited=edited, rerun_in_doubt=rerun_in_doubt, again=again)
+        result = await self._take_up(
+            run_id, plan, inputs, edited=edited, rerun_in_doubt=rerun_in_doubt, again=again, lost_files=lost_files
+        )
         return await self._go_on(plan, inputs, result)
 
     async def end_waiting(self, run_id: str, plan: Plan, inputs: Mapping[str, object]) -> RunResult:
@@ -182,6 +185,7 @@ class Executor:
         rerun_in_doubt: bool = False,
         again: Items | None = None,
         ends: bool = False,
+        lost_files: Sequence[str] = (),
     ) -> RunResult:
         from pflow.engine.ending.reopening import check_open  # lazy: only for runs that go on
 
@@ -211,6 +215,7 @@ class Executor:
                 driven=self._driven,
                 directory=_directory(),
                 lends=self._shared.lends and plan.asks_models,
+                lost_files=tuple(lost_files),
             )
             if plan.keeps:
                 from pflow.engine.keeping.reading import go_on_with_state  # lazy: few workflows keep something

@@ -447,8 +447,8 @@ class Still(Frozen):
 class Services(Frozen):
     """What steps may use. `workers` gives child processes that are at hand, `llm` whoever asks models, if there are.
 
-    `live` takes what they say for those who follow the run. Where a run is played again, code `still` has the time and
-    the chance of then, and no network.
+    `live` takes what they say for those who follow the run. `files` is where each run has its directory. Where a run is
+    played again, code `still` has the time and the chance of then, and no network.
     """
 
     home: Path
@@ -457,4 +457,5 @@ class Services(Frozen):
     workers: Callable[[], Workers | None] = staticmethod(lambda: None)
     llm: Callable[[], LLM | None] = staticmethod(lambda: None)
     live: Live | None = None
+    files: Path | None = None
     still: Still | None = None

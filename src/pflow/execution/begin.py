@@ -97,18 +97,30 @@ def begin_resume(
 
         plan = only_plan(plan, plan.by_id[history.only.partition("#")[0]])
     again = None if failed_items is None else _choose_items(wiring, run_id, failed_items)
+    lost: list[str] = []
+    if wiring.place is not None and wiring.is_driving:
+        from pflow.execution.place.lost_file import find_lost_files  # lazy: most runs stay on one machine
+
+        lost = find_lost_files(wiring.journal, run_id)
     run = kind_of_run(wiring)(
         wiring,
         plan,
         run_id,
         lambda executor: executor.resume(
-            run_id, plan, inputs, edited=edited is not None, rerun_in_doubt=rerun_in_doubt, again=again
+            run_id,
+            plan,
+            inputs,
+            edited=edited is not None,
+            rerun_in_doubt=rerun_in_doubt,
+            again=again,
+            lost_files=lost,
         ),
         inputs=inputs,
         observer=observer,
         cache=cache,
         warnings=checked.warnings,
     )
+    run.lost_files = lost
     run.parent = history.parent.partition("/")[0]
     if history.time_limit is not None:
         run.limit = TimeLimit(seconds=history.time_limit, left=history.time_limit - history.worked.seconds)

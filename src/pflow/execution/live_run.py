@@ -69,6 +69,7 @@ class LiveRun:
         self.warnings = warnings
         self.limit: TimeLimit | None = None
         self.parent = ""
+        self.lost_files: Sequence[str] = ()
         self.plan = plan
         self._wiring = wiring
         self._work = work

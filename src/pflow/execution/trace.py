@@ -198,6 +198,8 @@ def _add(trace: dict[str, object], steps: Steps, waits: WaitTrace | None, event:
             if event.outcome == "rerun" and event.step in steps:
                 steps[event.step]["repeatable"] = True
         case RunResumed():
+            if event.lost_files:
+                trace["lost_files"] = list(event.lost_files)
             if waits is not None:
                 waits.note(event)
             _cut_off(steps, waits)

@@ -6,6 +6,7 @@ import os
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pflow.core.errors import CorruptError, PflowError
@@ -273,7 +274,13 @@ class Wiring:
             workers=lambda: self._workers,
             llm=lambda: self.llm,
             live=lambda run_id, step, stream, text: self.live_output(run_id, step, stream, text),
+            files=self.shared_files,
         )
+
+    @property
+    def shared_files(self) -> Path | None:
+        """The directory that the workers of a place share, if they do."""
+        return Path(self.place.files).expanduser() if self.place is not None and self.place.files else None
 
     @cached_property
     def live_output(self) -> LiveOutput:

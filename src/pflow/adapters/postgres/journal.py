@@ -233,6 +233,11 @@ class PostgresJournal:
             for statement in rows.DELETE:
                 session.rows(statement, [str(one.key) for one in found])
 
+    def ended_before(self, seconds: float, limit: int) -> list[str]:
+        """The runs that have ended so many seconds ago, the oldest first."""
+        with self._using() as session:
+            return [from_stored(str(run_id)) for (run_id,) in session.rows(rows.OLD, float(seconds), limit)]
+
     def close(self) -> None:
         """Release everything; runs still owned become orphans that can be claimed."""
         with self.database.lock:

@@ -47,6 +47,9 @@ _HELD_BACK = 0.03
 _PATIENCE = timedelta(days=365)
 """How long a worker that is told to end waits for the steps that are running."""
 
+_HOUSE_SECONDS = 3600.0
+_DAY_SECONDS = 86_400.0
+
 _OVER = ("completed", "cancelled", "failed", "stopped", "damaged")
 
 
@@ -60,16 +63,30 @@ def run_worker(home: Home, place: str, *, queue: str = "", slots: int, say: Say)
         raise UsageError(
             f"a worker drives at most {MOST_RUNS} runs at once, not {slots}", suggestions=["start several workers"]
         )
-    found = find_queue(Wiring(home, on=place), queue)
+    wiring = Wiring(home, on=place)
+    found = find_queue(wiring, queue)
+    keep_days = wiring.place.keep_days if wiring.place is not None else 0
     engine = EngineThread(home, driven=True, on=place)
     try:
         engine.workspaces.open().driving.version()  # the journal is there, and as it should be
-        return asyncio.run(_serve(engine, found, slots, say))
+        return asyncio.run(_serve(engine, found, slots, keep_days, say))
     finally:
         engine.workspaces.close()
 
 
-async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> int:
+async def _delete_old(engine: EngineThread, days: int, say: Say) -> None:
+    """Delete runs of the place that ended so many days ago, now and then. All workers do, and none depends on it."""
+    while True:
+        try:
+            gone = await asyncio.to_thread(lambda: engine.workspaces.open().place_journal.clean(days * _DAY_SECONDS))
+            if gone:
+                say(f"deleted {gone} run{'s' * (gone != 1)} that ended more than {days} days ago")
+        except PflowError as error:
+            say(f"old runs were not deleted: {error.message}")
+        await asyncio.sleep(_HOUSE_SECONDS)
+
+
+async def _serve(engine: EngineThread, queue: Queue, slots: int, keep_days: int, say: Say) -> int:
     client = await connect(queue)
     turns = Turns(engine, queue, say)
     due = DueTimes(lambda: engine.workspaces.open(), say)
@@ -83,6 +100,7 @@ async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> in
                 say(f"other node types than here are at {', '.join(differing)}: runs may fail to be taken up by some")
             say(f"driving runs of queue `{queue.name}` at `{queue.address}`, up to {slots} at once")
             beside = [asyncio.create_task(turns.find_lost(client)), asyncio.create_task(presence.keep(say))]
+            beside += [asyncio.create_task(_delete_old(engine, keep_days, say))] if keep_days else []
             await stopping.wait()
             for task in beside:
                 task.cancel()
@@ -185,6 +203,8 @@ class Turns:
         workspaces = self._engine.workspaces
         run = await asyncio.to_thread(lambda: workspaces.open(ticket=ticket, holds=lease.is_held).begin_resume(run_id))
         self._say(f"{run_id}: taken up")
+        for name in run.lost_files:
+            self._say(f"{run_id}: `{name}` is not here: it is on the machine of the worker that had the run before")
         driven = asyncio.wrap_future(self._engine.launch(run))
         if run.limit is not None:
             self._engine.stop_after(run, run.limit)
