@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import ssl
 import subprocess
-import threading
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +13,13 @@ from pathlib import Path
 import pytest
 
 import dev_cluster
+from dev_place import Cluster
 from pflow.adapters.temporal.connection import connect
 from pflow.core.file.home import Home
 from pflow.execution.place.queue import find_queue
 from pflow.execution.wiring import Wiring
 from tests.far.conftest import Far
+from tests.robust.world import until
 
 pytestmark = pytest.mark.needs("postgres", "temporal")
 
@@ -28,7 +29,7 @@ KEY = "the-key-that-nobody-sees"
 @pytest.mark.needs("openssl")
 def test_temporal_behind_tls_is_verified_and_shown_a_certificate(far: Far, tmp_path: Path) -> None:
     make_certificates(tmp_path)
-    with tls_before(far.cluster.temporal.port, tmp_path) as port:
+    with tls_before(far.cluster, tmp_path) as port:
         address = f"127.0.0.1:{port}/default"
         set_all(far, temporal=address, temporal_tls="verify")
         document = far.scene.write(far.scene.mark("a"))
@@ -118,42 +119,14 @@ def make_certificates(folder: Path) -> None:
 
 
 @contextmanager
-def tls_before(target: int, folder: Path) -> Iterator[int]:
-    """A port where only those with a certificate of the authority get through to `target`, over TLS."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(folder / "ca.crt"))
-    context.load_cert_chain(folder / "server.crt", folder / "server.key")
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.set_alpn_protocols(["h2"])
-    loop = asyncio.new_event_loop()
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while data := await reader.read(1 << 16):
-                writer.write(data)
-                await writer.drain()
-        except OSError:
-            pass
-        finally:
-            writer.close()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        inner = await asyncio.open_connection("127.0.0.1", target)
-        tasks.update((asyncio.ensure_future(pump(reader, inner[1])), asyncio.ensure_future(pump(inner[0], writer))))
-
-    async def stop() -> None:
-        server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    server = asyncio.run_coroutine_threadsafe(asyncio.start_server(serve, "127.0.0.1", 0, ssl=context), loop).result()
+def tls_before(cluster: Cluster, folder: Path) -> Iterator[int]:
+    """A port where only those with a certificate of the authority get through to Temporal, over TLS."""
+    port = dev_cluster.free_port()
+    script = str(Path(__file__).parent / "tls_relay.py")
+    words = [sys.executable, script, str(port), str(cluster.temporal.port), str(folder)]
+    pid = cluster.keeper.start(words, folder / "relay.log")
     try:
-        yield int(server.sockets[0].getsockname()[1])
+        until(lambda: dev_cluster.is_listening(port), "the relay")
+        yield port
     finally:
-        asyncio.run_coroutine_threadsafe(stop(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        cluster.keeper.end(pid, signal.SIGKILL)

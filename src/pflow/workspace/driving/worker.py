@@ -186,8 +186,13 @@ class Turns:
         except PflowError as error:  # another worker, or this one later, may be able to
             what = "let go" if isinstance(error, ConflictError) else "cannot be driven here"
             self._say(f"{run_id}: {what}: {error.message}")
-            # benign: it was said above, and needs no trace of calls
-            raise ApplicationError(error.message, type=error.code, category=ApplicationErrorCategory.BENIGN) from error
+            raise _told(error.message, error.code) from error
+        except asyncio.CancelledError:
+            details = activity.cancellation_details()
+            if details is not None and details.cancel_requested:
+                raise
+            self._say(f"{run_id}: let go: its lease is over")
+            raise _told("its lease is over", ConflictError.code) from None
         finally:
             beating.cancel()
 
@@ -213,10 +218,7 @@ class Turns:
         except asyncio.CancelledError:
             driven.add_done_callback(_take_note)
             await self._end_earlier(run_id)
-            details = activity.cancellation_details()
-            if details is not None and details.cancel_requested:
-                raise
-            raise ConflictError("its lease is over") from None
+            raise
         self._say(f"{run_id}: {outcome.status}")
         info = await self._info(run_id)
         if run.parent and info.status in _OVER:
@@ -234,6 +236,11 @@ class Turns:
             ending = asyncio.wrap_future(live)
             ending.add_done_callback(_take_note)
             await asyncio.wait([ending])
+
+
+def _told(message: str, code: str) -> ApplicationError:
+    """Why a turn failed; benign, because it was said, and needs no trace of calls."""
+    return ApplicationError(message, type=code, category=ApplicationErrorCategory.BENIGN)
 
 
 def _take_note(ended: asyncio.Future[Outcome]) -> None:
