@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,11 @@ def test_a_draft_can_be_learnt_as_well(either: Client, runs: list[str]) -> None:
 
 
 def test_what_does_not_go_with_runs_is_refused(either: Client, runs: list[str]) -> None:
-    for wrong in ({"from_runs": []}, {"from_runs": runs, "replaces": 1}, {"from_runs": ["none"]}):
+    refused: tuple[dict[str, Any], ...] = (
+        {"from_runs": []},
+        {"from_runs": runs, "replaces": 1},
+        {"from_runs": ["none"]},
+    )
+    for wrong in refused:
         reply = either.call("workflow_save", name="other", description="x", **wrong)
         assert reply.error["message"], wrong
