@@ -1,4 +1,4 @@
-"""A model that follows a script: it makes one call after the other, then stops. Programs of agents write sessions of it.
+"""A model that follows a script: it makes one call after the other, then stops. Agents write sessions of it.
 
 It speaks as much of Anthropic's Messages, OpenAI's Responses and chat, and Gemini's streams as the programs need. How
 far a conversation has come is seen from the results in it.

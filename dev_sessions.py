@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from dev_install import ROOT
+from dev_install import ROOT, SCRIPTS
 from dev_script import ANSWER, Script, Turn
 
 LIMIT = 150
@@ -160,7 +160,12 @@ print(json.dumps([
 
 def _compare(host: str, env: Mapping[str, str], person: Path) -> str:
     read = subprocess.run(
-        [sys.executable, "-c", READ, host], env=env, cwd=person, capture_output=True, text=True, timeout=LIMIT
+        [str(ROOT / ".venv" / SCRIPTS / "python"), "-c", READ, host],
+        env=env,
+        cwd=person,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
     )
     if read.returncode:
         return f"its session cannot be read\n{read.stderr[-2000:]}"

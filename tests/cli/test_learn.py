@@ -251,3 +251,18 @@ def test_two_calls_for_each_element_are_a_batch_of_a_small_workflow(learn: Learn
     ]
     assert (lesson["proven"], lesson["replay"]["equal"]) == (True, 7)
     assert lesson["replay"]["mutation"]["changed"] == ["each-touch/cat[0]"]
+
+
+def test_numbers_of_a_result_are_words_of_commands(learn: Learn) -> None:
+    issues = [{"number": 100 + place, "state": "open" if place % 3 else "closed"} for place in range(1, 8)]
+    chosen = [issue["number"] for issue in issues if issue["state"] == "open"]
+    lesson = learn(
+        ("Bash", {"command": "gh issue list --repo acme/site --json number,state"}, json.dumps(issues)),
+        *(("Bash", {"command": f"gh issue view {number} --repo acme/site"}, f"body {number}") for number in chosen),
+        prompt="Show the open issues of acme/site",
+    )
+    view = node(lesson, "gh-issue-view")
+    assert view["params"]["command"] == ["gh", "issue", "view", "${item.number}", "--repo", "${repo}"]
+    assert view["batch"]["where"] == 'item.state == "open"'
+    assert lesson["document"]["inputs"]["repo"]["default"] == "acme/site"
+    assert lesson["replay"]["mutation"]["changed"] == ["gh-issue-view[0]"]

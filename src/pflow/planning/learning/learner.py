@@ -303,6 +303,7 @@ class _Learner:
             if choice.tied:
                 self._ask_tied(act, path, choice.tied)
                 return self._literal(value, path)
+        self.inputs.option = _option(act, path)
         whole = self.inputs.whole(value, path)
         if whole is not None:
             return whole
@@ -390,6 +391,16 @@ class _Learner:
             number += 1
             name = f"{wanted}-{number}"
         return name
+
+
+def _option(act: Act, path: ValuePath) -> str:
+    """The option before a word of a command, as a name."""
+    command = act.params.get("command")
+    place = path[-1]
+    if not isinstance(command, list) or not isinstance(place, int) or place == 0:
+        return ""
+    before = str(command[place - 1])
+    return _slug(before).replace("-", "_") if before.startswith("--") and "=" not in before else ""
 
 
 def _said(act: Act) -> Json:
