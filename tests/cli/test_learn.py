@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from pflow.core.cassette.cassette_file import read_cassette
+from pflow.core.file.home import Home
+from pflow.workspace import Workspace
 from tests.cli.conftest import Pflow
 from tests.planning.learning.claude_session import Played, write_session
 
@@ -72,6 +75,10 @@ def test_a_session_becomes_a_draft_with_a_cassette_and_a_test(pflow: Pflow, tmp_
     assert case["expect"]["calls"] == {"shell": 3, "llm": 1, "write-file": 1}
     assert (home / "tests" / case["cassette"]).exists()
     assert pflow("validate", "summarise-the-notes").code == 0
+    with Workspace(Home(home)) as workspace:
+        replayed = workspace.replay("summarise-the-notes", read_cassette(home / "tests" / case["cassette"]))
+    assert (replayed.status, replayed.unused) == ("completed", ())
+    assert replayed.outputs == case["expect"]["outputs"]
 
 
 def test_a_name_saves_it_in_the_library_and_is_not_taken_twice(pflow: Pflow, tmp_path: Path) -> None:
