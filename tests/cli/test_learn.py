@@ -85,7 +85,12 @@ def test_a_name_saves_it_in_the_library_and_is_not_taken_twice(pflow: Pflow, tmp
     session = write_session(tmp_path / "s.jsonl", "/work/task", "Read", [ls("alpha.txt", "beta.txt"), cat("beta.txt")])
     assert pflow("learn", str(session), "--name", "notes", "--keep-all").code == 0
     assert "notes" in pflow("workflow", "list").out
-    assert pflow("learn", str(session), "--name", "notes").code == 2
+    for words in (["--name", "notes"], ["-o", "mine.yaml"]):
+        (tmp_path / "mine.yaml").write_text("mine")
+        said = pflow("learn", str(session), "--keep-all", *words)
+        assert said.code == 2
+        assert "--overwrite" in said.err
+        assert pflow("learn", str(session), "--keep-all", "--overwrite", *words).code == 0
 
 
 def test_elements_that_a_field_tells_apart_are_chosen_by_it(learn: Learn) -> None:
@@ -115,7 +120,7 @@ def test_a_tie_is_asked_and_a_flag_settles_it(learn: Learn) -> None:
     lesson = learn(*calls, words=["--keep-all"])
     [question] = [one for one in lesson["questions"] if "may be" in one["question"]]
     assert node(lesson, "touch")["params"]["command"] == ["touch", "node-7781"]
-    settled = learn(*calls, words=["--keep-all", *question["settle"].split()])
+    settled = learn(*calls, words=["--keep-all", "--overwrite", *question["settle"].split()])
     assert not any("may be" in one["question"] for one in settled["questions"])
 
 

@@ -11,7 +11,8 @@ from tests.mcp_server.client import Client
 
 
 @pytest.fixture(scope="module")
-def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def notes(either: Client, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of their own for each era."""
     folder = tmp_path_factory.mktemp("notes")
     for number, name in enumerate(("alpha.txt", "beta.txt", "gamma.txt"), 1):
         (folder / name).write_text(f"{name} has {number * 111}\n")

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
 from pflow.core.template.compiled import ValuePath
-from pflow.planning.learning.leaf import leaves, named, says_enough
+from pflow.planning.learning.leaf import escaped, leaves, named, says_enough
 
 MARK = re.compile(r"«secret:([^»]+)»")
 """What stands for a secret in a session that holds none any more."""
@@ -81,7 +81,7 @@ class Inputs:
         if self._is_inside(text):
             self._declare("folder", self._folder, "string", "Where the files of the task are")
             begin, text = "${folder}", text[len(self._folder) :]
-        found = MARK.split(_escaped(text))
+        found = MARK.split(escaped(text))
         for position in range(1, len(found), 2):
             found[position] = f"${{{self._secret(found[position])}}}"
         found[::2] = [self._dated(self._named(part, path)) for part in found[::2]]
@@ -170,7 +170,3 @@ def _name_of(value: str, path: ValuePath) -> str:
         if "." in value.strip(".") and not value.replace(".", "").isdigit()
         else "value"
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("${", "$${")

@@ -145,7 +145,7 @@ def _cores(texts: Sequence[str]) -> Iterator[list[str]]:
 
 def _match(path: ValuePath, texts: Sequence[object], column: Column) -> Loop | None:
     values = column.values
-    enough = (says_enough(int(text) if _is_number(text) else text, path, column.field) for text in texts)
+    enough = (says_enough(int(str(text)) if _is_number(text) else text, path, column.field) for text in texts)
     if len(values) < len(texts) or not all(enough):
         return None
     if path[0] == "command":  # which takes numbers as text

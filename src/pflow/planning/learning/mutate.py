@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
-from pflow.planning.learning.learner import LearnedStep
+from pflow.planning.learning.learned import LearnedStep
 
 _ENDING = "-changed"
 

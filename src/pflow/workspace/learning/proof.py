@@ -15,7 +15,7 @@ from pflow.execution.replay.matching import Matching
 from pflow.execution.replay.player import Player
 from pflow.execution.replay.replay import Replayed
 from pflow.planning.learning.act import Act
-from pflow.planning.learning.learner import Learned, LearnedStep
+from pflow.planning.learning.learned import Learned, LearnedStep
 from pflow.planning.learning.mutate import Mutation, find_mutation
 from pflow.workspace.learning.lesson import Proof
 
