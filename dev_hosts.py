@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from dev_install import CACHE, ROOT, SCRIPTS, SetupError, exclusive, quietly, report, say
 from dev_model import DONE, Call, Model
+from dev_sessions import PROGRAMS, attempt_session
 
 FOLDER = CACHE / "hosts"
 STAMP = FOLDER / "installed"
@@ -32,6 +33,7 @@ PACKAGES = {
     "opencode": "opencode-ai@1.18.33",
     "mcporter": "mcporter@0.9.0",
     "codex": "@openai/codex@0.166.0",
+    "gemini": "@google/gemini-cli@0.61.0",
 }
 """Each in a folder of its own: they do not agree on what they depend on, and two are versions of one."""
 
@@ -90,37 +92,57 @@ ASKED = (
 
 def ensure() -> None:
     """Install what is missing. Raises `SetupError`."""
-    wanted = json.dumps(PACKAGES)
-    if STAMP.exists() and STAMP.read_text() == wanted:
+    if all(is_installed(name) for name in PACKAGES):
         return
     with exclusive("hosts"):
-        if STAMP.exists() and STAMP.read_text() == wanted:
+        missing = [name for name in PACKAGES if not is_installed(name)]
+        if not missing:
             return
         say("installing clients into .cache/hosts (once) …")
         npm = shutil.which("npm")
         if npm is None:
             raise SetupError("there is no npm here; install Node.js 20 or newer")
-        shutil.rmtree(FOLDER, ignore_errors=True)
         silent = ("--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
-        for name, package in PACKAGES.items():
+        for name in missing:
+            shutil.rmtree(FOLDER / name, ignore_errors=True)
             (FOLDER / name).mkdir(parents=True)
-            line = [npm, "install", "--prefix", str(FOLDER / name), *silent, package]
+            line = [npm, "install", "--prefix", str(FOLDER / name), *silent, PACKAGES[name]]
             done = quietly(line)
             if done.returncode:
-                raise SetupError(f"npm could not install {package}\n" + report(line, done))
-        STAMP.write_text(wanted)
+                raise SetupError(f"npm could not install {PACKAGES[name]}\n" + report(line, done))
+            stamp(name).write_text(PACKAGES[name])
 
 
-def environment(person: Path) -> dict[str, str]:
-    """What a host sees: a home of its own that knows pflow as its one server, and a node that is new enough."""
+def stamp(name: str) -> Path:
+    """Says which version of a package is installed."""
+    return FOLDER / f"{name}.installed"
+
+
+def is_installed(name: str) -> bool:
+    """Whether a package is there, in its version."""
+    if stamp(name).exists():
+        return stamp(name).read_text() == PACKAGES[name]
+    try:  # as it was written when all of them were installed together
+        return bool(json.loads(STAMP.read_text()).get(name) == PACKAGES[name])
+    except (OSError, ValueError):
+        return False
+
+
+def surroundings(person: Path) -> dict[str, str]:
+    """A home of its own, and a node that is new enough."""
     node = FOLDER / "node" / "node_modules" / "node" / "bin"
-    found = {
+    return {
         "HOME": str(person),
         "PFLOW_HOME": str(person / ".pflow"),
         "PATH": os.pathsep.join([str(node), str(BIN), os.environ.get("PATH", os.defpath)]),
         "DISABLE_AUTOUPDATER": "1",
         "NO_COLOR": "1",
     }
+
+
+def environment(person: Path) -> dict[str, str]:
+    """What a host sees: a home of its own that knows pflow as its one server, and a node that is new enough."""
+    found = surroundings(person)
     config = person / ".config" / "opencode" / "opencode.json"
     config.parent.mkdir(parents=True)
     config.write_text(json.dumps({"mcp": {"pflow": {"type": "local", "command": SERVER, "enabled": True}}}))
@@ -213,6 +235,14 @@ def main() -> int:
         say(f"error: {error}")
         return 1
     failed = False
+    for program in PROGRAMS:
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            wrong = attempt_session(program, surroundings(Path(folder)), FOLDER)
+        failed = failed or bool(wrong)
+        say(f"{'FAILED' if wrong else 'ok':<6} {program.name:<45} {time.monotonic() - began:5.1f} s")
+        if wrong:
+            say(wrong)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         env = environment(Path(folder))
         for host in (*HOSTS, *ASKED):

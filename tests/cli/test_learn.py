@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from pflow.core.cassette.cassette_file import read_cassette
+from pflow.core.file.home import Home
+from pflow.workspace import Workspace
 from tests.cli.conftest import Pflow
 from tests.planning.learning.claude_session import Played, write_session
 
@@ -72,13 +75,22 @@ def test_a_session_becomes_a_draft_with_a_cassette_and_a_test(pflow: Pflow, tmp_
     assert case["expect"]["calls"] == {"shell": 3, "llm": 1, "write-file": 1}
     assert (home / "tests" / case["cassette"]).exists()
     assert pflow("validate", "summarise-the-notes").code == 0
+    with Workspace(Home(home)) as workspace:
+        replayed = workspace.replay("summarise-the-notes", read_cassette(home / "tests" / case["cassette"]))
+    assert (replayed.status, replayed.unused) == ("completed", ())
+    assert replayed.outputs == case["expect"]["outputs"]
 
 
 def test_a_name_saves_it_in_the_library_and_is_not_taken_twice(pflow: Pflow, tmp_path: Path) -> None:
     session = write_session(tmp_path / "s.jsonl", "/work/task", "Read", [ls("alpha.txt", "beta.txt"), cat("beta.txt")])
     assert pflow("learn", str(session), "--name", "notes", "--keep-all").code == 0
     assert "notes" in pflow("workflow", "list").out
-    assert pflow("learn", str(session), "--name", "notes").code == 2
+    for words in (["--name", "notes"], ["-o", "mine.yaml"]):
+        (tmp_path / "mine.yaml").write_text("mine")
+        said = pflow("learn", str(session), "--keep-all", *words)
+        assert said.code == 2
+        assert "--overwrite" in said.err
+        assert pflow("learn", str(session), "--keep-all", "--overwrite", *words).code == 0
 
 
 def test_elements_that_a_field_tells_apart_are_chosen_by_it(learn: Learn) -> None:
@@ -108,7 +120,7 @@ def test_a_tie_is_asked_and_a_flag_settles_it(learn: Learn) -> None:
     lesson = learn(*calls, words=["--keep-all"])
     [question] = [one for one in lesson["questions"] if "may be" in one["question"]]
     assert node(lesson, "touch")["params"]["command"] == ["touch", "node-7781"]
-    settled = learn(*calls, words=["--keep-all", *question["settle"].split()])
+    settled = learn(*calls, words=["--keep-all", "--overwrite", *question["settle"].split()])
     assert not any("may be" in one["question"] for one in settled["questions"])
 
 
@@ -251,3 +263,18 @@ def test_two_calls_for_each_element_are_a_batch_of_a_small_workflow(learn: Learn
     ]
     assert (lesson["proven"], lesson["replay"]["equal"]) == (True, 7)
     assert lesson["replay"]["mutation"]["changed"] == ["each-touch/cat[0]"]
+
+
+def test_numbers_of_a_result_are_words_of_commands(learn: Learn) -> None:
+    issues = [{"number": 100 + place, "state": "open" if place % 3 else "closed"} for place in range(1, 8)]
+    chosen = [issue["number"] for issue in issues if issue["state"] == "open"]
+    lesson = learn(
+        ("Bash", {"command": "gh issue list --repo acme/site --json number,state"}, json.dumps(issues)),
+        *(("Bash", {"command": f"gh issue view {number} --repo acme/site"}, f"body {number}") for number in chosen),
+        prompt="Show the open issues of acme/site",
+    )
+    view = node(lesson, "gh-issue-view")
+    assert view["params"]["command"] == ["gh", "issue", "view", "${item.number}", "--repo", "${repo}"]
+    assert view["batch"]["where"] == 'item.state == "open"'
+    assert lesson["document"]["inputs"]["repo"]["default"] == "acme/site"
+    assert lesson["replay"]["mutation"]["changed"] == ["gh-issue-view[0]"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,8 @@ from tests.mcp_server.client import Client
 
 
 @pytest.fixture(scope="module")
-def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def notes(either: Client, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of their own for each era."""
     folder = tmp_path_factory.mktemp("notes")
     for number, name in enumerate(("alpha.txt", "beta.txt", "gamma.txt"), 1):
         (folder / name).write_text(f"{name} has {number * 111}\n")
@@ -46,6 +48,11 @@ def test_a_draft_can_be_learnt_as_well(either: Client, runs: list[str]) -> None:
 
 
 def test_what_does_not_go_with_runs_is_refused(either: Client, runs: list[str]) -> None:
-    for wrong in ({"from_runs": []}, {"from_runs": runs, "replaces": 1}, {"from_runs": ["none"]}):
+    refused: tuple[dict[str, Any], ...] = (
+        {"from_runs": []},
+        {"from_runs": runs, "replaces": 1},
+        {"from_runs": ["none"]},
+    )
+    for wrong in refused:
         reply = either.call("workflow_save", name="other", description="x", **wrong)
         assert reply.error["message"], wrong

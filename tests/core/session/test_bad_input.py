@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -283,3 +285,23 @@ def _spoil(line: bytes, data: st.DataObject, values: st.SearchStrategy[object]) 
             break
         part = part[key]
     return json.dumps(whole).encode() + b"\n"
+
+
+@pytest.mark.slow
+def test_a_huge_session_is_read_record_by_record(tmp_path: Path) -> None:
+    path = tmp_path / "huge.jsonl"
+    first = {"type": "user", "sessionId": "s", "cwd": "/w", "message": {"role": "user", "content": "Go"}}
+    blob = json.dumps({"type": "api-request-blob", "sessionId": "s", "data": "x" * (1 << 20)}) + "\n"
+    with path.open("w") as file:
+        file.write(json.dumps(first) + "\n")
+        for _ in range(200):
+            file.write(blob)
+    program = (
+        "import resource, sys; from pathlib import Path; from pflow.core.session.find import read_session;"
+        "session = read_session(Path(sys.argv[1]));"
+        "print(len(session.prompts), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    prompts, mebibytes = map(int, done.stdout.split())
+    assert prompts == 1
+    assert mebibytes < 100

@@ -10,7 +10,8 @@ from pflow.core.file.home import Home
 from pflow.core.session.call import Call, Session
 from pflow.planning.learning.act import act_of
 from pflow.planning.learning.hide import hide_secrets
-from pflow.planning.learning.learner import Learned, Wishes, learn_document
+from pflow.planning.learning.learned import Learned, Wishes
+from pflow.planning.learning.learner import learn_document
 from pflow.planning.learning.literal import Task
 from pflow.planning.learning.select import choose
 from pflow.workspace.workspace import Workspace

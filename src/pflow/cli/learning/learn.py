@@ -39,6 +39,7 @@ _MOST_NUMBERS = 10_000
 @click.option("--calls", default="", metavar="LIST", help="Exactly these calls, such as `3,5-9`.")
 @click.option("--name", default="", metavar="NAME", help="Save the workflow in the library under NAME.")
 @click.option("-o", "--output", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write it to a file.")
+@click.option("--overwrite", is_flag=True, help="Replace the workflow or file that is there.")
 @click.option("--keep-all", is_flag=True, help="Keep every call that succeeded, also those that only looked around.")
 @click.option("--no-llm", is_flag=True, help="Ask a person for what the agent wrote itself, not a model.")
 @click.option(
@@ -54,6 +55,7 @@ def learn(
     calls: str,
     name: str,
     file: Path | None,
+    overwrite: bool,
     keep_all: bool,
     no_llm: bool,
     bindings: tuple[str, ...],
@@ -83,6 +85,7 @@ def learn(
         bindings=_bindings(bindings),
         name=name,
         file=file,
+        overwrite=overwrite,
     )
     console.reply({"lesson": lesson.as_dict()}, render_lesson(lesson))
     return 0 if lesson.is_proven else 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 
 from pflow.core.frozen import Frozen
 from pflow.core.session.call import Call
@@ -44,7 +46,7 @@ class Act(Frozen):
         """What calls have in common that may be turns of one loop."""
         command = self.params.get("command")
         words = (command[0], len(command)) if isinstance(command, list) else ()
-        return (self.type, tuple(sorted(self.params)), words)
+        return (self.type, self.label, tuple(sorted(self.params)), words)
 
 
 def act_of(call: Call, find: FindTool) -> Act:
@@ -101,15 +103,33 @@ def _shell(about: Act, call: Call) -> Act:
         params["cwd"] = directory
     result = call.result if isinstance(call.result, Mapping) else {"stdout": call.result}
     stdout, stderr = (str(result.get(name) or "").rstrip("\n") for name in ("stdout", "stderr"))
-    label = words[0] if words else command.split()[0] if command.split() else "shell"
     return about._replace(
         type="shell",
-        label=label.rpartition("/")[2],
+        label=_label(words or command.split()),
         params=params,
         outputs={"stdout": stdout, "stderr": stderr, "exit_code": result.get("exit_code") or 0},
         main="stdout",
         effects=not only_reads(command),
     )
+
+
+def _label(words: Sequence[str]) -> str:
+    """The program of a command, with what it is told to do where it does many things."""
+    program = words[0].rpartition("/")[2] if words else "shell"
+    told = takewhile(lambda word: re.fullmatch(r"[a-z]+(?:-[a-z]+)*", word), words[1:3])
+    most = {
+        "gh": 2,
+        "aws": 2,
+        "gcloud": 2,
+        "docker": 1,
+        "git": 1,
+        "npm": 1,
+        "cargo": 1,
+        "kubectl": 1,
+        "uv": 1,
+        "pip": 1,
+    }
+    return "-".join([program, *list(told)[: most.get(program, 0)]])
 
 
 def _tool(about: Act, call: Call, tool: Tool | None) -> Act:

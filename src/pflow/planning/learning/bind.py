@@ -103,6 +103,8 @@ class Sources:
     ) -> Iterator[Candidate]:
         for distance, one in enumerate(reversed(steps)):
             places = one.places.get((type(value), value), [])
+            if not places and path[0] == "command" and str(value).isdigit():  # a command takes numbers as text
+                places = one.places.get((int, int(str(value))), [])
             yield from _rated(one.produced, places, value, path, exactness, distance)
 
 

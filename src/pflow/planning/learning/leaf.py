@@ -103,3 +103,8 @@ def _has_sign(token: str) -> bool:
 def spell_path(path: Sequence[str | int]) -> str:
     """A path as templates write it, after a name."""
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+
+
+def escaped(text: str) -> str:
+    """Text in which nothing is a template."""
+    return text.replace("${", "$${")

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
 from pflow.core.template.compiled import ValuePath
-from pflow.planning.learning.leaf import leaves, named, says_enough
+from pflow.planning.learning.leaf import escaped, leaves, named, says_enough
 
 MARK = re.compile(r"«secret:([^»]+)»")
 """What stands for a secret in a session that holds none any more."""
@@ -19,6 +19,7 @@ _DATE = re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])")
 _REPEATED_STEPS = 3
 _MOST_REPEATED = 3
 _SMALLEST_NUMBER = 2
+_SAID = "As the user named it"
 _NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -39,6 +40,8 @@ class Inputs:
         self._values: dict[str, object] = {}
         self._declared: dict[str, Json] = {}
         self._repeated: dict[str, str] = {}
+        self.option = ""
+        """The option of a command that the argument at hand is the value of."""
 
     @property
     def declared(self) -> dict[str, Json]:
@@ -78,7 +81,7 @@ class Inputs:
         if self._is_inside(text):
             self._declare("folder", self._folder, "string", "Where the files of the task are")
             begin, text = "${folder}", text[len(self._folder) :]
-        found = MARK.split(_escaped(text))
+        found = MARK.split(escaped(text))
         for position in range(1, len(found), 2):
             found[position] = f"${{{self._secret(found[position])}}}"
         found[::2] = [self._dated(self._named(part, path)) for part in found[::2]]
@@ -90,12 +93,16 @@ class Inputs:
 
     def _named(self, text: str, path: ValuePath) -> str:
         """With inputs for words that look like values and that the user wrote."""
-        if len(path) > 1 and path[0] == "command" and path[-1] == 0:
-            return text
+        if len(path) > 1 and path[0] == "command":
+            is_value = not text.startswith("-") and any(char in "./@_:" or char.isdigit() for char in text)
+            if path[-1] == 0:
+                return text
+            if is_value and len(text) >= 4 and not _DATE.search(text) and self._is_said(text):
+                return f"${{{self._declare(self.option or _name_of(text, path), text, 'string', _SAID)}}}"
         for word in sorted(set(re.findall(r"[\w@.+-]+", text)), key=len, reverse=True):
             is_value = len(word) >= 4 and any(char in ".@_" or char.isdigit() for char in word[1:-1])
             if is_value and not _DATE.fullmatch(word) and not word.startswith("-") and self._is_said(word):
-                name = self._declare(_name_of(word, path), word, "string", "As the user named it")
+                name = self._declare(_name_of(word, path), word, "string", _SAID)
                 left, _, right = re.split(rf"(?<![\w@.+-])({re.escape(word)})(?![\w@.+-])", text, maxsplit=1)
                 return f"{left}${{{name}}}{right}"
         return text
@@ -126,7 +133,7 @@ class Inputs:
 
     def _take(self, path: ValuePath, value: str | int) -> str:
         kind = "string" if isinstance(value, str) else "integer"
-        said = "As the user named it" if self._is_said(str(value)) else "The same in several steps"
+        said = _SAID if self._is_said(str(value)) else "The same in several steps"
         return f"${{{self._declare(_name_of(str(value), path), value, kind, said)}}}"
 
     def _secret(self, mark: str) -> str:
@@ -135,6 +142,9 @@ class Inputs:
         return name
 
     def _declare(self, wanted: str, value: object, kind: str, said: str, *, is_list: bool = False) -> str:
+        same = [name for name, known in self._values.items() if known == value and type(known) is type(value)]
+        if same and wanted not in ("folder", "since") and not is_list:
+            return same[0]
         name, number = wanted, 1
         while name in self._declared and (name not in self._values or self._values[name] != value or is_list):
             number += 1
@@ -160,7 +170,3 @@ def _name_of(value: str, path: ValuePath) -> str:
         if "." in value.strip(".") and not value.replace(".", "").isdigit()
         else "value"
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("${", "$${")

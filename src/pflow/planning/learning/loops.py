@@ -145,8 +145,12 @@ def _cores(texts: Sequence[str]) -> Iterator[list[str]]:
 
 def _match(path: ValuePath, texts: Sequence[object], column: Column) -> Loop | None:
     values = column.values
-    if len(values) < len(texts) or not all(says_enough(text, path, column.field) for text in texts):
+    enough = (says_enough(int(str(text)) if _is_number(text) else text, path, column.field) for text in texts)
+    if len(values) < len(texts) or not all(enough):
         return None
+    if path[0] == "command":  # which takes numbers as text
+        values = [str(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in values]
+        texts = [str(text) for text in texts]
     places = {value: index for index, value in reversed(list(enumerate(values))) if isinstance(value, str | int)}
     if all(isinstance(text, str | int) and text in places for text in texts):
         used = tuple(places[text] for text in texts if isinstance(text, str | int))
@@ -161,6 +165,10 @@ def _match(path: ValuePath, texts: Sequence[object], column: Column) -> Loop | N
             used = tuple(places[core] for core in cores)
             return Loop(column=column, used=used, parts={path: (left, column.field, right)})
     return None
+
+
+def _is_number(text: object) -> bool:
+    return isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 19
 
 
 def _fits_others(loop: Loop, others: Sequence[tuple[ValuePath, list[object]]]) -> bool:

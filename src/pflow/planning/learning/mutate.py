@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
-from pflow.planning.learning.learner import LearnedStep
+from pflow.planning.learning.learned import LearnedStep
 
 _ENDING = "-changed"
 
@@ -58,11 +59,14 @@ def _changed(value: object, old: str) -> object:
     if isinstance(value, list | tuple):
         return [_changed(part, old) for part in value]
     if isinstance(value, int | float) and not isinstance(value, bool) and str(value) == old:
-        return value + 1
+        return int(f"9{value}") if isinstance(value, int) and value >= 0 else value + 1
     return value
 
 
 def _mark(text: str, old: str) -> str:
-    stem, dot, end = old.rpartition(".")
-    new = f"{stem}{_ENDING}{dot}{end}" if dot and stem else f"{old}{_ENDING}"
-    return text.replace(old, new)
+    if old.isdigit():
+        new = f"9{old}"
+    else:
+        stem, dot, end = old.rpartition(".")
+        new = f"{stem}{_ENDING}{dot}{end}" if dot and stem else f"{old}{_ENDING}"
+    return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, text)

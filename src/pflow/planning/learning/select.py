@@ -107,9 +107,10 @@ def _sources(act: Act, reads: Sequence[Act], needed: Collection[int]) -> set[int
     found: set[int] = set()
     written = ""
     for path, value in leaves(act.params):
-        if path[0] == "cwd" or not says_enough(value):
-            continue
         text = str(value)
+        is_number = text.isascii() and text.isdigit() and len(text) < 19
+        if path[0] == "cwd" or not says_enough(int(text) if is_number and value is not True else value):
+            continue
         found |= {one.number for one in reads if _gives(one, text)}
         if is_written(value) and path[0] != "command":
             written += text
@@ -125,7 +126,7 @@ def _gives(act: Act, text: str) -> bool:
             return True
         if isinstance(value, str) and _SHORTEST_PART <= len(value) < len(text) and value in text:
             return True
-        if value == text:
+        if value == text or (isinstance(value, int) and str(value) == text):
             return True
     return False
 

@@ -9,7 +9,7 @@ from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
 from pflow.core.template.compiled import ValuePath
 from pflow.planning.learning.act import Act
-from pflow.planning.learning.leaf import at, leaves, says_enough, spell_path
+from pflow.planning.learning.leaf import at, escaped, leaves, says_enough, spell_path
 from pflow.planning.learning.loops import Loop, find_loop, part_of, varying
 from pflow.planning.learning.source import Produced
 
@@ -68,7 +68,7 @@ def find_turns(turns: Sequence[Sequence[Act]], names: Sequence[str], before: Seq
             part = part_of(loop, path, values)
             if part is not None:
                 left, field, right = part
-                taken[path] = f"{_escaped(left)}${{item{spell_path(field)}}}{_escaped(right)}"
+                taken[path] = f"{escaped(left)}${{item{spell_path(field)}}}{escaped(right)}"
                 cores = tuple(str(value).removeprefix(left).removesuffix(right) for value in values)
                 from_items[path] = (spell_path(field), cores)
                 continue
@@ -97,7 +97,7 @@ def _from_turn(
                 return f"${{{names[place]}{spell_path(where)}}}"
             left, found, right = str(values[0]).partition(str(value))
             if found and [f"{left}{one}{right}" for one in given] == [str(one) for one in values]:
-                return f"{_escaped(left)}${{{names[place]}{spell_path(where)}}}{_escaped(right)}"
+                return f"{escaped(left)}${{{names[place]}{spell_path(where)}}}{escaped(right)}"
     return None
 
 
@@ -130,7 +130,3 @@ def _mapped(value: object, change: Callable[[str], str]) -> object:
     if isinstance(value, Mapping):
         return {key: _mapped(part, change) for key, part in value.items()}
     return [_mapped(part, change) for part in value] if isinstance(value, list) else value
-
-
-def _escaped(text: str) -> str:
-    return text.replace("${", "$${")

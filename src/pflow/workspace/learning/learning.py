@@ -31,7 +31,8 @@ from pflow.execution.workflow_source import find_source
 from pflow.planning.learning.act import act_of
 from pflow.planning.learning.document_text import write_yaml
 from pflow.planning.learning.hide import hide_secrets
-from pflow.planning.learning.learner import Learned, Question, Wishes, learn_document
+from pflow.planning.learning.learned import Learned, Question, Wishes
+from pflow.planning.learning.learner import learn_document
 from pflow.planning.learning.literal import Task
 from pflow.planning.learning.select import Chosen, choose, task_range, task_words
 from pflow.workspace.learning.lesson import Lesson, Proof
@@ -108,6 +109,7 @@ class Learning:
         name: str = "",
         file: Path | None = None,
         is_draft: bool = False,
+        overwrite: bool = False,
         description: str = "",
     ) -> Lesson:
         """A workflow that does what was done in a session, proven by a replay and kept with a test.
@@ -119,9 +121,17 @@ class Learning:
         """
         selection = _Selection(first=first, last=last, numbers=frozenset(numbers), keep_all=keep_all)
         lesson = self._study(session, selection, Wishes(llm=llm, bindings=bindings or {}), description)
-        if name and not is_draft and WorkflowManager(self._wiring.home).exists(name):
-            raise ExistsError(f"a workflow `{name}` exists already", suggestions=["choose another `--name`"])
-        return _Keeper(self._wiring).keep(lesson, name, file, is_draft=is_draft)
+        if not overwrite:
+            self._check_free(name if not is_draft else "", file)
+        return _Keeper(self._wiring).keep(lesson, name, file, is_draft=is_draft, overwrite=overwrite)
+
+    def _check_free(self, name: str, file: Path | None) -> None:
+        """Raise `ExistsError` rather than put something in the place of a workflow."""
+        advice = ["choose another name, or add `--overwrite`"]
+        if name and WorkflowManager(self._wiring.home).exists(name):
+            raise ExistsError(f"a workflow `{name}` exists already", suggestions=advice)
+        if file is not None and file.exists():
+            raise ExistsError(f"the file `{file}` exists already", suggestions=advice)
 
     def _study(self, session: Session, selection: _Selection, wishes: Wishes, description: str = "") -> _Studied:
         """The same, with nothing kept."""
@@ -248,7 +258,7 @@ class _Keeper:
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
 
-    def keep(self, studied: _Studied, name: str, file: Path | None, *, is_draft: bool) -> Lesson:
+    def keep(self, studied: _Studied, name: str, file: Path | None, *, is_draft: bool, overwrite: bool) -> Lesson:
         lesson = studied.lesson()
         if file is not None:
             write_atomic(file, studied.text.encode())
@@ -258,7 +268,7 @@ class _Keeper:
         name = name or str(studied.document["name"])
         manager = WorkflowManager.for_drafts(home) if is_draft else WorkflowManager(home)
         text = WorkflowText(data=studied.text.encode(), form="yaml")
-        path = manager.save(name, text, str(studied.document["description"]), overwrite=is_draft)
+        path = manager.save(name, text, str(studied.document["description"]), overwrite=is_draft or overwrite)
         lesson = lesson._replace(is_draft=is_draft)
         folder = home.tests
         make_folder(folder)

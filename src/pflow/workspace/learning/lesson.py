@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pflow.core.frozen import Frozen
 from pflow.core.json_type import Json
-from pflow.planning.learning.learner import LearnedStep, Question
+from pflow.planning.learning.learned import LearnedStep, Question
 
 
 class Proof(Frozen):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
+
 from pflow.core.cassette.cassette import Cassette, Recorded
 from pflow.core.json_type import JsonView
 from pflow.core.setting.redactor import Redactor
@@ -13,7 +15,7 @@ from pflow.execution.replay.matching import Matching
 from pflow.execution.replay.player import Player
 from pflow.execution.replay.replay import Replayed
 from pflow.planning.learning.act import Act
-from pflow.planning.learning.learner import Learned, LearnedStep
+from pflow.planning.learning.learned import Learned, LearnedStep
 from pflow.planning.learning.mutate import Mutation, find_mutation
 from pflow.workspace.learning.lesson import Proof
 
@@ -44,6 +46,10 @@ class Answers:
         if step.text is not None:
             self._prompts[path] = asked
             return gap_outputs(step)
+        outputs = self._find(step, path, index, asked)
+        return None if outputs is None else as_kept(outputs)
+
+    def _find(self, step: LearnedStep, path: str, index: int, asked: JsonView) -> JsonView | None:
         act = self._take(step, asked)
         if act is not None:
             self.equal += 1
@@ -70,6 +76,12 @@ class Answers:
                 self._left[step.id].remove(act)
                 return act
         return None
+
+
+def as_kept(outputs: JsonView) -> JsonView:
+    """Outputs in the order in which a cassette's file has their fields: texts may be made of them."""
+    kept: JsonView = orjson.loads(orjson.dumps(outputs, option=orjson.OPT_SORT_KEYS))
+    return kept
 
 
 def gap_outputs(step: LearnedStep) -> JsonView:

@@ -9,7 +9,7 @@ import orjson
 
 from pflow.core.json_type import Json
 from pflow.planning.learning.document_text import write_yaml
-from pflow.planning.learning.learner import LearnedStep
+from pflow.planning.learning.learned import LearnedStep
 from pflow.workspace.learning.lesson import Proof
 
 _LARGE_BYTES = 8 << 10

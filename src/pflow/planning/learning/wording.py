@@ -1,0 +1,66 @@
+"""Small rules for how documents name and order what was learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pflow.core.json_type import Json
+from pflow.core.template.compiled import ValuePath
+from pflow.planning.learning.act import Act
+from pflow.planning.learning.bind import seen_outputs
+from pflow.planning.learning.leaf import spell_path
+from pflow.planning.learning.learned import LearnedStep
+from pflow.planning.learning.source import Produced
+
+
+def option_of(act: Act, path: ValuePath) -> str:
+    """The option before a word of a command, as a name."""
+    command = act.params.get("command")
+    place = path[-1]
+    if not isinstance(command, list) or not isinstance(place, int) or place == 0:
+        return ""
+    before = str(command[place - 1])
+    return slug_of(before).replace("-", "_") if before.startswith("--") and "=" not in before else ""
+
+
+def said_of(act: Act) -> Json:
+    """What the agent said before a call, in a line."""
+    return {"description": act.said.strip().splitlines()[0][:200]} if act.said.strip() else {}
+
+
+def is_ordered_by_data(nodes: Sequence[Json], steps: Sequence[LearnedStep]) -> bool:
+    """Whether the order follows from what steps take from each other: only the last thing done has an effect."""
+    effects = [position for position, step in enumerate(steps) if any(act.effects for act in step.acts)]
+    return len(nodes) > 1 and all(position == len(steps) - 1 for position in effects)
+
+
+def shown_output(produced: Produced) -> str:
+    if produced.is_loop:
+        return "results"
+    outputs = seen_outputs(produced.outputs)
+    return next(
+        (name for name in ("result", "stdout", "content", "response") if name in outputs), next(iter(outputs), "")
+    )
+
+
+def take_around(texts: Sequence[str]) -> tuple[str, list[str], str]:
+    """What all texts begin with up to a sign, what is left of each, and what all end with."""
+    left = texts[0]
+    while left and not (left[-1] in "/ =:" and all(text.startswith(left) for text in texts)):
+        left = left[:-1]
+    cores = [text[len(left) :] for text in texts]
+    return left, cores, ""
+
+
+def spell(path: ValuePath) -> str:
+    """An argument as a person names it."""
+    return spell_path(path).lstrip(".")
+
+
+def span_of(acts: Sequence[Act]) -> str:
+    return f"{acts[0].number}–{acts[-1].number}"
+
+
+def slug_of(label: str) -> str:
+    kept = "".join(char if char.isascii() and char.isalnum() else "-" for char in label.lower())
+    return "-".join(part for part in kept.split("-") if part) or "step"
