@@ -128,6 +128,12 @@ def test_a_run_of_a_document_that_is_nowhere_becomes_a_test_with_the_document(pf
     assert pflow("test").code == 0
 
 
+def test_a_workflow_that_declares_no_outputs_is_tested_by_what_it_gives(pflow: Pflow) -> None:
+    Path("a.yaml").write_text("nodes: [{id: a, type: echo, params: {text: x}}]")
+    Path("a.test.yaml").write_text("tests: {t: {expect: {outputs: {text: x}, that: ['outputs.text == \"x\"']}}}")
+    assert pflow("test").code == 0
+
+
 def test_tests_of_a_saved_workflow_are_in_the_home(pflow: Pflow, document: Path, home: Path) -> None:
     pflow("workflow", "save", "lines.yaml", "lines")
     pflow("run", "lines", "folder=files")

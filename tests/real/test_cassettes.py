@@ -152,3 +152,27 @@ def test_a_single_character_that_matters_is_enough(
     case = play(tests, tmp_path, task)
     assert case.outcome == "failed"
     assert case.cause.first.startswith(named)
+
+
+def test_a_cassette_whose_tool_has_changed_is_stale_until_that_tool_is_called_again(
+    tests: Path, fresh: Program, synced: Any
+) -> None:
+    tape = tests / "revenue.as-recorded.cassette.jsonl"
+    head, _, rest = tape.read_text().partition("\n")
+    header = json.loads(head)
+    name = "mcp-sqlite-list-tables"
+    header["tools"][name] = "0" * 64
+    [param] = header["definitions"][name]["interface"]["params"] or [None]
+    assert param is None
+    header["definitions"][name]["interface"]["params"] = [{"name": "pattern", "type": "string", "required": True}]
+    tape.write_text(json.dumps(header) + "\n" + rest)
+    file = str(tests / "revenue.test.yaml")
+    [case] = fresh("test", file, code=2)["data"]["files"][0]["tests"]
+    assert case["outcome"] == "wrong"
+    assert f"is stale: `{name}` has changed since" in case["error"]["message"]
+    assert "pattern" in case["error"]["message"]
+    assert "--record new" in case["error"]["suggestions"][0]
+    [case] = fresh("test", file, "--record", "new")["data"]["files"][0]["tests"]
+    assert case["calls"] == {"replayed": 4, "stubbed": 0, "live": 1}
+    [case] = fresh("test", file)["data"]["files"][0]["tests"]
+    assert case["calls"] == {"replayed": 5, "stubbed": 0, "live": 0}

@@ -324,3 +324,12 @@ def test_tokens_and_cost_are_told_of_the_step_and_of_the_run(page: Served) -> No
     trace = page.do(lambda workspace: workspace.show_run(run))
     assert data["tokens"] == data["steps"][0]["tokens"] == trace["tokens"]
     assert data["tokens"] > 0
+
+
+def test_a_run_is_made_a_test_once_under_one_name(page: Served) -> None:
+    run = page.run(TWO)
+    made = page.ask(f"/api/runs/{run}/test", method="POST", body={"name": "two steps"})
+    assert made.status == 200, made.json
+    assert Path(made.json["data"]["file"]) == page.home.tests / "two.test.yaml"
+    again = page.ask(f"/api/runs/{run}/test", method="POST", body={"name": "two steps"})
+    assert again.json["error"]["type"] == "exists"

@@ -389,3 +389,14 @@ def test_a_run_as_one_file_shows_the_same_and_asks_for_nothing(browser: Browser,
     assert watched.page.evaluate("window.hurt") is None
     watched.check()
     watched.close()
+
+
+def test_a_run_becomes_a_test_at_a_click(page: Served, visit: Open) -> None:
+    run = page.run({"name": "two", "nodes": [{"id": n, "type": "echo", "params": {"text": n}} for n in ("a", "b")]})
+    watched = visit(f"/runs/{run}")
+    watched.page.get_by_role("button", name="Use as test").click()
+    see(watched.page.locator(".banner[role=status]")).to_contain_text("two.test.yaml")
+    see(watched.page.get_by_role("button", name="Use as test")).to_have_count(0)
+    made = page.home.tests / "two.test.yaml"
+    [case] = page.do(lambda workspace: workspace.tests.run(made)).cases
+    assert case.outcome == "passed", case.error

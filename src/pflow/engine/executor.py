@@ -246,6 +246,10 @@ class Executor:
         """From now on, record that a run begins or goes on, and leave it to those who drive runs for others."""
         self._records_only = True
 
+    def play_from(self, tape: Tape) -> None:
+        """From now on, let a tape answer steps in place of their code."""
+        self._shared = self._shared._replace(tape=tape)
+
     def stop(
         self,
         run_id: str | None = None,

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pflow.adapters.telemetry import Telemetry
     from pflow.core.setting.place import Place
     from pflow.engine.asking.waits import Patience
-    from pflow.engine.attempt.tape import Tape
     from pflow.engine.attempt.turn import Limits
     from pflow.engine.executor import Executor
     from pflow.engine.model.llm import LLM
@@ -317,8 +316,8 @@ class Wiring:
         """The child processes that a process keeps ready which lives on after a run."""
         return self._parts.get("workers")
 
-    def executor(self, observer: Observer | None, *, use_cache: bool = True, tape: Tape | None = None) -> Executor:
-        """An executor for one event loop. A `tape` answers steps in place of their code."""
+    def executor(self, observer: Observer | None, *, use_cache: bool = True) -> Executor:
+        """An executor for one event loop."""
         from pflow.engine.attempt.turn import Turns  # lazy: asyncio costs 20 ms, only to run
         from pflow.engine.executor import Executor  # lazy: asyncio and the engine cost 30 ms, only to run
 
@@ -337,7 +336,6 @@ class Wiring:
             lends=self.lends,
             ticket=self._parts.get("ticket", 0),
             holds=self._parts.get("holds"),
-            tape=tape,
             spread=self._spread,
         )
 

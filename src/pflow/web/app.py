@@ -83,6 +83,7 @@ class Pages:
             ("/api/runs/{run}/resume", action.resume_run),
             ("/api/runs/{run}/answer", action.answer_run),
             ("/api/runs/{run}/fork", action.fork_run),
+            ("/api/runs/{run}/test", action.make_test),
             ("/api/workflows/{run:path}/run", action.run_workflow),
         ]
         routes = [Route(path, self._guarded(handler), methods=["GET"]) for path, handler in get]

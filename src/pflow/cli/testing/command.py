@@ -86,6 +86,8 @@ def test(
     details: dict[int, str] = {}
     for file in files:
         result = tests.run(file, choice)
+        if result.source == str(file):
+            result = result._replace(source=_short(file))
         if result.cases or result.error is not None:
             results.append(result)
             _show(console, result, details, strict=strict)

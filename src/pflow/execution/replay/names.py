@@ -55,7 +55,7 @@ class CaseCheck:
         for index, name in enumerate(expected.reached):
             yield from self._known(name, self._steps, "step", (*expect, "reached", index))
         yield from self._all_known(expected.steps, (*expect, "steps"))
-        for name in expected.outputs:
+        for name in expected.outputs if self._plan.outputs else ():  # without any, what its last steps gave counts
             yield from self._known(name, self._plan.outputs, "output", (*expect, "outputs", name), key=True)
         pairs = {(edge.source, edge.target) for _, _, edge in edges_of(self._plan)}
         for index, (source, target) in enumerate(expected.edges):
@@ -106,7 +106,7 @@ class CaseCheck:
         calls = of_schema({"type": "object", "additionalProperties": {"type": "integer"}})
         return {
             "inputs": of_fields(inputs),
-            "outputs": of_fields(outputs),
+            "outputs": of_fields(outputs) if outputs else UNKNOWN,
             "steps": of_fields(steps),
             "status": status,
             "calls": calls,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from pflow.adapters.memory_journal import MemoryJournal
+from pflow.core.advice import Advice
 from pflow.core.cassette.cassette import Cassette, Recorded
 from pflow.core.errors import UsageError
 from pflow.core.event import Event
@@ -102,13 +103,14 @@ def run_for_real(
     player = Player(cassette, wiring.redactor, stubs=stubs, asks_on=True, stale=stale)
     player.started_at, player.date = begin_at(None)
     bound = bind(wiring, plan, given_inputs(plan, cassette, inputs))
-    executor = wiring.executor(None, use_cache=False, tape=player)
+    executor = wiring.executor(None, use_cache=False)
+    executor.play_from(player)
     run_id = new_run_id()
     result = _drive(executor, wiring.services, plan, bound, run_id, None)
     if result.status not in ("completed", "failed"):
         raise UsageError(
             f"the run `{run_id}` is {result.status}, and a test needs one that is over",
-            suggestions=["answer the step with `stub`", "see it through, then `pflow runs show RUN --as-test NAME`"],
+            suggestions=["answer the step with `stub`", Advice("see it through, then `{make_test}`", run=run_id)],
         )
     return run_id, _told(cassette, player, result, wiring.journal, wiring.redactor, bound)
 

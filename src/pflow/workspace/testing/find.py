@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pflow.core.advice import Advice
 from pflow.core.errors import NotFoundError
 from pflow.core.file.home import Home
 from pflow.core.suggest import did_you_mean
@@ -57,7 +58,7 @@ def _meant(word: str, home: Home, here: Path) -> list[Path]:
     near = did_you_mean(stem, names)
     raise NotFoundError(
         f"`{word}` has no tests: there is no `{stem}.test.yaml`",
-        suggestions=[*([near] if near else []), "make one of a run: `pflow runs show RUN --as-test NAME`"],
+        suggestions=[*([near] if near else []), Advice("make one of a run: `{make_test}`", run="RUN")],
     )
 
 

@@ -33,12 +33,13 @@ _DOCUMENTS = (".yaml", ".yml", ".json", ".pflow.md")
 
 
 class Choice(Frozen):
-    """Which tests run, and how. `text` must be in the name of a test. With `live` they run for real.
+    """Which tests run, and how: those with `text` in their name, or with this very `name`.
 
-    With `update`, expected outputs become those that there are.
+    With `live` they run for real; with `update`, expected outputs become those that there are.
     """
 
     text: str = ""
+    name: str = ""
     record: Recording = "none"
     update: bool = False
     strict: bool = False
@@ -65,7 +66,8 @@ class SuiteRun:
         workflow = read.suite.workflow or self._beside()
         if read.issues:
             return self._wrong(workflow, _file_error(self._file, read.issues), read.places)
-        chosen = [case for case in read.suite.cases if self._choice.text.lower() in case.name.lower()]
+        text, name = self._choice.text.lower(), self._choice.name
+        chosen = [case for case in read.suite.cases if text in case.name.lower() and name in ("", case.name)]
         results: list[CaseResult] = []
         for case in chosen:
             try:
