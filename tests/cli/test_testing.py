@@ -281,6 +281,18 @@ def test_a_run_is_played_against_an_edited_document_before_anything_runs(pflow: 
     assert pflow("runs", "list", "--json").json["data"]["runs"][1:] == []
 
 
+def test_what_is_written_is_as_open_to_others_as_its_directory(pflow: Pflow, document: Path) -> None:
+    Path().absolute().chmod(0o755)
+    pflow("run", "lines.yaml", "folder=files")
+    pflow("runs", "show", "latest", "--as-test", "two files")
+    made = [*Path().glob("lines.test.yaml"), *Path().glob("*.jsonl")]
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o644, 0o644]
+    made[0].chmod(0o640)
+    made[0].write_text(made[0].read_text().replace("files: 2", "files: 3"))
+    assert pflow("test", "--update").code == 0
+    assert made[0].stat().st_mode & 0o777 == 0o640
+
+
 def test_recording_a_run_twice_leaves_the_same_bytes(pflow: Pflow, document: Path) -> None:
     assert "recorded 3 calls to lines.cassette.jsonl" in pflow("run", "lines.yaml", "--record", "folder=files").err
     first = Path("lines.cassette.jsonl").read_bytes()

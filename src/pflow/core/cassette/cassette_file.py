@@ -12,7 +12,7 @@ import orjson
 
 from pflow.core.cassette.cassette import FORMAT, Cassette, Recorded
 from pflow.core.errors import SecurityError, UsageError
-from pflow.core.file.atomic import make_folder, write_atomic
+from pflow.core.file.author_file import write_file
 from pflow.core.setting.token_shape import has_token
 
 _LARGE_BYTES = 64 << 10
@@ -45,11 +45,9 @@ def write_cassette(path: Path, cassette: Cassette, names_in: Callable[[str], tup
             _check_secrets(text, names_in)
     if _holds(path, cassette):
         return False
-    if values:
-        make_folder(values_folder(path))
     for digest, data in values.items():
-        write_atomic(values_folder(path) / f"{digest}.json", data)
-    write_atomic(path, b"\n".join(lines) + b"\n")
+        write_file(values_folder(path) / f"{digest}.json", data)
+    write_file(path, b"\n".join(lines) + b"\n")
     _remove_values(path, values)
     return True
 
