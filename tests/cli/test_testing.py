@@ -315,6 +315,24 @@ def test_a_run_that_gives_a_token_is_not_recorded(pflow: Pflow) -> None:
     assert [path.name for path in Path().glob("*.test.yaml")] == []
 
 
+def test_a_run_with_a_secret_that_nobody_knows_any_more_is_played_with_what_stands_for_it(pflow: Pflow) -> None:
+    document = """\
+inputs: {token: {type: string, secret: true}}
+nodes:
+  - {id: say, type: shell, params: {command: "echo Bearer ${token}"}}
+  - {id: again, type: shell, params: {command: "echo ${say.stdout}!"}}
+outputs: {text: "${again.stdout}"}
+"""
+    Path("s.yaml").write_text(document)
+    assert pflow("run", "s.yaml", "token=hunter2hunter2").code == 0
+    assert pflow("runs", "show", "latest", "--as-test", "t").code == 0
+    assert '"Bearer «secret:token»!"' in Path("s.test.yaml").read_text()
+    assert not any("hunter2" in path.read_text() for path in Path().glob("s.*"))
+    said = pflow("test")
+    assert said.code == 0, said
+    assert "2 calls replayed" in said.out
+
+
 WRONG = [
     ("tests: {t: {casette: x}}", "did you mean `cassette`?"),
     ("tests: {t: {expect: {outputs: {fils: 1}}}}", "did you mean `files`?"),
@@ -365,6 +383,9 @@ def test_a_type_error_in_an_expression_is_shown_at_its_place(pflow: Pflow, docum
         (lambda text: text.replace('"cassette":1', '"cassette":7'), "is a cassette of version `7`"),
         (lambda text: text + text.splitlines()[1] + "\n", "repeats the call of line 2"),
         (lambda text: text.replace('"path":"files/a"}', '"path":"files/x"}'), "was changed: its key is not that"),
+        (lambda text: '{"cassette": 1, "inputs": 3}', "has a `inputs` that is not an object"),
+        (lambda text: text.splitlines()[0] + '\n{"step": 1, "gave": 2}\n', "line 2 of"),
+        (lambda text: text.splitlines()[0] + '\n{"step": "a", "type": 3, "params": []}\n', "line 2 of"),
         (lambda text: "", "is not a JSON object"),
         (lambda text: text[:-40], "is not a JSON object"),
     ],
