@@ -281,6 +281,18 @@ def test_a_run_is_played_against_an_edited_document_before_anything_runs(pflow: 
     assert pflow("runs", "list", "--json").json["data"]["runs"][1:] == []
 
 
+def test_what_is_written_is_as_open_to_others_as_its_directory(pflow: Pflow, document: Path) -> None:
+    Path().absolute().chmod(0o755)
+    pflow("run", "lines.yaml", "folder=files")
+    pflow("runs", "show", "latest", "--as-test", "two files")
+    made = [*Path().glob("lines.test.yaml"), *Path().glob("*.jsonl")]
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o644, 0o644]
+    made[0].chmod(0o640)
+    made[0].write_text(made[0].read_text().replace("files: 2", "files: 3"))
+    assert pflow("test", "--update").code == 0
+    assert made[0].stat().st_mode & 0o777 == 0o640
+
+
 def test_recording_a_run_twice_leaves_the_same_bytes(pflow: Pflow, document: Path) -> None:
     assert "recorded 3 calls to lines.cassette.jsonl" in pflow("run", "lines.yaml", "--record", "folder=files").err
     first = Path("lines.cassette.jsonl").read_bytes()
@@ -301,6 +313,24 @@ def test_a_run_that_gives_a_token_is_not_recorded(pflow: Pflow) -> None:
     assert not Path("t.cassette.jsonl").exists()
     assert pflow("runs", "show", "latest", "--as-test", "x").code == 3
     assert [path.name for path in Path().glob("*.test.yaml")] == []
+
+
+def test_a_run_with_a_secret_that_nobody_knows_any_more_is_played_with_what_stands_for_it(pflow: Pflow) -> None:
+    document = """\
+inputs: {token: {type: string, secret: true}}
+nodes:
+  - {id: say, type: shell, params: {command: "echo Bearer ${token}"}}
+  - {id: again, type: shell, params: {command: "echo ${say.stdout}!"}}
+outputs: {text: "${again.stdout}"}
+"""
+    Path("s.yaml").write_text(document)
+    assert pflow("run", "s.yaml", "token=hunter2hunter2").code == 0
+    assert pflow("runs", "show", "latest", "--as-test", "t").code == 0
+    assert '"Bearer «secret:token»!"' in Path("s.test.yaml").read_text()
+    assert not any("hunter2" in path.read_text() for path in Path().glob("s.*"))
+    said = pflow("test")
+    assert said.code == 0, said
+    assert "2 calls replayed" in said.out
 
 
 WRONG = [
@@ -353,6 +383,9 @@ def test_a_type_error_in_an_expression_is_shown_at_its_place(pflow: Pflow, docum
         (lambda text: text.replace('"cassette":1', '"cassette":7'), "is a cassette of version `7`"),
         (lambda text: text + text.splitlines()[1] + "\n", "repeats the call of line 2"),
         (lambda text: text.replace('"path":"files/a"}', '"path":"files/x"}'), "was changed: its key is not that"),
+        (lambda text: '{"cassette": 1, "inputs": 3}', "has a `inputs` that is not an object"),
+        (lambda text: text.splitlines()[0] + '\n{"step": 1, "gave": 2}\n', "line 2 of"),
+        (lambda text: text.splitlines()[0] + '\n{"step": "a", "type": 3, "params": []}\n', "line 2 of"),
         (lambda text: "", "is not a JSON object"),
         (lambda text: text[:-40], "is not a JSON object"),
     ],

@@ -85,7 +85,7 @@ from pflow.core.cassette.cassette import Cassette, Recorded
 from pflow.core.cassette import cassette_file
 from pflow.core.file import atomic
 at, path = int(sys.argv[1]), Path(sys.argv[2])
-real, count = {name: getattr(os, name) for name in ("write", "fsync", "replace", "mkdir")}, 0
+real, count = {name: getattr(os, name) for name in ("fsync", "replace", "mkdir", "chmod", "unlink", "rmdir")}, 0
 def counted(name):
     def call(*words, **more):
         global count

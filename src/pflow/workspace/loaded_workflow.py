@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 from pflow.core.document.document import Input
 from pflow.execution.check import Checked
@@ -11,6 +12,10 @@ from pflow.execution.live_run import LiveRun
 from pflow.execution.outcome import Outcome
 from pflow.execution.workflow_source import Workflow
 from pflow.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pflow.core.cassette.cassette import Cassette
+    from pflow.execution.replay.replay import Replayed
 
 
 class LoadedWorkflow:
@@ -47,6 +52,10 @@ class LoadedWorkflow:
     def resume(self, run_id: str, /, *, rerun_in_doubt: bool = False, **inputs: object) -> Outcome:
         """Take a run up again where it ended, with this workflow as it is now: only what changed runs again."""
         return self._workspace.resume(run_id, edited=self._workflow, params=inputs, rerun_in_doubt=rerun_in_doubt)
+
+    def replay(self, cassette: Cassette | Path | str, /, **inputs: object) -> Replayed:
+        """Play it with the answers of a cassette, or of a cassette's file; nothing is started, reached or kept."""
+        return self._workspace.replay(self._checked, cassette, inputs)
 
     def close(self) -> None:
         """Close the workspace."""

@@ -16,7 +16,7 @@ from pflow.cli.testing.junit import junit_text
 from pflow.cli.testing.text import case_details, case_line, coverage_lines
 from pflow.core.error_text import render_error
 from pflow.core.errors import UsageError
-from pflow.core.file.atomic import write_atomic
+from pflow.core.file.author_file import write_file
 from pflow.core.printable import escape
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def test(
             suggestions=["make one of a run: `pflow runs show RUN --as-test NAME`"],
         )
     if junit:
-        write_atomic(Path(junit).absolute(), junit_text(results, details).encode())
+        write_file(Path(junit).absolute(), junit_text(results, details).encode())
     code = max(result.exit_code for result in results)
     short = [one for one in results if cov_min is not None and one.coverage and one.coverage.percent < cov_min]
     for one in short:

@@ -12,7 +12,7 @@ import orjson
 
 from pflow.core.cassette.cassette import FORMAT, Cassette, Recorded
 from pflow.core.errors import SecurityError, UsageError
-from pflow.core.file.atomic import make_folder, write_atomic
+from pflow.core.file.author_file import write_file
 from pflow.core.setting.token_shape import has_token
 
 _LARGE_BYTES = 64 << 10
@@ -20,7 +20,11 @@ _DIGEST_CHARACTERS = 40
 _SORTED = orjson.OPT_SORT_KEYS
 _OWN = ("key", "n")
 """Fields of a line that are not those of a call: what identifies it, and which of several it is."""
-_HEADER = ("workflow", "inputs", "at", "pflow", "run_id", "tools", "definitions", "date", "state")
+_HEADER: Mapping[str, type[str] | type[dict[str, object]]] = {
+    **dict.fromkeys(("workflow", "at", "pflow", "run_id", "date"), str),
+    **dict.fromkeys(("inputs", "tools", "definitions", "state"), dict),
+}
+"""The fields of the header, and what each holds."""
 
 
 def values_folder(path: Path) -> Path:
@@ -45,11 +49,9 @@ def write_cassette(path: Path, cassette: Cassette, names_in: Callable[[str], tup
             _check_secrets(text, names_in)
     if _holds(path, cassette):
         return False
-    if values:
-        make_folder(values_folder(path))
     for digest, data in values.items():
-        write_atomic(values_folder(path) / f"{digest}.json", data)
-    write_atomic(path, b"\n".join(lines) + b"\n")
+        write_file(values_folder(path) / f"{digest}.json", data)
+    write_file(path, b"\n".join(lines) + b"\n")
     _remove_values(path, values)
     return True
 
@@ -98,19 +100,27 @@ def read_cassette(path: Path) -> Cassette:
             f"`{path}` is a cassette of version `{header.get('cassette')}`; this release reads version {FORMAT}",
             suggestions=["record it again"],
         )
+    for name, kind in _HEADER.items():
+        if not isinstance(header.get(name, kind()), kind):
+            raise UsageError(
+                f"the header of `{path}` has a `{name}` that is not {'text' if kind is str else 'an object'}",
+                suggestions=["record it again"],
+            )
     calls: list[Recorded] = []
     gave: dict[str, Mapping[str, str]] = {}
     seen: dict[tuple[str, object], int] = {}
     for number, line in enumerate(lines[1:], 2):
         data = _parse(path, number, line)
-        if set(data) == {"step", "gave"}:
+        if set(data) == {"step", "gave"} and isinstance(data["gave"], dict):
             gave[str(data["step"])] = data["gave"]
             continue
         try:
             fields: dict[str, Any] = {name: _whole(path, value) for name, value in data.items() if name not in _OWN}
             call = Recorded(**fields)
         except TypeError:
-            raise UsageError(f"line {number} of `{path}` is not a recorded call") from None
+            raise _no_call(path, number) from None
+        if not _is_sound(call):
+            raise _no_call(path, number)
         if data.get("key") != call.key:
             raise UsageError(
                 f"line {number} of `{path}` was changed: its key is not that of its params",
@@ -124,7 +134,23 @@ def read_cassette(path: Path) -> Cassette:
             )
         seen[place] = number
         calls.append(call)
-    return Cassette(calls=tuple(calls), gave=gave, **{name: header[name] for name in _HEADER if name in header})
+    return Cassette(calls=tuple(calls), gave=gave, **{name: header.get(name, kind()) for name, kind in _HEADER.items()})
+
+
+def _no_call(path: Path, number: int) -> UsageError:
+    return UsageError(f"line {number} of `{path}` is not a recorded call", suggestions=["record it again"])
+
+
+def _is_sound(call: Recorded) -> bool:
+    """Whether the fields of a call are what they should be: the file may have been edited."""
+    texts, objects = (call.step, call.type, call.action), (call.params, call.reads)
+    given = call.outputs if call.error is None else call.error
+    return (
+        all(isinstance(one, str) for one in texts)
+        and all(isinstance(one, Mapping) for one in objects)
+        and isinstance(given, Mapping)
+        and isinstance(call.ms, int | float)
+    )
 
 
 def _line(call: Recorded, values: dict[str, bytes], numbers: dict[str, int]) -> bytes:

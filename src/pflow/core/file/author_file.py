@@ -1,4 +1,4 @@
-"""Replaces a file that a person works on, wherever it lies: at once, with the permissions that it had."""
+"""Writes files that a person works on, wherever they lie: at once, with the permissions that they had."""
 
 from __future__ import annotations
 
@@ -9,25 +9,45 @@ from pathlib import Path
 from pflow.core.errors import StorageError
 from pflow.core.file.os_call import storage_error
 
+_READ_AND_WRITE = 0o666
+
 
 def replace_file(path: Path, before: bytes, after: bytes) -> None:
     """Make the file, also behind a link, hold `after`; raises `StorageError` if it no longer holds `before`."""
     target = path.resolve()
-    temp = target.parent / f".{target.name}.{os.urandom(8).hex()}.tmp"
     try:
         if target.read_bytes() != before:
             raise StorageError(f"`{path}` has changed meanwhile, and was left as it is", suggestions=["try again"])
         mode = stat.S_IMODE(target.stat().st_mode)
         if not os.access(target, os.W_OK):
             raise StorageError(f"`{path}` is read-only", suggestions=["make it writable, or leave it as it is"])
-        try:
-            with temp.open("xb") as file:
-                file.write(after)
-                file.flush()
-                os.fsync(file.fileno())
-            temp.chmod(mode)
-            temp.replace(target)
-        finally:
-            temp.unlink(missing_ok=True)
+        _put(target, after, mode)
     except OSError as error:
         raise storage_error("write", path, error) from error
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Make a file, also behind a link, hold `data`; after a crash it holds that, or what it held before.
+
+    A new one is as open to others as the directory that it is in.
+    """
+    target = path.resolve()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        found = target if target.exists() else target.parent
+        _put(target, data, stat.S_IMODE(found.stat().st_mode) & _READ_AND_WRITE)
+    except OSError as error:
+        raise storage_error("write", path, error) from error
+
+
+def _put(target: Path, data: bytes, mode: int) -> None:
+    temp = target.parent / f".{target.name}.{os.urandom(8).hex()}.tmp"
+    try:
+        with temp.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temp.chmod(mode)
+        temp.replace(target)
+    finally:
+        temp.unlink(missing_ok=True)

@@ -56,7 +56,7 @@ class Player:
         asks_on: bool = False,
         stale: Collection[str] = (),
     ) -> None:
-        self.started_at = datetime.fromisoformat(cassette.at).timestamp() if cassette.at else 0.0
+        self.started_at = _moment(cassette.at)
         self.date = cassette.date or cassette.at[:10]
         self._calls = cassette.calls
         self._redactor = redactor
@@ -133,6 +133,14 @@ class Player:
         near = max(same, key=lambda call: (_likeness(call.params, asked), call.step == step), default=None)
         recorded = sum(call.key == key for call in same)
         return Unrecorded(step=step, type=node_type, params=asked, nearest=near, recorded=recorded)
+
+
+def _moment(text: str) -> float:
+    """When a run began; a cassette that was written by hand may not say."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def recorded_error(error: JsonView) -> PflowError:

@@ -14,7 +14,7 @@ from pflow.core.cassette.cassette_file import write_cassette
 from pflow.core.document.parse import read_file
 from pflow.core.errors import ExistsError, PflowError, UsageError
 from pflow.core.event import RunStarted
-from pflow.core.file.atomic import write_atomic
+from pflow.core.file.author_file import write_file
 from pflow.core.frozen import Frozen
 from pflow.core.library.workflow_manager import WorkflowManager
 from pflow.core.suite.edit import add_case
@@ -74,7 +74,7 @@ def make_test(wiring: Wiring, run_id: str, name: str, *, file: Path | None = Non
         )
     document = _write_document(file.parent / place.workflow, place.document) if place.document is not None else None
     write_cassette(tape, cassette, wiring.redactor.names_in)
-    write_atomic(file, changed.encode())
+    write_file(file, changed.encode())
     return MadeTest(name=name, file=file, cassette=tape, calls=len(cassette.calls), document=document)
 
 
@@ -151,7 +151,7 @@ def _write_document(path: Path, document: object) -> Path:
             f"`{path}` holds another document than the run had",
             suggestions=["save the workflow under a name, or give the test file with `--file`"],
         )
-    write_atomic(path, data)
+    write_file(path, data)
     return path
 
 

@@ -48,7 +48,7 @@ class Testing:
     def replay(
         self,
         workflow: Workflow | Checked,
-        cassette: Cassette,
+        cassette: Cassette | Path | str,
         inputs: Mapping[str, object] | None = None,
         *,
         stubs: Mapping[str, JsonView] | None = None,
@@ -56,13 +56,16 @@ class Testing:
     ) -> Replayed:
         """Play a workflow with the answers of a cassette: nothing is started, reached or kept.
 
-        Inputs that are not given are those of the cassette. `stubs` answer steps by the path of their node, with
-        outputs or `{"error": {…}}`; those in `real` run. A call that was not recorded stops it: `unrecorded` names it.
-        Raises `DocumentError` for a workflow that cannot run, and `InputError`.
+        A path is that of a cassette's file. Inputs that are not given are those of the cassette. `stubs` answer steps
+        by the path of their node, with outputs or `{"error": {…}}`; those in `real` run. A call that was not recorded
+        stops it: `unrecorded` names it. Raises `DocumentError` for a workflow that cannot run, and `InputError`.
         """
+        from pflow.core.cassette.cassette_file import read_cassette  # lazy: with what follows
         from pflow.execution.check import Checked, check_source  # lazy: with what follows
         from pflow.execution.replay.replay import replay_checked  # lazy: most runs are not played again
 
+        if isinstance(cassette, Path | str):
+            cassette = read_cassette(Path(cassette))
         with self._wiring.registry.lending(cassette.definitions):
             if not isinstance(workflow, Checked):
                 source = find_source(workflow, self._wiring.home, self._wiring.projects)

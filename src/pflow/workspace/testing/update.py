@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pflow.core.file.atomic import write_atomic
+from pflow.core.file.author_file import write_file
 from pflow.core.suite.edit import replace_values
 from pflow.core.suite.match import mismatches
 from pflow.core.suite.suite import Case
@@ -32,5 +32,5 @@ def update_outputs(file: Path, results: Sequence[CaseResult], cases: Sequence[Ca
         updated.append(result)
     if changes:
         text = file.read_text(encoding="utf-8")
-        write_atomic(file, replace_values(text, changes).encode())
+        write_file(file, replace_values(text, changes).encode())
     return updated
