@@ -142,6 +142,7 @@ def main(args: list[str], pflow: Sequence[str]) -> int:
             say(USAGE)
             return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells have jobs in the background ignore
     cluster: Cluster | None = None
     try:
         cluster = Cluster(pflow)
