@@ -278,3 +278,14 @@ def test_numbers_of_a_result_are_words_of_commands(learn: Learn) -> None:
     assert view["batch"]["where"] == 'item.state == "open"'
     assert lesson["document"]["inputs"]["repo"]["default"] == "acme/site"
     assert lesson["replay"]["mutation"]["changed"] == ["gh-issue-view[0]"]
+
+
+def test_what_an_address_ends_with_is_taken_from_it(learn: Learn) -> None:
+    lesson = learn(
+        ("Bash", {"command": "gh pr create --fill"}, "https://github.com/acme/site/pull/42"),
+        ("Bash", {"command": "gh pr merge 42"}, ""),
+    )
+    assert node(lesson, "gh-pr-create-end")["params"]["value"].endswith('.split("/").last()')
+    assert node(lesson, "gh-pr-merge")["params"]["command"] == ["gh", "pr", "merge", "${gh-pr-create-end.value}"]
+    assert lesson["replay"]["mutation"]["changed"] == ["gh-pr-merge"]
+    assert lesson["proven"]
