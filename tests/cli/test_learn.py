@@ -239,7 +239,9 @@ def test_sessions_of_this_directory_are_listed_and_the_newest_is_taken(
     assert pflow("learn", "codex").code == 2
 
 
-@pytest.mark.parametrize("words", [["--calls", "3-1"], ["--calls", "x"], ["--bind", "nothing"], ["--calls", "9"]])
+@pytest.mark.parametrize(
+    "words", [["--calls", "3-1"], ["--calls", "x"], ["--bind", "nothing"], ["--calls", "9"], ["--from", "4"]]
+)
 def test_wrong_words_are_refused(pflow: Pflow, tmp_path: Path, words: list[str]) -> None:
     session = write_session(tmp_path / "s.jsonl", "/work/task", "Go", [("Bash", {"command": "touch x"}, "")])
     said = pflow("learn", str(session), *words)
