@@ -69,11 +69,11 @@ class Home:
         self.page = root / "page.json"
         """Where the page is served, if it is, and the token that opens it."""
 
+        self.tests = root / "tests"
+        """Tests of the library's workflows, and their cassettes."""
+
         self.sessions = root / "sessions"
         """Recorded sessions of agents."""
-
-        self.tests = root / "tests"
-        """Tests of saved workflows and drafts, with their cassettes."""
 
         self.key = root / "runs.key"
         """The key to credentials that runs came by, which the journal holds only encrypted."""
