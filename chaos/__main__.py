@@ -8,11 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-from chaos.campaign import Campaign, Chapter
+from chaos.campaign import Campaign
+from chaos.chapter import Chapter
 from chaos.ground import Ground
 from chaos.people import People
 from chaos.plan import FULL, SHORT, make_plan
-from chaos.table import table
+from chaos.table import findings, table
 from dev_install import SetupError
 
 LEASE = 3
@@ -33,13 +34,13 @@ def main() -> int:
     size = SHORT if options.short else FULL
     wanted = {name: getattr(options, name) for name in ("kills", "doubles", "temporal", "postgres")}
     size = size._replace(**{name: count for name, count in wanted.items() if count is not None})
+    began = time.monotonic()
     say(f"seed {options.seed}, lease {LEASE} s, {size.workers} workers, up to {size.runs} runs at a time")
     plan = make_plan(options.seed, size, LEASE)
     ground = Ground(size.workers, LEASE)
     people = People(ground, options.seed, size.runs)
     chapters: list[Chapter] = []
-    problem = ""
-    began = time.monotonic()
+    problem, strays = "", list[str]()
     try:
         people.start()
         campaign = Campaign(ground, people, size, say)
@@ -48,42 +49,23 @@ def main() -> int:
                 chapters.append(campaign.chapter(kind, faults, began + options.minutes * 60))
                 say(f"{kind}: {chapters[-1].faults} in {chapters[-1].seconds:.0f} s")
         people.end()
+        chapters = [campaign.judge_again(chapter) for chapter in chapters]
         problem = campaign.check_state()
+        strays = campaign.strays()
     except SetupError as error:
         problem = str(error)
     finally:
         if options.keep is not None:
             keep(ground, options.keep)
         behind = ground.close()
-    return report(chapters, people, problem, behind)
-
-
-def report(chapters: list[Chapter], people: People, problem: str, behind: list[str]) -> int:
-    """Say what came of it; the exit code."""
     say("")
     say(table(chapters))
-    for chapter in chapters:
-        found = chapter.verdict
-        for what, ones in (
-            ("lost", found.lost),
-            ("repeated after a later step", found.repeated),
-            ("repeated unasked", found.unasked),
-            ("ran though it should not", found.wrong),
-        ):
-            for one in ones:
-                say(f"{chapter.kind}: {what}: {one}")
-    for one in people.failed:
-        say(f"did not complete: {one}")
-    for token, run_id in ((token, run_id) for run_id, token in people.live.items()):
-        say(f"did not end: {token} ({run_id})")
-    for one in people.broken:
-        say(f"the people failed:\n{one}")
-    for one in behind:
-        say(f"left behind: {one}")
-    if problem:
-        say(f"error: {problem}")
-    clean = all(chapter.verdict.is_clean for chapter in chapters)
-    return 0 if clean and not (problem or behind or people.broken or people.live) else 1
+    found = [*findings(chapters), *people.findings(), *(f"a stray line: {one}" for one in strays)]
+    found += [f"left behind: {one}" for one in behind]
+    for one in [*found, *([f"error: {problem}"] if problem else [])]:
+        say(one)
+    say(f"{(time.monotonic() - began) / 60:.1f} minutes in all")
+    return 1 if found or problem else 0
 
 
 def keep(ground: Ground, folder: Path) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from chaos.chapter import Chapter
 from chaos.document import tell
 from chaos.ground import PATIENCE_SECONDS, Ground, Machine, until
-from chaos.judge import Verdict, judge, read
+from chaos.judge import Verdict, judge, read, strays
 from chaos.people import People
 from chaos.plan import DOUBLE, KILL, POSTGRES, TEMPORAL, Fault, Size
 from dev_install import SetupError
@@ -19,22 +19,8 @@ Say = Callable[[str], None]
 _TOLD_SECONDS = 60.0
 """How often it is said how far things are."""
 
-
-class Chapter(NamedTuple):
-    """What came of one kind of fault. `recoveries` are in leases: from a kill to the next effect of a run it hit."""
-
-    kind: str
-    faults: int
-    planned: int
-    verdict: Verdict
-    asked: int
-    recoveries: tuple[float, ...]
-    seconds: float
-
-    @property
-    def median(self) -> float | None:
-        """The middle one of the recoveries."""
-        return statistics.median(self.recoveries) if self.recoveries else None
+_TELLER = "state"
+"""The token of the run that tells what the others kept."""
 
 
 class Hit(NamedTuple):
@@ -70,27 +56,38 @@ class Campaign:
                 self._say(f"  {kind}: {done} of {len(faults)}, {len(self._people.expected[kind])} runs")
         self._people.drain()
         self._wait_for_end()
-        lines = read(self._ground.effects.read_text())
-        verdict = judge(lines, self._people.expected[kind], self._people.yeses)
         return Chapter(
             kind,
             done,
             len(faults),
-            verdict,
-            self._people.asked[kind],
-            tuple(self._recoveries()),
-            time.monotonic() - began,
+            self._judge(kind),
+            asked=self._people.asked[kind],
+            hit=sum(len(one.runs) for one in self._hits),
+            recoveries=tuple(self._recoveries()),
+            seconds=time.monotonic() - began,
         )
+
+    def judge_again(self, chapter: Chapter) -> Chapter:
+        """The same when all is over: a worker that stood still could have acted after its runs had ended."""
+        return chapter._replace(verdict=self._judge(chapter.kind))
+
+    def strays(self) -> list[str]:
+        """Lines of the effects file that no run should have left."""
+        return strays(read(self._ground.effects.read_text()), {_TELLER, *self._people.samples})
 
     def check_state(self) -> str:
         """What is wrong with what the runs kept; "" if nothing is."""
         with self._ground.open() as workspace:
-            workspace.run(tell(), {"token": "state", "file": str(self._ground.effects)})
+            workspace.run(tell(), {"token": _TELLER, "file": str(self._ground.effects)})
         lines = read(self._ground.effects.read_text())
         tokens = {token for token, sample in self._people.samples.items() if sample.name == "keeping"}
         kept = len({line.token for line in lines if line.token in tokens and line.step == "done"})
-        told = next((line.step for line in lines if line.token == "state"), "nothing")
+        told = next((line.step for line in lines if line.token == _TELLER), "nothing")
         return "" if told == f"total={kept}" else f"{kept} runs kept that they were there, but the state says {told}"
+
+    def _judge(self, kind: str) -> Verdict:
+        lines = read(self._ground.effects.read_text())
+        return judge(lines, self._people.expected[kind], self._people.yeses)
 
     def _wait_for_end(self) -> None:
         """Until no run lives. Those that never end are lost, which the effects show."""
@@ -103,20 +100,21 @@ class Campaign:
         until(lambda: self._people.live, "runs")
         time.sleep(fault.delay)
         machine = self._ground.machines[fault.victim % len(self._ground.machines)]
+        live = frozenset(self._people.live)
         match fault.kind:
             case kind if kind == KILL:
                 self._kill(machine)
             case kind if kind == DOUBLE:
-                self._freeze(machine)
+                self._freeze(machine, fault.away)
             case kind if kind == TEMPORAL:
                 self._ground.cluster.temporal.kill()
                 time.sleep(fault.away)
-                self._hit(frozenset(self._people.live))
+                self._hit(live)
                 self._ground.cluster.temporal.start()
             case kind if kind == POSTGRES:
                 self._ground.cluster.postgres.stop_at_once()
                 time.sleep(fault.away)
-                self._hit(frozenset(self._people.live))
+                self._hit(live)
                 self._ground.cluster.postgres.start()
 
     def _kill(self, machine: Machine) -> None:
@@ -124,22 +122,32 @@ class Campaign:
         machine.kill()
         self._hit(runs)
 
-    def _freeze(self, machine: Machine) -> None:
-        """Let a worker stand still until another has taken over what it drove; wake it, and kill the other."""
-        until(lambda: machine.is_ready() and machine.has(), "a run of the worker that is to stand still")
-        machine.freeze()
-        runs = machine.has()
+    def _freeze(self, machine: Machine, pause: float) -> None:
+        """Let a worker stand still until another has taken over what it drove; wake it, and soon kill the other."""
+        heir: Machine | None = None
+        while heir is None:  # what it drove may have ended at that very moment
+            until(lambda: machine.is_ready() and machine.has(), "a run of the worker that is to stand still")
+            machine.freeze()
+            heir = self._find_heir(machine)
+            machine.wake()
+        time.sleep(pause)
+        self._kill(heir)
+
+    def _find_heir(self, machine: Machine) -> Machine | None:
+        """The worker that takes over a run of one that stands still; none if its runs are over."""
         others = [one for one in self._ground.machines if one is not machine]
         before = {id(one): len(one.took()) for one in others}
-        over = time.monotonic() + 10 * self._ground.lease
-        heir: Machine | None = None
-        while heir is None and time.monotonic() < over:
+        runs = machine.has()
+        over = time.monotonic() + PATIENCE_SECONDS
+        while not runs.isdisjoint(self._people.live):
+            if time.monotonic() > over:
+                machine.wake()
+                raise SetupError(f"never happened: somebody takes over {', '.join(runs)}")
             time.sleep(0.02)
-            heir = next((one for one in others if runs & set(one.took()[before[id(one)] :])), None)
-        machine.wake()
-        if heir is None:
-            raise SetupError(f"never happened: somebody takes over {', '.join(runs)}")
-        self._kill(heir)
+            for one in others:
+                if not runs.isdisjoint(one.took()[before[id(one)] :]):
+                    return one
+        return None
 
     def _hit(self, runs: frozenset[str]) -> None:
         self._hits.append(Hit(time.time(), runs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -57,9 +57,20 @@ class Expected(NamedTuple):
 
 
 def read(text: str) -> list[Line]:
-    """The lines of the file, in order."""
-    words = (line.split() for line in text.splitlines())
-    return [Line(float(one[0]), one[1], one[2]) for one in words if len(one) == 3]
+    """The lines of the file, in order; one that is not as it should be is a step of no run."""
+    return [_line(text) for text in text.splitlines()]
+
+
+def _line(text: str) -> Line:
+    match text.split():
+        case [at, token, step] if at.replace(".", "", 1).isdecimal():
+            return Line(float(at), token, step)
+    return Line(0.0, "", text)
+
+
+def strays(lines: Iterable[Line], tokens: Collection[str]) -> list[str]:
+    """Lines of runs that nobody began."""
+    return [f"{line.token or 'nobody'}: {line.step}" for line in lines if line.token not in tokens]
 
 
 def judge(lines: Iterable[Line], runs: Mapping[str, Expected], yeses: Mapping[tuple[str, str], int]) -> Verdict:

@@ -11,7 +11,7 @@ from collections import Counter
 from chaos.document import Sample, samples
 from chaos.ground import Ground
 from chaos.judge import Expected, read
-from pflow.core.errors import ConflictError, InDoubtError, PflowError, RunError, UsageError
+from pflow.core.errors import ConflictError, InDoubtError, NotFoundError, PflowError, RunError, UsageError
 from pflow.workspace import Workspace
 
 _LOOK_SECONDS = 0.1
@@ -33,6 +33,9 @@ class People(threading.Thread):
         self._ending = threading.Event()
         self._made = 0
         self._live: dict[str, str] = {}
+        self._unsure: set[str] = set()
+        """Runs whose submitting failed, which may be there nevertheless."""
+
         self.problems: list[str] = []
         """What was said while parts of the place were away."""
 
@@ -69,6 +72,14 @@ class People(threading.Thread):
         """The runs that have not ended: their tokens by id."""
         return dict(self._live)
 
+    def findings(self) -> list[str]:
+        """What must not be of what they saw, one line each."""
+        return [
+            *(f"did not complete: {one}" for one in self.failed),
+            *(f"did not end: {token} ({run_id})" for run_id, token in self.live.items()),
+            *(f"the people failed:\n{one}" for one in self.broken),
+        ]
+
     def end(self) -> None:
         """Stop."""
         self._ending.set()
@@ -99,27 +110,22 @@ class People(threading.Thread):
         token = f"r{self._made}"
         sample = self._samples[self._made % len(self._samples)]
         run = workspace.begin(sample.text, {"token": token, "file": str(self._ground.effects)})
-        accepted = False
-        try:
-            workspace.detach(run)
-            accepted = True
-        finally:
-            self.expected[self.group][token] = Expected(sample.effects, accepted)
-            self.samples[token] = sample
-            self.tokens[run.run_id] = token
-            if accepted or self._is_recorded(workspace, run.run_id):
-                self._live[run.run_id] = token
-
-    def _is_recorded(self, workspace: Workspace, run_id: str) -> bool:
-        """Whether a run is there whose submitting failed; if that cannot be known, the effects will tell."""
-        try:
-            workspace.driving.info(run_id)
-        except PflowError:
-            return False
-        return True
+        self.samples[token] = sample
+        self.tokens[run.run_id] = self._live[run.run_id] = token
+        self._unsure.add(run.run_id)
+        self.expected[self.group][token] = Expected(sample.effects, accepted=False)
+        workspace.detach(run)
+        self._unsure.discard(run.run_id)
+        self.expected[self.group][token] = Expected(sample.effects)
 
     def _look(self, workspace: Workspace, run_id: str) -> None:
-        info = workspace.driving.info(run_id)
+        try:
+            info = workspace.driving.info(run_id)
+        except NotFoundError:
+            if run_id not in self._unsure:
+                raise
+            del self._live[run_id]  # its submitting failed, and nothing of it is there
+            return
         if info.status in _OVER:
             if info.status != "completed":
                 self.failed.append(f"{self._live[run_id]} ({run_id}): {info.status}")

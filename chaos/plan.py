@@ -9,7 +9,10 @@ KILL, DOUBLE, TEMPORAL, POSTGRES = "worker killed", "double fault", "Temporal ki
 
 
 class Fault(NamedTuple):
-    """Something that is done: after `delay` seconds, to the worker `victim`; what was stopped is away for `away`."""
+    """Something that is done: after `delay` seconds, to the worker `victim`; what was stopped is away for `away`.
+
+    In a double fault, so much time is between that a worker wakes and that the other is killed.
+    """
 
     kind: str
     delay: float
@@ -37,7 +40,7 @@ FULL = Size()
 SHORT = Size(kills=6, doubles=1, temporal=1, postgres=1, workers=2, runs=4)
 
 _DELAYS = {KILL: (0.2, 2.5), DOUBLE: (0.5, 2.0), TEMPORAL: (1.0, 3.0), POSTGRES: (1.0, 3.0)}
-_AWAY = {TEMPORAL: (0.0, 2.0), POSTGRES: (0.0, 1.0)}
+_AWAY = {DOUBLE: (0.0, 0.3), TEMPORAL: (0.0, 2.0), POSTGRES: (0.0, 1.0)}
 """In leases."""
 
 

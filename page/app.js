@@ -3,10 +3,10 @@
 "use strict";
 (() => {
   const { html, nothing } = lit;
-  const POLL = 1000, REST = 5000, SILENCE = 10000;
+  const POLL = 1000, REST = 5000, SILENCE = 10000, FRESH = 30000;
   const root = document.getElementById("app"), host = window.parent;
   const ui = { now: 0, filter: "", look: "", attempts: false, selected: "", open: new Set(), more: new Map(), values: {}, unfolded: new Map(), shownItem: "", failed: {}, busy: "", said: "", scroll: 0, height: 232, cursor: 0, graphOpen: true, file: "chat" };
-  let data = null, failure = "", svg = null, run = "", caps = {}, silent = false, heard = false, number = 0, timer = 0, drawing = 0, asking = false;
+  let data = null, failure = "", svg = null, run = "", caps = {}, silent = false, heard = false, number = 0, timer = 0, drawing = 0, asking = false, sought = "";
   const open = new Map();
 
   // ---- the host
@@ -32,9 +32,9 @@
 
   const hears = {
     ping: () => ({}),
-    "ui/notifications/tool-input": ({ arguments: given = {} }) => { arrive(); if (typeof given.resume === "string" && !data) { run = given.resume; poll(0); } draw(); },
+    "ui/notifications/tool-input": ({ arguments: given = {} }) => { arrive(); if (typeof given.resume === "string" && !data) { run = given.resume; poll(0); } else seek(given.workflow); draw(); },
     "ui/notifications/tool-input-partial": () => arrive(),
-    "ui/notifications/tool-result": (result) => { arrive(); take(result); },
+    "ui/notifications/tool-result": (result) => { arrive(); sought = ""; take(result); },
     "ui/notifications/tool-cancelled": ({ reason }) => { arrive(); say(reason ? `The call was cancelled: ${reason}` : "The call was cancelled."); },
     "ui/notifications/host-context-changed": (context) => dress(context),
     "ui/resource-teardown": () => { clearTimeout(timer); run = ""; return {}; },
@@ -102,6 +102,22 @@
     }, delay);
   }
 
+  /** A call that has not answered yet names no run: look for the one that goes on under its name, if it is the only one. */
+  function seek(workflow) {
+    sought = (typeof workflow === "string" ? workflow : workflow && workflow.name) || "";
+    if (!/^[\w.-]+$/.test(sought)) { sought = ""; return; }
+    const name = sought, look = async () => {
+      if (sought !== name || data || !caps.serverTools) return;
+      try {
+        const found = (await request("tools/call", { name: "trace_read", arguments: { trace_file: "runs", filter: `running ${name}` } })).structuredContent;
+        const fresh = found.data.runs.filter((r) => r.workflow === name && Date.now() - Date.parse(r.started_at) < FRESH);
+        if (sought === name && !data && fresh.length === 1) { run = fresh[0].run_id; poll(0); return; }
+      } catch { return; } // the answer will tell
+      setTimeout(look, POLL);
+    };
+    setTimeout(look, POLL);
+  }
+
   // ---- answers
 
   function typed(value, schema) {
@@ -167,7 +183,7 @@
 
   function page() {
     if (failure) return html`<div class="problem" role="alert"><p class="message" dir="auto">${failure}</p></div>`;
-    if (!data) return html`<p class="soft" role="status" dir="auto">${silent ? html`The host sends nothing. Open <code>pflow ui</code> to see runs.` : ui.note || (run ? `run ${run} …` : heard ? "running …" : "waiting for the host …")}</p>`;
+    if (!data) return html`<p class="soft" role="status" dir="auto">${silent ? html`The host sends nothing. Open <code>pflow ui</code> to see runs.` : ui.note || (run ? `run ${run} …` : heard ? `running ${sought} …` : "waiting for the host …")}</p>`;
     const picked = data.steps.find((row) => row.step === ui.selected);
     return html`<div class="head">${pflow.pill(data.status)}<b dir="auto">${data.workflow}</b><code class="id">${data.run_id}</code><span class="soft">${pflow.duration(data.status === "running" && data.alive ? (ui.now - data.started_at) * 1000 : data.duration_ms)}</span></div>
       ${data.error && data.status === "failed" ? pflow.problem(data.error, act, ui) : nothing}
@@ -190,7 +206,7 @@
       const box = svg.getBBox();
       if (box.width) { const all = [box.x - 8, box.y - 8, box.width + 16, box.height + 16]; svg.setAttribute("viewBox", all.join(" ")); svg.setAttribute("width", all[2]); svg.setAttribute("height", all[3]); }
     }
-    pflow.paint(svg, data.steps, ui.selected, (node) => { const rows = data.steps.filter((r) => r.node === node && !r.step.includes("/")); if (rows.length) act("select", { step: rows[rows.length - 1].step }); });
+    pflow.paint(svg, data.steps, ui.selected, (node) => { const rows = data.steps.filter((r) => r.node === node && !r.step.includes("/")); if (rows.length) act("select", { step: rows[rows.length - 1].step }); }, data.graph);
   }
 
   // ---- beginning

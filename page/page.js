@@ -123,6 +123,7 @@
     }),
     resume: ({ rerun } = {}) => doing("resume", async () => { await ask(api("/resume"), { rerun_in_doubt: !!rerun }); await reload(); }),
     cancel: () => { ui.sure = ""; return doing("cancel", async () => { await ask(api("/cancel"), {}); await reload(); }); },
+    test: () => doing("test", async () => { ui.made = await ask(api("/test"), {}); }),
     fork: ({ step, rerun }) => doing("fork", async () => go((await ask(api("/fork"), { step, rerun_in_doubt: !!rerun })).run_id)),
     run: ({ form }) => doing("run", async () => go((await ask(`/api/workflows/${enc(data.name)}/run`, { inputs: texts(form) })).run_id)),
   };

@@ -45,6 +45,7 @@ const pflow = (() => {
 
   function large(v, ui, act) {
     const got = ui.values[v.$value];
+    if (got && got.busy && !got.size) return html`<span class="soft">loading …</span>`;
     if (!got) return html`<span class="large">${size(v.size || 0)} ${ui.file ? html`<em>not in this file</em>` : button("show", () => act("value", { digest: v.$value }), { kind: "link" })}</span>`;
     return html`<pre class="text" tabindex="0">${got.text}</pre><div class="paging">${num(got.text.length)} of ${num(got.size)} characters
       ${got.next == null ? nothing : button("more", () => act("value", { digest: v.$value }), { kind: "link", disabled: got.busy })}</div>`;
@@ -172,6 +173,7 @@ const pflow = (() => {
 
   const worked = (row, now) => {
     if (!row.bars.length || ["skipped", "reused", "cached"].includes(row.look)) return null;
+    if (row.ms != null || row.isItem) return row.ms;
     let sum = 0;
     for (const [at, end, look] of row.bars) sum += (end == null ? (look === "running" ? now : at) : end) - at;
     for (const [a, b] of row.waits || []) sum -= Math.max(0, (b == null ? 0 : b - a));
@@ -188,22 +190,27 @@ const pflow = (() => {
       if (ui.attempts && row.bars.length < 2) continue;
       out.push(row);
       const items = ui.unfolded.get(row.step);
-      if (items) for (const item of items.list) out.push({ ...item, look: LOOKS[item.status] || "pending", bars: [], isItem: true });
+      if (items) for (const item of items.list) out.push({ ...item, isItem: true });
       if (items && items.next != null) out.push({ more: row.step, bars: [], count: items.count - items.next });
     }
     return out;
   }
 
+  /** What an item gave, where its bar leaves room for it. */
+  const beside = (row, scale) => {
+    const last = row.bars[row.bars.length - 1], end = last ? scale.at(last[1] == null ? last[0] : last[1]) : 0, start = last ? scale.at(row.bars[0][0]) : 0;
+    return html`<bdi class="soft beside" .style=${start > 1 - end ? `right:${percent(1 - start)}` : `left:${percent(end)}`}>${row.error ? row.error.message : brief(row.outputs)}</bdi>`;
+  };
   const brief = (v) => (v == null ? "" : JSON.stringify(v, (_, one) => (isRef(one) ? size(one.size || 0) : one)).slice(0, 160));
 
   function line(row, i, ui, scale, act) {
     if (row.more) return html`<div class="row more" role="row" aria-rowindex=${i + 1}><div role="gridcell">${button(`${count(row.count, "more item")}`, () => act("items", { step: row.more }), { kind: "link" })}</div></div>`;
-    const depth = row.step.split("/").length - 1 + (row.isItem ? 1 : 0), ms = row.isItem ? null : worked(row, ui.now), name = row.isItem ? `[${row.item}]` : row.step.slice(row.step.lastIndexOf("/") + 1);
+    const depth = row.step.split("/").length - 1 + (row.isItem ? 1 : 0), ms = worked(row, ui.now), name = row.isItem ? `[${row.item}]` : row.step.slice(row.step.lastIndexOf("/") + 1);
     const fold = row.items && !row.isItem;
     return html`<div class="row ${row.look} ${ui.selected === row.step ? "selected" : ""}" role="row" id=${`row-${i}`} aria-rowindex=${i + 1} aria-selected=${ui.selected === row.step} @click=${() => act("select", { step: row.step })}>
       <div class="name" role="gridcell" title=${row.step} .style=${`padding-left:${8 + 14 * Math.min(depth, 6)}px`}>${fold ? html`<button class="fold" tabindex="-1" aria-label=${`${ui.unfolded.has(row.step) ? "Hide" : "Show"} the items of ${row.step}`} aria-expanded=${ui.unfolded.has(row.step)} @click=${(e) => { e.stopPropagation(); act("unfold", { step: row.step }); }}>${ui.unfolded.has(row.step) ? "▾" : "▸"}</button>` : nothing}${glyph(row.look)}<span class="hidden">${worded(row.status)}</span><bdi>${name}</bdi>${row.section ? html`<span class="tag">${row.section}</span>` : nothing}${row.items && !row.isItem ? html`<span class="tag">${num(row.items.completed || 0)}/${num(row.items.count)}${row.items.failed ? html` <b class="bad" title="failed">✕${row.items.failed}</b>` : nothing}</span>` : nothing}</div>
       <div class="took" role="gridcell">${ms == null ? (row.isItem || row.look === "done" ? "" : row.look) : duration(ms)}${row.attempt > 1 ? html`<span class="tries" title=${count(row.attempt, "attempt")}>×${row.attempt}</span>` : nothing}${row.bars.length > 1 ? html`<span class="tries" title=${count(row.bars.length, "attempt")}>×${row.bars.length}</span>` : nothing}</div>
-      <div class="track" role="gridcell">${row.isItem ? html`<bdi class="soft">${row.error ? row.error.message : brief(row.outputs)}</bdi>` : track(row, scale, ui.now)}</div></div>`;
+      <div class="track" role="gridcell">${track(row, scale, ui.now)}${row.isItem ? beside(row, scale) : nothing}</div></div>`;
   }
 
   function timeline(data, ui, act) {
@@ -225,13 +232,13 @@ const pflow = (() => {
   // ---- one step
 
   function inspector(data, ui, act) {
-    const row = data.steps.find((r) => r.step === ui.selected);
+    const row = data.steps.find((r) => r.step === ui.selected) || (ui.rows || []).find((r) => r.step === ui.selected);
     if (!ui.selected) return html`<aside class="inspector" aria-label="Run">${runValues(data, ui, act)}</aside>`;
-    const full = ui.detail && ui.detail.step === ui.selected ? ui.detail : null, node = row ? row.node : ui.selected.replace(/\[\d+\]$/, "");
+    const full = ui.detail && ui.detail.step === ui.selected ? ui.detail : null, node = row && !row.isItem ? row.node : ui.selected.replace(/\[\d+\]$/, "");
     const outputs = full && full.outputs, params = full && full.params;
     const plain = outputs && !isRef(outputs) ? Object.fromEntries(Object.entries(outputs).filter(([k, v]) => !(["stdout", "stderr"].includes(k) && typeof v === "string" && v))) : outputs;
     const streams = outputs && !isRef(outputs) ? ["stdout", "stderr"].filter((k) => typeof outputs[k] === "string" && outputs[k]) : [];
-    const canFork = row && !ui.file && !row.step.includes("/") && !row.step.includes("#");
+    const canFork = row && !ui.file && !row.isItem && !row.step.includes("/") && !row.step.includes("#");
     return html`<aside class="inspector" aria-label="Step"><header><h2 tabindex="-1" id="step-title"><bdi>${ui.selected}</bdi></h2>${button("×", () => act("select", { step: "" }), { kind: "close", title: "Close (Esc)" })}</header>
       <p class="facts">${row ? pill(row.status, row.look) : full ? pill(full.status) : nothing} ${row && worked(row, ui.now) != null ? html`<span>${duration(worked(row, ui.now))}</span>` : nothing}${row && row.tokens ? html`<span>${count(row.tokens, "token")}${row.cost ? `, ${money(row.cost)}` : ""}</span>` : nothing}${row && row.source ? html`<span>${{ cache: "from the cache", reuse: "kept from before", settled: "settled by a person", skipped: "its condition was false" }[row.source] || row.source}</span>` : nothing}${row && row.action && row.action !== "default" ? html`<span>→ ${row.action}</span>` : nothing}</p>
       ${canFork ? html`<p>${button("Rerun from here", () => act("fork", { step: row.step }), { disabled: ui.busy === "fork", title: "A new run keeps what came before this step; this run is untouched" })}
@@ -271,8 +278,10 @@ const pflow = (() => {
       <div class="head">${pill(data.status)}<dl>${facts.filter(Boolean).map(([k, v]) => html`<div title=${k === "kept here" ? "Bytes that steps gave and that stayed here, out of any model's context" : nothing}><dt>${k}</dt><dd>${v}</dd></div>`)}${data.forked_from ? html`<div><dt>forked from</dt><dd>${ui.file ? data.forked_from : html`<a href=${`/runs/${data.forked_from}`}>${data.forked_from}</a>`}${data.forked_at ? html` at ${data.forked_at}` : nothing}</dd></div>` : nothing}</dl>
         ${ui.file ? nothing : html`<span class="actions">${["failed", "stopped", "interrupted"].includes(data.status) ? button("Resume", () => act("resume"), { kind: "main", disabled: ui.busy === "resume" }) : nothing}
           ${["running", "waiting", "interrupted", "stopped"].includes(data.status) ? (ui.sure === "cancel" ? html`${button("Cancel for good", () => act("cancel"), { kind: "danger" })}${button("Keep", () => act("sure", { what: "" }))}` : button("Cancel …", () => act("sure", { what: "cancel" }))) : nothing}
+          ${["completed", "failed"].includes(data.status) && !ui.made ? button("Use as test", () => act("test"), { disabled: ui.busy === "test", title: "Keep what its steps were asked and gave: `pflow test` plays it" }) : nothing}
           ${over ? html`<a class="button" href=${`/?with=${data.run_id}&workflow=${enc(data.workflow)}`}>Compare …</a>` : nothing}</span>`}</div>
-      ${["resume", "cancel"].map((w) => (ui.failed[w] ? html`<div role="alert">${problem(ui.failed[w], act, ui)}${ui.failed[w].type === "in_doubt" ? button("Resume, also what may have happened", () => act("resume", { rerun: true }), { kind: "danger" }) : nothing}</div>` : nothing))}
+      ${ui.made ? html`<div class="banner" role="status">Test “${ui.made.name}” is in <code>${ui.made.file}</code></div>` : nothing}
+      ${["resume", "cancel", "test"].map((w) => (ui.failed[w] ? html`<div role="alert">${problem(ui.failed[w], act, ui)}${ui.failed[w].type === "in_doubt" ? button("Resume, also what may have happened", () => act("resume", { rerun: true }), { kind: "danger" }) : nothing}</div>` : nothing))}
       ${data.damaged ? html`<div class="banner">${data.damaged}; this is what can be read.</div>` : nothing}
       ${questions(ui.file ? [] : data.questions, ui, act, false)}
       ${data.error && data.status === "failed" ? problem(data.error, act, ui) : nothing}
@@ -281,7 +290,7 @@ const pflow = (() => {
 
   function runsTable(runs, ui, act, pick) {
     return html`<table class="runs"><thead><tr>${pick ? html`<th><span class="hidden">Compare</span></th>` : nothing}<th>status</th><th>workflow</th><th>run</th><th>started</th><th class="num">took</th></tr></thead><tbody>${repeat(runs, (r) => r.run_id, (r) => html`<tr class=${LOOKS[r.status] || ""}>${pick ? html`<td><input type="checkbox" aria-label=${`Compare ${r.run_id}`} .checked=${ui.picked.includes(r.run_id)} @change=${() => act("pick", { run: r.run_id })}></td>` : nothing}
-      <td>${pill(r.status)}</td><td><a href=${`/runs/${r.run_id}`} dir="auto">${r.workflow || "(no name)"}</a>${r.schedule ? html`<span class="tag">by ${r.schedule}</span>` : nothing}</td><td><code>${r.run_id}</code></td><td title=${moment(r.started_at)}>${ago(r.started_at, ui.now)}</td><td class="num">${r.ended_at ? duration((r.ended_at - r.started_at) * 1000) : r.status === "running" ? duration((ui.now - r.started_at) * 1000) : ""}</td></tr>`)}</tbody></table>`;
+      <td>${pill(r.status)}</td><td><a href=${`/runs/${r.run_id}`} dir="auto">${r.workflow || "(no name)"}</a>${r.schedule ? html`<span class="tag">by ${r.schedule}</span>` : nothing}</td><td><code>${r.run_id}</code></td><td title=${moment(r.started_at)}>${ago(r.started_at, ui.now)}</td><td class="num">${duration(r.status === "running" ? (ui.now - r.started_at) * 1000 : r.duration_ms)}</td></tr>`)}</tbody></table>`;
   }
 
   function runsPage(data, ui, act) {
@@ -307,7 +316,7 @@ const pflow = (() => {
 
   const changes = (all, more) => (all || []).length ? html`<ul class="plain">${all.map((d) => html`<li><code dir="auto">${d.path}</code> ${"before" in d ? html`<del dir="auto">${plainly(d.before)}</del>` : nothing} ${"after" in d ? html`<ins dir="auto">${plainly(d.after)}</ins>` : nothing}</li>`)}${more ? html`<li class="soft">and ${count(more, "more")}</li>` : nothing}</ul>` : nothing;
   const plainly = (v) => (typeof v === "string" ? v : v && v.$preview ? `${v.$preview} …` : JSON.stringify(v));
-  const delta = (ms) => (ms == null ? "" : `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`);
+  const delta = (ms) => (ms == null ? "" : Math.abs(ms) < 1 ? "0 ms" : `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`);
 
   function comparePage(data, ui, act) {
     const kinds = {}, most = ui.most || 500;

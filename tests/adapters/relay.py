@@ -10,12 +10,14 @@ from typing import Self
 class Relay:
     """Passes everything on; `cut` has it end the connection instead of the next `request` or `answer`, once.
 
+    While it `is_away`, nobody gets through who comes anew.
     With an `answer` there is no server: that is what every client gets.
     """
 
     def __init__(self, target: int, *, answer: bytes = b"") -> None:
         self.cut = ""
         self.cuts = 0
+        self.is_away = False
         self._target = target
         self._answer = answer
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -38,6 +40,9 @@ class Relay:
             except OSError:
                 return
             self._open.append(client)
+            if self.is_away:
+                _end(client)
+                continue
             if self._answer:
                 client.recv(1 << 16)
                 client.sendall(self._answer)

@@ -84,7 +84,11 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterato
 def _far_world(cluster: Cluster, scene: Scene) -> Iterator[World]:
     """A place whose first worker starts before the first run: what nobody could drive is not begun."""
     with Workspace(Home(scene.home)) as workspace:
-        for name, value in {**cluster.settings, "on.dev.queue": scene.folder.name}.items():
+        for name, value in {
+            **cluster.settings,
+            "on.dev.queue": scene.folder.name,
+            "on.dev.lease": "60",  # more than a busy machine takes
+        }.items():
             workspace.set_setting(name, value)
     workers: list[Worker] = []
     environ = {**os.environ, **cluster.environment(scene.home)}

@@ -7,15 +7,17 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pflow.adapters.postgres.timetable import PostgresTimetable
 from pflow.adapters.sqlite_journal import SqliteJournal
 from pflow.adapters.sqlite_schedules import SqliteSchedules
 from pflow.core.errors import ExistsError, NotFoundError
-from pflow.engine.ports import Schedules, Tick
+from pflow.engine.ports import Schedules, Tick, Timetable
 from pflow.testing import MemorySchedules, ScheduleStore
 
 Open = Callable[[], Schedules]
@@ -29,6 +31,29 @@ def sqlite_schedules(folder: Path) -> SqliteSchedules:
 @pytest.fixture(params=["memory", "sqlite"])
 def open_schedules(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the same schedules once more, as another process would."""
+    store = ScheduleStore()
+    opened: list[Schedules] = []
+
+    def make() -> Schedules:
+        opened.append(MemorySchedules(store) if request.param == "memory" else sqlite_schedules(tmp_path / "h"))
+        return opened[-1]
+
+    yield make
+    for schedules in opened:
+        schedules.close()
+
+
+OpenTimetable = Callable[[], Timetable]
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("postgres"))])
+def open_timetable(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenTimetable]:
+    """Opens the same schedules once more, without what became of their due times."""
+    if request.param == "postgres":
+        place, server = request.getfixturevalue("a_place"), request.getfixturevalue("postgres")
+        with closing(server.journal(place)) as journal:
+            yield lambda: PostgresTimetable(journal.database, tmp_path.name)
+        return
     store = ScheduleStore()
     opened: list[Schedules] = []
 
@@ -57,22 +82,23 @@ def stored(schedules: Schedules, **query: Any) -> list[tuple[float, str]]:
 # Schedules
 
 
-def test_schedules_are_kept_by_name(open_schedules: Open) -> None:
-    schedules = open_schedules()
+def test_schedules_are_kept_by_name(open_timetable: OpenTimetable) -> None:
+    schedules = open_timetable()
     assert schedules.all() == {}
     schedules.add("b", b"2")
     schedules.add("a", b"1")
-    assert list(open_schedules().all().items()) == [("a", b"1"), ("b", b"2")]
+    assert list(open_timetable().all().items()) == [("a", b"1"), ("b", b"2")]
     with pytest.raises(ExistsError):
         schedules.add("a", b"3")
     schedules.change("a", lambda data: data + b"0")
     assert schedules.all()["a"] == b"10"
 
 
-def test_a_change_that_fails_changes_nothing(schedules: Schedules) -> None:
+def test_a_change_that_fails_changes_nothing(open_timetable: OpenTimetable) -> None:
     def fail(data: bytes) -> bytes:
         raise ZeroDivisionError
 
+    schedules = open_timetable()
     schedules.add("a", b"1")
     with pytest.raises(ZeroDivisionError):
         schedules.change("a", fail)
@@ -92,7 +118,8 @@ def test_a_schedule_that_is_removed_takes_its_due_times_along(schedules: Schedul
 
 
 @pytest.mark.parametrize("name", ["x", "\ud800", "'; DROP TABLE schedules; --", "\x1b[31m"])
-def test_a_schedule_that_is_not_there_is_not_found(schedules: Schedules, name: str) -> None:
+def test_a_schedule_that_is_not_there_is_not_found(open_timetable: OpenTimetable, name: str) -> None:
+    schedules = open_timetable()
     schedules.add("y", b"")
     for call in (schedules.remove, lambda name: schedules.change(name, bytes)):
         with pytest.raises(NotFoundError) as caught:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from chaos.judge import Effect, Expected, Line, Verdict, judge
-from chaos.plan import SHORT, make_plan
+from chaos.chapter import Chapter
+from chaos.judge import Effect, Expected, Line, Verdict, judge, read, strays
+from chaos.plan import FULL, SHORT, make_plan
+from chaos.table import findings, table
 
 EFFECTS = {"a": Effect(0), "look": Effect(1, pure=True), "b": Effect(2)}
 
@@ -28,6 +30,27 @@ def test_what_must_not_happen_is_found() -> None:
     assert judged("a look b look").repeated == ("r1: look",)
     assert judged("a look a b", yeses=1).repeated == ("r1: a",)
     assert judged("a look c b").wrong == ("r1: c",)
+
+
+def test_a_line_that_no_run_should_have_left_is_found() -> None:
+    lines = read("1.5 r1 a\n1.6 r2 a\n1.7 r1\nx r1 b\n")
+    assert lines[0] == Line(1.5, "r1", "a")
+    assert strays(lines, {"r1"}) == ["r2: a", "nobody: 1.7 r1", "nobody: x r1 b"]
+    assert judge(lines, {"r1": Expected(EFFECTS)}, {}).lost == ("r1: look, b",)
+
+
+def test_whatever_must_not_happen_makes_the_whole_fail() -> None:
+    good = Chapter("worker killed", 6, 6, judged("a look b"), hit=3)
+    assert findings([good]) == []
+    assert "| worker killed | 6 | 3 | 1 | 3 | 0 | 0 | 0 | 0 |" in table([good])
+    for steps in ("a look", "a a look b", "a look b look", "a look c b"):
+        [said] = findings([good, Chapter("double fault", 1, 1, judged(steps))])
+        assert said.startswith("double fault: ")
+    assert findings([good._replace(planned=7)]) == ["worker killed: not done in the time there was: 1"]
+
+
+def test_the_full_form_does_what_is_promised() -> None:
+    assert list(FULL.counts.values()) == [200, 20, 10, 10]
 
 
 def test_a_seed_gives_the_same_plan() -> None:

@@ -132,8 +132,8 @@ def test_an_answer_drives_the_run_on_and_ends_as_run_does(pflow: Pflow, write: W
     [
         (["gone"], 2, "`gone` is not one of the choices: `go`, `halt`"),
         (["ask", "gone"], 2, "`gone` is not one of the choices"),
-        (["ask"], 2, "the answer lacks a choice"),
-        ([], 2, "the answer lacks a choice"),
+        (["ask"], 2, "no choice was given"),
+        ([], 2, "no choice was given"),
         (["aks", "go"], 2, "no question `aks`"),
         (["go", "x=1"], 2, "the question has no field `x`"),
         (["ask", "go", "now"], 2, "`now` is one word too many"),
@@ -157,7 +157,7 @@ def test_one_word_is_the_choice_of_one_question_and_the_step_of_several(pflow: P
     assert pflow("answer", alone, "go", "--json").json["data"]["outputs"]["choice"] == "go"
     beside = [{"from": "start", "to": name} for name in ("go", "ask")]
     both = begin(pflow, write("b.json", {"id": "start", "type": "echo"}, named, ASK, edges=beside))
-    assert "lacks a choice" in pflow("answer", both, "go").err
+    assert "no choice was given" in pflow("answer", both, "go").err
     assert pflow("answer", both, "go", "halt").code == 4
     assert pflow("answer", both, "halt").code == 0
 
@@ -198,7 +198,7 @@ def test_an_answer_without_a_resume_waits_for_whoever_drives_next(pflow: Pflow, 
     assert said.json["data"] == {"run_id": run_id, "answered": ["ask"], "goes_on": False}
     assert f"can go on: pflow runs resume {run_id}" in pflow("runs", "list", "--waiting").out
     said = pflow("answer", run_id, "halt")
-    assert (said.code, "`ask` is answered already by" in said.err) == (1, True)
+    assert (said.code, "`ask` was already answered by" in said.err) == (1, True)
     assert pflow("runs", "resume", run_id).out == "chosen go\n"
 
 
@@ -255,6 +255,12 @@ def test_what_is_no_message_is_refused(pflow: Pflow, run_id: str, words: list[st
     assert says in said.err
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_message_needs_a_name(pflow: Pflow, run_id: str, name: str) -> None:
+    said = pflow("send", run_id, name, "sum=7")
+    assert (said.code, said.err.splitlines()[0]) == (2, "error: a message needs a name")
+
+
 def test_a_run_that_is_over_takes_nothing(pflow: Pflow, run_id: str) -> None:
     pflow("runs", "cancel", run_id)
     said = pflow("answer", run_id, "go")
@@ -286,7 +292,7 @@ def test_listing_applies_deadlines_and_drives_nothing(
     (tmp_path / "now").write_text("2026-11-22T09:30:00Z")
     assert f"can go on: pflow runs resume {run_id}" in pflow("runs", "list", "--waiting").out
     assert pflow("runs", "show", run_id, "--json").json["data"]["status"] == "waiting"
-    assert "answered already, via timeout, at 2026-11-21T09:30:00Z" in pflow("answer", run_id, "go").err
+    assert "the time to answer `ask` ended at 2026-11-21T09:30:00Z" in pflow("answer", run_id, "go").err
     assert pflow("runs", "resume", run_id).out == "chosen halt\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -73,8 +74,10 @@ def test_steps_show_what_they_were_given_and_gave(pflow: Pflow, letters: list[st
     shown = pflow("runs", "show", "letters", "--values").out
     assert "  given\n    text: hello ada\n  gave\n    text: hello ada\n" in shown
     said = pflow("runs", "show", "letters", "--step", "greet", "--step", "greet[1]")
-    assert '    greet[1]  completed    {"text":"hello bob"}\n' in said.out
-    assert "greet[1]  completed\n  given\n    text: hello bob\n  gave\n    text: hello bob\n" in said.out
+    assert re.search(r'    greet\[1\]  completed  \d+ ms  \{"text":"hello bob"\}\n', said.out)
+    assert re.search(
+        r"\ngreet\[1\]  completed in \d+ ms\n  given\n    text: hello bob\n  gave\n    text: hello bob\n", said.out
+    )
     assert pflow("runs", "show", "letters", "--step", "greet[2]").code == 2
     [item] = pflow("runs", "show", "letters", "--step", "greet[1]", "--json").json["data"]["steps"]
     assert (item["given"], item["outputs"]) == ({"text": "hello bob"}, {"text": "hello bob"})

@@ -429,7 +429,7 @@ def test_a_schedule_whose_workflow_was_deleted_is_paused_with_the_reason(
     clock("2026-11-16T13:00")
     said = pflow("schedule", "tick")
     assert (said.code, said.out) == (1, "")
-    assert "error: note 2026-11-16 13:00 refused" in said.err
+    assert "error: note 2026-11-16 13:00 refused: " in said.err, "there is no run to look at"
     assert "there is no workflow `note`" in said.err
     found = shown(pflow, "note")
     assert (found["status"], found["reason"], found["next"]) == ("paused", "there is no workflow `note`", None)

@@ -213,6 +213,11 @@ def test_the_agent_of_launchd_is_one_that_macos_reads(pflow: Pflow, home: Path, 
     assert not file.exists()
 
 
+def test_what_is_shown_of_an_agent_is_what_would_be_written(pflow: Pflow) -> None:
+    said = pflow("schedule", "install", "--kind", "launchd", "--print").out
+    assert plistlib.loads(said.partition(":\n\n")[2].encode())["RunAtLoad"] is True
+
+
 def test_another_home_has_a_timer_of_its_own_that_names_it(tmp_path: Path) -> None:
     environ = {"HOME": "/home/ada", "PATH": "/nowhere"}
     systemd, launchd, cron = (make_timer(kind, Home(tmp_path), environ) for kind in KINDS)

@@ -26,16 +26,20 @@ def imports_of(name: str, tree: ast.Module, modules: Mapping[str, object]) -> se
     return found - {name}
 
 
-def run_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Everything below a node that can run, so nothing under `if TYPE_CHECKING`."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
-            children: list[ast.stmt] | list[ast.AST] = child.orelse
-        else:
-            children = [child]
-        for kept in children:
-            yield kept
-            yield from run_nodes(kept)
+def run_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """The statements that can run, so nothing under `if TYPE_CHECKING`."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            left += node.orelse
+            continue
+        yield node
+        left += [
+            child
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case)
+        ]
 
 
 def targets(node: ast.AST, modules: Mapping[str, object]) -> Iterator[str]:

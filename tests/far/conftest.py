@@ -31,9 +31,9 @@ class Far:
         self.home = scene.home
         self._workers: list[Worker] = []
 
-    def worker(self, *words: str, home: Path | None = None) -> Worker:
+    def worker(self, *words: str, home: Path | None = None, **env: str) -> Worker:
         """One more worker, which takes runs already."""
-        worker = self.cluster.start_worker(home or self.home, *words)
+        worker = self.cluster.start_worker(home or self.home, *words, env=env)
         self._workers.append(worker)
         until(worker.is_ready, "a worker")
         return worker
@@ -57,6 +57,11 @@ class Far:
         until(lambda: self.state(run_id) in states, f"run {run_id} is {' or '.join(states)}")
         return self.state(run_id)
 
+    def until_asks(self, run_id: str) -> None:
+        """Wait until a step of a run waits for somebody or something. Before a worker has it, a run waits for that."""
+        with self.workspace() as workspace:
+            until(lambda: workspace.waiting(run_id), f"run {run_id} waits at a step")
+
     def detach(self, document: str, *words: str) -> str:
         """Have a document run; the id of the run."""
         said = self.pflow("run", document, *words, "--on", "dev", "--detach")
@@ -71,12 +76,21 @@ class Far:
 
 
 @pytest.fixture
-def far(cluster: Cluster, pflow: Pflow, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Far]:
+def lease() -> int:
+    """Seconds after which workers lose their runs: more than a busy machine takes, where no test waits for that."""
+    return 60
+
+
+@pytest.fixture
+def far(
+    cluster: Cluster, pflow: Pflow, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, lease: int
+) -> Iterator[Far]:
     """A home that knows the place, with a queue of its own and no worker yet."""
     for name, value in cluster.environment(home).items():
         monkeypatch.setenv(name, value)
     with Workspace(Home(home)) as workspace:
-        for name, value in {**cluster.settings, "on.dev.queue": f"queue-{next(_QUEUES)}"}.items():
+        own = {"on.dev.queue": f"queue-{next(_QUEUES)}", "on.dev.lease": str(lease)}
+        for name, value in {**cluster.settings, **own}.items():
             workspace.set_setting(name, value)
     made = Far(cluster, Scene(tmp_path, home), pflow)
     yield made

@@ -12,6 +12,12 @@ from tests.robust.world import until
 pytestmark = pytest.mark.needs("postgres", "temporal")
 
 
+@pytest.fixture
+def lease() -> int:
+    """Short, because workers tell of themselves twice in each."""
+    return 3
+
+
 def test_a_run_can_be_cancelled_after_the_database_was_away_during_a_step(far: Far) -> None:
     worker = far.worker()
     run_id = far.detach(far.scene.write(far.scene.hold("long"), far.scene.mark("never")))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mcp import Client as SdkClient
+from mcp import StdioServerParameters
 
 from tests.far.conftest import Far
 from tests.mcp_server.client import Client
@@ -63,7 +68,7 @@ def test_questions_are_answered_and_runs_are_cancelled_there(far: Far, client: C
     done = execute(client, resume=waiting["run_id"], answers={"ok": "yes"}).data
     assert done["outputs"] == {"said": "yes"}
     held = execute(client, workflow=HOLDS, detach=True).data["run_id"]
-    far.until_state(held, "waiting")
+    far.until_asks(held)
     assert execute(client, cancel=held).data["status"] == "cancelled"
     assert far.state(held) == "cancelled"
 
@@ -84,15 +89,47 @@ def test_agents_that_connect_over_http_have_the_same(far: Far) -> None:
         trace = client.call("trace_read", trace_file=done["run_id"])["data"]
         assert trace["status"] == "completed"
         waiting = over_http(client, workflow=ASKS, detach=True)["run_id"]
-        far.until_state(waiting, "waiting")
+        far.until_asks(waiting)
         assert over_http(client, resume=waiting, answers={"ok": "no"})["outputs"] == {"said": "no"}
         held = over_http(client, workflow=HOLDS, detach=True)["run_id"]
-        far.until_state(held, "waiting")
+        far.until_asks(held)
         assert over_http(client, cancel=held)["status"] == "cancelled"
     finally:
         client.close()
         served.end()
     for run_id in (done["run_id"], waiting, held):
+        assert f"{run_id}: taken up" in worker.said
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_has_runs_driven_answered_and_cancelled_there(far: Far, mode: Any) -> None:
+    worker = far.worker()
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "pflow", "serve", "mcp", "--on", "dev"],
+        env={**os.environ, **far.cluster.environment(far.home)},
+    )
+
+    async def session() -> list[str]:
+        async with asyncio.timeout(60), SdkClient(command, mode=mode) as client:
+
+            async def call(**arguments: Any) -> Any:
+                result = await client.call_tool("workflow_execute", arguments)
+                assert not result.is_error, result
+                return result.structured_content["data"]
+
+            done = await call(workflow=HELLO, parameters={"name": "Ada"})
+            assert done["outputs"] == {"greeting": "hello Ada"}
+            asked = await call(workflow=ASKS)
+            assert asked["status"] == "waiting"
+            answered = await call(resume=asked["run_id"], answers={"ok": "yes"})
+            assert answered["outputs"] == {"said": "yes"}
+            held = await call(workflow=HOLDS, detach=True)
+            await asyncio.to_thread(far.until_asks, held["run_id"])
+            assert (await call(cancel=held["run_id"]))["status"] == "cancelled"
+            return [done["run_id"], asked["run_id"], held["run_id"]]
+
+    for run_id in asyncio.run(session()):
         assert f"{run_id}: taken up" in worker.said
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from dev_place import Worker
 from examples.tasks import fixtures, raw
 from tests.conventions.source import ROOT
 from tests.far.conftest import Far
+from tests.robust.world import until
 
 pytestmark = pytest.mark.needs("postgres", "temporal", "mcp-servers")
 
@@ -29,4 +31,9 @@ def test_tasks_give_the_same_at_a_place_as_at_home(far: Far, tmp_path: Path) -> 
             data = said.json["data"]
             texts.append((data["outputs"], data["steps"], written.read_bytes()))
         assert texts[0] == texts[1], task
-        assert f"{data['run_id']}: completed" in worker.said, task
+        until_said(worker, f"{data['run_id']}: completed")
+
+
+def until_said(worker: Worker, words: str) -> None:
+    """Wait for what a worker says."""
+    until(lambda: words in worker.said, f"a worker says `{words}`")

@@ -16,6 +16,13 @@ from tests.robust.world import until
 
 pytestmark = pytest.mark.needs("postgres", "temporal")
 
+
+@pytest.fixture
+def lease() -> int:
+    """Short, because workers tell of themselves twice in each."""
+    return 3
+
+
 NODE = '''
 from pocketflow import Node
 

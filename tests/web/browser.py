@@ -36,10 +36,16 @@ class Watched:
     """A page that is watched: what it said, where it went, and what its policy refused."""
 
     def __init__(
-        self, browser: Browser, origin: str, scheme: Literal["light", "dark"] = "light", *, offline: bool = False
+        self,
+        browser: Browser,
+        origin: str,
+        scheme: Literal["light", "dark"] = "light",
+        *,
+        offline: bool = False,
+        width: int = 1360,
     ) -> None:
         self._context = browser.new_context(
-            color_scheme=scheme, viewport={"width": 1360, "height": 860}, offline=offline
+            color_scheme=scheme, viewport={"width": width, "height": 860}, offline=offline
         )
         self._context.add_init_script(
             "window.refused = [];"

@@ -55,6 +55,16 @@ def test_the_list_has_what_the_command_line_tells(page: Served) -> None:
     assert (told["run_id"], told["workflow"], told["status"]) == (run, "two", "completed")
 
 
+def test_the_list_tells_the_time_that_was_worked_and_not_that_of_waiting(page: Served) -> None:
+    node = {"id": "go", "type": "ask", "params": {"prompt": "Go?", "choices": ["yes", "no"]}}
+    run = page.run({"name": "asks", "nodes": [node]})
+    page.do(lambda workspace: workspace.answer(run, "go", choice="yes"))
+    page.do(lambda workspace: workspace.resume(run))
+    [told] = page.ask("/api/runs").json["data"]["runs"]
+    whole = page.ask(f"/api/runs/{run}").json["data"]
+    assert told["duration_ms"] == whole["duration_ms"] < (told["ended_at"] - told["started_at"]) * 1000
+
+
 def test_the_list_is_filtered_and_paged(page: Served) -> None:
     runs = [page.run(TWO) for _ in range(3)]
     data = page.ask(f"/api/runs?before={runs[2]}").json["data"]
@@ -131,6 +141,43 @@ def test_items_of_a_batch_are_told_one_by_one(page: Served) -> None:
     assert "division" in items[1]["error"]["message"]
     one = page.ask(f"/api/runs/{run}/step?step=each[2]").json["data"]
     assert one["outputs"]["result"] == 0.5
+
+
+def test_items_have_times_of_their_own_and_a_bar_for_each_attempt(page: Served, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    node = {
+        "id": "each",
+        "type": "shell",
+        "batch": {"items": [0, 1], "as": "n"},
+        "params": {"command": f"test ${{n}} = 0 || test -e '{flag}' || {{ touch '{flag}'; exit 1; }}"},
+        "retry": {"attempts": 2, "wait": 0},
+    }
+    run = page.run({"name": "batch", "nodes": [node]})
+    [row] = page.ask(f"/api/runs/{run}").json["data"]["steps"]
+    first, second = page.ask(f"/api/runs/{run}/items?step=each").json["data"]
+    assert [(bar[2], bar[3]) for bar in first["bars"]] == [("done", 1)]
+    assert [(bar[2], bar[3]) for bar in second["bars"]] == [("failed", 1), ("done", 2)]
+    assert [one["status"] for one in second["attempts"]] == ["failed", "completed"]
+    [[begun, ended, *_]] = row["bars"]
+    for begin, end, *_ in [*first["bars"], *second["bars"]]:
+        assert begun <= begin <= end <= ended + 0.001  # they are rounded
+    assert 0 < sum(one["ms"] for one in second["attempts"]) <= second["ms"] <= row["ms"]
+
+
+def test_the_time_of_an_item_is_without_that_in_which_it_waited(page: Served) -> None:
+    node = {
+        "id": "each",
+        "type": "ask",
+        "batch": {"items": ["a", "b"], "as": "name"},
+        "params": {"prompt": "Take ${name}?", "choices": ["yes", "no"]},
+    }
+    run = page.run({"name": "batch", "nodes": [node]})
+    page.do(lambda workspace: workspace.answer(run, "each", choice="yes", every=True))
+    page.do(lambda workspace: workspace.resume(run))
+    whole = page.ask(f"/api/runs/{run}").json["data"]
+    waits = page.ask(f"/api/runs/{run}/step?step=each").json["data"]["waits"]
+    for item, wait in zip(page.ask(f"/api/runs/{run}/items?step=each").json["data"], waits, strict=True):
+        assert item["ms"] / 1000 + wait["waited"] <= whole["ended_at"] - item["started_at"] + 0.001
 
 
 def test_news_resume_exactly_after_the_last_that_was_seen(page: Served) -> None:
@@ -277,3 +324,12 @@ def test_tokens_and_cost_are_told_of_the_step_and_of_the_run(page: Served) -> No
     trace = page.do(lambda workspace: workspace.show_run(run))
     assert data["tokens"] == data["steps"][0]["tokens"] == trace["tokens"]
     assert data["tokens"] > 0
+
+
+def test_a_run_is_made_a_test_once_under_one_name(page: Served) -> None:
+    run = page.run(TWO)
+    made = page.ask(f"/api/runs/{run}/test", method="POST", body={"name": "two steps"})
+    assert made.status == 200, made.json
+    assert Path(made.json["data"]["file"]) == page.home.tests / "two.test.yaml"
+    again = page.ask(f"/api/runs/{run}/test", method="POST", body={"name": "two steps"})
+    assert again.json["error"]["type"] == "exists"

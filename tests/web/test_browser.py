@@ -58,8 +58,8 @@ def visit(browser: Browser, page: Served) -> Iterator[Open]:
     """Opens an address of the page; at the end nothing may have gone wrong in any of them."""
     opened: list[Watched] = []
 
-    def visit(path: str = "/", scheme: Literal["light", "dark"] = "light") -> Watched:
-        watched = Watched(browser, page.origin, scheme)
+    def visit(path: str = "/", scheme: Literal["light", "dark"] = "light", width: int = 1360) -> Watched:
+        watched = Watched(browser, page.origin, scheme, width=width)
         opened.append(watched)
         place, _, step = path.partition("#")
         watched.page.goto(page.link(place))
@@ -203,6 +203,7 @@ def test_a_saved_workflow_is_run_with_the_inputs_of_a_form(page: Served, visit: 
     page.do(lambda workspace: workspace.save(document, "greet"))
     watched = visit("/workflows/greet")
     see(watched.page.locator('[data-node="draft"]')).to_be_visible()
+    assert watched.page.locator('[data-node="draft"] .box').first.evaluate("e => getComputedStyle(e).fill") not in BLACK
     watched.page.get_by_label("who").fill(ODD)
     watched.page.get_by_role("button", name="Run", exact=True).click()
     watched.page.wait_for_url(lambda url: "/runs/" in url)
@@ -210,6 +211,36 @@ def test_a_saved_workflow_is_run_with_the_inputs_of_a_form(page: Served, visit: 
     row(watched, "draft").click()
     see(watched.page.locator(".inspector")).to_contain_text("<script>window.hurt=1</script>")
     assert watched.page.evaluate("window.hurt") is None
+
+
+BLACK = ("rgb(0, 0, 0)", "none")
+
+
+def test_a_narrow_window_needs_no_scrolling_to_the_side(page: Served, visit: Open) -> None:
+    run = page.run(ASKS)
+    watched = visit("/", width=400)
+    for path in ("/", f"/runs/{run}", f"/runs/{run}?with={run}"):
+        watched.page.goto(f"{page.origin}{path}")
+        see(watched.page.locator("main h1")).to_have_count(1)
+        assert watched.page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+def test_items_are_bars_on_the_axis_of_their_batch(page: Served, visit: Open) -> None:
+    command = "test ${item} = 1 || exit 3"
+    batch = {"items": [1, 2], "on_error": "continue"}
+    run = page.run(
+        {"name": "each", "nodes": [{"id": "b", "type": "shell", "batch": batch, "params": {"command": command}}]}
+    )
+    watched = visit(f"/runs/{run}")
+    watched.page.get_by_role("button", name="Show the items of b").click()
+    see(row(watched, "[0]").locator(".bar.done")).to_have_count(1)
+    see(row(watched, "[1]").locator(".bar.failed")).to_have_count(1)
+    see(row(watched, "[1]")).to_contain_text("exit code 3")
+    see(row(watched, "[0]").locator(".took")).to_contain_text("ms")
+    row(watched, "[1]").click()
+    see(watched.page.locator(".inspector .facts")).to_contain_text("ms")
+    see(watched.page.locator(".inspector .attempts")).to_contain_text("failed")
+    see(watched.page.get_by_role("button", name="Rerun from here")).to_have_count(0)
 
 
 def test_whatever_a_run_holds_stays_text(page: Served, visit: Open) -> None:
@@ -358,3 +389,14 @@ def test_a_run_as_one_file_shows_the_same_and_asks_for_nothing(browser: Browser,
     assert watched.page.evaluate("window.hurt") is None
     watched.check()
     watched.close()
+
+
+def test_a_run_becomes_a_test_at_a_click(page: Served, visit: Open) -> None:
+    run = page.run({"name": "two", "nodes": [{"id": n, "type": "echo", "params": {"text": n}} for n in ("a", "b")]})
+    watched = visit(f"/runs/{run}")
+    watched.page.get_by_role("button", name="Use as test").click()
+    see(watched.page.locator(".banner[role=status]")).to_contain_text("two.test.yaml")
+    see(watched.page.get_by_role("button", name="Use as test")).to_have_count(0)
+    made = page.home.tests / "two.test.yaml"
+    [case] = page.do(lambda workspace: workspace.tests.run(made)).cases
+    assert case.outcome == "passed", case.error

@@ -12,7 +12,15 @@ import pytest
 
 import pflow
 from pflow import Reply, Waiting, Workspace
-from pflow.core.errors import AnsweredError, InputError, NotFoundError, RunError, SecurityError, UsageError
+from pflow.core.errors import (
+    AnsweredError,
+    ConflictError,
+    InputError,
+    NotFoundError,
+    RunError,
+    SecurityError,
+    UsageError,
+)
 from pflow.core.file.home import Home
 from pflow.engine.asking.form import Reply as GivenReply
 from pflow.engine.asking.waits import Patience
@@ -113,7 +121,7 @@ def test_a_mapping_fills_in_the_fields(home: Path) -> None:
     [
         (lambda question: "gone", "is not one of the choices"),
         (lambda question: 3, "of type int"),
-        (lambda question: {"note": "x"}, "lacks a choice"),
+        (lambda question: {"note": "x"}, "no choice was given"),
         (lambda question: 1 / 0, "raised ZeroDivisionError"),
     ],
     ids=["choice", "type", "fields", "raises"],
@@ -360,9 +368,9 @@ FORM = {
 @pytest.mark.parametrize(
     ("choice", "fields", "problem"),
     [
-        (None, {"n": 1}, "the answer lacks a choice"),
+        (None, {"n": 1}, "no choice was given"),
         ("goo", {"n": 1}, "`goo` is not one of the choices: `go`, `halt`"),
-        ("go", {}, "the answer lacks `n`"),
+        ("go", {}, "the field `n` was not given"),
         ("go", {"n": "1"}, "`n` must be integer, not a string"),
         ("go", {"n": 1.5}, "`n` must be integer, not a number"),
         ("go", {"n": 0}, "`n` must be at least 1"),
@@ -398,11 +406,22 @@ def test_a_second_answer_is_told_who_was_first(workspace: Workspace) -> None:
     run_id = workspace.run({"nodes": [ASK, AFTER]}).run_id
     workspace.answer(run_id, choice="go", by="ada", via="terminal")
     for step, choice in ((None, "halt"), ("ask", "go")):
-        with pytest.raises(AnsweredError, match="`ask` is answered already by ada, via terminal") as error:
+        with pytest.raises(AnsweredError, match="`ask` was already answered by ada, via terminal") as error:
             workspace.answer(run_id, step, choice)
         assert error.value.code == "already_answered"
         assert error.value.details["by"] == "ada"
     assert workspace.resume(run_id).outputs == {"chosen": "go"}
+
+
+def test_who_answered_sees_that_somebody_else_has_seen_the_run_through(workspace: Workspace) -> None:
+    fails = {"id": "stop", "type": "fail", "params": {"message": "no"}}
+    for document, status in (({"nodes": [ASK, AFTER]}, "completed"), ({"nodes": [ASK, fails]}, "failed")):
+        run_id = workspace.run(document).run_id
+        answered = workspace.answer(run_id, choice="go")
+        workspace.inbox.check_left(answered)
+        assert workspace.resume(run_id).status == status
+        with pytest.raises(ConflictError, match="was taken up by another process"):
+            workspace.inbox.check_left(answered)
 
 
 def test_several_questions_must_be_told_apart(workspace: Workspace) -> None:

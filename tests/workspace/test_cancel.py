@@ -38,3 +38,32 @@ def test_of_many_runs_in_one_process_the_one_that_is_meant_is_cancelled(home: Pa
 
 def _is_begun(workspace: Workspace, run_id: str) -> bool:
     return bool(workspace.find_runs(run_id)) and bool(workspace.show_run(run_id)["steps"])
+
+
+def test_who_cancels_a_run_that_nobody_runs_hears_that_its_last_steps_did_not_run(home: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    document = {
+        "nodes": [
+            {"id": "wait", "type": "shell", "params": {"command": f"cat {tmp_path / 'fifo'}"}},
+            {"id": "last", "type": "write-file", "params": {"path": "last", "content": "x"}},
+        ],
+        "finally": "last",
+    }
+
+    async def stopped() -> str:
+        warm = WarmWorkspaces(Home(home))
+        run = warm.open().begin(document)
+        task = asyncio.create_task(run.finish())
+        with Workspace(Home(home)) as other:
+            while not await asyncio.to_thread(_is_begun, other, run.run_id):
+                pass
+        run.stop()
+        assert (await task).status == "stopped"
+        await warm.disconnect()
+        warm.close()
+        return run.run_id
+
+    run_id = asyncio.run(stopped())
+    with Workspace(Home(home)) as workspace:
+        assert workspace.cancel(run_id) == "cancelled"
+        assert "the steps of `finally` did not run: no process was running the run" in workspace.notices

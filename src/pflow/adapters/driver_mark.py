@@ -33,9 +33,9 @@ class DaemonMark:
         if not hold_lock(self._fd, home.daemon, wait=False):
             os.close(self._fd)
             pid = _read(home).get("pid")
-            shown = f"process `{pid}`" if isinstance(pid, int) else "another process"
+            shown = f", process `{pid}`" if isinstance(pid, int) else ""
             raise UsageError(
-                f"{shown} is the daemon of `{home.root}` already",
+                f"`{home.root}` already has a daemon{shown}",
                 suggestions=["leave it running: it drives all runs of this home", "or end it first, with SIGTERM"],
             )
         self._lease: Lease | None = Lease(home.drivers)

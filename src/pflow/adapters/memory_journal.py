@@ -137,7 +137,7 @@ class MemoryJournal:
         state = self.store.state
         try:
             yield
-        except BaseException:
+        except BaseException:  # undone, and raised again
             self.store.state = state
             raise
 

@@ -50,6 +50,10 @@ class ProcessDispatch:
     def cancel(self, run_id: str) -> None:
         """Whoever drives the run looks for requests by itself."""
 
+    def end(self, run_id: str) -> bool:
+        """The caller is on the same machine, and does it."""
+        return False
+
     def is_driven(self) -> bool:
         """Whether a daemon or a server is there that takes up what is due."""
         return is_driven(self._home)

@@ -338,7 +338,7 @@ def _connect(path: Path, notices: list[str], full_sync: bool, schema: Sequence[s
         database.execute(f"PRAGMA journal_size_limit = {_WAL_PAGES * _PAGE_SIZE}")
         if version < len(schema):
             _migrate(path, database, schema, notices)
-    except BaseException:
+    except BaseException:  # closed, and raised again
         database.close()
         raise
     return database

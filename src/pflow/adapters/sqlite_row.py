@@ -107,7 +107,7 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
         database.execute("RELEASE part" if nested else "COMMIT")
-    except BaseException:
+    except BaseException:  # undone, and raised again
         if database.in_transaction:
             database.execute("ROLLBACK TO part" if nested else "ROLLBACK")
         raise

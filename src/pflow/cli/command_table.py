@@ -5,6 +5,7 @@ from __future__ import annotations
 COMMANDS = {
     "run": ("pflow.cli.commands.run:run", "Run a workflow."),
     "validate": ("pflow.cli.commands.run:validate", "Check a workflow without running it."),
+    "test": ("pflow.cli.testing.command:test", "Test workflows from what their runs recorded."),
     "plan": ("pflow.cli.planning.plan:plan", "Plan a task in words, show the plan, ask, run it."),
     "learn": ("pflow.cli.learning.learn:learn", "Make a workflow of what an agent did in a session."),
     "fmt": ("pflow.cli.commands.fmt:fmt", "Write documents in their canonical form."),

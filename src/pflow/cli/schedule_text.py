@@ -61,7 +61,8 @@ def render_item(item: TickItem, schedules: dict[str, Schedule]) -> str:
     what = escape(item.schedule) if item.schedule else f"run {item.run_id}"
     known = schedules.get(item.schedule)
     when = f" {show_local(known, item.due)}" if known is not None and item.due is not None else ""
-    run = f", run {item.run_id}" if item.run_id and item.schedule else ""
+    began = item.run_id and item.schedule and item.state != "refused"
+    run = f", run {item.run_id}" if began else ""
     note = f": {escape(item.note)}" if item.note else ""
     return f"{what}{when} {item.state}{run}{note}"
 

@@ -11,6 +11,7 @@ from pflow.cli.commands.mcp_sync import asking
 from pflow.cli.completion import complete_from
 from pflow.cli.console import Console
 from pflow.cli.file_change import escape_lines
+from pflow.cli.place.option import home_only
 from pflow.core.errors import UsageError
 from pflow.core.printable import escape
 
@@ -25,6 +26,7 @@ _KIND_HELP = "systemd, launchd or cron; by default, what this machine has."
 @click.option("--kind", default="", metavar="KIND", shell_complete=complete_from(_KINDS), help=_KIND_HELP)
 @click.option("--print", "only_print", is_flag=True, help="Show what would be installed.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@home_only("schedules of a place are fired there")
 @with_console
 def install(console: Console, kind: str, only_print: bool, yes: bool) -> int:
     """Let this machine look every minute for what is due. What is written is shown first."""
@@ -47,6 +49,7 @@ def install(console: Console, kind: str, only_print: bool, yes: bool) -> int:
 @click.command()
 @click.option("--kind", default="", metavar="KIND", shell_complete=complete_from(_KINDS), help=_KIND_HELP)
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@home_only("schedules of a place are fired there")
 @with_console
 def uninstall(console: Console, kind: str, yes: bool) -> int:
     """Take out again what `install` has put into this machine; the schedules stay."""

@@ -45,6 +45,7 @@ COMMANDS = {
     "list_workers": "pflow workers --on {place}",
     "list_workflows": "pflow workflow list",
     "log_in": "pflow mcp login {server}",
+    "make_test": "pflow runs show {run} --as-test NAME",
     "migrate_journal": "pflow journal migrate --on {place}",
     "remove_schedule": "pflow schedule remove {name}",
     "remove_server": "pflow mcp remove",

@@ -51,6 +51,9 @@ class RunStarted(Frozen):
     `forked_from` is the run whose steps it begins with: see `RunForked`. `state` is what its workflow and those in it
     had kept, each under its scope, `state_versions` which versions of it, and `state_scope` the scope of the run's own.
     With `is_trial` the run keeps nothing. With `lends`, whoever started it answers prompts for which there is no model.
+
+    `schedule` is the schedule of a place that started it, `parent` the item of a batch of another run whose work it is,
+    such as `20261118-170000-0123456789abcdef/deploy[3]`. It is stopped once it was worked on for `time_limit` seconds.
     """
 
     workflow: str
@@ -65,6 +68,9 @@ class RunStarted(Frozen):
     state_scope: str = ""
     is_trial: bool = False
     lends: bool = False
+    schedule: str = ""
+    parent: str = ""
+    time_limit: float | None = None
 
 
 class RunForked(Frozen):
@@ -90,7 +96,8 @@ class RunResumed(Frozen):
 
     `state` is what was read of the state only now: all of it where it `is_renewed`, because another run had changed it.
     Steps that depend on it run again then. `state_scope` is where an edited document keeps it. With `lends`, whoever
-    took it up answers prompts for which there is no model.
+    took it up answers prompts for which there is no model. `lost_files` are files of the run that earlier steps name
+    and that are not there any more: they are on another machine.
     """
 
     at: float
@@ -105,6 +112,7 @@ class RunResumed(Frozen):
     state_scope: str = ""
     is_renewed: bool = False
     lends: bool = False
+    lost_files: tuple[str, ...] = ()
 
 
 class DoubtSettled(Frozen):
@@ -178,11 +186,12 @@ class StepNotYet(Frozen):
 
 
 class ItemStarted(Frozen):
-    """A batch item is about to take effect."""
+    """A batch item is about to take effect. Of items, `at` is 0 where a version that did not note it recorded them."""
 
     step: str
     item: int
     attempt: int = 1
+    at: float = 0.0
 
 
 class ItemCompleted(Frozen):
@@ -192,6 +201,7 @@ class ItemCompleted(Frozen):
     item: int
     writes: Mapping[str, object]
     state: Mapping[str, JsonView] = {}
+    at: float = 0.0
 
 
 class ItemFailed(Frozen):
@@ -201,6 +211,7 @@ class ItemFailed(Frozen):
     item: int
     error: JsonView
     final: bool = True
+    at: float = 0.0
 
 
 class ItemNotYet(Frozen):
@@ -211,6 +222,7 @@ class ItemNotYet(Frozen):
     reason: str
     attempt: int
     retry_in: float
+    at: float = 0.0
 
 
 class StepAsked(Frozen):

@@ -42,6 +42,14 @@ def fold_happened(plan: Plan, trace: JsonView) -> Happened:
     )
 
 
+def happened_data(plan: Plan, trace: JsonView) -> dict[str, object]:
+    """What a run made of its graph: the look of each node, and the edges that it took, as pictures name them."""
+    happened = fold_happened(plan, trace)
+    names = [node.id for node in plan.nodes]
+    taken = sorted(f"{names[source]}>{names[target]}" for source, target in happened.taken)
+    return {"looks": happened.states, "taken": taken}
+
+
 def _state(entry: JsonView, *, is_running: bool) -> Look:
     found = look_of(entry.get("status"), entry.get("source"))
     return "pending" if found == "running" and not is_running else found  # the next attempt was to come

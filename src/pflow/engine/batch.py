@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -178,7 +179,7 @@ class Batch:
                         done = []
                     await self._turn(index)
                 self._taken += 1
-                await run.emit_grouped(*done, ItemStarted(step=step, item=index))
+                await run.emit_grouped(*done, ItemStarted(step=step, item=index, at=time.time()))
                 done = []
                 done = [await self.item(index)]
         except Halted:
@@ -204,7 +205,7 @@ class Batch:
                     from pflow.engine.attempt.until import check_until  # lazy: few steps have a condition to meet
 
                     check_until(self.scope.names, node, self.launch.visit, attempt, writes, self._given(index))
-                done = ItemCompleted(step=step, item=index, writes=writes)
+                done = ItemCompleted(step=step, item=index, writes=writes, at=time.time())
                 done = run.encode(done._replace(state=sets) if sets else done)
                 self._hold(writes)
                 self.results[index], self.sets[index] = writes, sets
@@ -217,15 +218,18 @@ class Batch:
                 wait = retry_wait(node.retry, attempt, error)
                 if wait is None:
                     return self.failed(index, error, described)
-                again: Event = ItemFailed(step=step, item=index, error=described, final=False)
+                ended = time.time()
+                again: Event = ItemFailed(step=step, item=index, error=described, final=False, at=ended)
                 if isinstance(error, NotYetError):
                     run.history.forget_inside(f"{step}[{index}]")
-                    again = ItemNotYet(step=step, item=index, reason=error.reason, attempt=attempt, retry_in=wait)
+                    again = ItemNotYet(
+                        step=step, item=index, reason=error.reason, attempt=attempt, retry_in=wait, at=ended
+                    )
             await run.emit_grouped(again)
             await run.pauses.wait(asyncio.sleep(0 if run.shared.tape is not None else wait))
             await self._turn(index)
             attempt += 1
-            await run.emit_grouped(ItemStarted(step=step, item=index, attempt=attempt))
+            await run.emit_grouped(ItemStarted(step=step, item=index, attempt=attempt, at=time.time()))
 
     def failed(
         self, index: int, error: BaseException, described: Mapping[str, object], *, unapproved: bool = False
@@ -245,7 +249,7 @@ class Batch:
             self.failure = self._lost()
         if self.failure is not None:
             self.pauses.end()
-        return ItemFailed(step=self.launch.step, item=index, error=described)
+        return ItemFailed(step=self.launch.step, item=index, error=described, at=time.time())
 
     def _given(self, index: int) -> Mapping[str, object]:
         """The names that only one item has."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -86,6 +86,8 @@ def decode_event(record: Record, values: Reading) -> Event:
             fields["error"] = from_data(fields["error"])
         if "rerun" in fields:
             fields["rerun"] = tuple(fields["rerun"])
+        if "lost_files" in fields:
+            fields["lost_files"] = tuple(fields["lost_files"])
         if "again" in fields:
             fields["again"] = {step: tuple(items) for step, items in fields["again"].items()}
         return EVENTS[record.kind](**fields)
@@ -123,6 +125,15 @@ def item_of(record: Record) -> tuple[str, int]:
         return str(show_markers(fields["step"])), int(fields["item"])
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(record) from error
+
+
+def cause_of(records: Sequence[Record]) -> tuple[str, str]:
+    """The schedule that started a run, and the item of another run whose work it is, as its first event says."""
+    try:
+        fields = orjson.loads(records[0].data)
+        return str(fields.get("schedule", "")), str(fields.get("parent", ""))
+    except (ValueError, LookupError, AttributeError):
+        return "", ""
 
 
 def _damaged(record: Record) -> DamagedError:

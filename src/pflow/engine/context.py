@@ -56,7 +56,7 @@ class StepContext:
 
     def folder(self) -> Path:
         """The run's own directory, made on first use, for files too big or too binary for the journal."""
-        folder = self.services.home / "runs" / self.run_id
+        folder = (self.services.files or self.services.home / "runs") / self.run_id
         make_folder(folder)
         return folder
 

@@ -22,7 +22,7 @@ from pflow.engine.commit import Commits
 from pflow.engine.ending.parts import describe_outputs, end_of, is_halted
 from pflow.engine.history import History, in_doubt, withheld_need
 from pflow.engine.plan import Plan
-from pflow.engine.ports import AT_ONCE, Asker, Cache, Journal, Observer, Services, Staying
+from pflow.engine.ports import AT_ONCE, Asker, Cache, Journal, Observer, Services, Spread, Staying
 from pflow.engine.result import RunResult, lost_items
 from pflow.engine.run import Run, Shared
 from pflow.engine.scope import Scope
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pflow.engine.again.origin import Origin
     from pflow.engine.again.settle import Verdict
     from pflow.engine.asking.waits import Patience
+    from pflow.engine.cause import Cause
 
 Secret = Callable[[], bytes]
 """Gives the secret of a home, with which the keys of questions are made."""
@@ -74,6 +75,7 @@ class Executor:
         ticket: int = 0,
         holds: Callable[[], bool] | None = None,
         tape: Tape | None = None,
+        spread: Spread | None = None,
     ) -> None:
         self._shared = Shared(
             journal=journal,
@@ -91,6 +93,7 @@ class Executor:
             lends=lends,
             holds=holds,
             tape=tape,
+            spread=spread if tape is None else None,
         )
         self._driven = driven
         self._ticket = ticket
@@ -110,6 +113,7 @@ class Executor:
         seed: Mapping[str, object] | None = None,
         origin: Origin | None = None,
         trial: Mapping[str, object] | None = None,
+        cause: Cause | None = None,
     ) -> RunResult:
         """Begin a run and see it through, or until it only waits. `origin` is what it begins with of another one.
 
@@ -125,6 +129,8 @@ class Executor:
             started = started._replace(forked_from=origin.run_id)
         if self._shared.lends and plan.asks_models:
             started = started._replace(lends=True)
+        if cause is not None:
+            started = started._replace(**cause._asdict())
         if plan.keeps:
             from pflow.engine.keeping.reading import begin_with_state  # lazy: few workflows keep something
 
@@ -153,13 +159,16 @@ class Executor:
         edited: bool = False,
         rerun_in_doubt: bool = False,
         again: Items | None = None,
+        lost_files: Sequence[str] = (),
     ) -> RunResult:
         """Continue a run: only what is missing runs, or, with an edited plan, what changed.
 
         `again` are items that batches went on without: they run, and then what their results change. Raises
         `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
         """
-        result = await self._take_up(run_id, plan, inputs, edited=edited, rerun_in_doubt=rerun_in_doubt, again=again)
+        result = await self._take_up(
+            run_id, plan, inputs, edited=edited, rerun_in_doubt=rerun_in_doubt, again=again, lost_files=lost_files
+        )
         return await self._go_on(plan, inputs, result)
 
     async def end_waiting(self, run_id: str, plan: Plan, inputs: Mapping[str, object]) -> RunResult:
@@ -176,6 +185,7 @@ class Executor:
         rerun_in_doubt: bool = False,
         again: Items | None = None,
         ends: bool = False,
+        lost_files: Sequence[str] = (),
     ) -> RunResult:
         from pflow.engine.ending.reopening import check_open  # lazy: only for runs that go on
 
@@ -205,6 +215,7 @@ class Executor:
                 driven=self._driven,
                 directory=_directory(),
                 lends=self._shared.lends and plan.asks_models,
+                lost_files=tuple(lost_files),
             )
             if plan.keeps:
                 from pflow.engine.keeping.reading import go_on_with_state  # lazy: few workflows keep something
@@ -235,20 +246,24 @@ class Executor:
         """From now on, record that a run begins or goes on, and leave it to those who drive runs for others."""
         self._records_only = True
 
+    def play_from(self, tape: Tape) -> None:
+        """From now on, let a tape answer steps in place of their code."""
+        self._shared = self._shared._replace(tape=tape)
+
     def stop(
         self,
         run_id: str | None = None,
         *,
         graceful: bool = False,
         reason: str = "interrupted",
-        hand_over: bool = False,
+        hand_over: bool | None = None,
     ) -> None:
         """Stop one run, or all of them, resumable. `graceful` lets running steps finish and be recorded.
 
-        With `hand_over`, and always where runs are driven for others, whoever drives next goes on with it.
+        With `hand_over`, whoever drives next goes on with it: by default, where runs are driven for others.
         """
         self._stop_reason = reason
-        self._hands_over = self._driven or hand_over
+        self._hands_over = self._driven if hand_over is None else hand_over
         for run, task in self._chosen(run_id):
             run.stop()
             if not graceful:
@@ -258,6 +273,7 @@ class Executor:
         """End a run for good."""
         for run, task in self._chosen(run_id):
             self._cancelled.add(run.run_id)
+            run.is_cancelled = True
             task.cancel()
 
     def cancel_orphan(self, run_id: str) -> None:

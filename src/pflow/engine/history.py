@@ -102,6 +102,10 @@ class History:
 
         self._refused: set[Place] = set()
         self.forked_from = ""
+        self.parent = ""
+        self.time_limit: float | None = None
+        """For how many seconds the run may be worked on, unless a person has resumed it."""
+
         self.only = ""
         """The one step that the run is there for; empty if it is a whole one."""
 
@@ -222,12 +226,14 @@ def fold_history(events: Iterable[Event], know_parts: Callable[[object], None]) 
             history.started_at, history.date = event.at, event.date
             history.inputs = dict(event.inputs)
             history.forked_from = event.forked_from
+            history.time_limit, history.parent = event.time_limit, event.parent
             history.lends = event.lends
             history.kept = Snapshot(values=event.state, versions=event.state_versions, is_trial=event.is_trial)
             history.state_scope = event.state_scope
         elif isinstance(event, RunResumed):
             history.settled.update(event.rerun)
             history.lends |= event.lends
+            history.time_limit = history.time_limit if event.driven else None
             history.kept = history.kept.joined(Snapshot(values=event.state, versions=event.state_versions))
             history.lost_race = False
             if event.document is not None:

@@ -35,6 +35,7 @@ class PlanBatch(Frozen):
     concurrency: int
     keep_going: bool
     max_failed: MaxFailed | None = None
+    spread: bool = False
     where: Compiled | None = None
 
 

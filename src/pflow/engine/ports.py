@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pflow.core.schedule.policy import Outcome
     from pflow.engine.asking.form import Reply
     from pflow.engine.model.llm import LLM
+    from pflow.engine.plan import Plan
     from pflow.process.workers import Workers
 
 Status = Literal["running", "waiting", "completed", "failed", "stopped", "cancelled", "damaged"]
@@ -246,8 +247,8 @@ class Dispatch(Protocol):
     """Has runs driven by somebody other than the caller: the journal makes them safe, the dispatch makes them live.
 
     Claims and appends are fenced, so whatever a dispatch does twice happens once, and one that forgets loses no run: it
-    still waits in the journal. Schedules are a port of their own on one machine (`Schedules`); an implementation for
-    many machines holds them as well.
+    still waits in the journal. Schedules are kept in a `Timetable`; on one machine a process looks at them, and at a
+    place whoever dispatches runs fires them as well.
     """
 
     def submit(self, run_id: str, unrecorded: Unrecorded = ALL_RECORDED) -> None:
@@ -262,8 +263,38 @@ class Dispatch(Protocol):
     def cancel(self, run_id: str) -> None:
         """Tell whoever drives the run that the journal holds a request to cancel it."""
 
+    def end(self, run_id: str) -> bool:
+        """Have a run that waits cancelled by those who drive, with the steps that its document wants at its end.
+
+        False if that is left to the caller.
+        """
+
     def is_driven(self) -> bool:
         """Whether somebody takes up the runs of this journal that are due. Cheap enough to ask before each run."""
+
+
+class RunEnd(Frozen):
+    """How a run has ended: with `outputs` if it is completed, else with an `error`."""
+
+    status: str
+    outputs: Mapping[str, object] = {}
+    error: Mapping[str, object] = {}
+
+
+class Spread(Protocol):
+    """Has items of a batch driven as runs of their own, by whoever drives runs. Calls block, and can be repeated."""
+
+    def begin(self, run_id: str, plan: Plan, inputs: Mapping[str, object], parent: str) -> None:
+        """Begin a run for the item `parent` of another, unless it has begun. Raises `PflowError`."""
+
+    def go_on(self, run_id: str) -> None:
+        """Have a run go on that had failed or was stopped. Raises `PflowError` while it cannot."""
+
+    def ended(self, run_id: str) -> RunEnd | None:
+        """How a run has ended; None while it goes on or waits."""
+
+    def cancel(self, run_id: str) -> None:
+        """End a run for good, if it has not ended."""
 
 
 class Cache(Protocol):
@@ -299,8 +330,8 @@ class Tick(Frozen):
     alive: bool = False
 
 
-class Schedules(Protocol):
-    """Durable storage of schedules, and of what became of their due times. Calls are short and block."""
+class Timetable(Protocol):
+    """Durable storage of schedules by name. Calls are short and block."""
 
     def add(self, name: str, data: bytes) -> None:
         """Store a schedule under a new name. Raises `ExistsError`."""
@@ -313,6 +344,10 @@ class Schedules(Protocol):
 
     def remove(self, name: str) -> None:
         """Forget a schedule and its due times. Raises `NotFoundError`."""
+
+
+class Schedules(Timetable, Protocol):
+    """Schedules, and what became of their due times, where a process of ours looks for what is due."""
 
     def together(self) -> AbstractContextManager[None]:
         """Store what is stored inside all at once, or nothing of it; nobody else stores anything meanwhile."""
@@ -402,10 +437,18 @@ Not durable. Must not block or raise, and leaves secrets out itself.
 """
 
 
+class Still(Frozen):
+    """What code finds where a run is played again: the time `at` which it began, and what chance begins with."""
+
+    at: float
+    seed: str
+
+
 class Services(Frozen):
     """What steps may use. `workers` gives child processes that are at hand, `llm` whoever asks models, if there are.
 
-    `live` takes what they say for those who follow the run.
+    `live` takes what they say for those who follow the run. `files` is where each run has its directory. Where a run is
+    played again, code `still` has the time and the chance of then, and no network.
     """
 
     home: Path
@@ -414,3 +457,5 @@ class Services(Frozen):
     workers: Callable[[], Workers | None] = staticmethod(lambda: None)
     llm: Callable[[], LLM | None] = staticmethod(lambda: None)
     live: Live | None = None
+    files: Path | None = None
+    still: Still | None = None

@@ -36,7 +36,7 @@ from pflow.engine.failure import Halted, describe_failure
 from pflow.engine.history import History, fold_history
 from pflow.engine.keeping.snapshot import NOTHING
 from pflow.engine.plan import PlanNode
-from pflow.engine.ports import Asker, Cache, Journal, Observer, Record, Services, Status, Staying
+from pflow.engine.ports import Asker, Cache, Journal, Observer, Record, Services, Spread, Status, Staying
 from pflow.engine.thread import Threads
 from pflow.engine.value import ValueTable
 
@@ -68,6 +68,7 @@ class Shared(Frozen):
     lends: bool = False
     holds: Callable[[], bool] | None = None
     tape: Tape | None = None
+    spread: Spread | None = None
 
 
 class Run:
@@ -83,6 +84,7 @@ class Run:
 
         self.origin: Origin | None = None
         self.stopping = False
+        self.is_cancelled = False
         self.pauses = Pauses()
         self.waits: Waits | None = None
         self.on_rest: Callable[[], None] | None = None

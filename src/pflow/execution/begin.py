@@ -19,12 +19,13 @@ from pflow.engine.value import Withheld, withheld_error
 from pflow.execution.check import Checked, check_source
 from pflow.execution.compiler import PROGRAMS
 from pflow.execution.far.kind import kind_of_run
-from pflow.execution.live_run import LiveRun
+from pflow.execution.live_run import LiveRun, TimeLimit
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source, recorded_source
 
 if TYPE_CHECKING:
     from pflow.engine.again.items import Items
+    from pflow.engine.cause import Cause
 
 Params = Mapping[str, object]
 
@@ -39,6 +40,7 @@ def begin_run(
     cache: bool = True,
     run_id: str | None = None,
     trial: Params | None = None,
+    cause: Cause | None = None,
 ) -> LiveRun:
     """A run of a checked workflow; with `text` the params are words of a command line.
 
@@ -59,7 +61,7 @@ def begin_run(
         wiring,
         plan,
         chosen,
-        lambda executor: executor.run(plan, inputs, run_id=chosen, trial=trial),
+        lambda executor: executor.run(plan, inputs, run_id=chosen, trial=trial, cause=cause),
         inputs=inputs,
         source=checked.source,
         observer=observer,
@@ -95,18 +97,34 @@ def begin_resume(
 
         plan = only_plan(plan, plan.by_id[history.only.partition("#")[0]])
     again = None if failed_items is None else _choose_items(wiring, run_id, failed_items)
-    return kind_of_run(wiring)(
+    lost: list[str] = []
+    if wiring.place is not None and wiring.is_driving:
+        from pflow.execution.place.lost_file import find_lost_files  # lazy: most runs stay on one machine
+
+        lost = find_lost_files(wiring.journal, run_id)
+    run = kind_of_run(wiring)(
         wiring,
         plan,
         run_id,
         lambda executor: executor.resume(
-            run_id, plan, inputs, edited=edited is not None, rerun_in_doubt=rerun_in_doubt, again=again
+            run_id,
+            plan,
+            inputs,
+            edited=edited is not None,
+            rerun_in_doubt=rerun_in_doubt,
+            again=again,
+            lost_files=lost,
         ),
         inputs=inputs,
         observer=observer,
         cache=cache,
         warnings=checked.warnings,
     )
+    run.lost_files = lost
+    run.parent = history.parent.partition("/")[0]
+    if history.time_limit is not None:
+        run.limit = TimeLimit(seconds=history.time_limit, left=history.time_limit - history.worked.seconds)
+    return run
 
 
 def bind(wiring: Wiring, plan: Plan, params: Params, *, text: bool = False) -> dict[str, object]:

@@ -25,7 +25,7 @@ def define(
     order of the keys counts.
     """
     params = orjson.dumps(spec.params, option=orjson.OPT_SORT_KEYS)
-    batch_fields = _set_fields(spec.batch, but=("concurrency", "max_failed"))
+    batch_fields = _set_fields(spec.batch, but=("concurrency", "max_failed", "spread"))
     mapping_fields = _set_fields(mapping)
     shape = orjson.dumps([batch_fields, mapping_fields, *_order(spec.params.get(ordered))])
 

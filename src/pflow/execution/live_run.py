@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from pflow.core.document.issue import Issue
 from pflow.core.errors import UsageError
+from pflow.core.frozen import Frozen
 from pflow.engine.binding import unstored_secrets
 from pflow.engine.executor import Executor
 from pflow.engine.plan import Plan
@@ -38,6 +39,13 @@ def in_event_loop() -> bool:
     return True
 
 
+class TimeLimit(Frozen):
+    """For how many `seconds` a run may be worked on, and what is `left` of them."""
+
+    seconds: float
+    left: float
+
+
 class LiveRun:
     """A run that is about to begin, or to go on. `source` is where its document came from, if it has one.
 
@@ -59,6 +67,9 @@ class LiveRun:
     ) -> None:
         self.run_id = run_id
         self.warnings = warnings
+        self.limit: TimeLimit | None = None
+        self.parent = ""
+        self.lost_files: Sequence[str] = ()
         self.plan = plan
         self._wiring = wiring
         self._work = work
@@ -137,10 +148,10 @@ class LiveRun:
         with ThreadPoolExecutor(1) as threads:
             return threads.submit(self.wait).result()
 
-    def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = False) -> None:
+    def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool | None = None) -> None:
         """Stop it, resumable. `graceful` lets steps that run finish and be recorded. To be called on the run's loop.
 
-        With `hand_over`, whoever drives runs next goes on with it.
+        With `hand_over`, whoever drives runs next goes on with it; by default, if it is driven for others.
         """
         self._stopped = True
         self._executor.stop(self.run_id, graceful=graceful, reason=reason, hand_over=hand_over)

@@ -185,6 +185,7 @@ def _add(trace: dict[str, object], steps: Steps, waits: WaitTrace | None, event:
             trace.update(workflow=event.workflow, started_at=event.at, inputs=event.inputs)
             if event.forked_from:
                 trace["forked_from"] = event.forked_from
+            trace.update({name: cause for name in ("schedule", "parent") if (cause := getattr(event, name))})
             if event.state_scope or event.state:
                 trace["state"] = {"found": dict(event.state), **({"trial": True} if event.is_trial else {})}
         case RunForked():
@@ -197,6 +198,8 @@ def _add(trace: dict[str, object], steps: Steps, waits: WaitTrace | None, event:
             if event.outcome == "rerun" and event.step in steps:
                 steps[event.step]["repeatable"] = True
         case RunResumed():
+            if event.lost_files:
+                trace["lost_files"] = list(event.lost_files)
             if waits is not None:
                 waits.note(event)
             _cut_off(steps, waits)

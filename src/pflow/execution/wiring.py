@@ -6,6 +6,7 @@ import os
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pflow.core.errors import CorruptError, PflowError
@@ -18,7 +19,7 @@ from pflow.core.setting.redactor import Redactor
 from pflow.core.setting.secret_seal import KEY_BYTES
 from pflow.core.setting.secret_search import MIN_SECRET
 from pflow.core.setting.settings import GivenOptions, Settings
-from pflow.engine.ports import Asker, Cache, Dispatch, Journal, Observer, Schedules, Services, Staying
+from pflow.engine.ports import Asker, Cache, Dispatch, Journal, Observer, Schedules, Services, Spread, Staying
 from pflow.registry.entry import Entry
 from pflow.registry.registry import Registry
 
@@ -272,7 +273,13 @@ class Wiring:
             workers=lambda: self._workers,
             llm=lambda: self.llm,
             live=lambda run_id, step, stream, text: self.live_output(run_id, step, stream, text),
+            files=self.shared_files,
         )
+
+    @property
+    def shared_files(self) -> Path | None:
+        """The directory that the workers of a place share, if they do."""
+        return Path(self.place.files).expanduser() if self.place is not None and self.place.files else None
 
     @cached_property
     def live_output(self) -> LiveOutput:
@@ -329,7 +336,25 @@ class Wiring:
             lends=self.lends,
             ticket=self._parts.get("ticket", 0),
             holds=self._parts.get("holds"),
+            spread=self._spread,
         )
+
+    def as_caller(self) -> Wiring:
+        """The same for somebody who has runs driven, where this process drives them."""
+        own: Parts = {"driven": False, "journal": self.journal, "dispatch": self.dispatch, "cache": self.cache}
+        parts: Parts = {**self._parts, **own}
+        parts.pop("ticket", None)
+        parts.pop("holds", None)
+        return Wiring(self.home, **parts)
+
+    @property
+    def _spread(self) -> Spread | None:
+        """Who has items of batches driven as runs of their own: the worker of a place."""
+        if not self.is_driving or self.place is None or self.place.temporal is None:
+            return None
+        from pflow.execution.place.spread import PlaceSpread  # lazy: most runs are driven at home
+
+        return PlaceSpread(self)
 
     @property
     def has_workers(self) -> bool:

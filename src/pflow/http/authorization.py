@@ -31,7 +31,7 @@ async def authorize(request: Request, signer: Signer, send: Callable[[Request], 
                 request = await flow.asend(response)
             except StopAsyncIteration:
                 return response
-            except BaseException:
+            except BaseException:  # closed, and raised again
                 await response.aclose()
                 raise
             await _keep(response)

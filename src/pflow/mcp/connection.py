@@ -181,7 +181,7 @@ async def connect(
         opened = Opened(config, session)
         try:
             await opened.list_tools()
-        except BaseException:
+        except BaseException:  # closed, and raised again
             await session.close()
             raise
         opened.listen()

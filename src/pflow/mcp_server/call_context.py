@@ -158,7 +158,13 @@ class CallContext:
         if context is not None and caller.takes_forms and not caller.is_modern:
             workspaces = self.workspaces
             parts["asker"] = Elicitor(shows_forms(context), caller, lambda: asks_persons(workspaces.open()))
-        return await asyncio.to_thread(lambda: begin(self.workspaces.open(observer, **parts)))
+        return await asyncio.to_thread(lambda: self._begin_left(begin, self.workspaces.open(observer, **parts)))
+
+    def _begin_left(self, begin: Begin, workspace: Workspace) -> LiveRun:
+        """Begin a run; one that this call answered, only if nobody has taken it up since."""
+        if self.answered is not None and self.answered.places:
+            workspace.inbox.check_left(self.answered)
+        return begin(workspace)
 
     async def _begin(self, begin: Begin, observer: Observer) -> LiveRun:
         return await asyncio.to_thread(lambda: begin(self.workspaces.open(observer)))

@@ -112,7 +112,7 @@ async def run_process(
     except asyncio.CancelledError:
         await running.end()
         raise
-    except BaseException:
+    except BaseException:  # ended, and raised again
         running.group.abandon()
         raise
     finally:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -223,6 +224,19 @@ class Registry:
         if name in self._nodes and not _is_virtual(self._nodes[name]):
             raise UsageError(f"`{name}` is already the name of another node type")
         self._change(name, dict(data))
+
+    @contextmanager
+    def lending(self, entries: Mapping[str, object]) -> Iterator[None]:
+        """Have virtual entries that are not known otherwise, for as long as this takes; they are never saved."""
+        lent = {name: dict(data) for name, data in entries.items() if isinstance(data, Mapping) and name not in self}
+        lent = {name: data for name, data in lent.items() if _is_virtual(data)}
+        self._nodes = {**self._nodes, **lent}
+        try:
+            yield
+        finally:
+            self._nodes = {name: data for name, data in self._nodes.items() if name not in lent}
+            for name in lent:
+                self._entries.pop(name, None)
 
     def remove(self, name: str) -> None:
         """Take a virtual entry out; `save` makes it last.

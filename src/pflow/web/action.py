@@ -43,6 +43,14 @@ def fork_run(workspace: Workspace, run_id: str, body: Body) -> dict[str, object]
     )
 
 
+def make_test(workspace: Workspace, run_id: str, body: Body) -> dict[str, object]:
+    """Make a run a test of its workflow."""
+    found = workspace.find_run(run_id)
+    name = body.get("name")
+    made = workspace.tests.add(found, name if isinstance(name, str) and name else f"run {found}")
+    return {"name": made.name, "file": str(made.file), "cassette": str(made.cassette), "calls": made.calls}
+
+
 def cancel_run(workspace: Workspace, run_id: str, body: Body) -> dict[str, object]:
     """End a run for good."""
     found = workspace.find_run(run_id)

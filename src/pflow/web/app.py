@@ -18,6 +18,7 @@ from pflow.web.backend import Backend
 from pflow.web.feed import Feed
 from pflow.web.reply import refuse, reply
 from pflow.web.static_file import STATIC, read_static
+from pflow.web.worked_times import WorkedTimes
 
 if TYPE_CHECKING:
     from pflow.workspace import Workspace
@@ -52,6 +53,7 @@ class Pages:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._feed = Feed(backend)
+        self._times = WorkedTimes()
 
     def app(self) -> Starlette:
         """The application."""
@@ -81,6 +83,7 @@ class Pages:
             ("/api/runs/{run}/resume", action.resume_run),
             ("/api/runs/{run}/answer", action.answer_run),
             ("/api/runs/{run}/fork", action.fork_run),
+            ("/api/runs/{run}/test", action.make_test),
             ("/api/workflows/{run:path}/run", action.run_workflow),
         ]
         routes = [Route(path, self._guarded(handler), methods=["GET"]) for path, handler in get]
@@ -145,7 +148,7 @@ class Pages:
 
     async def _runs(self, request: Request) -> Response:
         query = dict(request.query_params)
-        return reply(await self._backend.read(lambda workspace: data.runs_data(workspace, query)))
+        return reply(await self._backend.read(lambda workspace: data.runs_data(workspace, query, self._times)))
 
     async def _workflows(self, request: Request) -> Response:
         return reply(await self._backend.act(data.workflows_data))
@@ -194,7 +197,7 @@ class Pages:
 
     async def _workflow(self, request: Request) -> Response:
         name = request.path_params["name"]
-        return reply(await self._backend.act(lambda workspace: data.workflow_data(workspace, name)))
+        return reply(await self._backend.act(lambda workspace: data.workflow_data(workspace, name, self._times)))
 
 
 def _page(status: int) -> Response:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pflow.core.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from pflow.web.worked_times import WorkedTimes
     from pflow.workspace import Plan, RunInfo, Workspace
     from pflow.workspace.asking.question import Waiting
 
@@ -18,7 +19,7 @@ MOST_DRAWN = 600
 _MOST_QUESTIONS = 100
 
 
-def runs_data(workspace: Workspace, query: Mapping[str, str]) -> dict[str, object]:
+def runs_data(workspace: Workspace, query: Mapping[str, str], times: WorkedTimes) -> dict[str, object]:
     """A page of the list of runs, with what waits for a person first."""
     found = workspace.viewing.runs(
         text=query.get("text", ""),
@@ -29,7 +30,8 @@ def runs_data(workspace: Workspace, query: Mapping[str, str]) -> dict[str, objec
     )
     shown = found[:PAGE_RUNS]
     schedules = workspace.scheduled(info.run_id for info in shown)
-    data: dict[str, object] = {"runs": [_run(info, schedules) for info in shown]}
+    worked = times.of(workspace, shown)
+    data: dict[str, object] = {"runs": [_run(info, schedules, worked) for info in shown]}
     if len(found) > PAGE_RUNS:
         data["next"] = shown[-1].run_id
     if not query.get("before"):
@@ -54,9 +56,10 @@ def questions_data(waits: Iterable[Waiting], names: Mapping[str, str] | None = N
     ]
 
 
-def _run(info: RunInfo, schedules: Mapping[str, str]) -> dict[str, object]:
+def _run(info: RunInfo, schedules: Mapping[str, str], worked: Mapping[str, float]) -> dict[str, object]:
     facts = {name: getattr(info, name) for name in ("run_id", "workflow", "started_at", "ended_at", "alive")}
-    return {**facts, "status": info.state, "schedule": schedules.get(info.run_id, "")}
+    told = {"status": info.state, "schedule": schedules.get(info.run_id, ""), "duration_ms": worked.get(info.run_id)}
+    return {**facts, **told}
 
 
 def run_data(workspace: Workspace, reference: str) -> dict[str, object]:
@@ -90,17 +93,7 @@ def is_drawn(plan: Plan) -> bool:
     return len(plan.drawn.nodes) <= MOST_DRAWN
 
 
-def happened_data(plan: Plan, run: Mapping[str, object]) -> dict[str, object]:
-    """What a run made of its graph: the look of each node, and the edges that it took, as pictures name them."""
-    from pflow.drawing.happened import fold_happened  # lazy: the page is served sooner without it
-
-    happened = fold_happened(plan, run)
-    names = [node.id for node in plan.nodes]
-    taken = sorted(f"{names[source]}>{names[target]}" for source, target in happened.taken)
-    return {"looks": happened.states, "taken": taken}
-
-
-def workflow_data(workspace: Workspace, name: str) -> dict[str, object]:
+def workflow_data(workspace: Workspace, name: str, times: WorkedTimes) -> dict[str, object]:
     """What a saved workflow takes and gives, and its last runs."""
     checked = workspace.check(_saved(name))
     found = workspace.describe(checked)
@@ -115,7 +108,8 @@ def workflow_data(workspace: Workspace, name: str) -> dict[str, object]:
         "nodes": len(found.nodes),
     }
     recent = workspace.viewing.runs(workflow=found.name or name, limit=20)
-    return {**data, "runs": [_run(info, {}) for info in recent]}
+    worked = times.of(workspace, recent)
+    return {**data, "runs": [_run(info, {}, worked) for info in recent]}
 
 
 def workflow_graph(workspace: Workspace, name: str, *, draw_all: bool = False) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from pflow.core.errors import NotFoundError, PflowError
-from pflow.web.data import happened_data, is_drawn
+from pflow.web.data import is_drawn
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -81,7 +81,7 @@ class Feed:
                     if not is_planned:
                         is_planned, plan = True, await self._backend.act(lambda workspace: _plan(workspace, run_id))
                     if plan is not None:
-                        news["graph"] = happened_data(plan, following.told())
+                        news["graph"] = _happened(plan, following)
                     yield _event("run", str(following.view.seq), news)
                     told = time.monotonic()
                 elif time.monotonic() - told >= _BEAT_SECONDS:
@@ -144,6 +144,12 @@ def _plan(workspace: Workspace, run_id: str) -> Plan | None:
     except PflowError:
         return None  # a document of another version, or of a program
     return plan if is_drawn(plan) else None
+
+
+def _happened(plan: Plan, following: Following) -> dict[str, object]:
+    from pflow.drawing.happened import happened_data  # lazy: the page is served sooner without it
+
+    return happened_data(plan, following.told())
 
 
 def _event(kind: str, number: str, data: object) -> bytes:

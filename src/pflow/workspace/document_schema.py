@@ -150,6 +150,9 @@ def _node_fields() -> Json:
                 {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9.]+ ?%$"}]},
                 "With `continue`: how many items may fail, such as 5 or 10%",
             ),
+            "spread": _said(
+                {"type": "boolean", "default": False}, "Over a `workflow` node: items are runs of their own at a place"
+            ),
         }
     )
     retry = _object(

@@ -2,7 +2,7 @@
 
 from pflow.engine.asking.waits import Patience
 from pflow.engine.ports import STATUSES
-from pflow.execution.live_run import SIGNALS, LiveRun
+from pflow.execution.live_run import SIGNALS, LiveRun, TimeLimit
 from pflow.execution.null_output import NullOutput
 from pflow.execution.outcome import shorten, shorten_all
 from pflow.execution.wiring import Parts
@@ -21,6 +21,7 @@ __all__ = [
     "NullOutput",
     "Parts",
     "Patience",
+    "TimeLimit",
     "decode",
     "shorten",
     "shorten_all",

@@ -215,9 +215,7 @@ def yaml_texts(draw: st.DrawFn) -> str:
     return "\n".join(writer.block(document, 0)) + "\n" * draw(st.integers(1, 3))
 
 
-@given(yaml_texts())
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
-def test_any_yaml_keeps_its_comments_and_its_meaning_and_is_formed_once(text: str) -> None:
+def check_yaml(text: str) -> None:
     before = parse_text(text, suffix=".yaml")
     assert not before.issues, text
     formed = canonical_text(before)
@@ -228,6 +226,19 @@ def test_any_yaml_keeps_its_comments_and_its_meaning_and_is_formed_once(text: st
     assert formed.endswith("\n") and not formed.endswith("\n\n")
 
 
+@given(yaml_texts())
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+def test_any_yaml_keeps_its_comments_and_its_meaning_and_is_formed_once(text: str) -> None:
+    check_yaml(text)
+
+
+@pytest.mark.slow
+@given(yaml_texts())
+@settings(max_examples=1000, suppress_health_check=list(HealthCheck))
+def test_a_thousand_yaml_texts_are_formed_once(text: str) -> None:
+    check_yaml(text)
+
+
 def test_a_block_scalar_that_ends_with_the_file_and_not_with_a_line_is_left_alone() -> None:
     text = "nodes:\n  - {id: a, type: echo}\nmetadata:\n  note: |\n    no line break behind this"
     with pytest.raises(DocumentError, match="left as it is"):
@@ -236,7 +247,7 @@ def test_a_block_scalar_that_ends_with_the_file_and_not_with_a_line_is_left_alon
 
 
 @given(documents(), st.sampled_from([None, 1, 4]))
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 def test_any_json_keeps_its_meaning_and_is_formed_once(document: dict[str, Any], indent: int | None) -> None:
     text = json.dumps(document, indent=indent)
     formed = form(text, ".json")

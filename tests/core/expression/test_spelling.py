@@ -52,7 +52,7 @@ WRONG = [
     ("items.filter(i => i.open)", 16, "items.filter(i, i.open)"),
     ("[i.name for i in items]", 9, "items.map(i, i.name)"),
     ("x // 2", 3, "there are no comments"),
-    ("x ** 2", 3, "there is no power"),
+    ("x ** 2", 3, "there is no operator for powers"),
     ("x == “a”", 6, 'write `x == "a"`'),
     ("x ≥ 1", 3, "write `x >= 1`"),
     ("sum(items)", 1, "write `items.sum()`"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -147,9 +148,21 @@ def gated(gate: Path) -> dict[str, Any]:
     return {"name": "gated", "nodes": [{"id": "wait", "type": "shell", "params": {"command": command}}]}
 
 
-@pytest.mark.parametrize("capabilities", [TOOLS, NO_TOOLS], ids=["tools", "no-tools"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("state", ["running", "failed", "asked", "done"])
+def every_way() -> Iterator[Any]:
+    """Each state in each way to show it; one way of each is enough for a quick look."""
+    quick = {
+        ("running", "light", "tools"),
+        ("failed", "dark", "no-tools"),
+        ("asked", "dark", "tools"),
+        ("done", "light", "no-tools"),
+    }
+    for way in product(("running", "failed", "asked", "done"), ("light", "dark"), ("tools", "no-tools")):
+        state, theme, tools = way
+        marks = () if way in quick else (pytest.mark.slow,)
+        yield pytest.param(state, theme, TOOLS if tools == "tools" else NO_TOOLS, id="-".join(way), marks=marks)
+
+
+@pytest.mark.parametrize(("state", "theme", "capabilities"), list(every_way()))
 def test_each_state_of_a_run_is_shown(
     chat: Open, speaker: Speaker, tmp_path: Path, state: str, theme: Literal["light", "dark"], capabilities: Any
 ) -> None:
@@ -164,6 +177,9 @@ def test_each_state_of_a_run_is_shown(
     if state != "running" or capabilities is TOOLS:  # a view that does not refresh may be of before the first step
         see(host.app.locator(".row")).to_have_count(2 if state == "asked" else 1)
     see(host.app.locator("#graph svg")).to_be_visible()
+    if state != "running":
+        look = {"asked": "asked", "failed": "failed", "done": "done"}[state]
+        see(host.app.locator(f"[data-node].{look}")).to_have_count(1)
     see(host.app.locator("form")).to_have_count(1 if state == "asked" else 0)
     assert host.app.locator("html").get_attribute("data-theme") == theme
     paper = host.app.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
@@ -177,6 +193,22 @@ def test_each_state_of_a_run_is_shown(
             see(host.app.locator("body")).to_contain_text("does not refresh")
     if capabilities is NO_TOOLS or state in ("failed", "done"):
         assert host.calls == []
+
+
+def test_a_first_call_is_shown_before_it_has_answered(chat: Open, speaker: Speaker, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    host = chat()
+    host.begin("light", TOOLS)
+    host.page.evaluate("workflow => window.bridge.sendToolInput({arguments: {workflow}})", gated(gate))
+    see(host.app.locator("body")).to_contain_text("running gated …")
+    result = speaker.call("workflow_execute", workflow=gated(gate), detach=True)
+    see(host.app.locator(".head .pill")).to_contain_text("running")
+    see(host.app.locator(".row")).to_have_count(1)
+    see(host.app.locator("[data-node].running")).to_have_count(1)
+    see(host.app.locator(".head .id")).to_contain_text(result["structuredContent"]["data"]["run_id"])
+    gate.touch()
+    see(host.app.locator(".head .pill")).to_contain_text("completed")
+    see(host.app.locator("[data-node].done")).to_have_count(1)
 
 
 def test_an_answer_is_given_after_a_restart_and_the_model_hears_of_it(chat: Open, speaker: Speaker) -> None:

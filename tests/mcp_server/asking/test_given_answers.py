@@ -105,7 +105,7 @@ def test_a_question_that_is_answered_is_not_answered_again(host: Host) -> None:
             "template_error",
             "`ask`: the question has no field `nots`",
         ),
-        ({"ask": {"choice": "post"}}, "template_error", "`ask`: the answer lacks `note`"),
+        ({"ask": {"choice": "post"}}, "template_error", "`ask`: the field `note` was not given"),
         ({"ask": {"choice": "post", "answer": {"note": 5}}}, "template_error", "`ask`: `note` must be string, not"),
         ({"ask": {"choice": "post", "answer": {"note": "x" * 70_000}}}, "template_error", "larger than 64 kB"),
         ({"ask": True}, "template_error", "must be a string or an object, not"),

@@ -121,7 +121,7 @@ def test_a_state_answers_once(asked: Asked) -> None:
     assert asked.bring()["result"]["structuredContent"]["data"]["outputs"]["choice"] == "post"
     error = asked.bring(person=accepts(choice="stop"))["error"]
     assert error["code"] == -32602
-    assert f"answered already by {CLAUDE.by}" in error["message"]
+    assert f"was already answered by {CLAUDE.by}" in error["message"]
 
 
 def test_a_state_does_not_answer_what_is_asked_later(host: Host) -> None:

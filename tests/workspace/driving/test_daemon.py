@@ -104,11 +104,25 @@ def test_there_is_one_for_a_home(scene: Scene) -> None:
     scene.until_driven()
     second = pflow("daemon")
     assert second.code == 2
-    assert second.err.startswith(f"error: process `{first.pid}` is the daemon of `{scene.home}` already\n")
+    assert second.err.startswith(f"error: `{scene.home}` already has a daemon, process `{first.pid}`\n")
     first.kill(signal.SIGKILL)
     first.wait()
     scene.daemon()
     scene.until_driven()
+
+
+def test_who_answers_beside_a_daemon_hears_of_no_error_and_no_step_runs_twice(scene: Scene) -> None:
+    scene.daemon()
+    scene.until_driven()
+    ask = {"id": "ask", "params": {"prompt": "Go on?", "choices": ["go"]}}
+    document = scene.write(ask, scene.mark("after"))
+    for _ in range(3):
+        run_id = pflow("run", document, "--json").json["data"]["run_id"]
+        said = pflow("answer", run_id, "go")
+        assert said.code == 0, said
+        assert "answered `ask`" in said.err
+        scene.until_state(run_id, "completed")
+    assert scene.did() == ["after"] * 3
 
 
 def test_killed_with_runs_under_way_the_next_one_takes_over_and_repeats_nothing(scene: Scene) -> None:

@@ -50,6 +50,13 @@ def end(daemon: Forked) -> list[str]:
     return done.err.splitlines()
 
 
+def has_heard(pid: int) -> bool:
+    """Whether a process has dealt with the signals that it was sent: none is left, and it sleeps again."""
+    facts = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    left = int(facts["SigPnd"], 16) | int(facts["ShdPnd"], 16)
+    return left == 0 and facts["State"].split()[0] == "S"
+
+
 def test_it_starts_what_is_due_when_its_time_comes(place: Home, tmp_path: Path, daemon: Forked) -> None:
     schedule(place, "echo ran $PWD >> did")
     set_clock(NOON + HOUR)
@@ -82,15 +89,16 @@ def test_its_scheduled_runs_stop_with_it_after_their_steps_and_go_on_when_it_is_
 ) -> None:
     after = {"id": "after", "type": "shell", "params": {"command": "echo after >> did"}}
     with Workspace(place) as workspace:
-        workspace.save({"nodes": [*shell(gate.command)["nodes"], after]}, "job")
+        workspace.save({"nodes": [*shell(f"echo $PPID > pid; {gate.command}")["nodes"], after]}, "job")
         workspace.schedules.add("job", "0 * * * *", zone="UTC")
         set_clock(NOON + HOUR)
         gate.wait()
         daemon.kill(signal.SIGTERM)
         until(lambda: daemon.said("stopping:"), "it has told its run to stop")
+        until(lambda: has_heard(int((tmp_path / "pid").read_text())), "the run's process knows")
         gate.open()
         [*_, last] = daemon.wait().err.splitlines()
-        assert last.endswith("waiting: it was stopped by a signal; whoever looks at schedules next goes on with it")
+        assert last.endswith("waiting: it was stopped by a signal; the next tick or the daemon goes on with it")
         until_outcomes(place, "waiting")
         assert [info.state for info in workspace.runs()] == ["waiting"]
         assert lines(tmp_path / "did") == ["done"]

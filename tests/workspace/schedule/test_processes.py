@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -334,6 +335,22 @@ def test_a_tick_goes_on_with_a_run_that_was_stopped_with_an_earlier_one(
     assert ticked(place) == [("completed", "")]
     assert lines(tmp_path / "did") == ["first", "last"]
     assert outcomes(place) == [(1.0, "completed", 1)]
+
+
+def test_a_run_that_is_stopped_while_its_process_starts_does_not_go_on(place: Home, tmp_path: Path) -> None:
+    schedule(place, "echo ran >> did")
+    set_clock(NOON + HOUR)
+
+    async def stop_early() -> str:
+        with Workspace(place) as workspace:
+            [work] = workspace.schedules.begin_tick().works
+            finishing = asyncio.ensure_future(work.finish())
+            await asyncio.sleep(0)  # its process is being started now
+            work.stop()
+            return (await finishing).state
+
+    assert asyncio.run(stop_early()) in ("lost", "waiting")
+    assert lines(tmp_path / "did") == []
 
 
 def waits(place: Home) -> Sequence[object]:

@@ -81,7 +81,7 @@ class PostgresDatabase:
                     self._broken = failure
                 self._undo(nested)
                 raise failure from error
-            except BaseException:
+            except BaseException:  # undone, and raised again
                 self._undo(nested)
                 raise
             finally:
@@ -138,7 +138,7 @@ class PostgresDatabase:
                 check_version(session, self.place.name)
                 for tell in self.on_open:
                     tell(session)
-            except BaseException:
+            except BaseException:  # undone, and raised again
                 session.close()
                 raise
             self._session = session

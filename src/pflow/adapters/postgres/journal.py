@@ -131,7 +131,7 @@ class PostgresJournal:
         try:
             with self.database.transaction():
                 yield
-        except BaseException:
+        except BaseException:  # undone, and raised again
             self._owned = owned  # as it was: nothing of it is stored
             raise
 
@@ -233,6 +233,11 @@ class PostgresJournal:
             for statement in rows.DELETE:
                 session.rows(statement, [str(one.key) for one in found])
 
+    def ended_before(self, seconds: float, limit: int) -> list[str]:
+        """The runs that have ended so many seconds ago, the oldest first."""
+        with self._using() as session:
+            return [from_stored(str(run_id)) for (run_id,) in session.rows(rows.OLD, float(seconds), limit)]
+
     def close(self) -> None:
         """Release everything; runs still owned become orphans that can be claimed."""
         with self.database.lock:
@@ -263,6 +268,8 @@ class PostgresJournal:
         if ticket or self._is_locked:
             return
         if self.database.place.pooler:
+            if self.database.in_transaction:  # nobody sees the run before it is at rest again
+                return
             raise UsageError(
                 f"runs on place `{self.database.place.name}` can only be driven by its workers: a pooler stands before "
                 "its database"

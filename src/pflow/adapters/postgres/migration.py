@@ -80,7 +80,7 @@ def migrate(session: Session, place: str) -> tuple[int, int]:
         for script in scripts()[before:]:
             session.script(script)
         session.script("COMMIT")
-    except BaseException:
+    except BaseException:  # undone, and raised again
         session.close()  # which takes all of it back
         raise
     return before, max(before, len(scripts()))

@@ -92,6 +92,10 @@ DELETE = (
     "DELETE FROM pflow.runs WHERE key = ANY($1::bigint[])",
 )
 
+OLD = """SELECT run_id FROM pflow.runs WHERE status IN ('completed', 'failed', 'stopped', 'cancelled')
+AND ended_at < extract(epoch FROM clock_timestamp())::float8 - $1::float8 ORDER BY key LIMIT $2::bigint"""
+"""Runs that ended so many seconds ago, by the server's clock, the oldest first."""
+
 VERSION = "SELECT pg_current_snapshot()::text"
 """Changes when a transaction begins to write, and again when it commits: also one of other databases of the server."""
 

@@ -126,7 +126,7 @@ def _connect(address: DatabaseAddress, password: str) -> Connection:
         sock.close()
         found = _session_error(error)
         raise SessionError(found.message, code=found.code, lost=True) from error
-    except BaseException:
+    except BaseException:  # closed, and raised again
         sock.close()
         raise
     return connection

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from temporalio.client import Client
-from temporalio.service import RPCError, TLSConfig
+from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from pflow.core.errors import StorageError
 from pflow.core.frozen import Frozen
@@ -19,6 +19,9 @@ T = TypeVar("T")
 
 _CONNECTING_SECONDS = 10.0
 _CALL_SECONDS = 30.0
+
+_REFUSALS = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.FAILED_PRECONDITION, RPCStatusCode.PERMISSION_DENIED)
+"""Answers that do not mean that the service is away."""
 
 
 class Queue(Frozen):
@@ -66,6 +69,8 @@ def _read(path: str) -> bytes | None:
 def unreachable(queue: Queue, error: Exception) -> StorageError:
     """The error for a service that does not answer."""
     lines = str(error).strip().splitlines()
+    if isinstance(error, RPCError) and error.status in _REFUSALS:
+        return StorageError(f"Temporal at `{queue.address}` refuses that: {lines[0] if lines else error.status.name}")
     return StorageError(
         f"Temporal at `{queue.address}` cannot be reached: {lines[0] if lines else type(error).__name__}",
         suggestions=["check that it runs there, and the settings of the place"],

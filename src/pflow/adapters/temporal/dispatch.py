@@ -13,9 +13,10 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from pflow.adapters.temporal.connection import Connection, Queue
+from pflow.adapters.temporal.due_workflow import CANCEL
 from pflow.adapters.temporal.run_workflow import RUN, WAKE
 from pflow.core.advice import Advice
-from pflow.core.errors import RunError
+from pflow.core.errors import RunError, StorageError
 from pflow.engine.ports import ALL_RECORDED, Journal, Unrecorded
 
 _FIRST_TURN = 1
@@ -35,7 +36,10 @@ class TemporalDispatch:
         """Start the workflow of the run, or wake it."""
         refuse_secrets(unrecorded.inputs)
         self._journal.info(run_id)
-        self._connection.call(self._start(run_id))
+        try:
+            self._connection.call(self._start(run_id))
+        except StorageError as error:
+            raise _recorded(run_id, error) from error
 
     def answer(self, run_id: str) -> None:
         """Wake the run's workflow; one that Temporal has lost is started again."""
@@ -46,12 +50,28 @@ class TemporalDispatch:
         """Wake a workflow that waits, so that it sees the end of its run. The driver of a run looks by itself."""
         self._connection.call(self._wake(run_id))
 
+    def end(self, run_id: str) -> bool:
+        """Start the workflow that has a worker end the run."""
+        self._connection.call(self._end(run_id))
+        return True
+
     def is_driven(self) -> bool:
         """Whether a worker asks for work."""
         return self._connection.call(self._count_pollers()) > 0
 
     async def _start(self, run_id: str) -> None:
         await start_run(await self._connection.client(), self._connection.queue, run_id)
+
+    async def _end(self, run_id: str) -> None:
+        client = await self._connection.client()
+        queue = self._connection.queue
+        await client.start_workflow(
+            CANCEL,
+            args=[run_id, queue.lease_seconds],
+            id=f"pflow-cancel/{run_id}",
+            task_queue=queue.name,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        )
 
     async def _wake(self, run_id: str) -> None:
         client = await self._connection.client()
@@ -85,6 +105,16 @@ def refuse_secrets(names: Iterable[str]) -> None:
                 Advice("store them where the workers are, with `{store_secret}`, and leave them out here", name="NAME")
             ],
         )
+
+
+def _recorded(run_id: str, error: StorageError) -> StorageError:
+    """The error, with what became of the run: it is in the journal, where workers find what nobody started."""
+    going_on = Advice(
+        "run `{run}` is recorded: its workers begin it once Temporal is back; if it is not to be, `{cancel_run}`",
+        run=run_id,
+    )
+    details = {**error.details, "run_id": run_id}
+    return StorageError(error.message, details=details, suggestions=[going_on, *error.suggestions])
 
 
 async def start_run(client: Client, queue: Queue, run_id: str) -> None:

@@ -19,7 +19,9 @@ from pflow.core.errors import ConflictError, InputError, UsageError
 from pflow.core.printable import escape
 
 if TYPE_CHECKING:
+    from pflow.workspace import Workspace
     from pflow.workspace.asking.question import Answered, Reply, Waiting
+    from pflow.workspace.serving import LiveRun
 
 ANSWER_EXAMPLE = """\b
   pflow runs list --waiting
@@ -113,23 +115,28 @@ def send(
 
 def _go_on(console: Console, answered: Answered, said: str, *, resume: bool) -> int:
     """See the run through, unless another process does or nobody should."""
-    if resume and not answered.alive:
-        console.remark(said)
-        try:
-            outcome = run_watched(console, lambda workspace: workspace.begin_resume(answered.run_id))
-        except ConflictError:
-            pass  # somebody else has taken it up since
-        except InputError as error:
-            raise explain_missing(error, ["resume", answered.run_id], ()) from None
-        else:
-            return show_outcome(console, outcome)
-    goes_on = resume or answered.alive
-    data = {"run_id": answered.run_id, "answered": list(answered.places), "goes_on": goes_on}
-    then = (
-        "; the process that runs it takes it up" if goes_on else f"; go on with `pflow runs resume {answered.run_id}`"
-    )
-    console.reply(data, said + then)
-    return 0
+    run_id = answered.run_id
+    data = {"run_id": run_id, "answered": list(answered.places), "goes_on": resume or answered.alive}
+    if answered.alive:
+        console.reply(data, f"{said}; the process that runs it takes it up")
+        return 0
+    if not resume:
+        console.reply(data, f"{said}; go on with `pflow runs resume {run_id}`")
+        return 0
+    console.remark(said)
+    try:
+        outcome = run_watched(console, lambda workspace: _begin_next(workspace, answered))
+    except ConflictError:
+        console.reply(data, f"another process has taken the run up; `pflow runs show {run_id}` tells how it goes")
+        return 0
+    except InputError as error:
+        raise explain_missing(error, ["resume", run_id], ()) from None
+    return show_outcome(console, outcome)
+
+
+def _begin_next(workspace: Workspace, answered: Answered) -> LiveRun:
+    workspace.inbox.check_left(answered)
+    return workspace.begin_resume(answered.run_id)
 
 
 def _user_name() -> str:

@@ -9,10 +9,12 @@ import click
 
 from pflow.cli.command_group import pass_console
 from pflow.cli.console import Console
+from pflow.cli.place.option import home_only
 
 
 @click.command(short_help="Drive runs that wait, as soon as they are due.")
 @click.option("--once", is_flag=True, help="Drive what is due now, then end.")
+@home_only("runs of a place are driven by its workers, which `pflow worker` starts")
 @pass_console
 def daemon(console: Console, once: bool) -> int:
     """Drive the runs of this home whenever they are due: detached ones, and those that waited.

@@ -111,6 +111,14 @@ class RunCommand(click.Command):
 )
 @click.option("--no-cache", is_flag=True, help="Run every step, also those whose result is known.")
 @click.option("--detach", is_flag=True, help="Leave the run to others to drive, and print its id.")
+@click.option(
+    "--record",
+    is_flag=False,
+    flag_value="",
+    metavar="[FILE]",
+    shell_complete=complete_file,
+    help="Write what its steps were asked and gave to a cassette, WORKFLOW.cassette.jsonl or FILE.",
+)
 @click.option("--repair", is_flag=True, help="If it fails, have a model mend the workflow, ask, and go on.")
 @click.option("--yes", is_flag=True, help="With --repair: agree to what the model changes.")
 @click.option("--dry-run", is_flag=True, help="Check everything and draw the graph; run nothing.")
@@ -129,6 +137,7 @@ def run(
     state: str | None,
     no_cache: bool,
     detach: bool,
+    record: str | None,
     repair: bool,
     yes: bool,
     dry_run: bool,
@@ -151,6 +160,10 @@ def run(
     plan = checked.runnable()
     if state is not None and "state" in plan.inputs:  # an input of that name was there before the option
         inputs, state = (*inputs, f"state={state}"), None
+    if record is not None and "record" in plan.inputs:
+        inputs, record = (*inputs, f"record={record}"), None
+    elif record and "=" in record and not record.endswith(".jsonl"):  # the word after the option is an input
+        inputs, record = (*inputs, record), ""
     if state is not None and only is not None:
         raise UsageError(
             "`--state` cannot be combined with `--only`: the step finds the state that the other run found",
@@ -176,6 +189,10 @@ def run(
         if detach:
             return detach_run(console, begin)
         outcome = run_watched(console, begin)
+        if record is not None:
+            from pflow.cli.testing.recording import record_outcome  # lazy: few runs are recorded
+
+            return record_outcome(console, outcome, plan.name, record)
     except InputError as error:
         raise explain_inputs(error, plan, ["run", workflow], typed) from None
     if outcome.status == "failed" and (repair or console.can_ask()):

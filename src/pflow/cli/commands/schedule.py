@@ -11,7 +11,8 @@ from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.commands.mcp_sync import render_checks
 from pflow.cli.completion import complete_input, complete_schedule, complete_workflow
 from pflow.cli.console import Console
-from pflow.cli.run_report import explain_inputs, show_outcome
+from pflow.cli.place.option import home_only, place_option
+from pflow.cli.run_report import explain_inputs, run_watched, show_outcome
 from pflow.cli.schedule_text import render_item, render_schedules, show_local, show_next
 from pflow.cli.schedule_timer import install, uninstall
 from pflow.core.clock import now
@@ -21,6 +22,7 @@ from pflow.core.printable import columns, escape
 
 if TYPE_CHECKING:
     from pflow.workspace.schedule.adding import Terms
+    from pflow.workspace.schedule.report import ScheduleBook
 
 _FRESH_SECONDS = 180
 """When somebody looked this long ago, somebody looks every minute."""
@@ -46,6 +48,7 @@ def schedule() -> None:
 @click.option("--jitter", metavar="DURATION", help="Start each run up to this much later.")
 @click.option("--timeout", metavar="DURATION", help="Stop a run that takes longer.")
 @click.option("--on-failure", metavar="WORKFLOW", shell_complete=complete_workflow, help="Run this after a failure.")
+@place_option()
 @with_console
 def add(
     console: Console,
@@ -78,9 +81,8 @@ def add(
         "timeout": timeout or "",
         "on_failure": on_failure or "",
     }
-    schedules = console.workspace().schedules
     try:
-        added = schedules.add(workflow, when, params, text=True, **terms)
+        added = _kept(console).add(workflow, when, params, text=True, **terms)
     except InputError as error:
         plan = console.workspace().check(workflow).runnable()
         raise explain_inputs(error, plan, ["schedule", "add", workflow, when], params) from None
@@ -89,27 +91,33 @@ def add(
         console.say(f"warning: {escape(warning)}")
     text = f"{escape(view.schedule.when)} in {view.schedule.zone}, next {show_next(view)}"
     console.reply({**view.as_dict(), "warnings": list(added.warnings)}, f"added `{escape(view.schedule.name)}`: {text}")
-    looked = schedules.last_tick()
+    if console.on:
+        return
+    looked = console.workspace().schedules.last_tick()
     if looked is None or now() - looked > _FRESH_SECONDS:
         console.remark("note: nothing looks for what is due yet; `pflow schedule install` sees to that")
 
 
 @schedule.command("list")
+@place_option()
 @with_console
 def list_schedules(console: Console) -> None:
     """Every schedule: when it starts next, and what came of the last time."""
-    found = console.workspace().schedules.list()
+    found = _kept(console).list()
     if not found:
-        console.remark('no schedule yet\n\nhint: pflow schedule add WORKFLOW "0 7 * * 1-5"')
+        console.remark(f'no schedule yet\n\nhint: pflow schedule add WORKFLOW "0 7 * * 1-5"{_at(console)}')
     console.reply({"schedules": [view.as_dict() for view in found]}, render_schedules(found))
 
 
 @schedule.command()
 @click.argument("name", shell_complete=complete_schedule)
 @click.option("--claimed", hidden=True, default="", help="The run that a tick has claimed.")
+@place_option()
 @with_console
 def run(console: Console, name: str, claimed: str) -> int:
     """Run the schedule NAME now, in its directory and with its inputs."""
+    if console.on:
+        return show_outcome(console, run_watched(console, lambda workspace: workspace.place_schedules.begin_now(name)))
     # lazy: only for runs
     from pflow.workspace import Workspace
     from pflow.workspace.schedule.surroundings import within
@@ -131,38 +139,43 @@ def run(console: Console, name: str, claimed: str) -> int:
 
 @schedule.command()
 @click.argument("name", shell_complete=complete_schedule)
+@place_option()
 @with_console
 def pause(console: Console, name: str) -> None:
     """Let the schedule NAME start nothing until it is resumed."""
-    view = console.workspace().schedules.pause(name)
-    console.reply(view.as_dict(), f"paused `{escape(name)}`; `pflow schedule resume {escape(name)}` lets it go on")
+    view = _kept(console).pause(name)
+    text = f"paused `{escape(name)}`; `pflow schedule resume {escape(name)}{_at(console)}` lets it go on"
+    console.reply(view.as_dict(), text)
 
 
 @schedule.command()
 @click.argument("name", shell_complete=complete_schedule)
+@place_option()
 @with_console
 def resume(console: Console, name: str) -> None:
     """Let the schedule NAME go on with its next time; what was due meanwhile is not made up for."""
-    view = console.workspace().schedules.resume(name)
+    view = _kept(console).resume(name)
     console.reply(view.as_dict(), f"`{escape(name)}` goes on, next {show_next(view)}")
 
 
 @schedule.command()
 @click.argument("name", shell_complete=complete_schedule)
+@place_option()
 @with_console
 def remove(console: Console, name: str) -> None:
     """Forget the schedule NAME; its runs stay."""
-    console.workspace().schedules.remove(name)
+    _kept(console).remove(name)
     console.reply({"name": name, "removed": True}, f"removed `{escape(name)}`")
 
 
 @schedule.command("next")
 @click.argument("name", shell_complete=complete_schedule)
 @click.argument("count", default=5, type=click.IntRange(1, 1000), metavar="[N]")
+@place_option()
 @with_console
 def show_times(console: Console, name: str, count: int) -> None:
     """When the schedule NAME is due the next N times (5)."""
-    schedules = console.workspace().schedules
+    schedules = _kept(console)
     view = schedules.get(name)
     found = schedules.next(name, count)
     rows = [(show_local(view.schedule, due), f"in {show_span(due - now())}") for due in found]
@@ -172,6 +185,7 @@ def show_times(console: Console, name: str, count: int) -> None:
 
 @schedule.command()
 @click.argument("name", default="", shell_complete=complete_schedule)
+@home_only("workers tell at their start and at each run what they lack")
 @with_console
 def doctor(console: Console, name: str) -> int:
     """Look at everything that runs of the schedule NAME need, or of all, short of running them."""
@@ -182,6 +196,7 @@ def doctor(console: Console, name: str) -> int:
 
 
 @schedule.command()
+@home_only("schedules of a place are fired there")
 @with_console
 def tick(console: Console) -> int:
     """Do everything that is due, then exit: start runs, and let runs go on that have waited long enough.
@@ -207,6 +222,16 @@ def tick(console: Console) -> int:
 
 schedule.add_command(install)
 schedule.add_command(uninstall)
+
+
+def _kept(console: Console) -> ScheduleBook:
+    """The schedules of the home, or of the place that the command names."""
+    return console.workspace().place_schedules if console.on else console.workspace().schedules
+
+
+def _at(console: Console) -> str:
+    """The place, in commands that messages show."""
+    return f" --on {escape(console.on)}" if console.on else ""
 
 
 def _join_words(when: str, inputs: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

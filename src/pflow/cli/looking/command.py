@@ -44,6 +44,7 @@ def list_runs(
     workspace = console.workspace()
     found = workspace.runs(limit, text=text, state=status or "", workflow=workflow, since=_moment(since))
     schedules = workspace.scheduled(info.run_id for info in found)
+    parents = workspace.parents(info.run_id for info in found)
     worked = workspace.worked(found)
     if not found:
         is_chosen = workflow or status or text or since
@@ -57,7 +58,7 @@ def list_runs(
             escape(info.workflow),
             ago(info.started_at),
             took(worked.get(info.run_id)),
-            _by(schedules, info),
+            _by(schedules, parents, info),
         )
         for info in found
     ]
@@ -68,6 +69,7 @@ def list_runs(
             "status": info.state,
             **({"duration_ms": round(worked[info.run_id] * 1000, 3)} if info.run_id in worked else {}),
             **({"schedule": schedules[info.run_id]} if info.run_id in schedules else {}),
+            **({"parent": parents[info.run_id]} if info.run_id in parents else {}),
         }
         for info in found
     ]
@@ -118,10 +120,25 @@ def _list_waiting(console: Console, limit: int) -> None:
     shell_complete=complete_step,
     help="Only this step, or this item, such as b[17], in full; can be given several times.",
 )
+@click.option("--as-test", metavar="NAME", help="Make it a test of its workflow: a cassette, and what it gave.")
+@click.option(
+    "--file", metavar="FILE", shell_complete=complete_file, help="With --as-test: the test file, `*.test.yaml`."
+)
 @place_option()
 @with_console
-def show(console: Console, run: str, values: bool, steps: tuple[str, ...]) -> None:
+def show(
+    console: Console, run: str, values: bool, steps: tuple[str, ...], as_test: str | None, file: str | None
+) -> None:
     """Show how RUN went: its steps, its outputs or its error, and what it waits for."""
+    if file is not None and as_test is None:
+        raise UsageError(
+            "`--file` is for `--as-test NAME`", suggestions=["pflow runs show RUN --as-test NAME --file FILE"]
+        )
+    if as_test is not None:
+        from pflow.cli.testing.recording import make_test  # lazy: few runs become tests
+
+        make_test(console, run, as_test, file)
+        return
     from pflow.cli.looking.run_text import render_run  # lazy: only to look at runs
 
     workspace = console.workspace()
@@ -232,7 +249,9 @@ def _write_page(console: Console, run: str, file: str, *, whole: bool) -> None:
     write_page(console, run, file)
 
 
-def _by(schedules: Mapping[str, str], info: RunInfo) -> str:
+def _by(schedules: Mapping[str, str], parents: Mapping[str, str], info: RunInfo) -> str:
+    if info.run_id in parents:
+        return f"for {escape(parents[info.run_id])}"
     return f"by {escape(schedules[info.run_id])}" if info.run_id in schedules else ""
 
 

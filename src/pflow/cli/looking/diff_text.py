@@ -29,14 +29,14 @@ def render_comparison(compared: Comparison) -> str:
     if compared.delta_ms is not None:
         lines.append(f"B took {_longer(compared.delta_ms)}")
     for name in ("document", "inputs"):
-        lines += _part(name, getattr(compared, name))
+        lines += part_lines(name, getattr(compared, name))
     rows = [(escape(step.step), step.outcome, _times(step.a, step.b), _delta(step.delta_ms)) for step in compared.steps]
     if rows:
         table = zip(columns(rows), rows, strict=True)
         lines += ["", "steps", *(paint_cell(line, 2 + len(row[0]), row[1]) for line, row in table)]
     for step in compared.steps:
-        lines += _part(escape(step.step), step.differences)
-    lines += _part("outputs", compared.outputs) + _part("error", compared.error)
+        lines += part_lines(escape(step.step), step.differences)
+    lines += part_lines("outputs", compared.outputs) + part_lines("error", compared.error)
     return "\n".join([*lines, "", _verdict(compared)])
 
 
@@ -49,7 +49,8 @@ def _run(side: str, about: JsonView) -> str:
     )
 
 
-def _part(name: str, found: Differences) -> list[str]:
+def part_lines(name: str, found: Differences) -> list[str]:
+    """The differences of one value under its name; nothing if there are none."""
     if not found:
         return []
     lines = ["", name]

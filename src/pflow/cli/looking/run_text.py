@@ -66,7 +66,7 @@ def render_step(step: JsonView, params: JsonView | None, items: Mapping[int, Jso
         ]
         lines += ["  attempts", *_table(rows, indent="    ")]
     if items:
-        rows = [(escape(str(one["step"])), _words(one.get("status")), "", _item(one)) for one in items.values()]
+        rows = [(escape(str(one["step"])), _words(one.get("status")), _time(one), _item(one)) for one in items.values()]
         lines += ["  items", *_table(rows[:_FEW_ITEMS], indent="    ")]
         lines += [f"    … {len(rows) - _FEW_ITEMS:,} more items"] if len(rows) > _FEW_ITEMS else []
     outputs = step.get("outputs")

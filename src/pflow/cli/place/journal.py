@@ -10,6 +10,8 @@ import click
 from pflow.cli.command_group import CommandGroup, with_console
 from pflow.cli.console import Console
 from pflow.cli.place.option import place_option
+from pflow.core.duration import FORM, read_duration
+from pflow.core.errors import UsageError
 from pflow.core.printable import escape
 
 _SHOWN = 20
@@ -49,6 +51,22 @@ def copy(console: Console) -> int:
     if len(found.left) > _SHOWN:
         console.remark(f"… and {len(found.left) - _SHOWN} more")
     return 1 if found.left else 0
+
+
+@journal.command()
+@click.option("--older-than", required=True, metavar="AGE", help="How long ago they have ended, such as 30d.")
+@place_option(required=True)
+@with_console
+def clean(console: Console, older_than: str) -> None:
+    """Delete the runs of PLACE that have ended longer ago. Runs that go on or wait stay.
+
+    Workers do this by themselves where `on.PLACE.keep_days` is set.
+    """
+    seconds = read_duration(older_than)
+    if seconds is None:
+        raise UsageError(f"`{escape(older_than)}` is not a span of time", suggestions=[f"write {FORM}"])
+    gone = console.workspace().place_journal.clean(seconds)
+    console.reply({"deleted": gone}, f"deleted {gone} run{'s' * (gone != 1)}")
 
 
 def _count(runs: Sequence[str]) -> str:

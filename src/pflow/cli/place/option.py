@@ -9,6 +9,7 @@ import click
 
 from pflow.cli.completion import complete_place
 from pflow.cli.console import Console
+from pflow.core.errors import UsageError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -17,6 +18,17 @@ R = TypeVar("R")
 def _name_place(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None:
         ctx.ensure_object(Console).on = value
+
+
+def home_only(why: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """An `--on` that says why a command is for one machine only."""
+
+    def refuse(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            command = ctx.command_path.removeprefix("pflow ")
+            raise UsageError(f"`{command}` is for one machine: {why}", suggestions=["leave out `--on`"])
+
+    return click.option("--on", metavar="PLACE", hidden=True, expose_value=False, callback=refuse)
 
 
 def place_option(*, required: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -39,7 +39,8 @@ class Cassette(Frozen):
     """A recorded run. `tools` has the hash of each MCP tool's definition as it was then, by node type.
 
     `definitions` are their entries in the registry, for machines that never saw the servers. `date` is the day in the
-    time zone of the run, and `state` what its workflow had kept.
+    time zone of the run, and `state` what its workflow had kept. `gave` has a hash of each output of each step and
+    item, also of those that only compute: it explains a test that fails, and answers nothing.
     """
 
     workflow: str
@@ -52,6 +53,15 @@ class Cassette(Frozen):
     date: str = ""
     state: Mapping[str, object] = {}
     calls: tuple[Recorded, ...] = ()
+    gave: Mapping[str, Mapping[str, str]] = {}
+
+    def is_like(self, other: Cassette) -> bool:
+        """Whether both hold the same, whenever each was recorded and however long its calls took."""
+        return self._timeless() == other._timeless()
+
+    def _timeless(self) -> Cassette:
+        calls = tuple(call._replace(ms=0.0) for call in self.calls)
+        return self._replace(calls=calls, at="", date="", run_id="", pflow="")
 
 
 def call_key(node_type: str, params: JsonView, reads: JsonView) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from pflow.core.file.atomic import make_folder, write_atomic
 from pflow.core.setting.token_shape import has_token
 
 _LARGE_BYTES = 64 << 10
+_DIGEST_CHARACTERS = 40
 _SORTED = orjson.OPT_SORT_KEYS
+_OWN = ("key", "n")
+"""Fields of a line that are not those of a call: what identifies it, and which of several it is."""
 _HEADER = ("workflow", "inputs", "at", "pflow", "run_id", "tools", "definitions", "date", "state")
 
 
@@ -24,21 +28,59 @@ def values_folder(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".jsonl"))
 
 
-def write_cassette(path: Path, cassette: Cassette, names_in: Callable[[str], tuple[str, ...]]) -> None:
-    """Write a cassette, all or nothing. Raises `SecurityError` if it would hold a secret.
+def write_cassette(path: Path, cassette: Cassette, names_in: Callable[[str], tuple[str, ...]]) -> bool:
+    """Write a cassette, all or nothing; whether the file changed. Raises `SecurityError` if it would hold a secret.
 
-    `names_in` finds those that are known.
+    `names_in` finds those that are known. A file that holds the same from another time stays as it is.
     """
     header = {"cassette": FORMAT, **{name: getattr(cassette, name) for name in _HEADER if getattr(cassette, name)}}
     values: dict[str, bytes] = {}
-    lines = [orjson.dumps(header, option=_SORTED), *(_line(call, values) for call in cassette.calls)]
+    numbers: dict[str, int] = {}
+    lines = [orjson.dumps(header, option=_SORTED), *(_line(call, values, numbers) for call in cassette.calls)]
+    lines += [orjson.dumps({"step": step, "gave": gave}, option=_SORTED) for step, gave in cassette.gave.items()]
     for data in (*lines, *values.values()):
         _check_secrets(data.decode(), names_in)
+    for text in _texts([header, *(call._asdict() for call in cassette.calls)]):  # before JSON escapes what is in them
+        if "\\" in text or '"' in text or "\n" in text:
+            _check_secrets(text, names_in)
+    if _holds(path, cassette):
+        return False
     if values:
         make_folder(values_folder(path))
     for digest, data in values.items():
         write_atomic(values_folder(path) / f"{digest}.json", data)
     write_atomic(path, b"\n".join(lines) + b"\n")
+    _remove_values(path, values)
+    return True
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value, keys of objects too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield str(name)
+            yield from _texts(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
+
+
+def _holds(path: Path, cassette: Cassette) -> bool:
+    try:
+        return path.exists() and read_cassette(path).is_like(cassette)
+    except UsageError:
+        return False
+
+
+def _remove_values(path: Path, kept: Mapping[str, bytes]) -> None:
+    """Delete the large values of a former recording."""
+    for file in values_folder(path).glob("*.json"):
+        if file.stem not in kept and len(file.stem) == _DIGEST_CHARACTERS:
+            file.unlink(missing_ok=True)
+    with suppress(OSError):
+        values_folder(path).rmdir()  # only if it is empty
 
 
 def read_cassette(path: Path) -> Cassette:
@@ -57,10 +99,15 @@ def read_cassette(path: Path) -> Cassette:
             suggestions=["record it again"],
         )
     calls: list[Recorded] = []
+    gave: dict[str, Mapping[str, str]] = {}
+    seen: dict[tuple[str, object], int] = {}
     for number, line in enumerate(lines[1:], 2):
         data = _parse(path, number, line)
+        if set(data) == {"step", "gave"}:
+            gave[str(data["step"])] = data["gave"]
+            continue
         try:
-            fields: dict[str, Any] = {name: _whole(path, value) for name, value in data.items() if name != "key"}
+            fields: dict[str, Any] = {name: _whole(path, value) for name, value in data.items() if name not in _OWN}
             call = Recorded(**fields)
         except TypeError:
             raise UsageError(f"line {number} of `{path}` is not a recorded call") from None
@@ -69,18 +116,26 @@ def read_cassette(path: Path) -> Cassette:
                 f"line {number} of `{path}` was changed: its key is not that of its params",
                 suggestions=["record it again, or delete the `key` of the line and let `stub` answer the step"],
             )
+        place = (call.key, data.get("n", 1))
+        if place in seen:
+            raise UsageError(
+                f"line {number} of `{path}` repeats the call of line {seen[place]}",
+                suggestions=["delete one of the two lines, or record it again"],
+            )
+        seen[place] = number
         calls.append(call)
-    return Cassette(calls=tuple(calls), **{name: header[name] for name in _HEADER if name in header})
+    return Cassette(calls=tuple(calls), gave=gave, **{name: header[name] for name in _HEADER if name in header})
 
 
-def _line(call: Recorded, values: dict[str, bytes]) -> bytes:
+def _line(call: Recorded, values: dict[str, bytes], numbers: dict[str, int]) -> bytes:
     kept = {name: value for name, value in call._asdict().items() if value not in (None, {}, 0.0) or name == "params"}
     if call.outputs is not None:
         kept["outputs"] = dict(call.outputs)
     if call.action == "default":
         kept.pop("action")
     small = {name: _apart(value, values) for name, value in kept.items()}
-    return orjson.dumps({"key": call.key, **small}, option=_SORTED)
+    number = numbers[call.key] = numbers.get(call.key, 0) + 1
+    return orjson.dumps({"key": call.key, **({"n": number} if number > 1 else {}), **small}, option=_SORTED)
 
 
 def _apart(value: object, values: dict[str, bytes]) -> object:
@@ -94,7 +149,7 @@ def _reference(part: object, values: dict[str, bytes]) -> object:
     data = orjson.dumps(part, option=_SORTED)
     if len(data) <= _LARGE_BYTES:
         return part
-    digest = sha256(data).hexdigest()[:40]
+    digest = sha256(data).hexdigest()[:_DIGEST_CHARACTERS]
     values[digest] = data
     return {"$value": digest}
 
@@ -113,7 +168,7 @@ def _load(path: Path, part: object) -> object:
         data = file.read_bytes()
     except OSError:
         data = b""
-    if sha256(data).hexdigest()[:40] != part["$value"]:
+    if sha256(data).hexdigest()[:_DIGEST_CHARACTERS] != part["$value"]:
         raise UsageError(
             f"the value `{file}` of the cassette is missing or was changed",
             suggestions=["keep the folder of a cassette beside it, or record it again"],

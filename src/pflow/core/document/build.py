@@ -53,8 +53,10 @@ _NODE = dict.fromkeys(
         "mcp_metadata",
     )
 )
-_BATCH = dict.fromkeys(("items", "as", "where", "concurrency", "on_error", "max_failed"))
+_BATCH = dict.fromkeys(("items", "as", "where", "concurrency", "on_error", "max_failed", "spread"))
 _RETRY = dict.fromkeys(("attempts", "wait", "backoff", "until"))
+_YES = ("yes", "true", "on", "required")
+"""What is often written for `approve: true`."""
 _APPROVE = dict.fromkeys(("prompt", "timeout"))
 _BUDGET = dict.fromkeys(("usd", "tokens"))
 _MCP = dict.fromkeys(("server_id", "tool_name", "version"))
@@ -274,6 +276,7 @@ def _read_batch(node: Fields) -> Batch | None:
         concurrency=batch.integer("concurrency", 1, 1, 1000),
         on_error=batch.choice("on_error", ("stop", "continue"), "stop"),
         max_failed=_read_max_failed(batch),
+        spread=batch.flag("spread", False),
     )
 
 
@@ -325,6 +328,8 @@ def _read_approve(node: Fields) -> Approval | None:
         return Approval()
     if not isinstance(value, dict):
         hint = f"write approve: {{prompt: {value!r}}}" if isinstance(value, str) else ""
+        if isinstance(value, str) and value.lower() in _YES:
+            hint = "write `approve: true`"
         wrong_type(node.issues, (*node.path, "approve"), "true or an object", value, hint)
         return None
     approve = Fields(node.issues, value, (*node.path, "approve"), _APPROVE, what="`approve`")

@@ -85,7 +85,8 @@ class MaxFailed(Frozen):
 class Batch(Frozen):
     """Run the node once per item. `on_error`: `stop` fails the step, `continue` keeps partial results.
 
-    With `continue`, the step fails when more than `max_failed` items do, or all of them.
+    With `continue`, the step fails when more than `max_failed` items do, or all of them. With `spread`, items are runs
+    of their own where there are workers.
     """
 
     items: object
@@ -94,6 +95,7 @@ class Batch(Frozen):
     concurrency: int = 1
     on_error: str = "stop"
     max_failed: MaxFailed | None = None
+    spread: bool = False
 
 
 class Retry(Frozen):

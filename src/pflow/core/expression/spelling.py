@@ -24,7 +24,7 @@ _MARKS = {
     "-=": "an expression cannot change a value; write `x - 1`",
     "*=": "an expression cannot change a value; write `x * 2`",
     "%=": "an expression cannot change a value; write `x % 2`",
-    "**": "there is no power; write `x * x`",
+    "**": "there is no operator for powers; write `x * x`",
     "??": "write `has(x.y) ? x.y : other`",
     "?.": "write `has(x.y) ? x.y : other`; behind `?`, a number begins with a digit: `0.5`",
     "^": "there are no operators on bits",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol
 
@@ -100,6 +100,30 @@ class Cron(Frozen):
             if due > last:  # a start in the hour that comes twice gives what was due the first time
                 last = due
                 yield due
+
+
+class Fields(Frozen):
+    """What each of the five fields allows. Days and weekdays have to match both, or one of them is enough."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    needs_both: bool
+
+
+def read_fields(fields: str) -> Fields:
+    """The values of five fields without `L`, `W` and `#`; Sunday is 0 or 7."""
+    found = _simulate(fields, datetime.fromtimestamp(0, UTC))
+    return Fields(
+        minutes=frozenset(found.minutes),
+        hours=frozenset(found.hours),
+        days=frozenset(found.days),
+        months=frozenset(found.months),
+        weekdays=frozenset(day for day in found.weekdays if isinstance(day, int)),
+        needs_both=found.day_and,
+    )
 
 
 def _simulate(fields: str, start: datetime) -> CronSim:

@@ -121,6 +121,8 @@ FAMILIES: Mapping[str, Mapping[str, Option]] = {
         "queue": Option("pflow", "the queue that workers take runs from", policy=True),
         "lease": Option(15, "seconds after which a worker that is not heard of loses its runs", policy=True),
         "key": Option("", "the credential or environment variable whose value seals credentials there", policy=True),
+        "files": Option("", "directory that all workers share, for the files of runs", policy=True),
+        "keep_days": Option(0, "days after which workers delete runs that have ended; 0 keeps them", policy=True),
     },
 }
 """Options of things that a person names: `llm.models.NAME.FIELD`, `on.NAME.FIELD`."""

@@ -70,6 +70,8 @@ class Place(Frozen):
     queue: str
     lease_seconds: int
     key: str = ""
+    files: str = ""
+    keep_days: int = 0
 
 
 def read_place(name: str, places: Mapping[str, Mapping[str, str | int | bool]]) -> Place:
@@ -98,6 +100,8 @@ def read_place(name: str, places: Mapping[str, Mapping[str, str | int | bool]]) 
         queue=words["queue"],
         lease_seconds=max(int(fields["lease"]), 1),
         key=words["key"],
+        files=words["files"],
+        keep_days=max(int(fields["keep_days"]), 0),
     )
 
 

@@ -92,7 +92,7 @@ def _events(verdict: Verdict, by: str, at: float) -> Iterator[Event]:
         return
     step, item = split_item(verdict.step)
     if item is not None:
-        yield ItemCompleted(step=step, item=item, writes=verdict.outputs)
+        yield ItemCompleted(step=step, item=item, writes=verdict.outputs, at=at)
     else:
         yield StepCompleted(step=step, action=verdict.action, writes=verdict.outputs, ms=0.0, source="settled")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from pflow.core.errors import DeclinedError, PflowError, StepTimeout
@@ -81,7 +82,7 @@ class _WaitingBatch(Batch):
         await self._turn(index)
         self._taken += 1
         if index not in self._begun_before:
-            await run.emit_grouped(ItemStarted(step=self.launch.step, item=index))
+            await run.emit_grouped(ItemStarted(step=self.launch.step, item=index, at=time.time()))
         SEAT.set(place)
         await run.emit_grouped(await self.item(index))
 

@@ -168,7 +168,7 @@ def _choice(choices: tuple[str, ...], given: str | None) -> str | None:
     listed = ", ".join(f"`{choice}`" for choice in choices)
     if given is None:
         raise InputError(
-            "the answer lacks a choice", details={"choices": list(choices)}, suggestions=[f"it takes {listed}"]
+            "no choice was given", details={"choices": list(choices)}, suggestions=[f"choose one of {listed}"]
         )
     found = [choice for choice in choices if choice == given] or [
         choice for choice in choices if choice.lower() == given.lower()
@@ -186,7 +186,7 @@ def _field(name: str, schema: Mapping[str, object], given: Mapping[str, object],
     value = given.get(name)
     if value is None:
         if not is_optional(schema):
-            raise InputError(f"the answer lacks `{name}`", suggestions=[_describe(name, schema)])
+            raise InputError(f"the field `{name}` was not given", suggestions=[_describe(name, schema)])
         return schema.get("default")
     kind = str(schema.get("type", "string"))
     if text and isinstance(value, str):

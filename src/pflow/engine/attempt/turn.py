@@ -75,6 +75,6 @@ async def take_turn(limiter: Limiter, say: Callable[[str], None]) -> None:
                     await first.wait()
             except TimeoutError:
                 pass
-    except BaseException:
+    except BaseException:  # undone, and raised again
         limiter.leave(ticket)
         raise

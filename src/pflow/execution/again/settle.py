@@ -18,6 +18,7 @@ from pflow.engine.binding import coerce_text
 from pflow.engine.credential import learn_item, learn_outputs
 from pflow.engine.plan import Plan, PlanNode
 from pflow.execution.begin import check_again, read_history
+from pflow.execution.place.transaction import at_once
 from pflow.execution.wiring import Wiring
 
 
@@ -59,7 +60,8 @@ def settle(wiring: Wiring, run_id: str, claims: Sequence[Claim], *, text: bool =
                 if is_done
                 else Verdict(step=step, outcome="rerun")
             )
-    left = wiring.executor(None).settle(run_id, plan, list(verdicts.values()), by)
+    with at_once(wiring):
+        left = wiring.executor(None).settle(run_id, plan, list(verdicts.values()), by)
     return SettledDoubts(run_id=run_id, steps=tuple(verdicts), left=tuple(left))
 
 

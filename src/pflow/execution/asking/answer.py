@@ -11,7 +11,15 @@ import orjson
 
 from pflow.core.advice import Advice
 from pflow.core.clock import now
-from pflow.core.errors import AnsweredError, InputError, NotFoundError, PflowError, SecurityError, UsageError
+from pflow.core.errors import (
+    AnsweredError,
+    ConflictError,
+    InputError,
+    NotFoundError,
+    PflowError,
+    SecurityError,
+    UsageError,
+)
 from pflow.core.event import Settled, StepAsked
 from pflow.core.frozen import Frozen
 from pflow.core.moment import show_moment
@@ -22,7 +30,7 @@ from pflow.engine.again.name import split_item
 from pflow.engine.asking.form import Reply, choices_of, fields_of, schema_of, settle_reply
 from pflow.engine.asking.mail import answer_mail, message_mail
 from pflow.engine.asking.question import show_place
-from pflow.engine.ports import Mail, RunInfo, RunQuery
+from pflow.engine.ports import Mail, RunInfo, RunQuery, Status
 from pflow.execution.wiring import Wiring
 
 MOST_SHOWN = 20
@@ -150,11 +158,15 @@ class Answer(Frozen):
 
 
 class Answered(Frozen):
-    """What became of an answer: the places that it was given for. The run goes on when somebody drives it."""
+    """What became of an answer: the places that it was given for. The run goes on when somebody drives it.
+
+    Before it was given, the run had the `status`, and its process was `alive` or not.
+    """
 
     run_id: str
     places: tuple[str, ...]
     alive: bool
+    status: Status
 
 
 class Inbox:
@@ -214,7 +226,7 @@ class Inbox:
         for asked in self._choose(info, self._questions(run_id), place, every):
             self._check_who(run_id, asked, is_person, key)
             mails.append(self._answer_mail(asked, reply, by=by, via=via, text=text))
-        return Answered(run_id=run_id, places=self._deliver_all(run_id, mails), alive=info.alive)
+        return Answered(run_id=run_id, places=self._deliver_all(run_id, mails), alive=info.alive, status=info.status)
 
     def answer_all(
         self, run_id: str, answers: Sequence[Answer], *, by: str, via: str, is_person: bool = True
@@ -228,7 +240,7 @@ class Inbox:
             self._check_who(run_id, asked, is_person, answer.key)
             with _naming(show_place(asked.step, asked.item)):
                 mails.append(self._answer_mail(asked, answer.reply, by=by, via=via))
-        return Answered(run_id=run_id, places=self._deliver_all(run_id, mails), alive=info.alive)
+        return Answered(run_id=run_id, places=self._deliver_all(run_id, mails), alive=info.alive, status=info.status)
 
     def refusal(self, run_id: str, key: str) -> PflowError:
         """Why the question with a key cannot be answered any more: what somebody gets who answers it."""
@@ -236,11 +248,19 @@ class Inbox:
 
     def send(self, run_id: str, name: str, value: Mapping[str, object], *, by: str, via: str) -> Answered:
         """Send a message to a run: whichever step waits for one of this name takes it, now or later."""
+        if not name.strip():
+            raise UsageError("a message needs a name", suggestions=["give the name that a `wait` has as `message`"])
         info = self._wiring.journal.info(run_id)
         mail = message_mail(name, value, by=by, via=via, at=now(), seal=self._seal)
         if not self._deliver(run_id, mail):
             raise UsageError(f"run `{run_id}` is {info.status}; it takes no messages any more")
-        return Answered(run_id=run_id, places=(), alive=info.alive)
+        return Answered(run_id=run_id, places=(), alive=info.alive, status=info.status)
+
+    def check_left(self, answered: Answered) -> None:
+        """Raise `ConflictError` if somebody has taken the run up since, and seen it through."""
+        info = self._wiring.journal.info(answered.run_id)
+        if not info.alive and info.status != answered.status:
+            raise ConflictError(f"run `{answered.run_id}` was taken up by another process")
 
     def _questions(self, run_id: str) -> list[StepAsked]:
         return [asked for asked in self.open(run_id) if asked.kind == "question"]
@@ -362,7 +382,8 @@ def _naming(place: str) -> Iterator[None]:
 def already_answered(place: str, mail: Mail) -> AnsweredError:
     """What a later answer gets."""
     by = f" by {mail.by}" if mail.by else ""
+    said = f"`{place}` was already answered{by}, via {mail.via or 'another door'}, at {show_moment(mail.at)}"
     return AnsweredError(
-        f"`{place}` is answered already{by}, via {mail.via or 'another door'}, at {show_moment(mail.at)}",
+        f"the time to answer `{place}` ended at {show_moment(mail.at)}" if mail.via == "timeout" else said,
         details={"step": place, "by": mail.by, "via": mail.via, "at": show_moment(mail.at)},
     )

@@ -8,7 +8,7 @@ from pflow.core.advice import Advice
 from pflow.core.document.position import Path
 from pflow.core.duration import FORM as DURATION_FORM
 from pflow.core.duration import read_duration
-from pflow.core.json_type import TYPES
+from pflow.core.json_type import TYPES, describe
 from pflow.core.printable import shorten
 from pflow.core.suggest import did_you_mean
 from pflow.engine.asking.form import FORMATS, field_problems, options_of
@@ -100,13 +100,15 @@ def _choice_problem(choice: object, before: list[str]) -> tuple[str, str]:
     if isinstance(choice, bool):
         return f"the truth value `{str(choice).lower()}` is", f'write "{"yes" if choice else "no"}"'
     if not isinstance(choice, str):
-        return f"`{shorten(str(choice))}`, which is not text, is", f'write "{choice}"' if isinstance(
-            choice, int | float
-        ) else ""
-    if not choice or choice != choice.strip() or not choice.isprintable() or len(choice) > _LONGEST_CHOICE:
+        if isinstance(choice, int | float):
+            return f"the number `{choice}` is", f'write "{choice}"'
+        return f"{describe(choice)} is", "a choice is a string: one word or a few"
+    if not choice.strip():
+        return "an empty string is", "leave it out"
+    if choice != choice.strip() or not choice.isprintable() or len(choice) > _LONGEST_CHOICE:
         return (
-            f"`{shorten(choice)}`, which is not a word or a few, is",
-            f"write text of at most {_LONGEST_CHOICE} characters",
+            f"`{shorten(choice)}`, which does not fit on one short line, is",
+            f"write at most {_LONGEST_CHOICE} characters, on one line, with no space at either end",
         )
     same = next((one for one in before if one.lower() == choice.lower()), None)
     if same is not None:
@@ -147,7 +149,9 @@ def _check_field(name: str, schema: object, path: Path, report: Report) -> None:
         )
     if schema.get("secret") is True:
         hint = Advice("store it with `{store_secret}`, and take it as an input with `secret: true`", name="NAME")
-        report("secret-field", f"field `{name}` is secret, and there is no page to ask for it on", path, hint=hint)
+        report(
+            "secret-field", f"field `{name}` cannot be secret: answers are recorded as they are given", path, hint=hint
+        )
     if schema.get("format") is not None and schema["format"] not in FORMATS:
         report("bad-choice", f"a field cannot have the format `{schema['format']}`", (*path, "format"), known=FORMATS)
     for problem in field_problems(schema, schema["default"]) if schema.get("default") is not None else ():

@@ -3,32 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
-from pflow.core.errors import ConflictError, PflowError, UsageError
+from pflow.core.errors import ConflictError, NotFoundError, PflowError, UsageError
 from pflow.engine.plan import Plan
 from pflow.execution.begin import bind_again, check_again, read_history
 from pflow.execution.live_run import LiveRun
+from pflow.execution.place.transaction import at_once
 from pflow.execution.wiring import Wiring
 
 
 def cancel_run(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> str:
     """Cancel a run; `cancelled`, or `requested` if its process was asked to do so.
 
-    Of a run that waits, the steps of `finally` run first; if they cannot, `say` is told why.
+    Of a run that waits, the steps of `finally` run first; if they cannot, or nobody runs the run, `say` is told.
     """
     info = wiring.journal.info(run_id)
     if info.status in ("completed", "cancelled"):
         raise UsageError(f"run `{run_id}` is {info.status} already")
     if not info.alive:
         try:
+            waits_far = info.status == "waiting" and wiring.has_workers
+            if waits_far and _has_last_steps(wiring, run_id) and wiring.dispatch.end(run_id):
+                return "requested"
             if info.status != "waiting" or not _end_waiting(wiring, run_id, say):
-                wiring.executor(None).cancel_orphan(run_id)
+                with at_once(wiring):
+                    wiring.executor(None).cancel_orphan(run_id)
+            if wiring.place is not None:
+                wiring.dispatch.cancel(run_id)  # so that whoever waits with it sees that it has ended
+                _cancel_items(wiring, run_id, say)
+            if info.status in ("running", "stopped") and _lacks_finally(wiring, run_id):
+                say("the steps of `finally` did not run: no process was running the run")
             return "cancelled"
         except ConflictError:
             pass  # somebody has just taken it up
     wiring.journal.request_cancel(run_id)
     wiring.dispatch.cancel(run_id)
     return "requested"
+
+
+def _cancel_items(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> None:
+    """Cancel the runs of items that a run was waiting for."""
+    for asked in read_history(wiring, run_id, {}).asked.values():
+        if "run" in asked.form:
+            with suppress(NotFoundError, UsageError):  # it has ended meanwhile
+                cancel_run(wiring, str(asked.form["run"]), say)
 
 
 def _end_waiting(wiring: Wiring, run_id: str, say: Callable[[str], None]) -> bool:
@@ -55,6 +74,23 @@ def _last_steps(wiring: Wiring, run_id: str) -> LiveRun | None:
     if not _has_finally(plan):
         return None
     return LiveRun(wiring, plan, run_id, lambda executor: executor.end_waiting(run_id, plan, inputs))
+
+
+def _has_last_steps(wiring: Wiring, run_id: str) -> bool:
+    """Whether a run that waits has something to do at its end."""
+    try:
+        return _last_steps(wiring, run_id) is not None
+    except PflowError:
+        return False
+
+
+def _lacks_finally(wiring: Wiring, run_id: str) -> bool:
+    """Whether a run was to do something at its end, and has not begun that."""
+    try:
+        history = read_history(wiring, run_id, {})
+        return not history.ending and _has_finally(check_again(wiring, run_id, history).ready())
+    except PflowError:
+        return False  # nobody can tell any more
 
 
 def _has_finally(plan: Plan) -> bool:

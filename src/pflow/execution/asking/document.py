@@ -27,6 +27,21 @@ def check_asking(nodes: Sequence[CheckedNode], after: Sequence[int], report: Rep
             _check_level(node, report)
         if node.spec.approve is not None:
             _check_approval(node, report)
+        if node.spec.batch is not None and node.spec.batch.spread and not node.is_built_in("workflow"):
+            report(
+                "unexpected-field",
+                f"`spread` makes runs of the items of a `workflow` node, and `{node.spec.id}` is of type "
+                f"`{node.spec.type}`",
+                ("nodes", node.index, "batch", "spread"),
+                hint="put the step into a document of its own, and run that with a node of type `workflow`",
+            )
+        if node.spec.batch is not None and node.spec.batch.spread and node.spec.approve is not None:
+            report(
+                "unexpected-field",
+                f"the items of `{node.spec.id}` may be runs of their own, which are not approved here",
+                ("nodes", node.index, "approve"),
+                hint="put `approve` on the node in the document of the items that takes effect",
+            )
     if any(node.is_built_in("wait") for node in nodes):
         from pflow.execution.asking.wait_check import check_self_waits  # lazy: many documents never wait
 
@@ -37,6 +52,8 @@ def may_wait(node: CheckedNode) -> bool:
     """Whether a step of a node can ask or wait, itself or inside. In a section it must not."""
     if node.waits or node.approve is not None or (node.child is not None and node.child.may_wait):
         return True
+    if node.spec.batch is not None and node.spec.batch.spread:
+        return node.section is None  # its items may be runs that it waits for
     return node.is_built_in("llm") and node.section is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from pflow.core.errors import NotFoundError
 from pflow.core.event import Event
@@ -18,28 +19,42 @@ from pflow.execution.far.ended import Ending
 from pflow.execution.live_run import LiveRun
 from pflow.execution.outcome import Outcome
 from pflow.execution.place.able import check_able
+from pflow.execution.place.transaction import at_once
 from pflow.execution.wiring import Wiring
 
 _LOOK_SECONDS = 0.05
 
 
 class FarRun(LiveRun):
-    """A run of a place with workers. Stopping to look at it does not stop it."""
+    """A run of a place with workers. Stopping to look at it does not stop it.
+
+    `have_driven` starts it once it is recorded, where that is not for the dispatch.
+    """
+
+    have_driven: Callable[[], None] | None = None
 
     async def finish(self) -> Outcome:
         """Have it driven, and follow it until it ends or waits."""
         before = await asyncio.to_thread(self._count_events)
-        await asyncio.to_thread(lambda: self._wiring.dispatch.submit(self.run_id, self.record()))
+        await asyncio.to_thread(self._submit)
         result = await self._follow(before)
         return conclude(self._wiring, result, self.plan, self._source, signalled=self._signalled)
+
+    def _submit(self) -> None:
+        unrecorded = self.record()
+        if self.have_driven is None:
+            self._wiring.dispatch.submit(self.run_id, unrecorded)
+        else:
+            self.have_driven()
 
     def record(self) -> Unrecorded:
         """Only record that it begins or goes on. Raises, before that, `NoWorkerError` if nobody could drive it."""
         self._wiring.dispatch.is_driven()  # raises if it could not be submitted afterwards
         check_able(self._wiring, self.plan, self._inputs)
-        return super().record()
+        with at_once(self._wiring):
+            return super().record()
 
-    def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool = False) -> None:
+    def stop(self, *, graceful: bool = False, reason: str = "interrupted", hand_over: bool | None = None) -> None:
         """Look no longer. The run goes on."""
         self._stopped = True
 
@@ -95,4 +110,11 @@ class _Look:
         if self._ending.is_doubtful:
             history = fold_history(self._events, self._values.know_parts)
             raise doubt_error(self._run_id, in_doubt(self._plan, history))
-        return self._ending.result
+        result = self._ending.result
+        return None if result is not None and self._goes_on(result) else result
+
+    def _goes_on(self, result: RunResult) -> bool:
+        """Whether a run only waits for runs of its items, of which some do not wait for anybody."""
+        children = [str(asked.form["run"]) for asked in result.waiting if "run" in asked.form]
+        found = (self._journal.info(run_id) for run_id in children)
+        return any(info.status != "waiting" or info.has_mail or info.wake_at is not None for info in found)

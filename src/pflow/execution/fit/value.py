@@ -59,6 +59,7 @@ class Values:
             concurrency=batch.concurrency,
             keep_going=batch.on_error == "continue",
             max_failed=batch.max_failed,
+            spread=batch.spread,
             where=self.condition(batch.where, "where", (*path, "where"), batch.name),
         )
 

@@ -27,6 +27,16 @@ _KINDS = ITEM_KINDS | {"StepStarted", "RunResumed", "StepAsked", "StepAnswered"}
 _SHOWN = ShownValues()
 
 
+class Times:
+    """When an item began, when its last attempt did, and how long it waited for answers."""
+
+    __slots__ = ("begun", "first", "waited")
+
+    def __init__(self, at: float) -> None:
+        self.first = self.begun = at
+        self.waited = 0.0
+
+
 class Items:
     """A fold of the events of one batch, item by item; each item counts once, however often it ran."""
 
@@ -34,6 +44,7 @@ class Items:
         self._step = step
         self._begun: StepStarted | None = None
         self._found: dict[int, Json] = {}
+        self._times: dict[int, Times] = {}
         self.count = 0
 
     def note(self, event: Event) -> None:
@@ -53,18 +64,23 @@ class Items:
                 entry.update(status="completed", outputs=event.writes)
                 if event.state:
                     entry["state"] = event.state
+                self._end(event.item, event.at)
+                self._try(event.item, event.at, status="completed")
             case ItemFailed() if event.step == self._step:
                 entry = self._entry(event.item)
                 entry.update(status="failed" if event.final else "retrying", error=event.error)
-                self._try(entry, status="failed", error=event.error)
+                self._end(event.item, event.at)
+                self._try(event.item, event.at, status="failed", error=event.error)
             case ItemNotYet() if event.step == self._step:
                 entry = self._entry(event.item)
                 entry.update(status="not_yet", reason=event.reason)
-                self._try(entry, status="not_yet", reason=event.reason)
+                self._try(event.item, event.at, status="not_yet", reason=event.reason)
             case StepAsked() if event.step == self._step and event.item is not None:
                 self._entry(event.item)["status"] = "waiting"
             case StepAnswered() if event.step == self._step and event.item is not None:
                 self._entry(event.item)["status"] = "running"
+                if event.item in self._times:
+                    self._times[event.item].waited += event.waited
 
     def tell(self, *, step_status: object) -> dict[int, Json]:
         """Each item that began, by its number. What was under way in a step that is not is cut off as the step is."""
@@ -85,20 +101,31 @@ class Items:
     def _start(self, event: ItemStarted) -> None:
         entry = self._entry(event.item)
         if event.attempt == 1:
-            for name in ("error", "reason", "outputs", "attempts"):
+            for name in ("error", "reason", "outputs", "attempts", "started_at", "ms"):
                 entry.pop(name, None)
+            self._times.pop(event.item, None)
         entry.update(status="running", attempt=event.attempt)
+        if event.at:
+            entry["started_at"] = event.at
+            self._times.setdefault(event.item, Times(event.at)).begun = event.at
 
     def _entry(self, item: int) -> Json:
         if item not in self._found:
             self._found[item] = {"step": f"{self._step}[{item}]", "item": item, "status": "running", "attempt": 1}
         return self._found[item]
 
-    @staticmethod
-    def _try(entry: Json, **facts: object) -> None:
+    def _end(self, item: int, at: float) -> None:
+        """The time of an item counts from its first attempt on, without that in which it waited for an answer."""
+        times = self._times.get(item)
+        if times is not None and at:
+            self._found[item]["ms"] = _between(times.first + times.waited, at)
+
+    def _try(self, item: int, at: float, **facts: object) -> None:
+        entry, times = self._found[item], self._times.get(item)
         before = entry.get("attempts")
         tries = before if isinstance(before, list) else []
-        entry["attempts"] = [*tries, {"attempt": entry["attempt"], **facts}]
+        took = {"started_at": times.begun, "ms": _between(times.begun, at)} if times is not None and at else {}
+        entry["attempts"] = [*tries, {"attempt": entry["attempt"], **took, **facts}]
 
 
 def read_items(records: Sequence[Record], entry: JsonView) -> dict[int, Json]:
@@ -124,6 +151,10 @@ def item_results(items: Mapping[int, JsonView], count: object) -> list[object]:
     """What the items of a batch gave, in their order; null for those that gave nothing."""
     most = count if isinstance(count, int) else max(items, default=-1) + 1
     return [items.get(index, {}).get("outputs") for index in range(most)]
+
+
+def _between(begun: float, ended: float) -> float:
+    return round(max(ended - begun, 0.0) * 1000, 3)
 
 
 def _fold(records: Sequence[Record], entry: JsonView) -> Items:

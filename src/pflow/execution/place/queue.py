@@ -10,8 +10,10 @@ from pflow.core.errors import UsageError
 from pflow.core.setting.place import Place
 
 if TYPE_CHECKING:
+    from pflow.adapters.temporal.calendar import Calendar
     from pflow.adapters.temporal.connection import Queue
     from pflow.adapters.temporal.dispatch import TemporalDispatch
+    from pflow.engine.ports import Timetable
     from pflow.execution.wiring import Wiring
 
 
@@ -23,6 +25,18 @@ def open_queue(wiring: Wiring) -> TemporalDispatch:
     from pflow.adapters.temporal.dispatch import TemporalDispatch
 
     return TemporalDispatch(Connection(queue), wiring.journal)
+
+
+def open_calendar(wiring: Wiring) -> tuple[Timetable, Calendar]:
+    """Where the schedules of the place are kept, and who fires them. Raises `UsageError` for what is missing."""
+    queue = find_queue(wiring)
+    database = wiring.place_database
+    # lazy: the client of the service and the driver are extras
+    from pflow.adapters.postgres.timetable import PostgresTimetable
+    from pflow.adapters.temporal.calendar import Calendar
+    from pflow.adapters.temporal.connection import Connection
+
+    return PostgresTimetable(database, queue.name), Calendar(Connection(queue))
 
 
 def find_queue(wiring: Wiring, name: str = "") -> Queue:

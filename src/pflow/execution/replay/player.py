@@ -41,7 +41,10 @@ class Unrecorded(Frozen):
 
 
 class Player:
-    """A `Tape` over a cassette. `stubs` answer by the path of a node, and nodes in `real` run."""
+    """A `Tape` over a cassette. `stubs` answer by the path of a node, and nodes in `real` run.
+
+    With `asks_on`, calls that were not recorded run as well, and so do all of types that are `stale`.
+    """
 
     def __init__(
         self,
@@ -50,6 +53,8 @@ class Player:
         *,
         stubs: Mapping[str, JsonView] | None = None,
         real: Collection[str] = (),
+        asks_on: bool = False,
+        stale: Collection[str] = (),
     ) -> None:
         self.started_at = datetime.fromisoformat(cassette.at).timestamp() if cassette.at else 0.0
         self.date = cassette.date or cassette.at[:10]
@@ -63,6 +68,10 @@ class Player:
         self.asked: list[int] = []
         self.unrecorded: list[Unrecorded] = []
         self.stubbed = 0
+        self.live = 0
+        self.kinds: dict[str, int] = {}
+        self._asks_on = asks_on
+        self._stale = frozenset(stale)
 
     @property
     def unused(self) -> tuple[Recorded, ...]:
@@ -74,14 +83,21 @@ class Player:
     ) -> tuple[str, dict[str, object]] | None:
         """See `Tape`."""
         path = path_of(step)
+        self.kinds[node.type] = self.kinds.get(node.type, 0) + 1
         if path in self._stubs:
             self.stubbed += 1
             return _give(self._stubs[path])
-        if path in self._real or not is_answered(node):
+        if not is_answered(node):
+            return None
+        if path in self._real or node.type in self._stale:
+            self.live += 1
             return None
         asked = asked_params(self._redactor, params)
         key = call_key(node.type, asked, asked_reads(self._redactor, node, read))
         call = self._take(key, step)
+        if call is None and self._asks_on:
+            self.live += 1
+            return None
         if call is None:
             self.unrecorded.append(self._miss(key, node.type, asked, step))
             raise Unanswered

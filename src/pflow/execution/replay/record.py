@@ -40,6 +40,7 @@ from pflow.execution.begin import check_again, read_history
 from pflow.execution.check import check_source
 from pflow.execution.replay.player import NOT_YET
 from pflow.execution.replay.rule import asked_params, asked_reads, is_answered, plain
+from pflow.execution.replay.step import Played
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import recorded_source
 
@@ -56,6 +57,7 @@ def record_run(wiring: Wiring, run_id: str) -> Cassette:
     plan = check_again(wiring, run_id, history).shown_plan()
     fold = _Fold(wiring, run_id, history)
     calls = sorted(fold.calls(), key=lambda call: _in_order(call.step))
+    gave = Played(fold.events).digests(wiring.redactor)
     types = {call.type for call in calls if call.type in wiring.registry}
     entries = [wiring.registry.get(name) for name in sorted(types)]
     tools = {entry.name: entry.manifest_hash for entry in entries if entry.manifest_hash}
@@ -76,6 +78,7 @@ def record_run(wiring: Wiring, run_id: str) -> Cassette:
         definitions={name: plain(dict(wiring.registry.get(name).data)) for name in tools},
         state=plain(wiring.redactor.value({scope: dict(kept) for scope, kept in history.kept.values.items()})),
         calls=tuple(calls),
+        gave={step: gave[step] for step in sorted(gave, key=_in_order)},
     )
 
 
@@ -111,12 +114,15 @@ class _Fold:
         self._results: dict[str, dict[int, Mapping[str, object]]] = {}
         self._turn: dict[str, int] = {}
         self._found: dict[tuple[str, int], list[Recorded]] = {}
+        self.events: list[Event] = []
 
     def calls(self) -> Iterator[Recorded]:
         """Every call that was answered or failed, each step's attempts in their order."""
         values = ValueTable(self._redactor, lambda sha: self._wiring.journal.value(self._run_id, sha))
         for record in self._wiring.journal.read(self._run_id):
-            self._note(decode_event(record, values))
+            event = decode_event(record, values)
+            self.events.append(event)
+            self._note(event)
         for calls in self._found.values():
             yield from calls
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pflow.core.json_type import JsonView, objects_in
+from pflow.engine.ending.look import look_of
+
 WAITING, RUNNING, DONE, FAILED, PENDING = (ord(letter) for letter in "ardf.")
 _PARTLY = "h"
 _MOST_BUCKETS = 160
@@ -58,3 +61,21 @@ def _letter(group: bytearray) -> str:
             return chr(state)
     done = group.count(DONE)
     return chr(DONE) if done == len(group) else _PARTLY if done else chr(PENDING)
+
+
+def bars_of(item: JsonView) -> list[list[object]]:
+    """The attempts at one item on the time axis, like those of a step; none if no times were noted."""
+    last = {"attempt": item.get("attempt"), **{name: item.get(name) for name in ("started_at", "ms", "status")}}
+    tries = objects_in(item.get("attempts"))
+    if not tries or tries[-1].get("attempt") != last["attempt"]:
+        tries = [*tries, last]
+    return [bar for one in tries if (bar := _bar(one))]
+
+
+def _bar(one: JsonView) -> list[object]:
+    at, ms = one.get("started_at"), one.get("ms")
+    if not isinstance(at, float):
+        return []
+    end = round(at + ms / 1000, 4) if isinstance(ms, float | int) else None
+    look = "done" if one.get("status") == "not_yet" else look_of(str(one.get("status")), "")
+    return [round(at, 4), end, look, one.get("attempt")]

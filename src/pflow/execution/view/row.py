@@ -47,6 +47,7 @@ class Row:
         self.waits: list[tuple[float, float | None]] = []
         self.items: Items | None = None
         self.spent: Spent | None = None
+        self.ms: float | None = None
         self._since = 0.0
 
     @property
@@ -60,6 +61,7 @@ class Row:
         if self.copied or self.status not in ("retrying", "not_yet"):
             self._since = event.at
         self.status, self.source, self.message, self.action = "running", "", "", ""
+        self.ms = None
         self.repeatable = event.repeatable
         self._become_own()
         self.bars.append(Bar(event.attempt, event.at))
@@ -73,6 +75,7 @@ class Row:
             self.bars.append(Bar(1, now))  # what is kept or found never began
             self._since = now
         bar = self.bars[-1]
+        self.ms = round(event.ms, 3)
         bar.end = max(self._since + event.ms / 1000, bar.at)  # the time counts from the first of several attempts
         match event:
             case StepCompleted():
@@ -136,6 +139,7 @@ class Row:
             "section": self.section,
             "tokens": self.spent and self.spent.tokens,
             "cost": self.spent and self.spent.cost,
+            "ms": self.ms,
             "items": self.items.as_data() if self.items is not None and len(self.items) else None,
         }
         data.update({name: value for name, value in facts.items() if value})

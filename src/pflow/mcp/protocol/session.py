@@ -172,7 +172,7 @@ class Session:
             await self._link.start(timeout)
             left = max(until - loop.time(), 0.0)
             self.peer = await meet(self._link.wire, era=era, asking=asking, timeout=left, probe=probe)
-        except BaseException:
+        except BaseException:  # closed, and raised again
             await self._link.close(patience=0)
             raise
         self._modern = self.peer.era == "modern"

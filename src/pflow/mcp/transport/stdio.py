@@ -74,7 +74,7 @@ class ServerProcess(Link):
     ) -> None:
         super().__init__(**conduct)
         if sys.platform == "win32":
-            raise ServerError("MCP servers over stdio run only where there are process groups, which Windows has not")
+            raise ServerError("MCP servers over stdio need process groups, which Windows does not have")
         try:
             popen, stdin, stdout, self._stderr = spawn(argv, True, child_environment(env), cwd)
         except StepError as error:

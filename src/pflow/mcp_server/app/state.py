@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pflow.core.errors import PflowError
 from pflow.core.json_type import objects_in
 from pflow.mcp_server.asking.caller import asks_persons
 from pflow.workspace import Workspace
 from pflow.workspace.asking.question import Waiting
+
+if TYPE_CHECKING:
+    from pflow.workspace.viewing.viewing import Following
 
 MOST_STEPS = 200
 """Rows of one answer: the newest."""
@@ -39,8 +43,7 @@ def view_of(workspace: Workspace, reference: str, since: int = 0) -> dict[str, o
     shown["since"] = since
     if len(steps) > MOST_STEPS:
         shown["more_steps"] = len(steps) - MOST_STEPS
-    if since <= 0:
-        shown["svg"] = _draw(workspace, run_id)
+    shown |= _picture(workspace, following, is_new=since <= 0)
     found = workspace.redact(shown)
     assert isinstance(found, dict)
     return {**found, "questions": _questions(workspace, run_id, str(data["status"]))}
@@ -55,14 +58,20 @@ def run_of(envelope: Mapping[str, object]) -> str:
     return ""
 
 
-def _draw(workspace: Workspace, run_id: str) -> str:
-    from pflow.drawing.svg import draw_svg  # lazy: only hosts that show the page need it
+def _picture(workspace: Workspace, following: Following, *, is_new: bool) -> dict[str, object]:
+    """What became of the nodes and edges of the graph, and the graph itself for a page that does not have it."""
+    # lazy: only hosts that show the page need it
+    from pflow.drawing.happened import happened_data
+    from pflow.drawing.svg import draw_svg
 
     try:
-        plan = workspace.plan_of(run_id)
+        plan = workspace.plan_of(following.view.run_id)
     except PflowError:
-        return ""  # a document of another version, or of a program
-    return "" if len(plan.drawn.nodes) > _MOST_DRAWN else draw_svg(plan, style=False)
+        return {}  # a document of another version, or of a program
+    if len(plan.drawn.nodes) > _MOST_DRAWN:
+        return {}
+    drawn = {"svg": draw_svg(plan, style=False)} if is_new else {}
+    return {**drawn, "graph": happened_data(plan, following.told())}
 
 
 def _questions(workspace: Workspace, run_id: str, status: str) -> list[dict[str, object]]:

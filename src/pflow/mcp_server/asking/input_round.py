@@ -89,7 +89,7 @@ def take_round(workspace: Workspace, state: str, responses: Mapping[str, object]
     persons = asks_persons(workspace)
     open_to = {key for key, one in waits.items() if caller.can_ask(one, persons=persons)}
     answers = [Answer(place=key, reply=form.reply(waits[key])) for key, form in wanted.items() if key in open_to]
-    answered = Answered(run_id=run_id, places=(), alive=False)
+    answered = Answered(run_id=run_id, places=(), alive=False, status="waiting")
     if answers:
         answered = workspace.inbox.answer_all(run_id, answers, by=caller.by, via=VIA)
     return Round(answered=answered, is_over=None in given.values() or not waits.keys() & wanted.keys() <= open_to)

@@ -91,7 +91,7 @@ class Code(AsyncOutputNode):
 
     async def exec_async(self, prep_res: dict[str, Any]) -> dict[str, Any]:
         """Run the worker and read its answer."""
-        request = {**prep_res, "cpu": int(prep_res["timeout"]) + 2, "max_result": MAX_RESULT}
+        request = {**prep_res, "cpu": int(prep_res["timeout"]) + 2, "max_result": MAX_RESULT, **_stillness()}
         try:
             finished = await _run(param.json_bytes("inputs", request), prep_res["timeout"])
         except StepTimeout as late:
@@ -106,6 +106,16 @@ class Code(AsyncOutputNode):
         if "refused" in answer:
             raise _refused(answer["refused"], stdout)
         return {"result": answer["result"], "stdout": stdout}
+
+
+def _stillness() -> dict[str, object]:
+    """What a worker does first where a run is played again: see `still.py` beside this."""
+    step = find_step()
+    still = step.services.still if step else None
+    if step is None or still is None:
+        return {}
+    source = Path(__file__).with_name("still.py").read_text(encoding="utf-8")
+    return {"before": source, "given": {"at": still.at, "seed": f"{still.seed}/{step.step}"}}
 
 
 async def _run(request: bytes, timeout: float) -> Finished:

@@ -85,6 +85,8 @@ def main() -> None:
         import site  # lazy: finding installed packages costs a third of the start
 
         site.main()
+    if "before" in request:
+        exec(compile(request["before"], "<before>", "exec"), {"GIVEN": request["given"]})
     known = frozenset(sys.modules)
     soft_memory = limit(request)
     answer.tell_when_stopped()

@@ -273,7 +273,7 @@ def _replace(
             fill(file)
             _sync(file)
         directory.replace(temp, directory, name)
-    except BaseException:
+    except BaseException:  # undone, and raised again
         with suppress(OSError):
             directory.unlink(temp)
         raise

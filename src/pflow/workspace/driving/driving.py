@@ -51,6 +51,11 @@ class Driving:
         """Have a run taken up to which something was delivered. If somebody drives, they see that by themselves."""
         self._wiring.dispatch.answer(run_id)
 
+    def go_on(self, run_id: str) -> None:
+        """Have a run driven again whose process is gone, if it has not ended."""
+        if self.info(run_id).status not in ("completed", "cancelled"):
+            self._wiring.dispatch.submit(run_id)
+
     def version(self) -> str:
         """Changes whenever any process has stored something about a run."""
         return self._wiring.journal.version()

@@ -7,11 +7,12 @@ import threading
 import time
 from concurrent.futures import Future
 
+from pflow.core.duration import show_duration
 from pflow.core.errors import RunError
 from pflow.core.file.home import Home
 from pflow.core.project.search import current_directory
 from pflow.workspace import Outcome
-from pflow.workspace.serving import LiveRun
+from pflow.workspace.serving import LiveRun, TimeLimit
 from pflow.workspace.warm_workspace import WarmWorkspaces
 
 MOST_RUNS = 200
@@ -71,6 +72,17 @@ class EngineThread:
         """Stop a run of this process at once: somebody else has it, or may have it."""
         for run in [run for run in self._live if run.run_id == run_id]:
             self._soon(run)
+
+    def stop_after(self, run: LiveRun, limit: TimeLimit) -> None:
+        """Stop a run of this process when its time is over; nobody goes on with it by themselves."""
+        loop = self._running()
+        reason = f"it took longer than {show_duration(limit.seconds)}, the timeout of its schedule"
+
+        def end() -> None:
+            if run in self._live:
+                run.stop(reason=reason, hand_over=False)
+
+        loop.call_soon_threadsafe(lambda: loop.call_later(max(limit.left, 0.0), end))
 
     def leave(self, *, graceful: bool) -> None:
         """Begin to stop every run, resumable; no new ones begin. Only the first call counts."""

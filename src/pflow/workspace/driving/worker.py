@@ -13,19 +13,22 @@ from datetime import timedelta
 
 from temporalio import activity
 from temporalio.client import Client
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from pflow.adapters.temporal.connection import Queue, connect
 from pflow.adapters.temporal.dispatch import start_run
+from pflow.adapters.temporal.due_workflow import CancelWorkflow, DueWorkflow
 from pflow.adapters.temporal.run_workflow import DRIVE, RunWorkflow, Stand
 from pflow.core.clock import now
 from pflow.core.errors import ConflictError, InDoubtError, PflowError, UsageError
 from pflow.core.file.home import Home
 from pflow.engine.ports import RunInfo
+from pflow.execution.outcome import Outcome
 from pflow.execution.place.queue import find_queue
 from pflow.execution.wiring import Wiring
+from pflow.workspace.driving.due import DueTimes
 from pflow.workspace.driving.engine_thread import MOST_RUNS, EngineThread
 from pflow.workspace.driving.presence import Presence
 from pflow.workspace.driving.until_signal import serve_until_signal
@@ -44,6 +47,9 @@ _HELD_BACK = 0.03
 _PATIENCE = timedelta(days=365)
 """How long a worker that is told to end waits for the steps that are running."""
 
+_HOUSE_SECONDS = 3600.0
+_DAY_SECONDS = 86_400.0
+
 _OVER = ("completed", "cancelled", "failed", "stopped", "damaged")
 
 
@@ -57,28 +63,44 @@ def run_worker(home: Home, place: str, *, queue: str = "", slots: int, say: Say)
         raise UsageError(
             f"a worker drives at most {MOST_RUNS} runs at once, not {slots}", suggestions=["start several workers"]
         )
-    found = find_queue(Wiring(home, on=place), queue)
+    wiring = Wiring(home, on=place)
+    found = find_queue(wiring, queue)
+    keep_days = wiring.place.keep_days if wiring.place is not None else 0
     engine = EngineThread(home, driven=True, on=place)
     try:
         engine.workspaces.open().driving.version()  # the journal is there, and as it should be
-        return asyncio.run(_serve(engine, found, slots, say))
+        return asyncio.run(_serve(engine, found, slots, keep_days, say))
     finally:
         engine.workspaces.close()
 
 
-async def _serve(engine: EngineThread, queue: Queue, slots: int, say: Say) -> int:
+async def _delete_old(engine: EngineThread, days: int, say: Say) -> None:
+    """Delete runs of the place that ended so many days ago, now and then. All workers do, and none depends on it."""
+    while True:
+        try:
+            gone = await asyncio.to_thread(lambda: engine.workspaces.open().place_journal.clean(days * _DAY_SECONDS))
+            if gone:
+                say(f"deleted {gone} run{'s' * (gone != 1)} that ended more than {days} days ago")
+        except PflowError as error:
+            say(f"old runs were not deleted: {error.message}")
+        await asyncio.sleep(_HOUSE_SECONDS)
+
+
+async def _serve(engine: EngineThread, queue: Queue, slots: int, keep_days: int, say: Say) -> int:
     client = await connect(queue)
     turns = Turns(engine, queue, say)
+    due = DueTimes(lambda: engine.workspaces.open(), say)
     presence = Presence(lambda: engine.workspaces.open().place_workers, client.identity, queue, slots)
     stopping = asyncio.Event()
 
     async def work() -> None:
-        async with _worker(client, queue, turns, slots) as polling:
+        async with _worker(client, queue, turns, due, slots) as polling:
             differing = await asyncio.to_thread(presence.enter)
             if differing:
                 say(f"other node types than here are at {', '.join(differing)}: runs may fail to be taken up by some")
             say(f"driving runs of queue `{queue.name}` at `{queue.address}`, up to {slots} at once")
             beside = [asyncio.create_task(turns.find_lost(client)), asyncio.create_task(presence.keep(say))]
+            beside += [asyncio.create_task(_delete_old(engine, keep_days, say))] if keep_days else []
             await stopping.wait()
             for task in beside:
                 task.cancel()
@@ -100,12 +122,12 @@ async def _part(presence: Presence, say: Say) -> None:
         say(f"its place does not hear that this worker ends: {error.message}")
 
 
-def _worker(client: Client, queue: Queue, turns: Turns, slots: int) -> Worker:
+def _worker(client: Client, queue: Queue, turns: Turns, due: DueTimes, slots: int) -> Worker:
     return Worker(
         client,
         task_queue=queue.name,
-        workflows=[RunWorkflow],
-        activities=[turns.drive],
+        workflows=[RunWorkflow, DueWorkflow, CancelWorkflow],
+        activities=[turns.drive, due.begin, due.end, due.look],
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_concurrent_activities=slots,
         max_cached_workflows=0,  # a workflow that is kept here has to wait for us for ten seconds if we are gone
@@ -162,9 +184,15 @@ class Turns:
             self._say(f"{run_id}: in doubt: {error.message}")
             return {"status": "in_doubt"}
         except PflowError as error:  # another worker, or this one later, may be able to
-            if not isinstance(error, ConflictError):
-                self._say(f"{run_id}: cannot be driven here: {error.message}")
-            raise ApplicationError(error.message, type=error.code) from error
+            what = "let go" if isinstance(error, ConflictError) else "cannot be driven here"
+            self._say(f"{run_id}: {what}: {error.message}")
+            raise _told(error.message, error.code) from error
+        except asyncio.CancelledError:
+            details = activity.cancellation_details()
+            if details is not None and details.cancel_requested:
+                raise
+            self._say(f"{run_id}: let go: its lease is over")
+            raise _told("its lease is over", ConflictError.code) from None
         finally:
             beating.cancel()
 
@@ -180,13 +208,22 @@ class Turns:
         workspaces = self._engine.workspaces
         run = await asyncio.to_thread(lambda: workspaces.open(ticket=ticket, holds=lease.is_held).begin_resume(run_id))
         self._say(f"{run_id}: taken up")
+        for name in run.lost_files:
+            self._say(f"{run_id}: `{name}` is not here: it is on the machine of the worker that had the run before")
+        driven = asyncio.wrap_future(self._engine.launch(run))
+        if run.limit is not None:
+            self._engine.stop_after(run, run.limit)
         try:
-            outcome = await asyncio.shield(asyncio.wrap_future(self._engine.launch(run)))
+            outcome = await asyncio.shield(driven)
         except asyncio.CancelledError:
+            driven.add_done_callback(_take_note)
             await self._end_earlier(run_id)
             raise
         self._say(f"{run_id}: {outcome.status}")
-        return _stand(await self._info(run_id))
+        info = await self._info(run_id)
+        if run.parent and info.status in _OVER:
+            await asyncio.to_thread(lambda: workspaces.open().driving.go_on(run.parent))
+        return _stand(info)
 
     async def _info(self, run_id: str) -> RunInfo:
         return await asyncio.to_thread(lambda: self._engine.workspaces.open().driving.info(run_id))
@@ -196,7 +233,20 @@ class Turns:
         live = self._engine.find_live(run_id)
         if live is not None:
             self._engine.halt(run_id)
-            await asyncio.wait([asyncio.ensure_future(asyncio.wrap_future(live))])
+            ending = asyncio.wrap_future(live)
+            ending.add_done_callback(_take_note)
+            await asyncio.wait([ending])
+
+
+def _told(message: str, code: str) -> ApplicationError:
+    """Why a turn failed; benign, because it was said, and needs no trace of calls."""
+    return ApplicationError(message, type=code, category=ApplicationErrorCategory.BENIGN)
+
+
+def _take_note(ended: asyncio.Future[Outcome]) -> None:
+    """Nobody is interested any more in what a turn gave, or why it failed."""
+    if not ended.cancelled():
+        ended.exception()
 
 
 class _Lease:

@@ -163,7 +163,7 @@ class KeptState:
             raise ExistsError(error.message, suggestions=[advice]) from None
         try:
             yield
-        except BaseException:
+        except BaseException:  # undone, and raised again
             self._states().rename(new_name, name)
             raise
 

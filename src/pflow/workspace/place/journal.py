@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pflow.core.errors import DamagedError
+from pflow.core.errors import ConflictError, DamagedError
 from pflow.core.frozen import Frozen
 from pflow.engine.ports import Decide, Journal, Record, RunInfo, RunQuery, StateStore, StateVersion
 from pflow.execution.wiring import Wiring
 
+_AT_ONCE = 500
 _ENDED = ("completed", "failed", "stopped", "cancelled")
 
 
@@ -45,6 +46,20 @@ class PlaceJournal:
         database = self._wiring.place_database
         before, version = database.migrate()
         return Migrated(place=database.place.name, address=str(database.address), before=before, version=version)
+
+    def clean(self, seconds: float) -> int:
+        """Delete runs that ended longer ago than that, by the clock of the database; how many. Others stay."""
+        from pflow.adapters.postgres.journal import PostgresJournal  # lazy: the driver is an extra
+
+        journal = PostgresJournal(self._wiring.place_database, shared=True)
+        gone = 0
+        while found := journal.ended_before(seconds, _AT_ONCE):
+            try:
+                journal.delete(found)
+            except ConflictError:  # somebody goes on with one of them just now
+                continue
+            gone += len(found)
+        return gone
 
     def copy(self) -> Copied:
         """Copy every run of the home that is over, and what workflows keep. Again, it copies what is new.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from pflow.engine.codec import cause_of
 from pflow.execution.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -19,6 +21,17 @@ class Placing:
     def places(self) -> list[str]:
         """The names of the places that the settings describe."""
         return sorted(self._wiring.settings.family("on"))
+
+    def causes(self, run_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Which schedule of a place started each of these runs, and the item of another run whose work it is."""
+        journal = self._wiring.journal
+        return {run_id: cause_of(journal.read_sound(run_id)) for run_id in run_ids}
+
+    def parents(self, run_ids: Iterable[str]) -> dict[str, str]:
+        """Which of these runs are the work of an item of another run, such as `RUN/deploy[3]`."""
+        if self._wiring.place is None:
+            return {}
+        return {run_id: parent for run_id, (_, parent) in self.causes(run_ids).items() if parent}
 
     @property
     def place_journal(self) -> PlaceJournal:

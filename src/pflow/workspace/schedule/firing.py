@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FOR_GOOD = (NotFoundError, InputError, DocumentError)
 """Errors that the next due time would meet again: the workflow is gone, is not valid, or takes other inputs."""
 
-_LEFT = "it was stopped by a signal; whoever looks at schedules next goes on with it"
+_LEFT = "it was stopped by a signal; the next tick or the daemon goes on with it"
 
 _NUDGE_SECONDS = 0.001
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, Unpack
+
 from pflow.core.frozen import Frozen
 from pflow.core.health import Check
 from pflow.core.schedule.policy import Outcome
 from pflow.core.schedule.schedule import Schedule
+
+if TYPE_CHECKING:
+    from pflow.workspace.schedule.adding import Terms
 
 UNATTEMPTED: tuple[Outcome, ...] = ("lost", "refused")
 """What became of due times whose run should have begun and did not."""
@@ -78,6 +84,39 @@ class Added(Frozen):
 
     view: ScheduleView
     warnings: tuple[str, ...] = ()
+
+
+class ScheduleBook(Protocol):
+    """Schedules by name: those of a home, which something has to look at, or of a place, which fires them itself."""
+
+    def add(
+        self,
+        workflow: str,
+        when: str,
+        inputs: Mapping[str, object] | None = None,
+        *,
+        text: bool = False,
+        **terms: Unpack[Terms],
+    ) -> Added:
+        """Have a saved workflow run at times."""
+
+    def list(self) -> Sequence[ScheduleView]:
+        """Every schedule that can be read."""
+
+    def get(self, name: str) -> ScheduleView:
+        """One schedule. Raises `NotFoundError`."""
+
+    def pause(self, name: str, reason: str = "") -> ScheduleView:
+        """Let a schedule start nothing until it is resumed. Raises `NotFoundError`."""
+
+    def resume(self, name: str) -> ScheduleView:
+        """Let a paused schedule go on with its next time. Raises `NotFoundError`."""
+
+    def remove(self, name: str) -> None:
+        """Forget a schedule; its runs stay. Raises `NotFoundError`."""
+
+    def next(self, name: str, count: int = 5) -> Sequence[float]:
+        """When a schedule is due next. Raises `NotFoundError`."""
 
 
 class TickItem(Frozen):

@@ -120,7 +120,7 @@ def _launchd(label: str, words: Sequence[str], variables: Mapping[str, str], fol
     }
     if variables:
         agent["EnvironmentVariables"] = dict(variables)
-    text = plistlib.dumps(agent, sort_keys=False).decode()
+    text = plistlib.dumps(agent, sort_keys=False).decode().expandtabs(2)  # no word can hold a tab: it is checked
     return Timer(kind="launchd", label=label, files=(TimerFile(path=folder / f"{label}.plist", text=text),))
 
 

@@ -47,6 +47,7 @@ class Work:
         self._cwd = cwd
         self._process: asyncio.subprocess.Process | None = None
         self._stopped = False
+        self._signal = signal.SIGTERM
 
     async def finish(self) -> TickItem:
         """What became of it."""
@@ -57,6 +58,7 @@ class Work:
                 self._process = await self._start()
             except OSError as error:
                 return self._give_up(self._problem(error))
+            self._tell()  # if it was stopped while it was being started
             await self._process.wait()
         return self._settle()
 
@@ -66,8 +68,13 @@ class Work:
         `finish` ends when it has stopped. To be called on the event loop.
         """
         self._stopped = True
-        if self._process is not None and self._process.returncode is None:
-            self._process.send_signal(signal.SIGINT if at_once else signal.SIGTERM)
+        self._signal = signal.SIGINT if at_once else signal.SIGTERM
+        self._tell()
+
+    def _tell(self) -> None:
+        """Pass on to the process that it is to stop, if it is."""
+        if self._stopped and self._process is not None and self._process.returncode is None:
+            self._process.send_signal(self._signal)
 
     async def _start(self) -> asyncio.subprocess.Process:
         # -P: what is in the directory is not to be imported in place of Python's own modules.

@@ -14,12 +14,21 @@ if TYPE_CHECKING:
     from pflow.execution.check import Checked
     from pflow.execution.replay.replay import Replayed
     from pflow.execution.wiring import Wiring
+    from pflow.workspace.testing.tests import Tests
 
 
 class Testing:
     """See `pflow.workspace.workspace.Workspace`."""
 
     _wiring: Wiring
+    _start: Path | None
+
+    @property
+    def tests(self) -> Tests:
+        """Tests of workflows: found, run, made from runs; and runs played against edited documents."""
+        from pflow.workspace.testing.tests import Tests  # lazy: most runs are not tested
+
+        return Tests(self._wiring, self._start or Path.cwd())
 
     def cassette(self, run_id: str) -> Cassette:
         """A run that is over as a cassette: what its steps were asked and what they gave, without secrets."""
@@ -54,11 +63,8 @@ class Testing:
         from pflow.execution.check import Checked, check_source  # lazy: with what follows
         from pflow.execution.replay.replay import replay_checked  # lazy: most runs are not played again
 
-        registry = self._wiring.registry
-        for name, entry in cassette.definitions.items():
-            if name not in registry and isinstance(entry, Mapping):
-                registry.set_entry(name, entry)
-        if not isinstance(workflow, Checked):
-            source = find_source(workflow, self._wiring.home, self._wiring.projects)
-            workflow = check_source(self._wiring, source)
-        return replay_checked(self._wiring, workflow, cassette, inputs or {}, stubs=stubs, real=real)
+        with self._wiring.registry.lending(cassette.definitions):
+            if not isinstance(workflow, Checked):
+                source = find_source(workflow, self._wiring.home, self._wiring.projects)
+                workflow = check_source(self._wiring, source)
+            return replay_checked(self._wiring, workflow, cassette, inputs or {}, stubs=stubs, real=real)

@@ -8,12 +8,14 @@ from pflow.core.errors import NotFoundError, UsageError
 from pflow.core.json_type import JsonView
 from pflow.core.setting.redactor import show_markers
 from pflow.core.suggest import nearest
+from pflow.engine.ending.look import look_of
 from pflow.engine.ports import STATUSES, RunInfo, RunQuery
 from pflow.engine.value import check_value
 from pflow.execution.past.about import find_entry, trace_about
 from pflow.execution.past.item import read_items
 from pflow.execution.past.sound import read_sound
 from pflow.execution.run_lookup import find_run
+from pflow.execution.view.items import bars_of
 from pflow.execution.view.run_view import RunView
 from pflow.execution.wiring import Wiring
 
@@ -111,7 +113,8 @@ class Viewing:
         if not count:
             raise NotFoundError(f"the step `{step}` of run `{run_id}` has no items")
         wanted = range(offset, min(offset + min(limit, _MOST_ITEMS), count))
-        return [begun.get(item, {"step": f"{step}[{item}]", "item": item, "status": "pending"}) for item in wanted]
+        found = (begun.get(item, {"step": f"{step}[{item}]", "item": item, "status": "pending"}) for item in wanted)
+        return [{**one, "look": look_of(one["status"], ""), "bars": bars_of(one)} for one in found]
 
     def value(self, reference: str, digest: str, offset: int, limit: int) -> dict[str, object]:
         """A part of a large value, as text or as JSON that can be read."""

@@ -1,0 +1,1 @@
+"""Tests of workflows on the command line: their results as text and as JUnit."""

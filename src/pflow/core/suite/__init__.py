@@ -1,0 +1,1 @@
+"""Test files of workflows, as values: what is given, what answers steps, and what is expected."""
