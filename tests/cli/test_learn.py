@@ -79,6 +79,8 @@ def test_a_session_becomes_a_draft_with_a_cassette_and_a_test(pflow: Pflow, tmp_
         replayed = workspace.replay("summarise-the-notes", read_cassette(home / "tests" / case["cassette"]))
     assert (replayed.status, replayed.unused) == ("completed", ())
     assert replayed.outputs == case["expect"]["outputs"]
+    tested = pflow("test", str(home / "tests"))
+    assert tested.code == 0, tested
 
 
 def test_a_name_saves_it_in_the_library_and_is_not_taken_twice(pflow: Pflow, tmp_path: Path) -> None:
