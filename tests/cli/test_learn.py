@@ -79,6 +79,8 @@ def test_a_session_becomes_a_draft_with_a_cassette_and_a_test(pflow: Pflow, tmp_
         replayed = workspace.replay("summarise-the-notes", read_cassette(home / "tests" / case["cassette"]))
     assert (replayed.status, replayed.unused) == ("completed", ())
     assert replayed.outputs == case["expect"]["outputs"]
+    tested = pflow("test", str(home / "tests"))
+    assert tested.code == 0, tested
 
 
 def test_a_name_saves_it_in_the_library_and_is_not_taken_twice(pflow: Pflow, tmp_path: Path) -> None:
@@ -239,7 +241,9 @@ def test_sessions_of_this_directory_are_listed_and_the_newest_is_taken(
     assert pflow("learn", "codex").code == 2
 
 
-@pytest.mark.parametrize("words", [["--calls", "3-1"], ["--calls", "x"], ["--bind", "nothing"], ["--calls", "9"]])
+@pytest.mark.parametrize(
+    "words", [["--calls", "3-1"], ["--calls", "x"], ["--bind", "nothing"], ["--calls", "9"], ["--from", "4"]]
+)
 def test_wrong_words_are_refused(pflow: Pflow, tmp_path: Path, words: list[str]) -> None:
     session = write_session(tmp_path / "s.jsonl", "/work/task", "Go", [("Bash", {"command": "touch x"}, "")])
     said = pflow("learn", str(session), *words)
@@ -278,3 +282,14 @@ def test_numbers_of_a_result_are_words_of_commands(learn: Learn) -> None:
     assert view["batch"]["where"] == 'item.state == "open"'
     assert lesson["document"]["inputs"]["repo"]["default"] == "acme/site"
     assert lesson["replay"]["mutation"]["changed"] == ["gh-issue-view[0]"]
+
+
+def test_what_an_address_ends_with_is_taken_from_it(learn: Learn) -> None:
+    lesson = learn(
+        ("Bash", {"command": "gh pr create --fill"}, "https://github.com/acme/site/pull/42"),
+        ("Bash", {"command": "gh pr merge 42"}, ""),
+    )
+    assert node(lesson, "gh-pr-create-end")["params"]["value"].endswith('.split("/").last()')
+    assert node(lesson, "gh-pr-merge")["params"]["command"] == ["gh", "pr", "merge", "${gh-pr-create-end.value}"]
+    assert lesson["replay"]["mutation"]["changed"] == ["gh-pr-merge"]
+    assert lesson["proven"]

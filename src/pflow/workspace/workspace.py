@@ -22,7 +22,6 @@ from pflow.execution.trace import find_trace, read_trace
 from pflow.execution.wiring import Parts, Wiring
 from pflow.execution.workflow_source import Source, Workflow, find_source
 from pflow.registry.entry import Entry
-from pflow.workspace.learning.learner import Learner
 from pflow.workspace.looking.looking import Looking
 from pflow.workspace.model.modelling import Modelling
 from pflow.workspace.place.placing import Placing
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frozen | str | Mapping[str, object])
 
 
-class Workspace(Looking, Learner, Modelling, Planning, Placing, Testing):
+class Workspace(Looking, Modelling, Planning, Placing, Testing):
     """pflow over one home. Cheap to make; parts are loaded when they are needed.
 
     `project` is a directory: what it and those above it bring along in `.pflow` is used where the person agreed to it.

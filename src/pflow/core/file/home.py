@@ -75,9 +75,6 @@ class Home:
         self.sessions = root / "sessions"
         """Recorded sessions of agents."""
 
-        self.tests = root / "tests"
-        """Tests of saved workflows and drafts, with their cassettes."""
-
         self.key = root / "runs.key"
         """The key to credentials that runs came by, which the journal holds only encrypted."""
 

@@ -24,7 +24,8 @@ _PART_CHARACTERS = 5
 _FURTHER = 0.9
 """What a step more between a result and its use takes from a score."""
 
-_EXACT, _READ, _PART = 1.0, 0.6, 0.5
+_EXACT, _READ, _PART, _END = 1.0, 0.6, 0.5, 0.4
+_SPACE = re.compile(r"\s")
 _WORD = re.compile(r"\w")
 
 
@@ -36,6 +37,8 @@ class Candidate(Frozen):
     text: str
     score: float
     confidence: Confidence
+    is_end: bool = False
+    """Whether it is only the last part of a path or an address."""
 
     @property
     def template(self) -> str:
@@ -56,9 +59,12 @@ class _Indexed:
     def __init__(self, produced: Produced) -> None:
         self.produced = produced
         self.places: dict[tuple[type, object], list[ValuePath]] = {}
+        self.ends: dict[str, list[ValuePath]] = {}
         for path, value in islice(leaves(seen_outputs(produced.outputs)), MOST_LEAVES):
             if isinstance(value, str | int | float) and value != "":
                 self.places.setdefault((type(value), value), []).append(path)
+            if isinstance(value, str) and "/" in value and not _SPACE.search(value):
+                self.ends.setdefault(value.rstrip("/").rpartition("/")[2], []).append(path)
 
 
 class Sources:
@@ -85,7 +91,21 @@ class Sources:
     def find(self, value: object, path: ValuePath) -> Choice:
         """The best source of a whole argument."""
         found = [*self._equal(self._steps, value, path, _EXACT), *self._equal(self._read, value, path, _READ)]
-        return _best(found)
+        return _best(found or list(self._ends(value, path)))
+
+    def _ends(self, value: object, path: ValuePath) -> Iterator[Candidate]:
+        """Names of files in paths, and what addresses end with."""
+        text = str(value)
+        is_telling = len(text) >= _LONG_CHARACTERS or any(char.isdigit() or char == "." for char in text)
+        if isinstance(value, bool) or not isinstance(value, str | int) or not is_telling:
+            return
+        for distance, one in enumerate(reversed(self._steps)):
+            for place in one.ends.get(text, ()) if not one.produced.is_loop else ():
+                score = _END * math.log(1 + len(text)) / len(one.ends[text]) * _FURTHER**distance
+                confidence: Confidence = "medium" if len(text) >= _PART_CHARACTERS else "low"
+                yield Candidate(
+                    source=one.produced, path=place, text=text, score=score, confidence=confidence, is_end=True
+                )
 
     def inside(self, text: str, path: ValuePath) -> Choice:
         """The best source of a part of an argument: a value that stands in it between signs."""

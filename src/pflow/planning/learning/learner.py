@@ -243,9 +243,13 @@ class _Learner:
         self._nodes.append({"id": named_source.id, "type": "parse", "params": dict(source.parse or {})})
         return named_source
 
-    def _add_let(self, of: str, what: str, expression: str) -> str:
+    def _add_let(self, of: str, what: str, expression: str, output: str = "items") -> str:
+        params = {output: expression}
+        for node in self._nodes:
+            if node["type"] == "let" and node["params"] == params:
+                return str(node["id"])
         name = self._free(f"{of}-{what}")
-        self._nodes.append({"id": name, "type": "let", "params": {"items": expression}})
+        self._nodes.append({"id": name, "type": "let", "params": params})
         return name
 
     # Arguments
@@ -264,7 +268,7 @@ class _Learner:
         if not (path[0] == "command" and (path[-1] == 0 or len(path) == 1)) and path[0] != "cwd":
             choice = self._sources.find(value, path)
             if choice.best is not None:
-                return self._take(choice.best, path)
+                return self._take(choice.best, path, is_text=isinstance(value, str))
             if choice.tied:
                 self._ask_tied(act, path, choice.tied)
                 return self._literal(value, path)
@@ -295,11 +299,17 @@ class _Learner:
         ]
         return "".join(map(str, texts))
 
-    def _take(self, candidate: Candidate, path: ValuePath) -> str:
+    def _take(self, candidate: Candidate, path: ValuePath, *, is_text: bool = True) -> str:
         source = candidate.source
+        template = candidate.template
         if source.parse is not None:
             source = self._add_parse(source)
             candidate = candidate._replace(source=source)
+            template = candidate.template
+        if candidate.is_end:
+            end = f'steps["{source.id}"]{spell_path(candidate.path)}.split("/").last()'
+            name = self._add_let(source.id, "end", end if is_text else f"int({end})", "value")
+            template = f"${{{name}.value}}"
         self._bounds.append(
             Bound(
                 argument=spell(path),
@@ -309,7 +319,7 @@ class _Learner:
                 values=(candidate.text,),
             )
         )
-        return candidate.template
+        return template
 
     def _add_gap(self, act: Act, path: ValuePath, text: str) -> str:
         name = self._free(f"{slug_of(act.label)}-{named(path)}")

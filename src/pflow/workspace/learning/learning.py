@@ -299,7 +299,10 @@ def _range(session: Session, selection: _Selection) -> tuple[int, int]:
         return min(selection.numbers), max(selection.numbers)
     if selection.first is None and selection.last is None:
         return first, last
-    return selection.first or 1, selection.last or last
+    chosen = selection.first or 1, selection.last or last
+    if not chosen[0] <= chosen[1] <= len(session.calls):
+        raise UsageError(f"the session has no calls {chosen[0]} to {chosen[1]}: they are 1 to {len(session.calls)}")
+    return chosen
 
 
 def _is_wanted(number: int, first: int, last: int, numbers: Collection[int]) -> bool:
@@ -341,7 +344,7 @@ def _no_session(host: str, directory: Path) -> NotFoundError:
     return NotFoundError(
         f"no session of {looked} was found for the directory `{directory}`",
         suggestions=[
-            Advice("run `{learn_list}` to see sessions of other directories"),
-            "give the path of a session's file",
+            "start in the directory where the agent worked",
+            "give the path of a session's file, or the beginning of its id",
         ],
     )

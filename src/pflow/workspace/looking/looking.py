@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pflow.core.session.call import Session
     from pflow.execution.compare.comparison import Comparison
     from pflow.execution.past.follow import Ending, Heard
+    from pflow.workspace.learning.learning import Learning
     from pflow.workspace.viewing.viewing import Viewing
 
 
@@ -69,6 +70,13 @@ class Looking(Answering):
             return GivenParams(self._wiring, self.find_run(run)).of(steps)
         except PflowError:
             return {}  # its document cannot be read here: a program's own nodes, or a secret that is not known
+
+    @property
+    def learning(self) -> Learning:
+        """Sessions of agents, and workflows that are made of them."""
+        from pflow.workspace.learning.learning import Learning  # lazy: most workflows are written
+
+        return Learning(self._wiring)
 
     def session_of(self, runs: Sequence[str]) -> Session:
         """What steps of runs did, as the calls of a session. Raises `PflowError` if a document cannot be read."""
