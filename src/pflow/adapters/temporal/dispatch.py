@@ -16,7 +16,7 @@ from pflow.adapters.temporal.connection import Connection, Queue
 from pflow.adapters.temporal.due_workflow import CANCEL
 from pflow.adapters.temporal.run_workflow import RUN, WAKE
 from pflow.core.advice import Advice
-from pflow.core.errors import RunError
+from pflow.core.errors import RunError, StorageError
 from pflow.engine.ports import ALL_RECORDED, Journal, Unrecorded
 
 _FIRST_TURN = 1
@@ -36,7 +36,14 @@ class TemporalDispatch:
         """Start the workflow of the run, or wake it."""
         refuse_secrets(unrecorded.inputs)
         self._journal.info(run_id)
-        self._connection.call(self._start(run_id))
+        try:
+            self._connection.call(self._start(run_id))
+        except StorageError as error:
+            raise StorageError(
+                f"{error.message}; run `{run_id}` is recorded, and a worker takes it up when Temporal is back",
+                details={**error.details, "run_id": run_id},
+                suggestions=error.suggestions,
+            ) from error
 
     def answer(self, run_id: str) -> None:
         """Wake the run's workflow; one that Temporal has lost is started again."""
