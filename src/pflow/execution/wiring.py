@@ -57,7 +57,8 @@ class Parts(TypedDict, total=False):
     long as it `holds` it. `on` names a place in the settings, where runs are kept instead of in the home. `staying` is
     told what a run waits for; with it, the process stays with its runs while nobody else would take them up when they
     can go on. `llm` asks language models, in place of what is configured. `lends` says that whoever starts runs answers
-    prompts for which there is no model. `roster` tells who works at the place.
+    prompts for which there is no model. `roster` tells who works at the place, and `spread` has items of batches driven
+    by others.
     """
 
     environ: Mapping[str, str]
@@ -82,6 +83,7 @@ class Parts(TypedDict, total=False):
     llm: LLM
     lends: bool
     roster: Roster
+    spread: Spread
 
 
 class Wiring:
@@ -336,25 +338,8 @@ class Wiring:
             lends=self.lends,
             ticket=self._parts.get("ticket", 0),
             holds=self._parts.get("holds"),
-            spread=self._spread,
+            spread=self._parts.get("spread"),
         )
-
-    def as_caller(self) -> Wiring:
-        """The same for somebody who has runs driven, where this process drives them."""
-        own: Parts = {"driven": False, "journal": self.journal, "dispatch": self.dispatch, "cache": self.cache}
-        parts: Parts = {**self._parts, **own}
-        parts.pop("ticket", None)
-        parts.pop("holds", None)
-        return Wiring(self.home, **parts)
-
-    @property
-    def _spread(self) -> Spread | None:
-        """Who has items of batches driven as runs of their own: the worker of a place."""
-        if not self.is_driving or self.place is None or self.place.temporal is None:
-            return None
-        from pflow.execution.place.spread import PlaceSpread  # lazy: most runs are driven at home
-
-        return PlaceSpread(self)
 
     @property
     def has_workers(self) -> bool:

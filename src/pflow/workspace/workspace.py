@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from pflow.workspace.formatting import Formatted
     from pflow.workspace.keeping.state import KeptState
     from pflow.workspace.library import Library
-    from pflow.workspace.place.schedules import PlaceSchedules
     from pflow.workspace.project import ProjectFolders
     from pflow.workspace.schedule.scheduling import Scheduling
     from pflow.workspace.servers import Servers
@@ -269,16 +268,6 @@ class Workspace(Looking, Modelling, Planning, Placing, Testing):
         from pflow.workspace.schedule.scheduling import Scheduling  # lazy: most runs are not scheduled
 
         return Scheduling(self, self._wiring, self._own_notices)
-
-    @property
-    def place_schedules(self) -> PlaceSchedules:
-        """The schedules of the place that this workspace is opened `on`, which fires them itself."""
-        from pflow.execution.place.queue import open_calendar  # lazy: most runs are not scheduled
-
-        timetable, calendar = open_calendar(self._wiring)
-        from pflow.workspace.place.schedules import PlaceSchedules  # lazy: most runs are not scheduled
-
-        return PlaceSchedules(self, self._wiring, timetable, calendar, self._observer)
 
     # Runs and traces
 

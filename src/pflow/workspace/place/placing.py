@@ -9,7 +9,11 @@ from pflow.engine.codec import cause_of
 from pflow.execution.wiring import Wiring
 
 if TYPE_CHECKING:
+    from pflow.engine.ports import Observer
+    from pflow.execution.check import Checked
+    from pflow.execution.workflow_source import Workflow
     from pflow.workspace.place.journal import PlaceJournal
+    from pflow.workspace.place.schedules import PlaceSchedules
     from pflow.workspace.place.workers import PlaceWorkers
 
 
@@ -17,6 +21,11 @@ class Placing:
     """See `pflow.workspace.workspace.Workspace`."""
 
     _wiring: Wiring
+    _observer: Observer | None
+
+    if TYPE_CHECKING:
+
+        def check(self, workflow: Workflow) -> Checked: ...
 
     def places(self) -> list[str]:
         """The names of the places that the settings describe."""
@@ -47,3 +56,13 @@ class Placing:
         from pflow.workspace.place.workers import PlaceWorkers  # lazy: most runs are driven at home
 
         return PlaceWorkers(self._wiring)
+
+    @property
+    def place_schedules(self) -> PlaceSchedules:
+        """The schedules of the place that this workspace is opened `on`, which fires them itself."""
+        from pflow.execution.place.queue import open_calendar  # lazy: most runs are not scheduled
+
+        timetable, calendar = open_calendar(self._wiring)
+        from pflow.workspace.place.schedules import PlaceSchedules  # lazy: most runs are not scheduled
+
+        return PlaceSchedules(self._wiring, timetable, calendar, self.check, self._observer)
