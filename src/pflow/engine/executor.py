@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, PflowError, StorageError
-from pflow.core.event import (
-    HANDED_OVER,
-    Cause,
-    RunCancelled,
-    RunCompleted,
-    RunFailed,
-    RunResumed,
-    RunStarted,
-    RunStopped,
-)
+from pflow.core.event import HANDED_OVER, RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
 from pflow.core.file.home import directory_name
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.attempt.tape import Tape, begin_at
@@ -39,6 +30,7 @@ from pflow.engine.thread import Threads
 from pflow.engine.value import withheld_error
 
 if TYPE_CHECKING:
+    from pflow.core.event import Cause
     from pflow.engine.again.items import Items
     from pflow.engine.again.origin import Origin
     from pflow.engine.again.settle import Verdict
@@ -140,8 +132,7 @@ class Executor:
             started = started._replace(forked_from=origin.run_id)
         if self._shared.lends and plan.asks_models:
             started = started._replace(lends=True)
-        if cause is not None:
-            started = started._replace(**cause._asdict())
+        started = started if cause is None else started._replace(**cause._asdict())
         if plan.keeps:
             from pflow.engine.keeping.reading import begin_with_state  # lazy: few workflows keep something
 

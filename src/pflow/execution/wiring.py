@@ -6,7 +6,6 @@ import os
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pflow.core.errors import CorruptError, PflowError
@@ -267,21 +266,15 @@ class Wiring:
         """What steps may use."""
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
-        settings = ChainMap(options, dict(self.settings.step_variables()))
         return Services(
             home=self.home.root,
-            settings=settings,
+            settings=ChainMap(options, dict(self.settings.step_variables())),
             tools=self.tools,
             workers=lambda: self._workers,
             llm=lambda: self.llm,
             live=lambda run_id, step, stream, text: self.live_output(run_id, step, stream, text),
-            files=self.shared_files,
+            files=self.place and self.place.shared_files,
         )
-
-    @property
-    def shared_files(self) -> Path | None:
-        """The directory that the workers of a place share, if they do."""
-        return Path(self.place.files).expanduser() if self.place is not None and self.place.files else None
 
     @cached_property
     def live_output(self) -> LiveOutput:
@@ -406,8 +399,7 @@ class Wiring:
         """What the parts that were used have to say, each thing once."""
         found: list[str] = []
         for name in ("settings", "registry", "journal"):
-            part = self.__dict__.get(name)
-            found.extend(getattr(part, "notices", ()))
+            found.extend(getattr(self.__dict__.get(name), "notices", ()))
         found.extend(self.projects.notices)
         found.extend(self._said)
         return list(dict.fromkeys(found))

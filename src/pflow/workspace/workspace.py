@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
@@ -270,12 +270,6 @@ class Workspace(Looking, Modelling, Planning, Placing, Testing):
         return Scheduling(self, self._wiring, self._own_notices)
 
     # Runs and traces
-
-    def scheduled(self, run_ids: Iterable[str]) -> dict[str, str]:
-        """Which of these runs a schedule started, with its name."""
-        if self._wiring.place is not None:
-            return {run_id: schedule for run_id, (schedule, _) in self.causes(run_ids).items() if schedule}
-        return {run_id: tick.schedule for run_id, tick in self._wiring.schedules.started(run_ids).items()}
 
     def find_runs(self, prefix: str) -> list[str]:
         """Ids of runs that begin with `prefix`."""

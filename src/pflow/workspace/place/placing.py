@@ -36,6 +36,12 @@ class Placing:
         journal = self._wiring.journal
         return {run_id: cause_of(journal.read_sound(run_id)) for run_id in run_ids}
 
+    def scheduled(self, run_ids: Iterable[str]) -> dict[str, str]:
+        """Which of these runs a schedule started, with its name."""
+        if self._wiring.place is not None:
+            return {run_id: schedule for run_id, (schedule, _) in self.causes(run_ids).items() if schedule}
+        return {run_id: tick.schedule for run_id, tick in self._wiring.schedules.started(run_ids).items()}
+
     def parents(self, run_ids: Iterable[str]) -> dict[str, str]:
         """Which of these runs are the work of an item of another run, such as `RUN/deploy[3]`."""
         if self._wiring.place is None:
