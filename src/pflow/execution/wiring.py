@@ -273,7 +273,7 @@ class Wiring:
             workers=lambda: self._workers,
             llm=lambda: self.llm,
             live=lambda run_id, step, stream, text: self.live_output(run_id, step, stream, text),
-            files=self.place and self.place.shared_files,
+            files=self.place.shared_files if self.place is not None else None,
         )
 
     @cached_property
