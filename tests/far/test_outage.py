@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pg8000.native import Connection
 
 import dev_cluster
+from pflow.core.errors import ExistsError
 from tests.far.conftest import Far
 from tests.robust.world import until
 
@@ -34,3 +37,51 @@ def test_a_run_can_be_cancelled_after_the_database_was_away_during_a_step(far: F
     assert far.pflow("runs", "cancel", run_id, "--on", "dev").code == 0
     far.until_state(run_id, "cancelled")
     assert far.scene.did() == []
+
+
+def test_a_temporal_that_is_away_is_named_and_nothing_is_begun(far: Far) -> None:
+    far.worker()
+    assert far.pflow("settings", "set", "on.dev.temporal", "127.0.0.1:1/default").code == 0
+    document = far.scene.write(far.scene.mark("a"), name="never-begun")
+    for words in (("run", document), ("run", document, "--detach")):
+        said = far.pflow(*words, "--on", "dev")
+        assert said.code == 1, said
+        assert "Temporal at `127.0.0.1:1/default` cannot be reached: Connection refused; nothing was begun" in said.err
+    assert far.pflow("workflow", "save", document, "note").code == 0
+    added = far.pflow("schedule", "add", "note", "every 1h", "--on", "dev")
+    assert (added.code, "cannot be reached" in added.err) == (1, True), added
+    assert not [info for info in far.runs() if info.workflow == "never-begun"]
+    with far.workspace() as workspace:
+        assert not workspace.place_schedules._timetable.all()
+
+
+def test_a_database_that_is_away_is_named_without_its_password(far: Far) -> None:
+    assert far.pflow("settings", "set", "on.dev.journal", "postgresql://me@127.0.0.1:1/pflow").code == 0
+    document = far.scene.write(far.scene.mark("a"))
+    for words in (("run", document), ("schedule", "list"), ("runs", "list")):
+        said = far.pflow(*words, "--on", "dev")
+        assert said.code == 1, said
+        assert "the journal of place `dev` at `postgresql://me@127.0.0.1:1/pflow` cannot be reached" in said.err
+        assert far.cluster.postgres.password not in said.err
+
+
+def test_a_value_over_the_limit_of_temporal_goes_through_the_journal(far: Far) -> None:
+    far.worker()
+    far.scene.folder.joinpath("big.json").write_text(json.dumps({"t": "x" * 3_000_000}))
+    sized = {"id": "a", "type": "let", "params": {"n": "size(t)"}}
+    document = far.scene.write(sized, inputs={"t": {"type": "string"}}, outputs={"n": {"source": "${a.n}"}})
+    said = far.pflow("run", document, "--inputs", str(far.scene.folder / "big.json"), "--on", "dev")
+    assert (said.code, said.out.strip()) == (0, "3000000"), said
+
+
+def test_two_submits_of_one_run_are_one_run(far: Far) -> None:
+    far.worker()
+    chosen = "20261118-170000-0123456789abcdef"
+    document = far.scene.write(far.scene.hold("a"))
+    with far.workspace() as workspace:
+        workspace.detach(workspace.begin(document, run_id=chosen))
+        with pytest.raises(ExistsError):
+            workspace.detach(workspace.begin(document, run_id=chosen))
+    far.scene.release("a")
+    far.until_state(chosen, "completed")
+    assert far.scene.did() == ["a"]

@@ -73,6 +73,19 @@ class RunStarted(Frozen):
     time_limit: float | None = None
 
 
+class Cause(Frozen):
+    """Why a run exists that no caller has begun by itself.
+
+    It is for a schedule of a place, or for an item of a batch in another run, such as `RUN/deploy[3]`.
+
+    A run with a `time_limit` is stopped when it was worked on for so many seconds.
+    """
+
+    schedule: str = ""
+    parent: str = ""
+    time_limit: float | None = None
+
+
 class RunForked(Frozen):
     """What stands before this was copied from the run that this one is forked from.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pflow.core.advice import Advice
 from pflow.core.errors import CorruptError, PflowError, StorageError
 from pflow.core.event import HANDED_OVER, RunCancelled, RunCompleted, RunFailed, RunResumed, RunStarted, RunStopped
-from pflow.core.printable import is_text
+from pflow.core.file.home import directory_name
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.attempt.tape import Tape, begin_at
 from pflow.engine.attempt.turn import Limits, Turns
@@ -30,11 +30,11 @@ from pflow.engine.thread import Threads
 from pflow.engine.value import withheld_error
 
 if TYPE_CHECKING:
+    from pflow.core.event import Cause
     from pflow.engine.again.items import Items
     from pflow.engine.again.origin import Origin
     from pflow.engine.again.settle import Verdict
     from pflow.engine.asking.waits import Patience
-    from pflow.engine.cause import Cause
 
 Secret = Callable[[], bytes]
 """Gives the secret of a home, with which the keys of questions are made."""
@@ -98,6 +98,9 @@ class Executor:
         self._driven = driven
         self._ticket = ticket
         self._records_only = False
+        self.lost_files: tuple[str, ...] = ()
+        """Files of the run that goes on here which are on another machine."""
+
         self._active: dict[str, tuple[Run, asyncio.Task[None]]] = {}
         self._cancelled: set[str] = set()
         self._stop_reason = "interrupted"
@@ -123,14 +126,13 @@ class Executor:
         now, date = begin_at(self._shared.tape)
         recorded = recordable(plan, inputs)
         started = RunStarted(
-            workflow=plan.name, document=plan.raw, inputs=recorded, at=now, date=date, directory=_directory()
+            workflow=plan.name, document=plan.raw, inputs=recorded, at=now, date=date, directory=directory_name()
         )
         if origin is not None:
             started = started._replace(forked_from=origin.run_id)
         if self._shared.lends and plan.asks_models:
             started = started._replace(lends=True)
-        if cause is not None:
-            started = started._replace(**cause._asdict())
+        started = started if cause is None else started._replace(**cause._asdict())
         if plan.keeps:
             from pflow.engine.keeping.reading import begin_with_state  # lazy: few workflows keep something
 
@@ -159,16 +161,13 @@ class Executor:
         edited: bool = False,
         rerun_in_doubt: bool = False,
         again: Items | None = None,
-        lost_files: Sequence[str] = (),
     ) -> RunResult:
         """Continue a run: only what is missing runs, or, with an edited plan, what changed.
 
         `again` are items that batches went on without: they run, and then what their results change. Raises
         `InDoubtError` when steps were in flight that are not safe to run again, unless `rerun_in_doubt`.
         """
-        result = await self._take_up(
-            run_id, plan, inputs, edited=edited, rerun_in_doubt=rerun_in_doubt, again=again, lost_files=lost_files
-        )
+        result = await self._take_up(run_id, plan, inputs, edited=edited, rerun_in_doubt=rerun_in_doubt, again=again)
         return await self._go_on(plan, inputs, result)
 
     async def end_waiting(self, run_id: str, plan: Plan, inputs: Mapping[str, object]) -> RunResult:
@@ -185,7 +184,6 @@ class Executor:
         rerun_in_doubt: bool = False,
         again: Items | None = None,
         ends: bool = False,
-        lost_files: Sequence[str] = (),
     ) -> RunResult:
         from pflow.engine.ending.reopening import check_open  # lazy: only for runs that go on
 
@@ -213,9 +211,9 @@ class Executor:
                 rerun=tuple(doubts),
                 again=again or {},
                 driven=self._driven,
-                directory=_directory(),
+                directory=directory_name(),
                 lends=self._shared.lends and plan.asks_models,
-                lost_files=tuple(lost_files),
+                lost_files=self.lost_files,
             )
             if plan.keeps:
                 from pflow.engine.keeping.reading import go_on_with_state  # lazy: few workflows keep something
@@ -244,7 +242,7 @@ class Executor:
 
     def only_record(self) -> None:
         """From now on, record that a run begins or goes on, and leave it to those who drive runs for others."""
-        self._records_only = True
+        self._records_only, self._driven = True, False
 
     def play_from(self, tape: Tape) -> None:
         """From now on, let a tape answer steps in place of their code."""
@@ -423,12 +421,3 @@ def _sign(secret: Secret, data: bytes) -> str:
     from pflow.engine.asking.question import signer  # lazy: many documents never ask
 
     return signer(secret)(data)
-
-
-def _directory() -> str:
-    """Where this process is; "" if that directory is gone, or its name is not text."""
-    try:
-        found = os.getcwd()  # noqa: PTH109 - for each run, and a Path takes longer
-    except OSError:
-        return ""
-    return found if is_text(found) else ""

@@ -311,11 +311,6 @@ class Scope:
     async def _run_batch(self, launch: Launch) -> Result:
         if not launch.node.may_wait:
             return await run_batch(self, launch)
-        assert launch.node.batch is not None
-        if launch.node.batch.spread and self.run.shared.spread is not None:
-            from pflow.engine.asking.spread import run_spread_batch  # lazy: only where there are workers
-
-            return await run_spread_batch(self, launch, self.run.shared.spread)
         from pflow.engine.asking.batch import run_waiting_batch  # lazy: many documents never wait
 
         return await run_waiting_batch(self, launch)

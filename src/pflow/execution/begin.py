@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pflow.core.advice import Advice
 from pflow.core.errors import InputError, NotFoundError, UsageError
+from pflow.core.event import Cause
 from pflow.core.setting.redactor import Redactor
 from pflow.engine.binding import bind_inputs, coerce_text
 from pflow.engine.credential import learn_inputs, leaves
@@ -25,7 +26,6 @@ from pflow.execution.workflow_source import Source, Workflow, find_source, recor
 
 if TYPE_CHECKING:
     from pflow.engine.again.items import Items
-    from pflow.engine.cause import Cause
 
 Params = Mapping[str, object]
 
@@ -97,11 +97,11 @@ def begin_resume(
 
         plan = only_plan(plan, plan.by_id[history.only.partition("#")[0]])
     again = None if failed_items is None else _choose_items(wiring, run_id, failed_items)
-    lost: list[str] = []
+    lost: tuple[str, ...] = ()
     if wiring.place is not None and wiring.is_driving:
         from pflow.execution.place.lost_file import find_lost_files  # lazy: most runs stay on one machine
 
-        lost = find_lost_files(wiring.journal, run_id)
+        lost = tuple(find_lost_files(wiring.journal, run_id))
     run = kind_of_run(wiring)(
         wiring,
         plan,
@@ -113,14 +113,13 @@ def begin_resume(
             edited=edited is not None,
             rerun_in_doubt=rerun_in_doubt,
             again=again,
-            lost_files=lost,
         ),
         inputs=inputs,
         observer=observer,
         cache=cache,
         warnings=checked.warnings,
     )
-    run.lost_files = lost
+    run.note_lost(lost)
     run.parent = history.parent.partition("/")[0]
     if history.time_limit is not None:
         run.limit = TimeLimit(seconds=history.time_limit, left=history.time_limit - history.worked.seconds)

@@ -82,6 +82,10 @@ class LiveRun:
         self._stopped = False
         self._signalled = 0
 
+    def note_lost(self, files: tuple[str, ...]) -> None:
+        """Let it be recorded that files of the run are on another machine."""
+        self.lost_files = self._executor.lost_files = files
+
     async def finish(self) -> Outcome:
         """See it through to its end, or until it is stopped. One that was stopped before never begins."""
         try:

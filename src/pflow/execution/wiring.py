@@ -6,7 +6,6 @@ import os
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pflow.core.errors import CorruptError, PflowError
@@ -57,7 +56,8 @@ class Parts(TypedDict, total=False):
     long as it `holds` it. `on` names a place in the settings, where runs are kept instead of in the home. `staying` is
     told what a run waits for; with it, the process stays with its runs while nobody else would take them up when they
     can go on. `llm` asks language models, in place of what is configured. `lends` says that whoever starts runs answers
-    prompts for which there is no model. `roster` tells who works at the place.
+    prompts for which there is no model. `roster` tells who works at the place, and `spread` has items of batches driven
+    by others.
     """
 
     environ: Mapping[str, str]
@@ -82,6 +82,7 @@ class Parts(TypedDict, total=False):
     llm: LLM
     lends: bool
     roster: Roster
+    spread: Spread
 
 
 class Wiring:
@@ -265,21 +266,15 @@ class Wiring:
         """What steps may use."""
         values = {key: self.settings.option(key) for key in OPTIONS}
         options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
-        settings = ChainMap(options, dict(self.settings.step_variables()))
         return Services(
             home=self.home.root,
-            settings=settings,
+            settings=ChainMap(options, dict(self.settings.step_variables())),
             tools=self.tools,
             workers=lambda: self._workers,
             llm=lambda: self.llm,
             live=lambda run_id, step, stream, text: self.live_output(run_id, step, stream, text),
-            files=self.shared_files,
+            files=self.place.shared_files if self.place is not None else None,
         )
-
-    @property
-    def shared_files(self) -> Path | None:
-        """The directory that the workers of a place share, if they do."""
-        return Path(self.place.files).expanduser() if self.place is not None and self.place.files else None
 
     @cached_property
     def live_output(self) -> LiveOutput:
@@ -336,25 +331,8 @@ class Wiring:
             lends=self.lends,
             ticket=self._parts.get("ticket", 0),
             holds=self._parts.get("holds"),
-            spread=self._spread,
+            spread=self._parts.get("spread"),
         )
-
-    def as_caller(self) -> Wiring:
-        """The same for somebody who has runs driven, where this process drives them."""
-        own: Parts = {"driven": False, "journal": self.journal, "dispatch": self.dispatch, "cache": self.cache}
-        parts: Parts = {**self._parts, **own}
-        parts.pop("ticket", None)
-        parts.pop("holds", None)
-        return Wiring(self.home, **parts)
-
-    @property
-    def _spread(self) -> Spread | None:
-        """Who has items of batches driven as runs of their own: the worker of a place."""
-        if not self.is_driving or self.place is None or self.place.temporal is None:
-            return None
-        from pflow.execution.place.spread import PlaceSpread  # lazy: most runs are driven at home
-
-        return PlaceSpread(self)
 
     @property
     def has_workers(self) -> bool:
@@ -421,8 +399,7 @@ class Wiring:
         """What the parts that were used have to say, each thing once."""
         found: list[str] = []
         for name in ("settings", "registry", "journal"):
-            part = self.__dict__.get(name)
-            found.extend(getattr(part, "notices", ()))
+            found.extend(getattr(self.__dict__.get(name), "notices", ()))
         found.extend(self.projects.notices)
         found.extend(self._said)
         return list(dict.fromkeys(found))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from pflow.workspace.formatting import Formatted
     from pflow.workspace.keeping.state import KeptState
     from pflow.workspace.library import Library
-    from pflow.workspace.place.schedules import PlaceSchedules
     from pflow.workspace.project import ProjectFolders
     from pflow.workspace.schedule.scheduling import Scheduling
     from pflow.workspace.servers import Servers
@@ -270,23 +269,7 @@ class Workspace(Looking, Modelling, Planning, Placing, Testing):
 
         return Scheduling(self, self._wiring, self._own_notices)
 
-    @property
-    def place_schedules(self) -> PlaceSchedules:
-        """The schedules of the place that this workspace is opened `on`, which fires them itself."""
-        from pflow.execution.place.queue import open_calendar  # lazy: most runs are not scheduled
-
-        timetable, calendar = open_calendar(self._wiring)
-        from pflow.workspace.place.schedules import PlaceSchedules  # lazy: most runs are not scheduled
-
-        return PlaceSchedules(self, self._wiring, timetable, calendar, self._observer)
-
     # Runs and traces
-
-    def scheduled(self, run_ids: Iterable[str]) -> dict[str, str]:
-        """Which of these runs a schedule started, with its name."""
-        if self._wiring.place is not None:
-            return {run_id: schedule for run_id, (schedule, _) in self.causes(run_ids).items() if schedule}
-        return {run_id: tick.schedule for run_id, tick in self._wiring.schedules.started(run_ids).items()}
 
     def find_runs(self, prefix: str) -> list[str]:
         """Ids of runs that begin with `prefix`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Coroutine
 from pathlib import Path
@@ -19,6 +20,9 @@ T = TypeVar("T")
 
 _CONNECTING_SECONDS = 10.0
 _CALL_SECONDS = 30.0
+
+_OWN_WORDS = re.compile(r'message: "([^"]+)"')
+"""What the system said, in the middle of what the client says about it."""
 
 _REFUSALS = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.FAILED_PRECONDITION, RPCStatusCode.PERMISSION_DENIED)
 """Answers that do not mean that the service is away."""
@@ -68,7 +72,8 @@ def _read(path: str) -> bytes | None:
 
 def unreachable(queue: Queue, error: Exception) -> StorageError:
     """The error for a service that does not answer."""
-    lines = str(error).strip().splitlines()
+    told = _OWN_WORDS.search(str(error))
+    lines = [told[1]] if told else str(error).strip().splitlines()
     if isinstance(error, RPCError) and error.status in _REFUSALS:
         return StorageError(f"Temporal at `{queue.address}` refuses that: {lines[0] if lines else error.status.name}")
     return StorageError(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pflow.core.errors import StorageError
+from pflow.core.printable import is_text
 
 
 class Home:
@@ -105,3 +106,12 @@ def absolute(path: str | Path) -> Path:
             "the current directory does not exist any more",
             suggestions=["change to a directory that exists, or give an absolute path"],
         ) from None
+
+
+def directory_name() -> str:
+    """Where this process is; "" if that directory is gone, or its name is not text."""
+    try:
+        found = os.getcwd()  # noqa: PTH109 - for each run, and a Path takes longer
+    except OSError:
+        return ""
+    return found if is_text(found) else ""

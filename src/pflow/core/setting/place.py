@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from pflow.core.advice import Advice
@@ -72,6 +73,11 @@ class Place(Frozen):
     key: str = ""
     files: str = ""
     keep_days: int = 0
+
+    @property
+    def shared_files(self) -> Path | None:
+        """The directory that its workers share, if they do."""
+        return Path(self.files).expanduser() if self.files else None
 
 
 def read_place(name: str, places: Mapping[str, Mapping[str, str | int | bool]]) -> Place:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 async def run_waiting_batch(scope: Scope, launch: Launch) -> Result:
     """All items of a batch step whose items may wait; what an earlier process completed is not run again."""
+    spread = scope.run.shared.spread
+    if spread is not None and launch.node.batch is not None and launch.node.batch.spread:
+        from pflow.engine.asking.spread import run_spread_batch  # lazy: only where there are workers
+
+        return await run_spread_batch(scope, launch, spread)
     work = _WaitingBatch(scope, launch)
     await work.run()
     return end_batch(scope, work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from pflow.core.errors import NotFoundError
+from pflow.core.errors import NotFoundError, StorageError
 from pflow.core.event import Event
 from pflow.engine.again.settle import doubt_error
 from pflow.engine.codec import decode_event
@@ -49,7 +49,10 @@ class FarRun(LiveRun):
 
     def record(self) -> Unrecorded:
         """Only record that it begins or goes on. Raises, before that, `NoWorkerError` if nobody could drive it."""
-        self._wiring.dispatch.is_driven()  # raises if it could not be submitted afterwards
+        try:
+            self._wiring.dispatch.is_driven()  # raises if it could not be submitted afterwards
+        except StorageError as error:
+            raise StorageError(f"{error.message}; nothing was begun", suggestions=error.suggestions) from error
         check_able(self._wiring, self.plan, self._inputs)
         with at_once(self._wiring):
             return super().record()

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from pflow.core.errors import ExistsError, UsageError
-from pflow.core.event import IN_DOUBT
-from pflow.engine.cause import Cause
+from pflow.core.event import IN_DOUBT, Cause
 from pflow.engine.codec import decode_event
 from pflow.engine.plan import Plan
 from pflow.engine.ports import ALL_RECORDED, RunEnd
@@ -43,8 +42,7 @@ class PlaceSpread:
     def go_on(self, run_id: str) -> None:
         """Record that the run goes on, and have it driven."""
         if self._wiring.journal.info(run_id).status in ("failed", "stopped"):
-            again = begin_resume(self._wiring.as_caller(), run_id, {})  # what had failed runs again only for a caller
-            self._wiring.dispatch.submit(run_id, again.record())
+            self._wiring.dispatch.submit(run_id, begin_resume(self._wiring, run_id, {}).record())
 
     def ended(self, run_id: str) -> RunEnd | None:
         """How the run has ended."""

@@ -13,7 +13,7 @@ from pflow.core.event import HANDED_OVER, RunResumed, RunStarted, RunStopped
 from pflow.core.frozen import Frozen
 from pflow.engine.codec import decode_event
 from pflow.engine.executor import HANDOVER_SECONDS
-from pflow.engine.ports import RunInfo, RunQuery
+from pflow.engine.ports import RunInfo, RunQuery, Spread
 from pflow.engine.value import ValueTable
 from pflow.execution.conclusion import keep_house
 from pflow.execution.live_run import LiveRun
@@ -55,6 +55,12 @@ class Driving:
         """Have a run driven again whose process is gone, if it has not ended."""
         if self.info(run_id).status not in ("completed", "cancelled"):
             self._wiring.dispatch.submit(run_id)
+
+    def spread(self) -> Spread:
+        """Has items of batches driven as runs of their own, by the workers of the place."""
+        from pflow.execution.place.spread import PlaceSpread  # lazy: most runs are driven at home
+
+        return PlaceSpread(self._wiring)
 
     def version(self) -> str:
         """Changes whenever any process has stored something about a run."""

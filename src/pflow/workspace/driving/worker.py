@@ -206,7 +206,10 @@ class Turns:
         if info.status in _OVER:
             return {"status": info.status}
         workspaces = self._engine.workspaces
-        run = await asyncio.to_thread(lambda: workspaces.open(ticket=ticket, holds=lease.is_held).begin_resume(run_id))
+        spread = workspaces.open().driving.spread()
+        run = await asyncio.to_thread(
+            lambda: workspaces.open(ticket=ticket, holds=lease.is_held, spread=spread).begin_resume(run_id)
+        )
         self._say(f"{run_id}: taken up")
         for name in run.lost_files:
             self._say(f"{run_id}: `{name}` is not here: it is on the machine of the worker that had the run before")

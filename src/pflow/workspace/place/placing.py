@@ -9,7 +9,11 @@ from pflow.engine.codec import cause_of
 from pflow.execution.wiring import Wiring
 
 if TYPE_CHECKING:
+    from pflow.engine.ports import Observer
+    from pflow.execution.check import Checked
+    from pflow.execution.workflow_source import Workflow
     from pflow.workspace.place.journal import PlaceJournal
+    from pflow.workspace.place.schedules import PlaceSchedules
     from pflow.workspace.place.workers import PlaceWorkers
 
 
@@ -17,6 +21,11 @@ class Placing:
     """See `pflow.workspace.workspace.Workspace`."""
 
     _wiring: Wiring
+    _observer: Observer | None
+
+    if TYPE_CHECKING:
+
+        def check(self, workflow: Workflow) -> Checked: ...
 
     def places(self) -> list[str]:
         """The names of the places that the settings describe."""
@@ -26,6 +35,12 @@ class Placing:
         """Which schedule of a place started each of these runs, and the item of another run whose work it is."""
         journal = self._wiring.journal
         return {run_id: cause_of(journal.read_sound(run_id)) for run_id in run_ids}
+
+    def scheduled(self, run_ids: Iterable[str]) -> dict[str, str]:
+        """Which of these runs a schedule started, with its name."""
+        if self._wiring.place is not None:
+            return {run_id: schedule for run_id, (schedule, _) in self.causes(run_ids).items() if schedule}
+        return {run_id: tick.schedule for run_id, tick in self._wiring.schedules.started(run_ids).items()}
 
     def parents(self, run_ids: Iterable[str]) -> dict[str, str]:
         """Which of these runs are the work of an item of another run, such as `RUN/deploy[3]`."""
@@ -47,3 +62,13 @@ class Placing:
         from pflow.workspace.place.workers import PlaceWorkers  # lazy: most runs are driven at home
 
         return PlaceWorkers(self._wiring)
+
+    @property
+    def place_schedules(self) -> PlaceSchedules:
+        """The schedules of the place that this workspace is opened `on`, which fires them itself."""
+        from pflow.execution.place.queue import open_calendar  # lazy: most runs are not scheduled
+
+        timetable, calendar = open_calendar(self._wiring)
+        from pflow.workspace.place.schedules import PlaceSchedules  # lazy: most runs are not scheduled
+
+        return PlaceSchedules(self._wiring, timetable, calendar, self.check, self._observer)

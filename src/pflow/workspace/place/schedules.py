@@ -6,7 +6,7 @@ The document of a schedule is the one that its workflow had when it was added: w
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Unpack
@@ -16,10 +16,10 @@ import orjson
 from pflow.adapters.temporal.calendar import Calendar
 from pflow.core.clock import now
 from pflow.core.errors import CorruptError, ExistsError, NotFoundError, PflowError, UsageError
+from pflow.core.event import Cause
 from pflow.core.schedule.abroad import check_abroad
 from pflow.core.schedule.name import no_such_schedule
 from pflow.core.schedule.schedule import Schedule, decode_schedule
-from pflow.engine.cause import Cause
 from pflow.engine.executor import new_run_id
 from pflow.engine.plan import Plan
 from pflow.engine.ports import Observer, Timetable
@@ -27,6 +27,7 @@ from pflow.execution.begin import begin_run
 from pflow.execution.check import Checked, check_source
 from pflow.execution.far.far_run import FarRun
 from pflow.execution.place.able import check_able
+from pflow.execution.trace import read_trace
 from pflow.execution.wiring import Wiring
 from pflow.execution.workflow_source import recorded_source
 from pflow.workspace.schedule.adding import Terms, failure_inputs, make_schedule
@@ -34,7 +35,6 @@ from pflow.workspace.schedule.report import Added, Last, ScheduleView
 
 if TYPE_CHECKING:
     from pflow.adapters.temporal.due_workflow import Due
-    from pflow.workspace.workspace import Workspace
 
 _MOST_NEXT = 1000
 _LOST = "Temporal does not hold it; remove it, and add it again"
@@ -45,16 +45,16 @@ class PlaceSchedules:
 
     def __init__(
         self,
-        workspace: Workspace,
         wiring: Wiring,
         timetable: Timetable,
         calendar: Calendar,
+        check: Callable[[str], Checked],
         observer: Observer | None = None,
     ) -> None:
-        self._workspace = workspace
         self._wiring = wiring
         self._timetable = timetable
         self._calendar = calendar
+        self._check = check
         self._observer = observer
 
     def add(
@@ -71,7 +71,7 @@ class PlaceSchedules:
         Raises `UsageError` for what Temporal would do otherwise, and `NoWorkerError` if no worker could run it.
         """
         terms = {**terms, "catch_up": terms.get("catch_up") or "none"}
-        check = self._workspace.check
+        check = self._check
         schedule, warnings = make_schedule(self._wiring, check, workflow, when, inputs or {}, text=text, **terms)
         schedule = schedule._replace(cwd="", path="")  # runs have those of their worker
         check_abroad(schedule)
@@ -169,7 +169,7 @@ class PlaceSchedules:
     def _error(self, due: Due) -> Mapping[str, object]:
         if not due["failed"]:
             return {"type": "refused", "message": due.get("problem", "")}
-        shown = self._workspace.show_run(due["failed"])
+        shown = read_trace(self._wiring.journal, due["failed"])
         error = shown.get("error")
         if isinstance(error, Mapping):
             return error
