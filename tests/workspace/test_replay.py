@@ -66,6 +66,16 @@ def test_a_recorded_run_gives_the_same_when_the_files_are_gone(
     assert not played.unused
 
 
+def test_a_text_made_of_an_object_is_the_same_again(workspace: Workspace, tmp_path: Path) -> None:
+    path, file = tmp_path / "said.txt", tmp_path / "x.cassette.jsonl"
+    said = {"id": "said", "type": "shell", "params": {"command": "echo yes"}}
+    kept = {"id": "keep", "type": "write-file", "params": {"path": str(path), "content": "it said ${said}"}}
+    outcome = workspace.run({"nodes": [said, kept]})
+    assert path.read_text().index("stdout") < path.read_text().index("exit_code"), "not in the order of the alphabet"
+    workspace.record(outcome.run_id, file)
+    assert workspace.replay({"nodes": [said, kept]}, read_cassette(file)).unrecorded == ()
+
+
 def test_a_call_that_was_not_recorded_stops_the_run_and_names_the_nearest(workspace: Workspace, folder: Path) -> None:
     outcome = workspace.run(DOCUMENT, {"folder": str(folder)})
     played = workspace.replay(DOCUMENT, workspace.cassette(outcome.run_id), {"folder": "/elsewhere"})

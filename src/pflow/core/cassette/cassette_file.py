@@ -17,7 +17,6 @@ from pflow.core.setting.token_shape import has_token
 
 _LARGE_BYTES = 64 << 10
 _DIGEST_CHARACTERS = 40
-_SORTED = orjson.OPT_SORT_KEYS
 _OWN = ("key", "n")
 """Fields of a line that are not those of a call: what identifies it, and which of several it is."""
 _HEADER: Mapping[str, type[str] | type[dict[str, object]]] = {
@@ -40,8 +39,8 @@ def write_cassette(path: Path, cassette: Cassette, names_in: Callable[[str], tup
     header = {"cassette": FORMAT, **{name: getattr(cassette, name) for name in _HEADER if getattr(cassette, name)}}
     values: dict[str, bytes] = {}
     numbers: dict[str, int] = {}
-    lines = [orjson.dumps(header, option=_SORTED), *(_line(call, values, numbers) for call in cassette.calls)]
-    lines += [orjson.dumps({"step": step, "gave": gave}, option=_SORTED) for step, gave in cassette.gave.items()]
+    lines = [_written(header), *(_line(call, values, numbers) for call in cassette.calls)]
+    lines += [_written({"step": step, "gave": gave}) for step, gave in cassette.gave.items()]
     for data in (*lines, *values.values()):
         _check_secrets(data.decode(), names_in)
     for text in _texts([header, *(call._asdict() for call in cassette.calls)]):  # before JSON escapes what is in them
@@ -161,7 +160,12 @@ def _line(call: Recorded, values: dict[str, bytes], numbers: dict[str, int]) -> 
         kept.pop("action")
     small = {name: _apart(value, values) for name, value in kept.items()}
     number = numbers[call.key] = numbers.get(call.key, 0) + 1
-    return orjson.dumps({"key": call.key, **({"n": number} if number > 1 else {}), **small}, option=_SORTED)
+    return _written({"key": call.key, **({"n": number} if number > 1 else {}), **small})
+
+
+def _written(line: Mapping[str, object]) -> bytes:
+    """A line, its fields sorted; what is in them keeps its order, for texts may be made of it."""
+    return orjson.dumps(dict(sorted(line.items())))
 
 
 def _apart(value: object, values: dict[str, bytes]) -> object:
@@ -172,7 +176,7 @@ def _apart(value: object, values: dict[str, bytes]) -> object:
 
 
 def _reference(part: object, values: dict[str, bytes]) -> object:
-    data = orjson.dumps(part, option=_SORTED)
+    data = orjson.dumps(part)
     if len(data) <= _LARGE_BYTES:
         return part
     digest = sha256(data).hexdigest()[:_DIGEST_CHARACTERS]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
-
 from pflow.core.cassette.cassette import Cassette, Recorded
 from pflow.core.json_type import JsonView
 from pflow.core.setting.redactor import Redactor
@@ -46,8 +44,7 @@ class Answers:
         if step.text is not None:
             self._prompts[path] = asked
             return gap_outputs(step)
-        outputs = self._find(step, path, index, asked)
-        return None if outputs is None else as_kept(outputs)
+        return self._find(step, path, index, asked)
 
     def _find(self, step: LearnedStep, path: str, index: int, asked: JsonView) -> JsonView | None:
         act = self._take(step, asked)
@@ -76,12 +73,6 @@ class Answers:
                 self._left[step.id].remove(act)
                 return act
         return None
-
-
-def as_kept(outputs: JsonView) -> JsonView:
-    """Outputs in the order in which a cassette's file has their fields: texts may be made of them."""
-    kept: JsonView = orjson.loads(orjson.dumps(outputs, option=orjson.OPT_SORT_KEYS))
-    return kept
 
 
 def gap_outputs(step: LearnedStep) -> JsonView:
