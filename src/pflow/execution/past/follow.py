@@ -39,8 +39,8 @@ def follow(
     seen, version = 0, ""
     try:
         while True:
+            info = journal.info(run_id)  # before the version, and that before the events: what ends it is among them
             now = journal.version()
-            info = journal.info(run_id)  # before its events: what ends it is among them
             changed = now != version
             version = now
             records = journal.read(run_id, seen) if changed else ()
